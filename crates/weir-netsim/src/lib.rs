@@ -1,0 +1,52 @@
+//! A simulated UDP network for tests: seeded, deterministic, and without a clock of its own.
+//!
+//! It knows only bytes and IPv4 socket addresses, nothing of RTPS. Time is a [`Duration`](core::time::Duration) since the start
+//! of the simulation, given by the caller, so a test runs as fast as the machine can compute it. The same seed and the same calls
+//! give the same packets at the same times, on every machine.
+//!
+//! - [`network`]: sockets and multicast groups, sending and delivering, counters.
+//! - [`link`]: one direction between two hosts: delay, jitter, rate, queue, MTU, duplication, reordering.
+//! - [`loss`]: which datagrams a link loses: at random, in bursts, every nth, or as a closure says.
+//! - [`partition`]: which hosts cannot reach which.
+//! - [`socket`]: receive buffers that fill up as Linux ones do.
+//! - [`recording`]: everything that happened, as text lines or as a pcap file ([`pcap`]).
+//! - [`rng`]: the random generator, whose values never change.
+//!
+//! Deliberately not here: segmentation offload (a lost GSO send loses every segment on a real loopback interface, never here),
+//! IP fragmentation (a datagram over the MTU is refused), routing, bit errors (UDP's checksum turns them into loss).
+//!
+//! ```
+//! use core::time::Duration;
+//! use std::net::SocketAddrV4;
+//! use weir_netsim::{Link, Loss, Network};
+//!
+//! let a: SocketAddrV4 = "10.0.0.1:7410".parse().unwrap();
+//! let b: SocketAddrV4 = "10.0.0.2:7410".parse().unwrap();
+//! let mut network =
+//!     Network::builder(1).link(Link::new().delay(Duration::from_millis(5)).loss(Loss::every_nth(2))).build();
+//! network.bind(a);
+//! network.bind(b);
+//! network.send(Duration::ZERO, a, b, b"first").unwrap();
+//! network.send(Duration::ZERO, a, b, b"second").unwrap();
+//! let at = network.next_arrival().unwrap();
+//! assert_eq!(at, Duration::from_millis(5));
+//! assert_eq!(&*network.deliver(at).unwrap().bytes, b"first");
+//! assert_eq!(network.next_arrival(), None);
+//! assert_eq!(network.counters().lost, 1);
+//! ```
+
+pub mod link;
+pub mod loss;
+pub mod network;
+pub mod partition;
+pub mod pcap;
+pub mod recording;
+pub mod rng;
+pub mod socket;
+
+pub use link::Link;
+pub use loss::{Datagram, Loss};
+pub use network::{Builder, Counters, Delivery, Network, TooBig};
+pub use partition::Partition;
+pub use recording::{Event, Record, Recording, Side};
+pub use rng::Rng;

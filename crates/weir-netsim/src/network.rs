@@ -1,0 +1,481 @@
+//! The network itself: sockets, multicast groups, what is on its way, and what was counted.
+//!
+//! A test drives it as it drives the engine: [`Network::send`] what the engine wants sent, ask [`Network::next_arrival`] when to call
+//! next, and [`Network::deliver`] one datagram at a time. Programmer's errors (an unbound sender, time running backwards) panic;
+//! what a real network does to datagrams is counted.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+
+use crate::link::{Link, LinkState, Transit};
+use crate::loss::Datagram;
+use crate::partition::Partition;
+use crate::recording::{Event, Record, Recording};
+use crate::rng::Rng;
+use crate::socket::{DEFAULT_BUFFER_BYTES, Socket, Waiting};
+
+/// A simulated network. An IPv4 address is a host; several sockets may be bound on it by port.
+#[derive(Debug)]
+pub struct Network {
+    config: Builder,
+    now: Duration,
+    links: BTreeMap<(Ipv4Addr, Ipv4Addr), LinkState>,
+    sockets: BTreeMap<SocketAddrV4, Socket>,
+    members: BTreeMap<SocketAddrV4, BTreeSet<SocketAddrV4>>,
+    partition: Partition,
+    on_the_way: BTreeMap<(Duration, u64), InFlight>,
+    next_order: u64,
+    counters: Counters,
+    recording: Recording,
+}
+
+/// How a [`Network`] is set up; made by [`Network::builder`].
+#[derive(Debug, Clone)]
+pub struct Builder {
+    seed: u64,
+    link: Link,
+    loopback: Link,
+    special: BTreeMap<(Ipv4Addr, Ipv4Addr), Link>,
+    buffer_bytes: usize,
+    is_recording: bool,
+}
+
+/// A datagram that its receiver reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// When it reached the socket, which is not later than when it is read.
+    pub arrived_at: Duration,
+    /// Who sent it.
+    pub from: SocketAddrV4,
+    /// Where it was sent: the receiver's address or a multicast group.
+    pub to: SocketAddrV4,
+    /// The bound address of the socket that reads it.
+    pub receiver: SocketAddrV4,
+    /// The UDP payload.
+    pub bytes: Arc<[u8]>,
+}
+
+/// What happened so far, in datagrams; a datagram to a group counts once in `sent` and once for each receiving host or socket elsewhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Calls of `send`.
+    pub sent: u64,
+    /// Read by a receiver.
+    pub delivered: u64,
+    /// Lost by a link.
+    pub lost: u64,
+    /// Second copies made by links.
+    pub duplicated: u64,
+    /// Held back by a link.
+    pub held_back: u64,
+    /// Dropped by a link whose queue was full.
+    pub queue_full: u64,
+    /// Refused by a link because of their size.
+    pub too_big: u64,
+    /// Dropped because the hosts were cut off from each other.
+    pub cut: u64,
+    /// Arrived where nobody was bound.
+    pub no_socket: u64,
+    /// Dropped by a socket whose buffer was full.
+    pub buffer_full: u64,
+    /// Payload bytes of all calls of `send`.
+    pub sent_bytes: u64,
+    /// Payload bytes read by receivers.
+    pub delivered_bytes: u64,
+}
+
+/// The datagram was larger than a link on its way takes; nobody behind that link gets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooBig {
+    /// Bytes of payload that were to be sent.
+    pub len: usize,
+    /// Most bytes of payload that pass.
+    pub limit: usize,
+}
+
+impl Builder {
+    /// The link between any two hosts, for which nothing else is said. Without this call: 50 us of delay and no faults.
+    #[must_use]
+    pub fn link(mut self, link: Link) -> Self {
+        self.link = link;
+        self
+    }
+
+    /// The link from one host to another one, in this direction only.
+    #[must_use]
+    pub fn link_between(mut self, from: Ipv4Addr, to: Ipv4Addr, link: Link) -> Self {
+        self.special.insert((from, to), link);
+        self
+    }
+
+    /// The link from a host to itself. Without this call: 10 us of delay and no faults.
+    #[must_use]
+    pub fn loopback(mut self, link: Link) -> Self {
+        self.loopback = link;
+        self
+    }
+
+    /// Bytes of each socket's receive buffer, as the kernel charges them ([`charge`](crate::socket::charge)). Without this call: 212992.
+    #[must_use]
+    pub fn buffer_bytes(mut self, buffer_bytes: usize) -> Self {
+        self.buffer_bytes = buffer_bytes;
+        self
+    }
+
+    /// Keeps everything that happens for [`Network::recording`]; costs memory for each datagram.
+    #[must_use]
+    pub fn record(mut self) -> Self {
+        self.is_recording = true;
+        self
+    }
+
+    /// The network, with no sockets yet.
+    pub fn build(self) -> Network {
+        Network {
+            config: self,
+            now: Duration::ZERO,
+            links: BTreeMap::new(),
+            sockets: BTreeMap::new(),
+            members: BTreeMap::new(),
+            partition: Partition::new(),
+            on_the_way: BTreeMap::new(),
+            next_order: 0,
+            counters: Counters::default(),
+            recording: Recording::default(),
+        }
+    }
+}
+
+impl Network {
+    /// Starts to describe a network; all randomness comes from the seed.
+    pub fn builder(seed: u64) -> Builder {
+        Builder {
+            seed,
+            link: Link::new().delay(DEFAULT_DELAY),
+            loopback: Link::new().delay(DEFAULT_LOOPBACK_DELAY),
+            special: BTreeMap::new(),
+            buffer_bytes: DEFAULT_BUFFER_BYTES,
+            is_recording: false,
+        }
+    }
+
+    /// Opens a socket with the buffer that the builder was told.
+    ///
+    /// # Panics
+    ///
+    /// If the address is in use, unspecified or a group.
+    pub fn bind(&mut self, address: SocketAddrV4) {
+        self.bind_with_buffer(address, self.config.buffer_bytes);
+    }
+
+    /// Opens a socket with a receive buffer of `buffer_bytes`, as the kernel charges them.
+    ///
+    /// # Panics
+    ///
+    /// If the address is in use, unspecified or a group.
+    pub fn bind_with_buffer(&mut self, address: SocketAddrV4, buffer_bytes: usize) {
+        assert!(
+            !address.ip().is_multicast() && !address.ip().is_unspecified(),
+            "{address} is no host's address"
+        );
+        assert!(self.sockets.insert(address, Socket::new(buffer_bytes)).is_none(), "{address} is in use");
+    }
+
+    /// Closes a socket: its groups are left and what it had not read is gone. Closing what is not open does nothing.
+    pub fn close(&mut self, address: SocketAddrV4) {
+        self.sockets.remove(&address);
+        for members in self.members.values_mut() {
+            members.remove(&address);
+        }
+    }
+
+    /// The socket gets what is sent to the group and its port from now on, also what its own host sends.
+    ///
+    /// # Panics
+    ///
+    /// If the group is no multicast address or the socket is not bound.
+    pub fn join(&mut self, group: SocketAddrV4, socket: SocketAddrV4) {
+        assert!(group.ip().is_multicast(), "{group} is no multicast group");
+        assert!(self.sockets.contains_key(&socket), "{socket} is not bound");
+        self.members.entry(group).or_default().insert(socket);
+    }
+
+    /// The socket gets nothing from the group any more.
+    pub fn leave(&mut self, group: SocketAddrV4, socket: SocketAddrV4) {
+        if let Some(members) = self.members.get_mut(&group) {
+            members.remove(&socket);
+        }
+    }
+
+    /// Makes a receiver slow: after each datagram that it reads it rests for `gap`, while its buffer fills.
+    ///
+    /// # Panics
+    ///
+    /// If the socket is not bound.
+    pub fn set_read_gap(&mut self, socket: SocketAddrV4, gap: Duration) {
+        self.socket(socket).set_read_gap(gap);
+    }
+
+    /// Stops a receiver from reading until [`resume`](Self::resume), while its buffer fills.
+    ///
+    /// # Panics
+    ///
+    /// If the socket is not bound.
+    pub fn pause(&mut self, socket: SocketAddrV4) {
+        self.socket(socket).set_paused(true);
+    }
+
+    /// Lets a paused receiver read again.
+    ///
+    /// # Panics
+    ///
+    /// If the socket is not bound.
+    pub fn resume(&mut self, socket: SocketAddrV4) {
+        self.socket(socket).set_paused(false);
+    }
+
+    /// Changes one direction between two hosts from now on: its queue and its counting start anew, what is on its way still arrives.
+    pub fn set_link(&mut self, from: Ipv4Addr, to: Ipv4Addr, link: Link) {
+        self.links.remove(&(from, to));
+        self.config.special.insert((from, to), link);
+    }
+
+    /// Changes every link that was not set by name, except those from a host to itself.
+    pub fn set_default_link(&mut self, link: Link) {
+        let special = &self.config.special;
+        self.links.retain(|pair, _| special.contains_key(pair) || pair.0 == pair.1);
+        self.config.link = link;
+    }
+
+    /// Who is cut off from whom, to be changed at will.
+    pub fn partition(&mut self) -> &mut Partition {
+        &mut self.partition
+    }
+
+    /// Sends a datagram to an address or to every host with a member of a group.
+    ///
+    /// # Errors
+    ///
+    /// [`TooBig`] if a link on the way refuses its size; other hosts of a group still get it.
+    ///
+    /// # Panics
+    ///
+    /// If `from` is not bound or `now` is before an earlier call's.
+    pub fn send(
+        &mut self,
+        now: Duration,
+        from: SocketAddrV4,
+        to: SocketAddrV4,
+        bytes: &[u8],
+    ) -> Result<(), TooBig> {
+        self.advance(now);
+        assert!(self.sockets.contains_key(&from), "{from} is not bound");
+        let packet = InFlight { from, to, host: *to.ip(), bytes: bytes.into() };
+        self.note(now, &packet, to, Event::Sent);
+        if !to.ip().is_multicast() {
+            return self.carry(packet);
+        }
+        let members = self.members.get(&to).into_iter().flatten();
+        let hosts: BTreeSet<Ipv4Addr> = members.map(|member| *member.ip()).collect();
+        if hosts.is_empty() {
+            self.note(now, &packet, to, Event::NoSocket);
+        }
+        let mut outcome = Ok(());
+        for host in hosts {
+            outcome = self.carry(InFlight { host, ..packet.clone() }).and(outcome);
+        }
+        outcome
+    }
+
+    /// When to call [`deliver`](Self::deliver) next; `None` when nothing is on its way and nothing waits to be read.
+    ///
+    /// It may lie in the past when the caller was late, and a call at that time may give nothing (a datagram that reaches a full
+    /// buffer or a resting reader), so call in a loop.
+    pub fn next_arrival(&self) -> Option<Duration> {
+        let arrival = self.on_the_way.keys().next().map(|(at, _)| *at);
+        let read = self.sockets.values().filter_map(Socket::next_read).min();
+        arrival.into_iter().chain(read).min()
+    }
+
+    /// The next datagram that a receiver reads at `now`, in order of arrival; `None` when there is none until the next arrival.
+    ///
+    /// # Panics
+    ///
+    /// If `now` is before an earlier call's.
+    pub fn deliver(&mut self, now: Duration) -> Option<Delivery> {
+        self.advance(now);
+        while let Some(entry) = self.on_the_way.first_entry().filter(|entry| entry.key().0 <= now) {
+            let ((at, order), packet) = entry.remove_entry();
+            self.arrive(at, order, packet);
+        }
+        let heads =
+            self.sockets.iter().filter_map(|(address, socket)| Some((socket.head_order(now)?, *address)));
+        let (_, receiver) = heads.min()?;
+        let Waiting { at: arrived_at, from, to, bytes, .. } = self.socket(receiver).read(now)?;
+        self.note(
+            now,
+            &InFlight { from, to, host: *receiver.ip(), bytes: bytes.clone() },
+            receiver,
+            Event::Delivered,
+        );
+        Some(Delivery { arrived_at, from, to, receiver, bytes })
+    }
+
+    /// Latest time that was given to `send` or `deliver`.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// Whether nothing is on its way and no socket holds anything, not even a paused one.
+    pub fn is_silent(&self) -> bool {
+        self.on_the_way.is_empty() && self.sockets.values().all(|socket| socket.charged_bytes() == 0)
+    }
+
+    /// Bytes charged to a socket's buffer by what it has not read; 0 if it is not bound. Arrivals count from the next `deliver` on.
+    pub fn buffered_bytes(&self, socket: SocketAddrV4) -> usize {
+        self.sockets.get(&socket).map_or(0, Socket::charged_bytes)
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Everything that happened so far; empty unless [`Builder::record`] was called.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    fn advance(&mut self, now: Duration) {
+        assert!(now >= self.now, "time went back from {:?} to {now:?}", self.now);
+        self.now = now;
+    }
+
+    fn socket(&mut self, address: SocketAddrV4) -> &mut Socket {
+        self.sockets.get_mut(&address).unwrap_or_else(|| panic!("{address} is not bound"))
+    }
+
+    /// Gives a packet to the link between its sender's host and `packet.host`.
+    fn carry(&mut self, packet: InFlight) -> Result<(), TooBig> {
+        let now = self.now;
+        let InFlight { from, to, host, ref bytes } = packet;
+        let far_end = SocketAddrV4::new(host, to.port());
+        if self.partition.is_cut(*from.ip(), host) {
+            self.note(now, &packet, far_end, Event::Cut);
+            return Ok(());
+        }
+        let datagram = Datagram { sent_at: now, ordinal: 0, from, to, bytes };
+        match self.link(*from.ip(), host).carry(datagram) {
+            Transit::TooBig { limit } => {
+                self.note(now, &packet, far_end, Event::TooBig);
+                return Err(TooBig { len: packet.bytes.len(), limit });
+            }
+            Transit::QueueFull => self.note(now, &packet, far_end, Event::QueueFull),
+            Transit::Lost => self.note(now, &packet, far_end, Event::Lost),
+            Transit::Arrives { at, copy_at, is_held } => {
+                if is_held {
+                    self.note(now, &packet, far_end, Event::HeldBack);
+                }
+                if let Some(copy_at) = copy_at {
+                    self.note(now, &packet, far_end, Event::Duplicated);
+                    self.put_on_the_way(at, packet.clone());
+                    self.put_on_the_way(copy_at, packet);
+                } else {
+                    self.put_on_the_way(at, packet);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, from: Ipv4Addr, to: Ipv4Addr) -> &mut LinkState {
+        let config = &self.config;
+        self.links.entry((from, to)).or_insert_with(|| {
+            let default = if from == to { &config.loopback } else { &config.link };
+            let link = config.special.get(&(from, to)).unwrap_or(default).clone();
+            let label = (u64::from(from.to_bits()) << 32) | u64::from(to.to_bits());
+            LinkState::new(link, Rng::new(config.seed).fork(label))
+        })
+    }
+
+    fn put_on_the_way(&mut self, at: Duration, packet: InFlight) {
+        self.on_the_way.insert((at, self.next_order), packet);
+        self.next_order += 1;
+    }
+
+    /// A packet reaches its host: into the buffer of the socket bound there, or of every member of the group.
+    fn arrive(&mut self, at: Duration, order: u64, packet: InFlight) {
+        let receivers: Vec<SocketAddrV4> = if packet.to.ip().is_multicast() {
+            let members = self.members.get(&packet.to).into_iter().flatten();
+            members.filter(|member| *member.ip() == packet.host).copied().collect()
+        } else {
+            self.sockets.contains_key(&packet.to).then_some(packet.to).into_iter().collect()
+        };
+        if receivers.is_empty() {
+            self.note(at, &packet, SocketAddrV4::new(packet.host, packet.to.port()), Event::NoSocket);
+        }
+        for receiver in receivers {
+            let InFlight { from, to, ref bytes, .. } = packet;
+            if !self.socket(receiver).admit(Waiting { at, order, from, to, bytes: bytes.clone() }) {
+                self.note(at, &packet, receiver, Event::BufferFull);
+            }
+        }
+    }
+
+    fn note(&mut self, at: Duration, packet: &InFlight, receiver: SocketAddrV4, event: Event) {
+        self.counters.count(event, packet.bytes.len() as u64);
+        if self.config.is_recording {
+            let InFlight { from, to, ref bytes, .. } = *packet;
+            self.recording.push(Record { at, from, to, receiver, bytes: bytes.clone(), event });
+        }
+    }
+}
+
+impl Counters {
+    fn count(&mut self, event: Event, len: u64) {
+        let counter = match event {
+            Event::BufferFull => &mut self.buffer_full,
+            Event::Cut => &mut self.cut,
+            Event::Delivered => {
+                self.delivered_bytes += len;
+                &mut self.delivered
+            }
+            Event::Duplicated => &mut self.duplicated,
+            Event::HeldBack => &mut self.held_back,
+            Event::Lost => &mut self.lost,
+            Event::NoSocket => &mut self.no_socket,
+            Event::QueueFull => &mut self.queue_full,
+            Event::Sent => {
+                self.sent_bytes += len;
+                &mut self.sent
+            }
+            Event::TooBig => &mut self.too_big,
+        };
+        *counter += 1;
+    }
+}
+
+impl core::fmt::Display for TooBig {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "a datagram of {} bytes is over the {} bytes that the link takes", self.len, self.limit)
+    }
+}
+
+impl core::error::Error for TooBig {}
+
+/// A datagram between two hosts.
+#[derive(Debug, Clone)]
+struct InFlight {
+    from: SocketAddrV4,
+    to: SocketAddrV4,
+    host: Ipv4Addr,
+    bytes: Arc<[u8]>,
+}
+
+const DEFAULT_DELAY: Duration = Duration::from_micros(50);
+const DEFAULT_LOOPBACK_DELAY: Duration = Duration::from_micros(10);
+
+#[cfg(test)]
+mod tests;
