@@ -1,0 +1,70 @@
+//! One point of a measurement: everything that both of its ends must know.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weir_results::{Reliability, Test, WaitStrategy};
+
+/// One case. It travels to both ends over the control channel; an engine is opened with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseSpec {
+    /// Name of the engine in the registry.
+    pub engine: String,
+    /// What is measured.
+    pub test: Test,
+    /// Whether samples may be lost.
+    pub reliability: Reliability,
+    /// Serialized size of a sample, its 28 bytes before the octets included.
+    pub size_bytes: usize,
+    /// Number of instances; 0 = unkeyed.
+    pub instances: u32,
+    /// Samples are gathered into messages of at most this many bytes by the engine's batching policy; 0 = off.
+    pub batch_bytes: u32,
+    /// How a receiver waits.
+    pub wait: WaitStrategy,
+    /// Which repetition this is, from 1.
+    pub repeat: u32,
+    /// How long is measured.
+    pub duration: Duration,
+    /// How long the case runs before it is measured.
+    pub warmup: Duration,
+    /// Octets follow from the sequence number and are checked on arrival.
+    pub verify: bool,
+    /// DDS domain.
+    pub domain: u32,
+    /// Network interface that carries the samples, e.g. `lo`.
+    pub interface: String,
+    /// The IPv4 address of that interface.
+    pub address: Ipv4Addr,
+    /// Socket buffers to ask for, bytes, in each direction.
+    pub socket_buffer_bytes: usize,
+    /// Processors of publisher and subscriber; `None` = not pinned.
+    pub cpus: Option<CpuPair>,
+}
+
+/// Where the two processes of a case run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuPair {
+    /// Processor of the publisher (the pinger).
+    pub publisher: usize,
+    /// Processor of the subscriber (the ponger).
+    pub subscriber: usize,
+}
+
+impl CaseSpec {
+    /// Socket buffers asked for unless told otherwise: 4 MiB.
+    pub const SOCKET_BUFFER_BYTES: usize = 4 << 20;
+
+    /// Whether samples carry a key.
+    #[must_use]
+    pub fn is_keyed(&self) -> bool {
+        self.instances > 0
+    }
+
+    /// A topic name (or anything else that must differ between cases) that is the same at both ends.
+    #[must_use]
+    pub fn topic(&self) -> String {
+        format!("weir_bench_{}_{}_{}", self.test, self.size_bytes, self.repeat)
+    }
+}

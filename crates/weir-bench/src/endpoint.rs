@@ -1,0 +1,224 @@
+//! The seam between the harness and what it measures.
+//!
+//! An [`Engine`] opens the four ends that a measurement has: a [`Publisher`] and a [`Subscriber`] for throughput, a [`Pinger`] and
+//! a [`Ponger`] for latency. The harness never asks which engine it has. What an engine cannot do it says by [`Capabilities`], and
+//! the case is reported as not supported.
+//!
+//! The seam costs next to nothing per sample, since engines reach ten million a second: a publisher is handed a burst of samples
+//! per (virtual) call and loops by itself; a subscriber hands every sample to a [`SampleSink`], a plain struct whose
+//! [`SampleSink::accept`] is inlined into the engine's own receive loop; the clock is read once per burst and once per batch.
+//!
+//! Life of an end: `open_*` (sockets and entities made, nothing sent yet) -> [`End::address`] is told to the peer -> [`End::connect`]
+//! (raw UDP connects; a DDS engine waits for the match) -> the measurement -> [`End::report`] -> dropped.
+
+use std::net::SocketAddrV4;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use thiserror::Error;
+use weir_results::{Reliability, SocketBuffers};
+
+use crate::case::CaseSpec;
+use crate::clock;
+use crate::sink::SampleSink;
+
+/// Something that carries samples from one process to another, and can be measured.
+///
+/// `open_*` has a default that refuses, for what the engine's capabilities exclude.
+pub trait Engine: Send + Sync {
+    /// The name on the command line and in results, e.g. `udp`.
+    fn name(&self) -> &'static str;
+
+    /// One line for `--help`; `None` hides the engine there.
+    fn about(&self) -> Option<&'static str>;
+
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Opens the sending end of a throughput case.
+    ///
+    /// # Errors
+    /// When the end cannot be opened; the text says what to do.
+    fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
+        Err(EndpointError::not_supported(&case.engine, "throughput"))
+    }
+
+    /// Opens the receiving end of a throughput case.
+    ///
+    /// # Errors
+    /// As [`Engine::open_publisher`].
+    fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
+        Err(EndpointError::not_supported(&case.engine, "throughput"))
+    }
+
+    /// Opens the end of a latency case that sends first and measures.
+    ///
+    /// # Errors
+    /// As [`Engine::open_publisher`].
+    fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
+        Err(EndpointError::not_supported(&case.engine, "latency"))
+    }
+
+    /// Opens the end of a latency case that echoes.
+    ///
+    /// # Errors
+    /// As [`Engine::open_publisher`].
+    fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
+        Err(EndpointError::not_supported(&case.engine, "latency"))
+    }
+}
+
+/// What an engine can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether it has a ping-pong.
+    pub latency: bool,
+    /// Whether it has a one-way stream.
+    pub throughput: bool,
+    /// What it knows of reliability.
+    pub reliability: ReliabilitySupport,
+    /// Whether samples can belong to instances.
+    pub keyed: bool,
+    /// The largest sample, bytes as in `--sizes`.
+    pub size_bytes_max: usize,
+}
+
+/// What an engine knows of reliability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReliabilitySupport {
+    /// It has no notion of it: it runs once per size, whatever was asked for, and is reported as best effort. The floor.
+    None,
+    /// Best effort only.
+    BestEffort,
+    /// Best effort and reliable.
+    Both,
+}
+
+impl ReliabilitySupport {
+    /// Whether a case of this reliability can run.
+    #[must_use]
+    pub fn supports(self, reliability: Reliability) -> bool {
+        match self {
+            Self::None | Self::BestEffort => reliability == Reliability::BestEffort,
+            Self::Both => true,
+        }
+    }
+}
+
+/// What all four ends have in common.
+pub trait End {
+    /// Where the peer finds this end, for engines that do not discover each other.
+    fn address(&self) -> Option<SocketAddrV4> {
+        None
+    }
+
+    /// Joins the peer: connects to its address, or waits until the two are matched. When it returns, samples sent in either
+    /// direction arrive.
+    ///
+    /// # Errors
+    /// [`EndpointError::NoPeer`] when nobody was there within `timeout`.
+    fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError>;
+
+    /// What the end has to say about itself so far; called before and after the measured part.
+    fn report(&self) -> EndReport {
+        EndReport::default()
+    }
+
+    /// The clock that this end is measured with: the host's monotonic one, unless the engine makes its own time (the mock does).
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+}
+
+/// The sending end of a throughput case.
+pub trait Publisher: End {
+    /// Sends the samples `first..first + count`, in order, and returns how many of them the engine took. Fewer than `count` means
+    /// that it would have waited longer than its `max_blocking_time` (or the socket's buffer is full): the harness comes back with
+    /// the rest. A sample that the system refused (counted in [`EndReport::refused`]) was taken: it is lost, not repeated.
+    ///
+    /// # Errors
+    /// When going on makes no sense.
+    fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError>;
+
+    /// Sends what is still held back and, where reliable, waits until everything is acknowledged; false when `timeout` came first.
+    ///
+    /// # Errors
+    /// As [`Publisher::publish`].
+    fn flush(&mut self, timeout: Duration) -> Result<bool, EndpointError>;
+}
+
+/// The receiving end of a throughput case.
+pub trait Subscriber: End {
+    /// Waits up to `timeout` for samples, in the way that the case's wait strategy says, and gives those that are there to `sink`;
+    /// none when the time is over. Returns after one batch, or after some milliseconds of uninterrupted arrivals at the latest,
+    /// so that the harness can read the clock.
+    ///
+    /// # Errors
+    /// When going on makes no sense.
+    fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError>;
+}
+
+/// The end of a latency case that sends first and measures.
+pub trait Pinger: End {
+    /// Sends one ping and waits for its echo; false when `timeout` came first. Echoes of earlier pings are ignored. `sent_ns` is
+    /// the time for the sample's time stamp.
+    ///
+    /// # Errors
+    /// When going on makes no sense.
+    fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError>;
+}
+
+/// The end of a latency case that echoes.
+pub trait Ponger: End {
+    /// Echoes every ping, here or on the engine's own threads, until `stop` is set (looked at about every 50 ms at least), and
+    /// returns how many it echoed.
+    ///
+    /// # Errors
+    /// When going on makes no sense.
+    fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError>;
+}
+
+/// What an end knows about itself, counted from its opening.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndReport {
+    /// Datagrams with user data that it sent; `None` when the engine can't say.
+    pub datagrams: Option<u64>,
+    /// System calls that sent them; `None` when the engine can't say.
+    pub sends: Option<u64>,
+    /// Samples (or datagrams) that the system refused to send.
+    pub refused: u64,
+    /// Datagrams dropped at this end's receiving socket; `None` when the engine can't say.
+    pub kernel_drops: Option<u64>,
+    /// Socket buffers asked for and granted.
+    pub buffers: SocketBuffers,
+}
+
+/// Why an end does not work.
+#[derive(Debug, Error)]
+pub enum EndpointError {
+    /// The engine cannot do what the case asks.
+    #[error("{engine} does not support {what}")]
+    NotSupported {
+        /// The engine.
+        engine: String,
+        /// What was asked of it.
+        what: String,
+    },
+    /// The host does not let us: a port in use, no permission, no such interface.
+    #[error("{0}")]
+    Environment(String),
+    /// Nobody was there.
+    #[error("no peer: {0}")]
+    NoPeer(String),
+    /// The engine reported an error of its own.
+    #[error("{0}")]
+    Engine(String),
+}
+
+impl EndpointError {
+    /// The engine `engine` has no `what`.
+    #[must_use]
+    pub fn not_supported(engine: &str, what: &str) -> Self {
+        Self::NotSupported { engine: engine.to_owned(), what: what.to_owned() }
+    }
+}

@@ -1,0 +1,198 @@
+//! An engine without a network and with a time of its own, so that the whole program, child processes and tables included, is
+//! tested in milliseconds and with the same figures every time.
+//!
+//! Both ends compute what the other one does. Time passes by what is done: so many nanoseconds per sample or ping. A best-effort
+//! mock loses one sample in a thousand. The variants misbehave in one way each, for the tests of faults.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use weir_results::Reliability;
+
+use crate::case::CaseSpec;
+use crate::endpoint::{
+    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
+    Subscriber,
+};
+use crate::payload::{self, HEADER_BYTES};
+use crate::sink::SampleSink;
+
+use std::net::SocketAddrV4;
+
+/// The mock, in the variant that its name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mock {
+    /// Does what it should.
+    Sound,
+    /// Loses samples although they are reliable.
+    Lossy,
+    /// Changes an octet of every hundredth sample.
+    Corrupt,
+    /// Never comes back from its first burst or ping.
+    Hang,
+    /// Ends its process in the middle.
+    Crash,
+}
+
+impl Engine for Mock {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Sound => "mock",
+            Self::Lossy => "mock-lossy",
+            Self::Corrupt => "mock-corrupt",
+            Self::Hang => "mock-hang",
+            Self::Crash => "mock-crash",
+        }
+    }
+
+    fn about(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            latency: true,
+            throughput: true,
+            reliability: ReliabilitySupport::Both,
+            keyed: true,
+            size_bytes_max: 1 << 20,
+        }
+    }
+
+    fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
+        Ok(Box::new(MockEnd::new(*self, case)))
+    }
+
+    fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
+        Ok(Box::new(MockEnd::new(*self, case)))
+    }
+
+    fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
+        Ok(Box::new(MockEnd::new(*self, case)))
+    }
+
+    fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
+        Ok(Box::new(MockEnd::new(*self, case)))
+    }
+}
+
+struct MockEnd {
+    mock: Mock,
+    case: CaseSpec,
+    /// The mock's own time.
+    now_ns: u64,
+    /// The next sample that the subscriber makes up.
+    next: u64,
+    /// Samples that a run of this length has.
+    samples: u64,
+    octets: Vec<u8>,
+}
+
+impl MockEnd {
+    fn new(mock: Mock, case: &CaseSpec) -> Self {
+        let run_ns = u64::try_from((case.warmup + case.duration).as_nanos()).unwrap_or(u64::MAX);
+        let samples = run_ns.div_ceil(sample_ns(case.size_bytes));
+        let octets = vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)];
+        Self { mock, case: case.clone(), now_ns: 0, next: 0, samples, octets }
+    }
+
+    fn misbehave(&self) {
+        match self.mock {
+            Mock::Hang => loop {
+                thread::park();
+            },
+            Mock::Crash => std::process::exit(101),
+            Mock::Sound | Mock::Lossy | Mock::Corrupt => {}
+        }
+    }
+
+    fn loses(&self, sequence: u64) -> bool {
+        let may_lose = self.case.reliability == Reliability::BestEffort || self.mock == Mock::Lossy;
+        may_lose && sequence % 1000 == 7
+    }
+}
+
+impl End for MockEnd {
+    fn connect(&mut self, _peer: Option<SocketAddrV4>, _timeout: Duration) -> Result<(), EndpointError> {
+        Ok(())
+    }
+
+    fn report(&self) -> EndReport {
+        EndReport { datagrams: Some(self.next), sends: Some(self.next), ..EndReport::default() }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+}
+
+impl Publisher for MockEnd {
+    fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
+        self.misbehave();
+        // Never more than the other end makes up.
+        let count = u64::from(count).min(self.samples.saturating_sub(first));
+        self.next = first + count;
+        self.now_ns += count * sample_ns(self.case.size_bytes);
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    fn flush(&mut self, _timeout: Duration) -> Result<bool, EndpointError> {
+        Ok(true)
+    }
+}
+
+impl Subscriber for MockEnd {
+    fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
+        if self.next == self.samples {
+            self.now_ns += u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+            // Quiet, until the publisher's process has come as far.
+            thread::park_timeout(Duration::from_millis(1));
+            return Ok(());
+        }
+        let end = self.samples.min(self.next + 64);
+        for sequence in self.next..end {
+            self.now_ns += sample_ns(self.case.size_bytes);
+            if self.loses(sequence) {
+                continue;
+            }
+            let seq_num = payload::wire_sequence(sequence);
+            if self.case.verify {
+                payload::fill_octets(seq_num, &mut self.octets);
+                if let (Mock::Corrupt, 3, Some(octet)) = (self.mock, sequence % 100, self.octets.last_mut()) {
+                    *octet ^= 1;
+                }
+            }
+            sink.accept(seq_num, payload::key_of(sequence, self.case.instances), &self.octets);
+        }
+        self.next = end;
+        Ok(())
+    }
+}
+
+impl Pinger for MockEnd {
+    fn ping(&mut self, sequence: u64, _sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
+        self.misbehave();
+        let came_back = !self.loses(sequence);
+        self.now_ns += if came_back {
+            2 * (sample_ns(self.case.size_bytes) + 10_000) + sequence % 100 * 10
+        } else {
+            u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)
+        };
+        Ok(came_back)
+    }
+}
+
+impl Ponger for MockEnd {
+    fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError> {
+        while !stop.load(Ordering::Acquire) {
+            thread::park_timeout(Duration::from_millis(1));
+        }
+        Ok(0)
+    }
+}
+
+/// How long the mock takes for one sample: 10 us and a nanosecond for every eight bytes.
+fn sample_ns(size_bytes: usize) -> u64 {
+    10_000 + size_bytes as u64 / 8
+}
