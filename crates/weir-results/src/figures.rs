@@ -1,0 +1,118 @@
+//! Side figures of a case: what the two processes used and where samples were lost.
+
+use serde::{Deserialize, Serialize};
+
+/// What one process used during a case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessFigures {
+    /// Processor time in user mode, seconds, over all threads.
+    pub cpu_user_s: f64,
+    /// Processor time in the kernel, seconds, over all threads.
+    pub cpu_system_s: f64,
+    /// Times that a thread gave the processor up (it waited).
+    pub context_switches_voluntary: u64,
+    /// Times that a thread was taken off the processor.
+    pub context_switches_involuntary: u64,
+    /// Peak resident memory of the process so far, KiB.
+    pub max_rss_kib: u64,
+}
+
+impl ProcessFigures {
+    /// What was used between `earlier` and `self`. The peak of memory stays the peak so far.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            cpu_user_s: (self.cpu_user_s - earlier.cpu_user_s).max(0.0),
+            cpu_system_s: (self.cpu_system_s - earlier.cpu_system_s).max(0.0),
+            context_switches_voluntary: self
+                .context_switches_voluntary
+                .saturating_sub(earlier.context_switches_voluntary),
+            context_switches_involuntary: self
+                .context_switches_involuntary
+                .saturating_sub(earlier.context_switches_involuntary),
+            max_rss_kib: self.max_rss_kib,
+        }
+    }
+}
+
+/// Where the samples that never arrived went.
+///
+/// Only sequence numbers decide how many were lost; the kernel's counters count packets as it sees
+/// them (one offloaded send of 64 datagrams may count once), so they explain but never decide.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LossBreakdown {
+    /// Samples that the sender's own socket or queue refused.
+    pub sender: u64,
+    /// Samples dropped because the receiver's socket buffer was full.
+    pub receiver_socket: u64,
+    /// The rest: lost on the way.
+    pub in_between: u64,
+    /// Receive-buffer errors of the whole receiving host in the same time; `None` when not read.
+    pub kernel_drops: Option<u64>,
+}
+
+impl LossBreakdown {
+    /// Divides `lost` samples: first the sender's share, then the receiving socket's, each limited
+    /// by what is left, since counters of packets may exceed the samples lost.
+    #[must_use]
+    pub fn explain(lost: u64, sender: u64, receiver_socket: u64, kernel_drops: Option<u64>) -> Self {
+        let sender = sender.min(lost);
+        let receiver_socket = receiver_socket.min(lost - sender);
+        Self { sender, receiver_socket, in_between: lost - sender - receiver_socket, kernel_drops }
+    }
+}
+
+/// Socket buffers of a case, bytes. The granted sizes are what the kernel reports, i.e. twice what
+/// it accepted, since it charges its own overhead against them (`socket(7)`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SocketBuffers {
+    /// Receive buffer that was asked for; `None` = the system's default was taken.
+    pub receive_asked: Option<u64>,
+    /// Receive buffer that the kernel granted.
+    pub receive_granted: Option<u64>,
+    /// Send buffer that was asked for; `None` = the system's default was taken.
+    pub send_asked: Option<u64>,
+    /// Send buffer that the kernel granted.
+    pub send_granted: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_a_loss_add_up_to_it() {
+        let check = |lost, sender, socket, expected: (u64, u64, u64)| {
+            let loss = LossBreakdown::explain(lost, sender, socket, None);
+            assert_eq!((loss.sender, loss.receiver_socket, loss.in_between), expected);
+        };
+        check(10, 0, 0, (0, 0, 10));
+        check(10, 2, 3, (2, 3, 5));
+        check(10, 2, 64, (2, 8, 0));
+        check(10, 99, 99, (10, 0, 0));
+        check(0, 5, 5, (0, 0, 0));
+    }
+
+    #[test]
+    fn figures_subtract_but_the_peak_stays() {
+        let earlier = ProcessFigures {
+            cpu_user_s: 1.0,
+            context_switches_voluntary: 5,
+            max_rss_kib: 10,
+            ..Default::default()
+        };
+        let later = ProcessFigures {
+            cpu_user_s: 1.5,
+            context_switches_voluntary: 9,
+            max_rss_kib: 12,
+            ..Default::default()
+        };
+        let used = later.since(&earlier);
+        assert!((used.cpu_user_s - 0.5).abs() < 1e-12);
+        assert_eq!(used.context_switches_voluntary, 4);
+        assert_eq!(used.max_rss_kib, 12);
+    }
+}

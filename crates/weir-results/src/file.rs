@@ -1,0 +1,230 @@
+//! Runs on disk: `results.jsonl`, a header line and then one finished case per line.
+//!
+//! A line is written with one call as soon as its case is finished, so a run that is killed keeps
+//! what it had. A last line that was cut short is left out when the file is read.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::Environment;
+use crate::run::{Case, Run, SCHEMA_VERSION};
+
+/// Name of the results file in its folder.
+pub const RESULTS_FILE_NAME: &str = "results.jsonl";
+
+/// A results file that can't be written or read.
+#[derive(Debug, Error)]
+pub enum ResultsError {
+    /// The folder can't be made.
+    #[error("can't make the results folder {}: {source}; choose another folder or make it writable", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file can't be written.
+    #[error("can't write {}: {source}; choose another folder or make it writable", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The folder holds a run already.
+    #[error("{} already holds a run; choose another folder, or move the file away", path.display())]
+    AlreadyExists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file can't be read.
+    #[error("can't read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is not one of results, or damaged.
+    #[error("{}, line {line}: not a line of results: {source}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// The file is of another version of the format.
+    #[error("{}: results of schema {found}, but this version of Weir reads schema {SCHEMA_VERSION}; use the version that wrote it", path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// The version that it says.
+        found: u64,
+    },
+}
+
+/// Writes the cases of a run to a folder as they finish.
+#[derive(Debug)]
+pub struct ResultsWriter {
+    file: File,
+    path: PathBuf,
+}
+
+impl ResultsWriter {
+    /// Makes the folder and begins a run in it, so that a folder that can't be written fails before
+    /// anything is measured.
+    ///
+    /// # Errors
+    /// When the folder or file can't be made, or the folder holds a run already.
+    pub fn create(dir: impl AsRef<Path>, environment: &Environment) -> Result<Self, ResultsError> {
+        let path = make_folder(dir.as_ref())?;
+        let file = OpenOptions::new().append(true).create_new(true).open(&path).map_err(|source| {
+            if source.kind() == io::ErrorKind::AlreadyExists {
+                ResultsError::AlreadyExists { path: path.clone() }
+            } else {
+                ResultsError::Write { path: path.clone(), source }
+            }
+        })?;
+        let mut writer = Self { file, path };
+        writer.write_line(&Header { schema: SCHEMA_VERSION, environment: environment.clone() })?;
+        Ok(writer)
+    }
+
+    /// Continues the run that the folder holds, or begins one. What a killed run left of its last
+    /// line is removed; the environment of a run is the one that it began with.
+    ///
+    /// # Errors
+    /// As [`ResultsWriter::create`], and when the file there is not one of results.
+    pub fn continue_or_create(
+        dir: impl AsRef<Path>,
+        environment: &Environment,
+    ) -> Result<Self, ResultsError> {
+        let path = make_folder(dir.as_ref())?;
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::create(dir, environment),
+            Err(source) => return Err(ResultsError::Read { path, source }),
+        };
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let write_error = |source| ResultsError::Write { path: path.clone(), source };
+        if whole > 0 {
+            parse_lines(&text[..whole], &path)?;
+        }
+        let file = OpenOptions::new().append(true).open(&path).map_err(write_error)?;
+        file.set_len(whole as u64).map_err(write_error)?;
+        let mut writer = Self { file, path };
+        if whole == 0 {
+            writer.write_line(&Header { schema: SCHEMA_VERSION, environment: environment.clone() })?;
+        }
+        Ok(writer)
+    }
+
+    /// Appends one finished case and hands it to the system before returning.
+    ///
+    /// # Errors
+    /// When the file can't be written, e.g. because the disk is full.
+    pub fn append(&mut self, case: &Case) -> Result<(), ResultsError> {
+        self.write_line(case)
+    }
+
+    /// Where the results are.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn write_line(&mut self, value: &impl Serialize) -> Result<(), ResultsError> {
+        let write = || -> io::Result<()> {
+            let mut line = serde_json::to_vec(value)?;
+            line.push(b'\n');
+            (&self.file).write_all(&line)
+        };
+        write().map_err(|source| ResultsError::Write { path: self.path.clone(), source })
+    }
+}
+
+impl Run {
+    /// Reads a run: a `results.jsonl`, a folder with one, or a file with the one document that
+    /// `--format json` prints.
+    ///
+    /// # Errors
+    /// When the file can't be read, is not one of results, or is of another schema version.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ResultsError> {
+        let mut path = path.as_ref().to_owned();
+        if path.is_dir() {
+            path.push(RESULTS_FILE_NAME);
+        }
+        let text =
+            fs::read_to_string(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
+        Self::parse(&text, &path)
+    }
+
+    /// Reads a run from text, of either form; `path` is for messages only.
+    ///
+    /// # Errors
+    /// When the text is not results, or of another schema version.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ResultsError> {
+        if let Ok(document) = serde_json::from_str::<serde_json::Value>(text)
+            && document.get("cases").is_some()
+        {
+            check_schema(&document, path)?;
+            return serde_json::from_value(document).map_err(|source| ResultsError::Parse {
+                path: path.to_owned(),
+                line: 1,
+                source,
+            });
+        }
+        parse_lines(text, path)
+    }
+}
+
+/// The first line of a results file.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    schema: u32,
+    environment: Environment,
+}
+
+fn make_folder(dir: &Path) -> Result<PathBuf, ResultsError> {
+    fs::create_dir_all(dir).map_err(|source| ResultsError::Folder { path: dir.to_owned(), source })?;
+    Ok(dir.join(RESULTS_FILE_NAME))
+}
+
+fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
+    let parse_error =
+        |index: usize, source| ResultsError::Parse { path: path.to_owned(), line: index + 1, source };
+    let mut lines = text.split_inclusive('\n').enumerate();
+    let first = lines.next().map_or("", |(_, line)| line);
+    let header: serde_json::Value = serde_json::from_str(first).map_err(|source| parse_error(0, source))?;
+    check_schema(&header, path)?;
+    let header: Header = serde_json::from_value(header).map_err(|source| parse_error(0, source))?;
+    let mut run = Run::new(header.environment);
+    for (index, line) in lines {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match serde_json::from_str(line) {
+            Ok(case) => run.cases.push(case),
+            // The run was killed while this line was being written.
+            Err(_) if !line.ends_with('\n') => break,
+            Err(source) => return Err(parse_error(index, source)),
+        }
+    }
+    Ok(run)
+}
+
+/// The version first, so that a file of a later one is named as that and not as damaged.
+fn check_schema(value: &serde_json::Value, path: &Path) -> Result<(), ResultsError> {
+    match value.get("schema").and_then(serde_json::Value::as_u64) {
+        Some(found) if found != u64::from(SCHEMA_VERSION) => {
+            Err(ResultsError::Schema { path: path.to_owned(), found })
+        }
+        _ => Ok(()),
+    }
+}

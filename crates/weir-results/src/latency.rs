@@ -1,0 +1,279 @@
+//! Recorder of round trips and its summary.
+//!
+//! The histogram answers the percentiles (HdrHistogram, 3 significant digits, at most 60 s); mean,
+//! standard deviation, minimum and maximum are kept exactly beside it.
+
+use std::fmt;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// What a latency is the latency of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum LatencyKind {
+    /// There and back again.
+    #[serde(rename = "rtt")]
+    Rtt,
+    /// Half of there and back again: the usual estimate of one way between two hosts without a common clock.
+    #[default]
+    #[serde(rename = "rtt/2")]
+    HalfRtt,
+}
+
+impl LatencyKind {
+    /// The name in the results format: `rtt` or `rtt/2`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rtt => "rtt",
+            Self::HalfRtt => "rtt/2",
+        }
+    }
+}
+
+impl fmt::Display for LatencyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The percentiles that a summary carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Percentile {
+    /// The median.
+    P50,
+    /// One in ten is slower.
+    P90,
+    /// One in a hundred is slower.
+    P99,
+    /// One in ten thousand is slower.
+    P99_99,
+    /// One in a million is slower.
+    P99_9999,
+}
+
+impl Percentile {
+    /// All of them, from the median up.
+    pub const ALL: [Self; 5] = [Self::P50, Self::P90, Self::P99, Self::P99_99, Self::P99_9999];
+
+    /// The share of samples at or below it, 0 to 1.
+    #[must_use]
+    pub const fn quantile(self) -> f64 {
+        match self {
+            Self::P50 => 0.5,
+            Self::P90 => 0.9,
+            Self::P99 => 0.99,
+            Self::P99_99 => 0.9999,
+            Self::P99_9999 => 0.999_999,
+        }
+    }
+
+    /// How many samples it takes until one of them can lie above: `1 / (1 - quantile)`.
+    #[must_use]
+    pub const fn count_needed(self) -> u64 {
+        match self {
+            Self::P50 => 2,
+            Self::P90 => 10,
+            Self::P99 => 100,
+            Self::P99_99 => 10_000,
+            Self::P99_9999 => 1_000_000,
+        }
+    }
+
+    /// The heading in tables, e.g. `99.99%`.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::P50 => "50%",
+            Self::P90 => "90%",
+            Self::P99 => "99%",
+            Self::P99_99 => "99.99%",
+            Self::P99_9999 => "99.9999%",
+        }
+    }
+}
+
+/// The summary of a latency case. All times in microseconds; field names are the results format.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// What the times are the times of.
+    pub kind: LatencyKind,
+    /// Round trips that came back.
+    pub count: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation of the whole population.
+    pub std: f64,
+    /// Shortest.
+    pub min: f64,
+    /// Longest.
+    pub max: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.99th percentile.
+    pub p99_99: f64,
+    /// 99.9999th percentile.
+    pub p99_9999: f64,
+    /// Round trips that never came back.
+    pub lost: u64,
+}
+
+impl LatencySummary {
+    /// The value of a percentile, microseconds.
+    #[must_use]
+    pub const fn percentile(&self, percentile: Percentile) -> f64 {
+        match percentile {
+            Percentile::P50 => self.p50,
+            Percentile::P90 => self.p90,
+            Percentile::P99 => self.p99,
+            Percentile::P99_99 => self.p99_99,
+            Percentile::P99_9999 => self.p99_9999,
+        }
+    }
+
+    /// Whether enough samples were taken for `percentile` to differ from the maximum.
+    #[must_use]
+    pub const fn supports(&self, percentile: Percentile) -> bool {
+        self.count >= percentile.count_needed()
+    }
+}
+
+/// Collects round-trip times in nanoseconds. Recording allocates nothing.
+#[derive(Debug, Clone)]
+pub struct LatencyRecorder {
+    histogram: Histogram<u64>,
+    count: u64,
+    lost: u64,
+    sum_ns: u128,
+    sum_of_squares_ns: u128,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl LatencyRecorder {
+    /// The longest time that percentiles tell apart: 60 s. Longer ones count as this long there;
+    /// mean and maximum are exact all the same.
+    pub const MAX_NS: u64 = 60_000_000_000;
+
+    /// An empty recorder.
+    ///
+    /// # Panics
+    /// Never: the bounds are constants that the histogram accepts.
+    #[must_use]
+    pub fn new() -> Self {
+        let histogram = Histogram::new_with_bounds(1, Self::MAX_NS, 3)
+            .expect("1 ns to 60 s with 3 digits is a valid range");
+        Self { histogram, count: 0, lost: 0, sum_ns: 0, sum_of_squares_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+    }
+
+    /// Records one round trip of `rtt_ns` nanoseconds.
+    #[inline]
+    pub fn record(&mut self, rtt_ns: u64) {
+        self.histogram.saturating_record(rtt_ns);
+        self.count += 1;
+        self.sum_ns += u128::from(rtt_ns);
+        self.sum_of_squares_ns =
+            self.sum_of_squares_ns.saturating_add(u128::from(rtt_ns) * u128::from(rtt_ns));
+        self.min_ns = self.min_ns.min(rtt_ns);
+        self.max_ns = self.max_ns.max(rtt_ns);
+    }
+
+    /// Records a round trip that never came back.
+    pub fn record_lost(&mut self) {
+        self.lost += 1;
+    }
+
+    /// Round trips recorded.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Round trips that never came back.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Whether `percentile` can differ from the maximum with what was recorded so far.
+    #[must_use]
+    pub const fn supports(&self, percentile: Percentile) -> bool {
+        self.count >= percentile.count_needed()
+    }
+
+    /// Adds what `other` recorded.
+    ///
+    /// # Panics
+    /// Never: all recorders have the same bounds.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("all recorders have the same bounds");
+        self.count += other.count;
+        self.lost += other.lost;
+        self.sum_ns += other.sum_ns;
+        self.sum_of_squares_ns = self.sum_of_squares_ns.saturating_add(other.sum_of_squares_ns);
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Forgets everything, keeping the memory: for the end of a warm-up.
+    pub fn clear(&mut self) {
+        self.histogram.reset();
+        self.count = 0;
+        self.lost = 0;
+        self.sum_ns = 0;
+        self.sum_of_squares_ns = 0;
+        self.min_ns = u64::MAX;
+        self.max_ns = 0;
+    }
+
+    /// The summary in microseconds; of nothing recorded, all times are zero. A percentile never lies
+    /// outside the exact minimum and maximum, though the histogram rounds.
+    #[must_use]
+    pub fn summary(&self, kind: LatencyKind) -> LatencySummary {
+        if self.count == 0 {
+            return LatencySummary { kind, lost: self.lost, ..LatencySummary::default() };
+        }
+        let ns_per_unit = match kind {
+            LatencyKind::Rtt => 1e3,
+            LatencyKind::HalfRtt => 2e3,
+        };
+        let us = |ns: f64| rounded(ns / ns_per_unit);
+        let percentile = |percentile: Percentile| {
+            let ns = self.histogram.value_at_quantile(percentile.quantile());
+            us(ns.clamp(self.min_ns, self.max_ns) as f64)
+        };
+        let count = self.count as f64;
+        let mean_ns = self.sum_ns as f64 / count;
+        let variance_ns = (self.sum_of_squares_ns as f64 / count - mean_ns * mean_ns).max(0.0);
+        LatencySummary {
+            kind,
+            count: self.count,
+            mean: us(mean_ns),
+            std: us(variance_ns.sqrt()),
+            min: us(self.min_ns as f64),
+            max: us(self.max_ns as f64),
+            p50: percentile(Percentile::P50),
+            p90: percentile(Percentile::P90),
+            p99: percentile(Percentile::P99),
+            p99_99: percentile(Percentile::P99_99),
+            p99_9999: percentile(Percentile::P99_9999),
+            lost: self.lost,
+        }
+    }
+}
+
+impl Default for LatencyRecorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Rounds to thousandths, so that result files show the resolution of what was measured and not of
+/// the arithmetic.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}

@@ -1,0 +1,42 @@
+//! The record of a run, its statistics and its file format.
+//!
+//! This crate is the only owner of the results format: what a run measured, on which machine, with
+//! which doubts. It computes the statistics that go into the record, so that every engine is judged
+//! by the same arithmetic. It deliberately measures nothing, reads no clock and prints nothing.
+//!
+//! - `run`: a run and its cases, one case per measured point
+//! - `environment`: what the host is
+//! - `latency`: recorder of round trips and its summary with percentiles
+//! - `throughput`: the summary of a throughput case
+//! - `sequence`: lost, duplicate and reordered samples from sequence numbers
+//! - `figures`: what the processes and sockets had to say about a case
+//! - `summary`: median and spread over repeats
+//! - `warning`: the closed list of doubts about a result, each with advice
+//! - `file`: JSON lines on disk, one finished case per line
+//! - `units`: sizes and durations, parsed and printed
+
+mod environment;
+mod figures;
+mod file;
+mod latency;
+mod run;
+mod sequence;
+mod summary;
+mod throughput;
+mod units;
+mod warning;
+
+pub use environment::{Environment, Interface};
+pub use figures::{LossBreakdown, ProcessFigures, SocketBuffers};
+pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
+pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
+pub use run::{
+    Case, Coalescing, NotMeasured, ParseNameError, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy,
+};
+pub use sequence::{Arrival, SequenceCounts, SequenceTracker};
+pub use summary::Spread;
+pub use throughput::{ThroughputCounts, ThroughputSummary};
+pub use units::{
+    UnitError, format_duration, format_rate, format_size, parse_duration, parse_size, parse_sizes,
+};
+pub use warning::Warning;

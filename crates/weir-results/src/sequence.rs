@@ -1,0 +1,200 @@
+//! Lost, duplicate and reordered samples of one writer, from its sequence numbers.
+//!
+//! Every number costs the same small time and the memory is fixed: a bitmap remembers which of the
+//! last 65 536 numbers arrived. A number that is skipped counts as lost at once; when it arrives
+//! after all within that window, the loss becomes a reordering (RFC 4737's meaning of reordered).
+
+use serde::{Deserialize, Serialize};
+
+/// How many numbers back an arrival can still be told from a duplicate.
+const WINDOW: u64 = 1 << 16;
+
+/// What the sequence numbers of one or several writers told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SequenceCounts {
+    /// Different samples that arrived, in whatever order.
+    pub received: u64,
+    /// Samples that did not arrive.
+    pub lost: u64,
+    /// Arrivals of a sample that had arrived before.
+    pub duplicates: u64,
+    /// Samples that arrived after a later one; they are also `received`.
+    pub reordered: u64,
+    /// Arrivals too far behind (65 536 numbers) to tell whether they were late or duplicate; they are
+    /// in no other count.
+    pub late: u64,
+}
+
+impl SequenceCounts {
+    /// Adds the counts of another writer or subscriber.
+    pub fn merge(&mut self, other: &Self) {
+        self.received = self.received.saturating_add(other.received);
+        self.lost = self.lost.saturating_add(other.lost);
+        self.duplicates = self.duplicates.saturating_add(other.duplicates);
+        self.reordered = self.reordered.saturating_add(other.reordered);
+        self.late = self.late.saturating_add(other.late);
+    }
+}
+
+/// What one arrival was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// The number after the last one, or the first at all.
+    InOrder,
+    /// A number beyond the next one: this many in between are missing for now.
+    AfterGap(u64),
+    /// A number that was missing.
+    Reordered,
+    /// A number that had arrived before.
+    Duplicate,
+    /// A number too far behind to tell.
+    Late,
+}
+
+/// Follows the sequence numbers of one writer.
+#[derive(Debug, Clone)]
+pub struct SequenceTracker {
+    /// One bit per number of the window, at `number % WINDOW`.
+    seen: Box<[u64]>,
+    /// Where counting starts; arrivals below were never counted as lost.
+    first: Option<u64>,
+    /// The highest number that arrived; `None` before the first arrival.
+    highest: Option<u64>,
+    counts: SequenceCounts,
+}
+
+impl SequenceTracker {
+    /// A tracker for which the first number to arrive is the first there is: what a subscriber sees
+    /// that joins a stream.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            seen: vec![0; (WINDOW / 64) as usize].into_boxed_slice(),
+            first: None,
+            highest: None,
+            counts: SequenceCounts::default(),
+        }
+    }
+
+    /// A tracker that knows that the stream starts with `first`: numbers missing before the first
+    /// arrival count as lost.
+    #[must_use]
+    pub fn starting_at(first: u64) -> Self {
+        Self { first: Some(first), ..Self::new() }
+    }
+
+    /// Records the arrival of `number`.
+    #[inline]
+    pub fn record(&mut self, number: u64) -> Arrival {
+        match self.highest {
+            Some(highest) if number == highest.wrapping_add(1) && number != 0 => {
+                self.highest = Some(number);
+                self.mark(number);
+                self.counts.received += 1;
+                Arrival::InOrder
+            }
+            Some(highest) if number > highest => self.record_after_gap(number, number - highest - 1),
+            Some(highest) => self.record_behind(number, highest),
+            None => self.record_first(number),
+        }
+    }
+
+    /// Counts everything between the highest number that arrived and `end` (exclusive) as lost: the
+    /// writer said how far it went. Call it once, after the last arrival.
+    pub fn finish(&mut self, end: u64) {
+        let first = self.first.unwrap_or(0);
+        let next = self.highest.map_or(first, |highest| highest.saturating_add(1).max(first));
+        self.counts.lost = self.counts.lost.saturating_add(end.saturating_sub(next));
+    }
+
+    /// The counts so far.
+    #[must_use]
+    pub const fn counts(&self) -> SequenceCounts {
+        self.counts
+    }
+
+    /// The highest number that arrived so far.
+    #[must_use]
+    pub const fn highest(&self) -> Option<u64> {
+        self.highest
+    }
+
+    fn record_first(&mut self, number: u64) -> Arrival {
+        let first = *self.first.get_or_insert(number);
+        self.highest = Some(number);
+        self.mark(number);
+        self.counts.received += 1;
+        // A number from before the agreed start is kept but was never missing.
+        let missing = number.saturating_sub(first);
+        self.counts.lost = self.counts.lost.saturating_add(missing);
+        if missing == 0 { Arrival::InOrder } else { Arrival::AfterGap(missing) }
+    }
+
+    #[cold]
+    fn record_after_gap(&mut self, number: u64, missing: u64) -> Arrival {
+        self.clear_gap(number, missing);
+        self.highest = Some(number);
+        self.mark(number);
+        self.counts.received += 1;
+        // Numbers below the agreed start are not missed even when a stray arrival came before them.
+        let expected_from = self.first.map_or(0, |first| number.saturating_sub(first));
+        let lost = missing.min(expected_from);
+        self.counts.lost = self.counts.lost.saturating_add(lost);
+        Arrival::AfterGap(missing)
+    }
+
+    #[cold]
+    fn record_behind(&mut self, number: u64, highest: u64) -> Arrival {
+        if highest - number >= WINDOW {
+            self.counts.late += 1;
+            return Arrival::Late;
+        }
+        if self.is_marked(number) {
+            self.counts.duplicates += 1;
+            return Arrival::Duplicate;
+        }
+        self.mark(number);
+        self.counts.received += 1;
+        self.counts.reordered += 1;
+        if self.first.is_some_and(|first| number >= first) {
+            self.counts.lost = self.counts.lost.saturating_sub(1);
+        }
+        Arrival::Reordered
+    }
+
+    /// Forgets the bits of the `missing` numbers before `number`, whose places older numbers held.
+    fn clear_gap(&mut self, number: u64, missing: u64) {
+        if missing >= WINDOW {
+            self.seen.fill(0);
+            return;
+        }
+        for skipped in number - missing..number {
+            let (word, bit) = place(skipped);
+            self.seen[word] &= !bit;
+        }
+    }
+
+    fn is_marked(&self, number: u64) -> bool {
+        let (word, bit) = place(number);
+        self.seen[word] & bit != 0
+    }
+
+    #[inline]
+    fn mark(&mut self, number: u64) {
+        let (word, bit) = place(number);
+        self.seen[word] |= bit;
+    }
+}
+
+impl Default for SequenceTracker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[inline]
+const fn place(number: u64) -> (usize, u64) {
+    let index = number % WINDOW;
+    ((index / 64) as usize, 1 << (index % 64))
+}

@@ -1,0 +1,244 @@
+//! The closed list of doubts about a result, each with advice.
+//!
+//! In the results format a warning is its code and figures, and beside them text and advice for the
+//! reader of the file: `{"code":"socket-buffer-small","asked":..,"granted":..,"text":..,"advice":..}`.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::units::format_size;
+
+/// A doubt about a result. Weir records and advises; it never changes the host by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", tag = "code", rename_all = "kebab-case")]
+pub enum Warning {
+    /// Publisher and subscriber may run on the same processor, so they take turns.
+    CoresShared,
+    /// The process may use one processor only; waiting by spinning is off then.
+    OnlyOneCore,
+    /// The kernel granted a smaller socket buffer than was asked for. Bytes.
+    SocketBufferSmall {
+        /// Bytes asked for.
+        asked: u64,
+        /// Bytes granted.
+        granted: u64,
+    },
+    /// The frequency governor is not `performance`.
+    Governor {
+        /// The governor in force.
+        governor: String,
+    },
+    /// Datagrams are larger than the path carries in one packet, so IP fragments them.
+    MtuSmallerThan {
+        /// MTU of the interface, bytes.
+        mtu: u32,
+        /// Bytes that one datagram, with its IP and UDP headers, takes.
+        needed: u64,
+    },
+    /// Samples were lost although the case is reliable.
+    LostSamples {
+        /// How many.
+        lost: u64,
+    },
+    /// No sample arrived at all.
+    NothingReceived,
+    /// Samples did not carry what was written into them.
+    CorruptSamples {
+        /// How many.
+        corrupt: u64,
+    },
+    /// The publisher fell behind the schedule that was asked for.
+    ScheduleLag {
+        /// Samples per second asked for.
+        asked_samples_per_s: f64,
+        /// Samples per second written.
+        reached_samples_per_s: f64,
+    },
+    /// This program was built without optimisation.
+    DebugBuild,
+    /// A warning of another version of Weir, kept as it was read.
+    #[serde(skip)]
+    Unknown {
+        /// Its code.
+        code: String,
+        /// What it says.
+        text: String,
+        /// What it advises.
+        advice: String,
+    },
+}
+
+impl Warning {
+    /// The code in the results format.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::CoresShared => "cores-shared",
+            Self::OnlyOneCore => "only-one-core",
+            Self::SocketBufferSmall { .. } => "socket-buffer-small",
+            Self::Governor { .. } => "governor",
+            Self::MtuSmallerThan { .. } => "mtu-smaller-than",
+            Self::LostSamples { .. } => "lost-samples",
+            Self::NothingReceived => "nothing-received",
+            Self::CorruptSamples { .. } => "corrupt-samples",
+            Self::ScheduleLag { .. } => "schedule-lag",
+            Self::DebugBuild => "debug-build",
+            Self::Unknown { code, .. } => code,
+        }
+    }
+
+    /// What is doubtful, one clause without a full stop.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::CoresShared => {
+                "publisher and subscriber share a processor, so each waits for the other".into()
+            }
+            Self::OnlyOneCore => "only one processor may be used, so waiting always sleeps".into(),
+            Self::SocketBufferSmall { asked, granted } => {
+                format!(
+                    "the socket buffer is {} where {} was asked for",
+                    format_size(*granted),
+                    format_size(*asked)
+                )
+            }
+            Self::Governor { governor } => format!("the frequency governor is `{governor}`"),
+            Self::MtuSmallerThan { mtu, needed } => {
+                format!("datagrams need {needed} bytes but the MTU is {mtu}, so IP fragments them")
+            }
+            Self::LostSamples { lost } => format!("{lost} samples were lost although delivery is reliable"),
+            Self::NothingReceived => "no sample arrived".into(),
+            Self::CorruptSamples { corrupt } => format!("{corrupt} samples did not carry what was written"),
+            Self::ScheduleLag { asked_samples_per_s, reached_samples_per_s } => format!(
+                "the publisher reached {reached_samples_per_s:.0} samples/s of the {asked_samples_per_s:.0} asked for"
+            ),
+            Self::DebugBuild => "this build of Weir is not optimised".into(),
+            Self::Unknown { text, .. } => text.clone(),
+        }
+    }
+
+    /// What to do about it, one clause without a full stop.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::CoresShared => "pin the two sides to different processors".into(),
+            Self::OnlyOneCore => "allow at least two processors to measure without turns being taken".into(),
+            Self::SocketBufferSmall { asked, .. } => {
+                format!("raise the limit: sysctl -w net.core.rmem_max={asked} net.core.wmem_max={asked}")
+            }
+            Self::Governor { .. } => "set it with: cpupower frequency-set -g performance".into(),
+            Self::MtuSmallerThan { .. } => {
+                "send smaller samples or batches, or raise the MTU on the whole path".into()
+            }
+            Self::LostSamples { .. } => "the result is not valid: keep the results file and report it".into(),
+            Self::NothingReceived => {
+                "check the addresses, the firewall and that both sides use the same domain".into()
+            }
+            Self::CorruptSamples { .. } => {
+                "the result is not valid: keep the results file and report it".into()
+            }
+            Self::ScheduleLag { .. } => {
+                "ask for a lower rate, or leave the rate out to measure the highest".into()
+            }
+            Self::DebugBuild => "measure with a release build".into(),
+            Self::Unknown { advice, .. } => advice.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.text(), self.advice())
+    }
+}
+
+impl Serialize for Warning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Known<'a> {
+            #[serde(flatten, serialize_with = "figures")]
+            warning: &'a Warning,
+            text: String,
+            advice: String,
+        }
+        #[derive(Serialize)]
+        struct Unknown<'a> {
+            code: &'a str,
+            text: &'a str,
+            advice: &'a str,
+        }
+        match self {
+            Self::Unknown { code, text, advice } => Unknown { code, text, advice }.serialize(serializer),
+            known => Known { warning: known, text: self.text(), advice: self.advice() }.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Warning {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // A code that this version lacks must not make an old run unreadable.
+        #[derive(Deserialize)]
+        struct Unknown {
+            code: String,
+            #[serde(default)]
+            text: String,
+            #[serde(default)]
+            advice: String,
+        }
+        let value = serde_json::Value::deserialize(deserializer)?;
+        if let Ok(known) = Self::deserialize(&value) {
+            return Ok(known);
+        }
+        let Unknown { code, text, advice } = Unknown::deserialize(value).map_err(serde::de::Error::custom)?;
+        Ok(Self::Unknown { code, text, advice })
+    }
+}
+
+fn figures<S: Serializer>(warning: &&Warning, serializer: S) -> Result<S::Ok, S::Error> {
+    Warning::serialize(warning, serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn every_warning() -> Vec<Warning> {
+        vec![
+            Warning::CoresShared,
+            Warning::OnlyOneCore,
+            Warning::SocketBufferSmall { asked: 4_194_304, granted: 425_984 },
+            Warning::Governor { governor: "powersave".into() },
+            Warning::MtuSmallerThan { mtu: 1500, needed: 8292 },
+            Warning::LostSamples { lost: 3 },
+            Warning::NothingReceived,
+            Warning::CorruptSamples { corrupt: 1 },
+            Warning::ScheduleLag { asked_samples_per_s: 1000.0, reached_samples_per_s: 900.5 },
+            Warning::DebugBuild,
+            Warning::Unknown { code: "moon-phase".into(), text: "full moon".into(), advice: "wait".into() },
+        ]
+    }
+
+    #[test]
+    fn each_warning_survives_the_file_with_code_text_and_advice() {
+        for warning in every_warning() {
+            let json = serde_json::to_value(&warning).unwrap();
+            assert_eq!(json["code"], warning.code(), "{json}");
+            assert_eq!(json["text"], warning.text());
+            assert_eq!(json["advice"], warning.advice());
+            assert_eq!(serde_json::from_value::<Warning>(json).unwrap(), warning);
+        }
+    }
+
+    #[test]
+    fn figures_stand_beside_the_text() {
+        let json = serde_json::to_string(&Warning::SocketBufferSmall { asked: 2_097_152, granted: 425_984 })
+            .unwrap();
+        assert_eq!(
+            json,
+            "{\"code\":\"socket-buffer-small\",\"asked\":2097152,\"granted\":425984,\
+             \"text\":\"the socket buffer is 416 KiB where 2 MiB was asked for\",\
+             \"advice\":\"raise the limit: sysctl -w net.core.rmem_max=2097152 net.core.wmem_max=2097152\"}"
+        );
+    }
+}

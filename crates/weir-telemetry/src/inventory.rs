@@ -1,0 +1,172 @@
+//! What the host is, once per run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use procfs::process::Process;
+use procfs::{CpuInfo, Current, Meminfo};
+use weir_results::{Environment, Interface, Warning};
+
+/// Describes this host and program. `interface` is the network interface that will carry the
+/// samples, e.g. `lo`. Never fails: what the host does not say is left empty.
+///
+/// Interfaces are looked up in /sys, which belongs to the network namespace that mounted it; in a
+/// namespace without a /sys of its own, the figures of an interface may be another namespace's.
+#[must_use]
+pub fn environment(interface: Option<&str>) -> Environment {
+    let cpus = CpuInfo::current().ok();
+    let logical_cpus = read("/sys/devices/system/cpu/online").and_then(|list| parse_cpu_list(&list));
+    Environment {
+        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
+        date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        hostname: read("/proc/sys/kernel/hostname"),
+        kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
+        cpu_model: cpus.as_ref().and_then(|cpus| cpus.model_name(0)).map(str::to_owned),
+        logical_cpus: logical_cpus.unwrap_or(0),
+        allowed_cpus: allowed_cpus().or(logical_cpus).unwrap_or(0),
+        cpu_governor: cpu_governor(),
+        memory_kib: Meminfo::current().map_or(0, |memory| memory.mem_total / 1024),
+        virtualised: cpus.as_ref().and_then(virtualised),
+        clocksource: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        rmem_max: read_number("/proc/sys/net/core/rmem_max"),
+        wmem_max: read_number("/proc/sys/net/core/wmem_max"),
+        rmem_default: read_number("/proc/sys/net/core/rmem_default"),
+        wmem_default: read_number("/proc/sys/net/core/wmem_default"),
+        interface: interface.map(describe_interface),
+        command: Vec::new(),
+    }
+}
+
+/// The doubts that follow from the host alone: a governor that saves power, a single processor.
+#[must_use]
+pub fn host_warnings(environment: &Environment) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if environment.allowed_cpus == 1 {
+        warnings.push(Warning::OnlyOneCore);
+    }
+    match &environment.cpu_governor {
+        Some(governor) if governor != "performance" => {
+            warnings.push(Warning::Governor { governor: governor.clone() });
+        }
+        _ => {}
+    }
+    warnings
+}
+
+/// How many processors this process may run on.
+fn allowed_cpus() -> Option<u32> {
+    let ranges = Process::myself().ok()?.status().ok()?.cpus_allowed_list?;
+    Some(ranges.iter().map(|(first, last)| last - first + 1).sum())
+}
+
+/// The governors in force, each once, e.g. `performance` or `performance,powersave`.
+fn cpu_governor() -> Option<String> {
+    let mut governors: Vec<String> = fs::read_dir("/sys/devices/system/cpu")
+        .ok()?
+        .filter_map(|entry| read(entry.ok()?.path().join("cpufreq/scaling_governor")))
+        .collect();
+    governors.sort_unstable();
+    governors.dedup();
+    (!governors.is_empty()).then(|| governors.join(","))
+}
+
+/// Whether a hypervisor is beneath: the processor says so in its flags, the firmware says whose.
+fn virtualised(cpus: &CpuInfo) -> Option<String> {
+    cpus.flags(0)?.contains(&"hypervisor").then(|| {
+        ["/sys/class/dmi/id/sys_vendor", "/sys/hypervisor/type"]
+            .iter()
+            .find_map(read)
+            .unwrap_or_else(|| "unknown hypervisor".to_owned())
+    })
+}
+
+fn describe_interface(name: &str) -> Interface {
+    let mut interface = Interface { name: name.to_owned(), ..Interface::default() };
+    // A name is one path component or no interface at all.
+    if name.is_empty() || name.contains('/') || name.starts_with('.') {
+        return interface;
+    }
+    let folder = Path::new("/sys/class/net").join(name);
+    interface.mtu = read_number(folder.join("mtu"));
+    // Virtual links say -1 or refuse.
+    interface.speed_mbps = read_number(folder.join("speed"));
+    interface.driver = fs::read_link(folder.join("device/driver")).ok().and_then(last_component);
+    interface
+}
+
+fn last_component(path: PathBuf) -> Option<String> {
+    Some(path.file_name()?.to_str()?.to_owned())
+}
+
+/// How many processors a list such as `0-3,8` names; `None` for anything else.
+fn parse_cpu_list(list: &str) -> Option<u32> {
+    list.trim().split(',').try_fold(0_u32, |sum, range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        sum.checked_add(last.checked_sub(first)?.checked_add(1)?)
+    })
+}
+
+/// The text of a file without surrounding blanks; `None` when unreadable or empty.
+fn read(path: impl AsRef<Path>) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn read_number<T: std::str::FromStr>(path: impl AsRef<Path>) -> Option<T> {
+    read(path)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_are_ranges_and_single_numbers() {
+        let check = |list: &str, expected: Option<u32>| assert_eq!(parse_cpu_list(list), expected, "{list}");
+        check("0", Some(1));
+        check("0-1\n", Some(2));
+        check("0-3,8,10-11", Some(7));
+        check("", None);
+        check("3-1", None);
+        check("a-b", None);
+        check("0-4294967295", None);
+    }
+
+    #[test]
+    fn this_host_is_described() {
+        let environment = environment(Some("lo"));
+        assert!(environment.logical_cpus >= 1);
+        assert!((1..=environment.logical_cpus).contains(&environment.allowed_cpus));
+        assert!(environment.memory_kib > 0);
+        assert!(!environment.kernel.is_empty());
+        assert!(environment.date.ends_with('Z'), "{}", environment.date);
+        assert_eq!(environment.date.len(), "2026-11-21T20:00:00Z".len());
+    }
+
+    #[test]
+    fn names_that_are_no_interface_read_nothing() {
+        for name in ["", ".", "..", "../../etc", "a/b"] {
+            let expected = Interface { name: name.to_owned(), ..Interface::default() };
+            assert_eq!(describe_interface(name), expected);
+        }
+    }
+
+    #[test]
+    fn a_saving_governor_and_a_single_processor_are_doubts() {
+        let quiet = Environment {
+            allowed_cpus: 2,
+            cpu_governor: Some("performance".into()),
+            ..Environment::default()
+        };
+        assert_eq!(host_warnings(&quiet), []);
+        let loud =
+            Environment { allowed_cpus: 1, cpu_governor: Some("powersave".into()), ..Environment::default() };
+        assert_eq!(
+            host_warnings(&loud),
+            [Warning::OnlyOneCore, Warning::Governor { governor: "powersave".into() }]
+        );
+    }
+}

@@ -1,0 +1,16 @@
+//! What the host is and what it was doing during a run.
+//!
+//! Facts come from /proc, /sys and `getrusage(2)`; each parser is a pure function of text. Nothing is
+//! ever changed on the host, and what the host does not say is left out rather than guessed.
+//!
+//! - `inventory`: what the host is, once per run, and the doubts that follow from it
+//! - `process`: what this process used
+//! - `udp_counters`: what the kernel counted about UDP
+
+mod inventory;
+mod process;
+mod udp_counters;
+
+pub use inventory::{environment, host_warnings};
+pub use process::process_figures;
+pub use udp_counters::{UdpCounters, UdpCountersError};
