@@ -1,0 +1,59 @@
+//! Which CPU a thread runs on, and how exactly its timers fire.
+
+use std::io;
+use std::num::NonZeroU64;
+
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+
+/// Lets the calling thread run on `cpu` only; threads that it starts later inherit that.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] when there is no such CPU or this process may not use it.
+pub fn pin_current_thread(cpu: usize) -> io::Result<()> {
+    Ok(sched_setaffinity(None, &only(cpu)?)?)
+}
+
+/// Lets every thread of this process, and those that they start later, run on `cpu` only.
+///
+/// # Errors
+/// As for [`pin_current_thread`]; or /proc is not mounted.
+pub fn pin_process(cpu: usize) -> io::Result<()> {
+    let set = only(cpu)?;
+    for entry in std::fs::read_dir("/proc/self/task")? {
+        let thread = entry?.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+        match thread.map(|thread| sched_setaffinity(Some(thread), &set)) {
+            // A thread may end while we walk through the list.
+            None | Some(Ok(()) | Err(rustix::io::Errno::SRCH)) => {}
+            Some(Err(error)) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// The CPUs that the calling thread may run on, in ascending order.
+///
+/// # Errors
+/// The host has more CPUs than the set can name (1024).
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
+}
+
+/// Lets the kernel delay the calling thread's timed waits by up to `slack_ns` to save wake-ups. Its
+/// default is 50 000 ns; 1 is as exact as it gets, 0 goes back to the default.
+///
+/// # Errors
+/// None known.
+pub fn set_timer_slack_ns(slack_ns: u64) -> io::Result<()> {
+    Ok(set_current_timer_slack(NonZeroU64::new(slack_ns))?)
+}
+
+fn only(cpu: usize) -> io::Result<CpuSet> {
+    if cpu >= CpuSet::MAX_CPU {
+        let text = format!("CPU {cpu} does not exist: the highest possible is {}", CpuSet::MAX_CPU - 1);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(set)
+}

@@ -1,0 +1,142 @@
+//! Control messages (`cmsg(3)`): the one that we send, the two that we receive.
+
+use std::mem::{offset_of, size_of};
+
+/// `UDP_SEGMENT`: cut the message into datagrams of this many bytes (udp(7)).
+///
+/// Laid out as the kernel reads it, so that sending needs no pointer arithmetic.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct SegmentControl {
+    header: libc::cmsghdr,
+    segment: u16,
+}
+
+impl SegmentControl {
+    /// What goes into `msg_controllen`.
+    pub(crate) const LEN: usize = size_of::<Self>();
+
+    /// A control message that asks for `segment` bytes per datagram.
+    pub(crate) fn new(segment: u16) -> Self {
+        // SAFETY: `cmsghdr` is made of integers only, and zero is a valid value of each (a literal
+        // would not do: some libcs add a private padding field).
+        let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+        header.cmsg_len = (size_of::<libc::cmsghdr>() + size_of::<u16>()) as _;
+        header.cmsg_level = libc::SOL_UDP;
+        header.cmsg_type = libc::UDP_SEGMENT;
+        Self { header, segment }
+    }
+
+    /// Changes the segment size only.
+    #[inline]
+    pub(crate) fn set_segment(&mut self, segment: u16) {
+        self.segment = segment;
+    }
+}
+
+// `repr(C)` rounds the struct up to the alignment of its header, which is what CMSG_SPACE does.
+// SAFETY: CMSG_SPACE is plain arithmetic; libc marks it unsafe for want of a const fn of its own.
+const _: () = assert!(size_of::<SegmentControl>() == unsafe { libc::CMSG_SPACE(2) } as usize);
+
+/// Room for the control messages of one received datagram: two of 24 bytes, and some to spare.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+pub(crate) struct ReceiveControl(pub(crate) [u8; Self::LEN]);
+
+impl ReceiveControl {
+    /// What goes into `msg_controllen` before each call.
+    pub(crate) const LEN: usize = 64;
+}
+
+/// What a received datagram's control messages say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ControlValues {
+    /// `UDP_GRO`: the bytes are several datagrams of this many bytes, the last one perhaps shorter.
+    pub(crate) segment: Option<u32>,
+    /// `SO_RXQ_OVFL`: datagrams dropped by this socket since it was opened.
+    pub(crate) drops: Option<u32>,
+}
+
+/// Reads the control messages in `control` (only as much of it as the kernel wrote). Anything
+/// malformed or unknown is passed over, because nothing depends on it.
+pub(crate) fn parse(control: &[u8]) -> ControlValues {
+    let mut values = ControlValues::default();
+    let mut rest = control;
+    while let Some((level, kind, data, next)) = split_first(rest) {
+        // Both values are an `int` / `u32` in host byte order.
+        let number = data.first_chunk::<4>().map(|bytes| u32::from_ne_bytes(*bytes));
+        match (level, kind) {
+            (libc::SOL_UDP, libc::UDP_GRO) => values.segment = number,
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => values.drops = number,
+            _ => {}
+        }
+        rest = next;
+    }
+    values
+}
+
+/// The first control message's level, type and data, and what follows it.
+fn split_first(control: &[u8]) -> Option<(i32, i32, &[u8], &[u8])> {
+    const HEADER: usize = size_of::<libc::cmsghdr>();
+    let header = control.first_chunk::<HEADER>()?;
+    // The kernel's own header is a `size_t` and two `int`s, whatever the libc calls the first field.
+    let len = usize::from_ne_bytes(*header.first_chunk()?);
+    let level = i32::from_ne_bytes(*header[offset_of!(libc::cmsghdr, cmsg_level)..].first_chunk()?);
+    let kind = i32::from_ne_bytes(*header[offset_of!(libc::cmsghdr, cmsg_type)..].first_chunk()?);
+    let data = control.get(HEADER..len)?;
+    // The next header starts at the next multiple of a word; the last message may lack the padding.
+    let next = control.get(len.next_multiple_of(size_of::<usize>())..).unwrap_or_default();
+    Some((level, kind, data, next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(level: i32, kind: i32, data: &[u8]) -> Vec<u8> {
+        let len = size_of::<libc::cmsghdr>() + data.len();
+        let mut bytes = len.to_ne_bytes().to_vec();
+        bytes.extend(level.to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(data);
+        bytes.resize(len.next_multiple_of(size_of::<usize>()), 0);
+        bytes
+    }
+
+    #[test]
+    fn reads_both_values_in_any_order_and_passes_over_others() {
+        let gro = message(libc::SOL_UDP, libc::UDP_GRO, &1472_i32.to_ne_bytes());
+        let drops = message(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &7_u32.to_ne_bytes());
+        let other = message(libc::SOL_IP, libc::IP_TTL, &[64, 0, 0, 0, 1]);
+        let both = ControlValues { segment: Some(1472), drops: Some(7) };
+        assert_eq!(parse(&[gro.clone(), other.clone(), drops.clone()].concat()), both);
+        assert_eq!(parse(&[drops, gro.clone(), other].concat()), both);
+        assert_eq!(parse(&gro), ControlValues { segment: Some(1472), drops: None });
+    }
+
+    #[test]
+    fn malformed_bytes_end_the_walk() {
+        let check = |bytes: &[u8]| assert_eq!(parse(bytes), ControlValues::default(), "{bytes:?}");
+        check(&[]);
+        check(&[0; 15]);
+        check(&[0; 64]);
+        check(&[0xff; 64]);
+        // Says 24 bytes, has 23; says less than its own header.
+        check(&message(libc::SOL_UDP, libc::UDP_GRO, &1_u64.to_ne_bytes())[..23]);
+        let mut short = message(libc::SOL_UDP, libc::UDP_GRO, &[1, 0, 0, 0]);
+        short[..size_of::<usize>()].copy_from_slice(&8_usize.to_ne_bytes());
+        check(&short);
+        // A value cut short says nothing.
+        check(&message(libc::SOL_UDP, libc::UDP_GRO, &[1, 0]));
+    }
+
+    #[test]
+    fn sent_control_message_has_the_kernel_layout() {
+        let control = SegmentControl::new(1024);
+        // SAFETY: CMSG_LEN is plain arithmetic.
+        let len = unsafe { libc::CMSG_LEN(2) } as usize;
+        assert_eq!(control.header.cmsg_len, len as _);
+        assert_eq!(offset_of!(SegmentControl, segment), size_of::<libc::cmsghdr>());
+        assert_eq!(control.segment, 1024);
+    }
+}

@@ -1,0 +1,136 @@
+//! What can go wrong when a socket is set up, and what to do about it.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// Why a socket could not be opened or configured. The text names the address and the remedy.
+///
+/// Sending and receiving return plain [`io::Error`] instead: there it is the caller who knows what
+/// the datagram was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UdpError {
+    /// The process got no socket at all (out of file descriptors, forbidden by a sandbox).
+    #[error("cannot open a UDP socket: {source}; check the limit of open files (ulimit -n)")]
+    Open {
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The address could not be taken.
+    #[error("cannot bind a UDP socket to {address}: {source}; {}", bind_advice(source))]
+    Bind {
+        /// The address asked for.
+        address: SocketAddrV4,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The destination could not be fixed.
+    #[error("cannot connect a UDP socket to {address}: {source}; {}", route_advice(source))]
+    Connect {
+        /// The destination asked for.
+        address: SocketAddrV4,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// A socket option was refused.
+    #[error("cannot set {option} on the UDP socket for {address}: {source}; {advice}")]
+    Option {
+        /// The kernel's name of the option.
+        option: &'static str,
+        /// What to do about it.
+        advice: &'static str,
+        /// The address the socket was meant for.
+        address: SocketAddrV4,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// A multicast group could not be joined or left.
+    #[error(
+        "cannot {action} multicast group {group} on interface {interface}: {source}; {}",
+        multicast_advice(source)
+    )]
+    Multicast {
+        /// `join` or `leave`.
+        action: &'static str,
+        /// The group.
+        group: Ipv4Addr,
+        /// The interface, by address or index.
+        interface: crate::MulticastInterface,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+}
+
+impl UdpError {
+    /// The kind of the kernel's error, for callers that try the next port on
+    /// [`io::ErrorKind::AddrInUse`].
+    pub fn kind(&self) -> io::ErrorKind {
+        match self {
+            Self::Open { source }
+            | Self::Bind { source, .. }
+            | Self::Connect { source, .. }
+            | Self::Option { source, .. }
+            | Self::Multicast { source, .. } => source.kind(),
+        }
+    }
+}
+
+impl From<UdpError> for io::Error {
+    fn from(error: UdpError) -> Self {
+        Self::new(error.kind(), error)
+    }
+}
+
+fn bind_advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another socket has this port: stop its process (ss -lunp names it), take another port, or share it with reuse_address"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "no interface of this host has this address (ip -4 addr lists them)"
+        }
+        io::ErrorKind::PermissionDenied => "ports below 1024 need CAP_NET_BIND_SERVICE: take a higher one",
+        _ => "check the address",
+    }
+}
+
+fn route_advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            "there is no route to it (ip route get ADDRESS)"
+        }
+        io::ErrorKind::InvalidInput => {
+            "a socket bound to the loopback address reaches loopback addresses only"
+        }
+        _ => "check the address",
+    }
+}
+
+fn multicast_advice(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EADDRINUSE) => "this socket is a member already",
+        Some(libc::EADDRNOTAVAIL) => "this socket is not a member on that interface",
+        Some(libc::ENODEV) => "no interface has that address or index (ip -4 addr lists them)",
+        Some(libc::ENOBUFS) => "too many groups for one socket (sysctl net.ipv4.igmp_max_memberships)",
+        Some(libc::EINVAL) => "a group lies within 224.0.0.0 and 239.255.255.255",
+        _ => "check the group and the interface",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_names_the_address_and_the_remedy() {
+        let error = UdpError::Bind {
+            address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411),
+            source: io::Error::from_raw_os_error(libc::EADDRINUSE),
+        };
+        let text = error.to_string();
+        assert!(text.contains("127.0.0.1:7411"), "{text}");
+        assert!(text.contains("reuse_address"), "{text}");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(io::Error::from(error).kind(), io::ErrorKind::AddrInUse);
+    }
+}

@@ -1,0 +1,38 @@
+//! UDP sockets done well on Linux: batching, offload, multicast, waiting, pinning.
+//!
+//! This is the floor that everything else stands on: the engine and the raw UDP tests use the same
+//! sockets, so that the difference between the two is the cost of the protocol and nothing else. It
+//! is also the one crate with unsafe code; every block says why it is sound.
+//!
+//! Where to look:
+//! - [`UdpSocket`], [`SocketOptions`]: open, bind, connect, buffer sizes, one datagram at a time;
+//! - [`Outgoing`], [`SendScratch`], [`SendOutcome`]: many datagrams by one call (`sendmmsg`) or by
+//!   one pass through the network stack (`UDP_SEGMENT`, "GSO");
+//! - [`RecvBatch`], [`Received`]: many datagrams per call (`recvmmsg`), coalesced or not (`UDP_GRO`);
+//! - [`poll`], [`Waker`]: wait for several sockets, or for another thread;
+//! - [`interfaces()`]: the host's IPv4 addresses; [`affinity`]: which CPU a thread runs on, and how
+//!   exactly its timers fire.
+//!
+//! Deliberately not here: RTPS (this crate knows bytes and addresses only), IPv6, an async runtime,
+//! other operating systems, retries, pacing, a thread of its own.
+
+pub mod affinity;
+mod control_message;
+mod error;
+mod interfaces;
+mod multicast;
+mod path;
+mod recv;
+mod send;
+mod socket;
+mod sys;
+mod wait;
+
+pub use error::UdpError;
+pub use interfaces::{Interface, interfaces};
+pub use multicast::MulticastInterface;
+pub use path::path_mtu_to;
+pub use recv::{RECV_BUFFER_BYTES, Received, RecvBatch};
+pub use send::{MAX_BATCH, MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch};
+pub use socket::{SocketOptions, UdpSocket, Wait};
+pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll};

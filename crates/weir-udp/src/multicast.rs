@@ -1,0 +1,80 @@
+//! Joining and leaving multicast groups.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use socket2::InterfaceIndexOrAddress;
+
+use crate::{UdpError, UdpSocket};
+
+/// The interface on which a group is joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MulticastInterface {
+    /// The interface that has this address.
+    Address(Ipv4Addr),
+    /// The interface with this index ([`crate::Interface::index`]).
+    Index(u32),
+}
+
+impl From<Ipv4Addr> for MulticastInterface {
+    fn from(address: Ipv4Addr) -> Self {
+        Self::Address(address)
+    }
+}
+
+impl From<u32> for MulticastInterface {
+    fn from(index: u32) -> Self {
+        Self::Index(index)
+    }
+}
+
+impl fmt::Display for MulticastInterface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Index(index) => write!(f, "index {index}"),
+        }
+    }
+}
+
+impl UdpSocket {
+    /// Receives what is sent to `group` and arrives on `interface` (an address of it, or its index).
+    ///
+    /// The socket gets no other group's datagrams, whatever other sockets of the host have joined.
+    ///
+    /// # Errors
+    /// [`UdpError::Multicast`] when `group` is no multicast address, when there is no such
+    /// interface, when the group is joined already, or when it is one too many.
+    pub fn join_multicast(
+        &self,
+        group: Ipv4Addr,
+        interface: impl Into<MulticastInterface>,
+    ) -> Result<(), UdpError> {
+        let interface = interface.into();
+        self.as_socket2()
+            .join_multicast_v4_n(&group, &to_socket2(interface))
+            .map_err(|source| UdpError::Multicast { action: "join", group, interface, source })
+    }
+
+    /// Undoes [`join_multicast`](Self::join_multicast); closing the socket does so too.
+    ///
+    /// # Errors
+    /// [`UdpError::Multicast`] when the group was not joined on this interface.
+    pub fn leave_multicast(
+        &self,
+        group: Ipv4Addr,
+        interface: impl Into<MulticastInterface>,
+    ) -> Result<(), UdpError> {
+        let interface = interface.into();
+        self.as_socket2()
+            .leave_multicast_v4_n(&group, &to_socket2(interface))
+            .map_err(|source| UdpError::Multicast { action: "leave", group, interface, source })
+    }
+}
+
+fn to_socket2(interface: MulticastInterface) -> InterfaceIndexOrAddress {
+    match interface {
+        MulticastInterface::Address(address) => InterfaceIndexOrAddress::Address(address),
+        MulticastInterface::Index(index) => InterfaceIndexOrAddress::Index(index),
+    }
+}

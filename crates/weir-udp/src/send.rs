@@ -1,0 +1,457 @@
+//! Sending: one message, many messages by one call, many datagrams by one message.
+
+use std::io;
+use std::mem::size_of;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use crate::UdpSocket;
+use crate::control_message::SegmentControl;
+use crate::sys;
+
+/// Datagrams that one message may be cut into (`UDP_SEGMENT`); newer kernels take more, all take so
+/// many.
+pub const MAX_GSO_SEGMENTS: usize = 64;
+
+/// Bytes that one message may have, cut or not: an IPv4 packet less its headers (65535 - 20 - 8).
+pub const MAX_GSO_BYTES: usize = 65_507;
+
+/// Messages that [`UdpSocket::send_all`] gives to one system call.
+pub const MAX_BATCH: usize = 64;
+
+/// One or more datagrams to one address: `head` and then `tail` laid end to end, cut every `segment`
+/// bytes when `segment` is not 0, else one datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// The destination; `None` is the connected peer.
+    pub to: Option<SocketAddrV4>,
+    /// The first bytes.
+    pub head: &'a [u8],
+    /// The bytes after them; may be empty.
+    pub tail: &'a [u8],
+    /// Bytes per datagram; the last one may be shorter. 0 = all bytes are one datagram.
+    pub segment: u16,
+}
+
+impl<'a> Outgoing<'a> {
+    /// One datagram to `to` (`None`: the connected peer).
+    pub fn datagram(to: Option<SocketAddrV4>, bytes: &'a [u8]) -> Self {
+        Self { to, head: bytes, tail: &[], segment: 0 }
+    }
+
+    /// All bytes.
+    #[inline]
+    pub fn byte_count(&self) -> usize {
+        self.head.len() + self.tail.len()
+    }
+
+    /// How many datagrams the bytes make.
+    #[inline]
+    pub fn datagram_count(&self) -> usize {
+        datagram_count(self.byte_count(), self.segment)
+    }
+
+    /// The bytes from `start` up to `end` of `head` and `tail` taken together.
+    fn part(&self, start: usize, end: usize) -> Self {
+        let split = self.head.len();
+        Self {
+            to: self.to,
+            head: &self.head[start.min(split)..end.min(split)],
+            tail: &self.tail[start.saturating_sub(split)..end.saturating_sub(split)],
+            segment: self.segment,
+        }
+    }
+}
+
+/// What became of a [`UdpSocket::send_all`].
+#[derive(Debug, Default)]
+pub struct SendOutcome {
+    /// Datagrams that the kernel took.
+    pub datagrams: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// System calls made, failed ones too.
+    pub system_calls: u64,
+    /// Datagrams that the kernel did not take; `last_error` says why for the last of them.
+    pub refused: u64,
+    /// Messages that the kernel would not cut (a segment exceeds the path MTU, or the device can not
+    /// do it), so that they were sent again datagram by datagram: smaller segments or none are advisable.
+    pub gso_fallbacks: u64,
+    /// The error of the last refused datagram. `ConnectionRefused` is about an earlier datagram that
+    /// met a closed port.
+    pub last_error: Option<io::Error>,
+}
+
+impl SendOutcome {
+    /// Adds the figures of a later call; its error, if any, becomes the last.
+    pub fn merge(&mut self, later: Self) {
+        self.datagrams += later.datagrams;
+        self.bytes += later.bytes;
+        self.system_calls += later.system_calls;
+        self.refused += later.refused;
+        self.gso_fallbacks += later.gso_fallbacks;
+        self.last_error = later.last_error.or(self.last_error.take());
+    }
+}
+
+/// The arrays that the kernel reads a batch of messages from. Allocated once, used again by every
+/// [`UdpSocket::send_all`]; holds nothing between calls.
+pub struct SendScratch {
+    /// One header per slot; their pointers lead to the slot of the same index and never change.
+    headers: Vec<libc::mmsghdr>,
+    slots: Vec<Slot>,
+    len: usize,
+    /// For the datagrams of a message that the kernel would not cut; made when that first happens.
+    fallback: Option<Box<Self>>,
+}
+
+impl SendScratch {
+    /// Arrays for [`MAX_BATCH`] messages, about 10 kB.
+    pub fn new() -> Self {
+        let mut slots: Vec<Slot> = (0..MAX_BATCH).map(|_| Slot::empty()).collect();
+        let base = slots.as_mut_ptr();
+        let headers = (0..MAX_BATCH)
+            .map(|index| {
+                // SAFETY: `index` is below the length of `slots`. The pointers made here stay valid
+                // for as long as `slots` lives, because the vector is never grown or replaced.
+                let msg_hdr = unsafe { Slot::header(base.add(index)) };
+                libc::mmsghdr { msg_hdr, msg_len: 0 }
+            })
+            .collect();
+        Self { headers, slots, len: 0, fallback: None }
+    }
+
+    #[inline]
+    fn push(&mut self, item: &Outgoing<'_>) {
+        let index = self.len;
+        self.slots[index].fill(item);
+        self.slots[index].fit(&mut self.headers[index].msg_hdr);
+        self.len += 1;
+    }
+
+    /// Gives the messages from `first` on to the kernel; returns how many it took, at least one.
+    #[inline]
+    fn transmit(&mut self, fd: BorrowedFd<'_>, first: usize) -> io::Result<usize> {
+        let count = self.len - first;
+        debug_assert!(count > 0);
+        let headers = &mut self.headers[first..self.len];
+        let result = if count == 1 {
+            // SAFETY: the header's pointers lead into `self.slots`, which lives and is not touched
+            // during the call; its lengths are those of what they point to; the parts point to the
+            // bytes of an `Outgoing` that the caller of `send_all` has lent for the whole call. The
+            // kernel only reads.
+            let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const headers[0].msg_hdr, 0) };
+            if sent < 0 { -1 } else { 1 }
+        } else {
+            // SAFETY: as above for each of the `count` headers; the kernel writes `msg_len` of each,
+            // which is inside the exclusively borrowed `headers`.
+            unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as _, 0) }
+        };
+        usize::try_from(result).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+impl Default for SendScratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for SendScratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SendScratch").field("capacity", &self.slots.len()).finish_non_exhaustive()
+    }
+}
+
+// SAFETY: the raw pointers lead into vectors that this value owns and that move with it, or to bytes
+// lent for one call of `send_all`; they are followed only during such a call, through `&mut self`.
+unsafe impl Send for SendScratch {}
+
+impl UdpSocket {
+    /// Sends one message by one `sendmsg(2)`; returns its bytes. Waits while the send buffer is full.
+    ///
+    /// # Errors
+    /// Whatever the kernel answers. With a `segment`: `EINVAL`, `EMSGSIZE` or `EIO` when it can not
+    /// cut the message so (over [`MAX_GSO_SEGMENTS`] pieces, segment over the path MTU), and
+    /// [`io::ErrorKind::Unsupported`] when the socket does without; [`send_all`](Self::send_all) copes
+    /// with all of these.
+    #[inline]
+    pub fn send_one(&self, item: &Outgoing<'_>) -> io::Result<usize> {
+        let mut slot = Slot::empty();
+        slot.fill(item);
+        if slot.segment != 0 && !self.gso_supported() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        // SAFETY: `slot` is a live local that is neither moved nor touched until the last use of
+        // `header` below.
+        let mut header = unsafe { Slot::header(&raw mut slot) };
+        slot_fit(&slot.lengths(), &mut header);
+        loop {
+            // SAFETY: the header's pointers lead to `slot` and to the bytes of `item`, which live
+            // through the call, with their true lengths; the kernel only reads.
+            let sent = unsafe { libc::sendmsg(self.as_raw_fd(), &raw const header, 0) };
+            if let Ok(sent) = usize::try_from(sent) {
+                return Ok(sent);
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Sends any number of messages with as few system calls as it takes: `sendmsg` for one,
+    /// `sendmmsg` for up to [`MAX_BATCH`]. Waits while the send buffer is full.
+    ///
+    /// One message's misfortune never stops the others: what the kernel refuses is counted in the
+    /// outcome. A message that it will not cut (`UDP_SEGMENT` refused) is sent again datagram by
+    /// datagram at once, and one beyond [`MAX_GSO_SEGMENTS`] or [`MAX_GSO_BYTES`] goes out as several.
+    pub fn send_all<'a>(&self, items: &[Outgoing<'a>], scratch: &mut SendScratch) -> SendOutcome {
+        let mut outcome = SendOutcome::default();
+        scratch.len = 0;
+        for item in items {
+            let len = item.byte_count();
+            let stride = self.message_bytes(item.segment);
+            if len <= stride {
+                self.enqueue(item, scratch, &mut outcome);
+            } else {
+                for start in (0..len).step_by(stride) {
+                    self.enqueue(&item.part(start, len.min(start + stride)), scratch, &mut outcome);
+                }
+            }
+        }
+        self.flush(scratch, &mut outcome);
+        outcome
+    }
+
+    /// How many bytes, cut at `segment`, can be one message.
+    #[inline]
+    fn message_bytes(&self, segment: u16) -> usize {
+        let segment = usize::from(segment);
+        if segment == 0 {
+            // An oversized datagram is the kernel's to refuse.
+            usize::MAX
+        } else if self.gso_supported() {
+            (MAX_GSO_BYTES / segment).clamp(1, MAX_GSO_SEGMENTS) * segment
+        } else {
+            segment
+        }
+    }
+
+    #[inline]
+    fn enqueue(&self, item: &Outgoing<'_>, scratch: &mut SendScratch, outcome: &mut SendOutcome) {
+        if scratch.len == MAX_BATCH {
+            self.flush(scratch, outcome);
+        }
+        scratch.push(item);
+    }
+
+    /// Sends everything in `scratch` and empties it.
+    fn flush(&self, scratch: &mut SendScratch, outcome: &mut SendOutcome) {
+        let mut first = 0;
+        while first < scratch.len {
+            outcome.system_calls += 1;
+            match scratch.transmit(self.as_fd(), first) {
+                Ok(taken) => {
+                    for slot in &scratch.slots[first..first + taken] {
+                        outcome.datagrams += slot.datagram_count() as u64;
+                        outcome.bytes += slot.byte_count() as u64;
+                    }
+                    first += taken;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    // An error is always about the first message of a call: had another one failed,
+                    // the call would have returned how many went before it.
+                    if scratch.slots[first].segment != 0 && refuses_to_cut(&error) {
+                        outcome.gso_fallbacks += 1;
+                        self.send_uncut(scratch, first, outcome);
+                    } else {
+                        outcome.refused += scratch.slots[first].datagram_count() as u64;
+                        outcome.last_error = Some(error);
+                    }
+                    first += 1;
+                }
+            }
+        }
+        scratch.len = 0;
+    }
+
+    /// Sends the message at `index`, which the kernel would not cut, datagram by datagram.
+    #[cold]
+    fn send_uncut(&self, scratch: &mut SendScratch, index: usize, outcome: &mut SendOutcome) {
+        let slot = &scratch.slots[index];
+        // SAFETY: the bytes are those of an `Outgoing` that is lent for the whole of the `send_all`
+        // during which this slot was filled, and that call is still running.
+        let item = unsafe { slot.lent() };
+        let segment = usize::from(item.segment);
+        let len = item.byte_count();
+        let fallback = scratch.fallback.get_or_insert_with(Box::default);
+        fallback.len = 0;
+        for start in (0..len).step_by(segment) {
+            let datagram = Outgoing { segment: 0, ..item.part(start, len.min(start + segment)) };
+            self.enqueue(&datagram, fallback, outcome);
+        }
+        self.flush(fallback, outcome);
+    }
+}
+
+/// The errors by which the kernel says that it can not cut a message: the segment exceeds the path
+/// MTU (EINVAL, later EMSGSIZE), or the route's device or a filter on it can not do it (EIO).
+fn refuses_to_cut(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::EIO))
+}
+
+fn datagram_count(bytes: usize, segment: u16) -> usize {
+    if segment == 0 { 1 } else { bytes.div_ceil(usize::from(segment)).max(1) }
+}
+
+/// What one message header points to.
+struct Slot {
+    name: libc::sockaddr_in,
+    to: Option<SocketAddrV4>,
+    parts: [libc::iovec; 2],
+    control: SegmentControl,
+    /// Bytes per datagram when the kernel is to cut, else 0.
+    segment: u16,
+}
+
+/// Which of a slot's fields the kernel is to look at.
+struct Lengths {
+    name: usize,
+    parts: usize,
+    control: usize,
+}
+
+impl Slot {
+    fn empty() -> Self {
+        const NO_BYTES: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        Self {
+            name: sys::EMPTY_SOCKADDR,
+            to: None,
+            parts: [NO_BYTES; 2],
+            control: SegmentControl::new(0),
+            segment: 0,
+        }
+    }
+
+    /// A header whose pointers lead to the slot at `slot`, with lengths of zero.
+    ///
+    /// # Safety
+    /// `slot` points to a slot. The header may be given to the kernel only while that slot is there.
+    unsafe fn header(slot: *mut Self) -> libc::msghdr {
+        let mut header = sys::empty_header();
+        // SAFETY: `slot` points to a slot, so that its fields have addresses; nothing is read.
+        unsafe {
+            header.msg_name = (&raw mut (*slot).name).cast();
+            header.msg_iov = (&raw mut (*slot).parts).cast();
+            header.msg_control = (&raw mut (*slot).control).cast();
+        }
+        header
+    }
+
+    #[inline]
+    fn fill(&mut self, item: &Outgoing<'_>) {
+        self.to = item.to;
+        if let Some(to) = item.to {
+            self.name = sys::to_sockaddr(to);
+        }
+        self.parts = [to_iovec(item.head), to_iovec(item.tail)];
+        // What fits one datagram needs no cutting.
+        self.segment = if item.byte_count() > usize::from(item.segment) { item.segment } else { 0 };
+        self.control.set_segment(self.segment);
+    }
+
+    #[inline]
+    fn lengths(&self) -> Lengths {
+        Lengths {
+            name: if self.to.is_some() { size_of::<libc::sockaddr_in>() } else { 0 },
+            parts: if self.parts[1].iov_len == 0 { 1 } else { 2 },
+            control: if self.segment == 0 { 0 } else { SegmentControl::LEN },
+        }
+    }
+
+    #[inline]
+    fn fit(&self, header: &mut libc::msghdr) {
+        slot_fit(&self.lengths(), header);
+    }
+
+    fn byte_count(&self) -> usize {
+        self.parts[0].iov_len + self.parts[1].iov_len
+    }
+
+    fn datagram_count(&self) -> usize {
+        datagram_count(self.byte_count(), self.segment)
+    }
+
+    /// The message that the slot was filled from.
+    ///
+    /// # Safety
+    /// The bytes of that message must live for `'a`.
+    unsafe fn lent<'a>(&self) -> Outgoing<'a> {
+        let [head, tail] = self.parts;
+        // SAFETY: both parts were made from slices by `to_iovec`, so that pointer and length belong
+        // together and the pointer is not null; that they still live is the caller's promise.
+        unsafe {
+            Outgoing {
+                to: self.to,
+                head: std::slice::from_raw_parts(head.iov_base.cast(), head.iov_len),
+                tail: std::slice::from_raw_parts(tail.iov_base.cast(), tail.iov_len),
+                segment: self.segment,
+            }
+        }
+    }
+}
+
+#[inline]
+fn slot_fit(lengths: &Lengths, header: &mut libc::msghdr) {
+    // The types of these fields differ between libcs.
+    header.msg_namelen = lengths.name as _;
+    header.msg_iovlen = lengths.parts as _;
+    header.msg_controllen = lengths.control as _;
+}
+
+#[inline]
+fn to_iovec(bytes: &[u8]) -> libc::iovec {
+    // The kernel only reads through it; the type is shared with receiving, hence `mut`.
+    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn part_spans_head_and_tail() {
+        let item = Outgoing { to: None, head: b"abcde", tail: b"fgh", segment: 3 };
+        let check = |start, end, head: &[u8], tail: &[u8]| {
+            let part = item.part(start, end);
+            assert_eq!((part.head, part.tail), (head, tail), "{start}..{end}");
+        };
+        check(0, 8, b"abcde", b"fgh");
+        check(0, 3, b"abc", b"");
+        check(3, 6, b"de", b"f");
+        check(6, 8, b"", b"gh");
+        check(5, 5, b"", b"");
+    }
+
+    #[test]
+    fn datagrams_are_counted_with_the_shorter_last_one() {
+        let check = |bytes, segment, expected| assert_eq!(datagram_count(bytes, segment), expected);
+        check(0, 0, 1);
+        check(0, 100, 1);
+        check(1000, 0, 1);
+        check(1000, 100, 10);
+        check(1001, 100, 11);
+        check(99, 100, 1);
+    }
+
+    #[test]
+    fn merge_keeps_the_last_error() {
+        let mut first = SendOutcome { datagrams: 1, refused: 2, ..SendOutcome::default() };
+        first.last_error = Some(io::Error::from_raw_os_error(libc::ECONNREFUSED));
+        first.merge(SendOutcome { datagrams: 3, bytes: 5, system_calls: 1, ..SendOutcome::default() });
+        assert_eq!((first.datagrams, first.bytes, first.system_calls, first.refused), (4, 5, 1, 2));
+        assert_eq!(first.last_error.and_then(|error| error.raw_os_error()), Some(libc::ECONNREFUSED));
+    }
+}

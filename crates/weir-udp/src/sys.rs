@@ -1,0 +1,86 @@
+//! Socket options and addresses in the kernel's own form: what socket2 has no call for.
+
+use std::ffi::c_int;
+use std::io;
+use std::mem::size_of;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Sets an option whose value is one `int`.
+pub(crate) fn set_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+    // SAFETY: `fd` is open for the length of the call (it is borrowed), and the kernel reads exactly
+    // `size_of::<c_int>()` bytes from `value`, which lives on our stack.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads an option whose value is an array of `N` 32-bit numbers; what the kernel leaves out is 0.
+pub(crate) fn option_array<const N: usize>(
+    fd: BorrowedFd<'_>,
+    level: c_int,
+    name: c_int,
+) -> io::Result<[u32; N]> {
+    let mut value = [0_u32; N];
+    let mut len = size_of::<[u32; N]>() as libc::socklen_t;
+    // SAFETY: `fd` is open for the length of the call, `value` has room for `len` bytes, and every
+    // bit pattern is a valid `u32`, so whatever part the kernel writes leaves it initialised.
+    let result =
+        unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut len) };
+    if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads an option whose value is one `int`.
+pub(crate) fn option(fd: BorrowedFd<'_>, level: c_int, name: c_int) -> io::Result<c_int> {
+    option_array::<1>(fd, level, name).map(|[value]| value as c_int)
+}
+
+/// An address as the kernel reads it.
+#[inline]
+pub(crate) fn to_sockaddr(address: SocketAddrV4) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: address.port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
+        sin_zero: [0; 8],
+    }
+}
+
+/// An address as the kernel wrote it.
+#[inline]
+pub(crate) fn from_sockaddr(address: &libc::sockaddr_in) -> SocketAddrV4 {
+    let ip = Ipv4Addr::from(address.sin_addr.s_addr.to_ne_bytes());
+    SocketAddrV4::new(ip, u16::from_be(address.sin_port))
+}
+
+/// An address of all zeros: room for the kernel to write one.
+pub(crate) const EMPTY_SOCKADDR: libc::sockaddr_in =
+    libc::sockaddr_in { sin_family: 0, sin_port: 0, sin_addr: libc::in_addr { s_addr: 0 }, sin_zero: [0; 8] };
+
+/// A message header of all zeros: no address, no parts, no control messages.
+pub(crate) fn empty_header() -> libc::msghdr {
+    // SAFETY: `msghdr` is made of integers and raw pointers only (some libcs add private padding
+    // fields, hence no literal), and all zeros is a valid value of each.
+    unsafe { std::mem::zeroed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_survives_the_kernel_form() {
+        let address = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7400);
+        let kernel = to_sockaddr(address);
+        assert_eq!(from_sockaddr(&kernel), address);
+        assert_eq!(kernel.sin_port.to_ne_bytes(), [0x1c, 0xe8], "the port travels big-endian");
+        assert_eq!(kernel.sin_addr.s_addr.to_ne_bytes(), [239, 255, 0, 1]);
+    }
+}

@@ -1,0 +1,138 @@
+//! Waiting for several sockets at once, and waking a thread that waits.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::UdpSocket;
+
+/// Sockets that [`poll`] can watch at once.
+pub const MAX_POLL_SOCKETS: usize = 63;
+
+/// Waits until a socket has something to receive, `waker` is woken, or `timeout` (`None`: no limit)
+/// has passed; a zero timeout only looks. Nanosecond resolution; how late the kernel may be is
+/// [`crate::affinity::set_timer_slack_ns`]'s business. A signal ends the wait early, like a timeout:
+/// look at the clock.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] for more than [`MAX_POLL_SOCKETS`] sockets.
+pub fn poll(sockets: &[&UdpSocket], waker: Option<&Waker>, timeout: Option<Duration>) -> io::Result<Ready> {
+    if sockets.len() > MAX_POLL_SOCKETS {
+        let text = format!("cannot wait for {} sockets, only for {MAX_POLL_SOCKETS}", sockets.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    let mut watched = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; MAX_POLL_SOCKETS + 1];
+    for (entry, socket) in watched.iter_mut().zip(sockets) {
+        entry.fd = socket.as_raw_fd();
+    }
+    let mut count = sockets.len();
+    if let Some(waker) = waker {
+        watched[count].fd = waker.fd.as_raw_fd();
+        count += 1;
+    }
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos() as _,
+    });
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: `watched` has at least `count` entries and lives through the call; its descriptors are
+    // open, because sockets and waker are borrowed; `timeout` is null or points to a local that the
+    // call only reads; a null signal mask is allowed.
+    let result = unsafe { libc::ppoll(watched.as_mut_ptr(), count as _, timeout, std::ptr::null()) };
+    if result < 0 {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::Interrupted { Ok(Ready::default()) } else { Err(error) };
+    }
+    let mut ready = Ready::default();
+    for (index, entry) in watched[..count].iter().enumerate() {
+        // An error on a socket (POLLERR) is for its next receive to fetch, so it counts as readable.
+        if entry.revents != 0 {
+            if index < sockets.len() {
+                ready.readable |= 1 << index;
+            } else {
+                ready.woken = true;
+            }
+        }
+    }
+    Ok(ready)
+}
+
+/// What [`poll`] found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    readable: u64,
+    woken: bool,
+}
+
+impl Ready {
+    /// Whether the socket at `index` of the slice given to [`poll`] has something to receive.
+    pub fn is_readable(&self, index: usize) -> bool {
+        index < MAX_POLL_SOCKETS && self.readable & (1 << index) != 0
+    }
+
+    /// Whether the waker was woken; [`Waker::drain`] it.
+    pub fn is_woken(&self) -> bool {
+        self.woken
+    }
+
+    /// Neither: the time is up, or a signal came.
+    pub fn is_empty(&self) -> bool {
+        self.readable == 0 && !self.woken
+    }
+
+    /// The indices of the readable sockets.
+    pub fn readable(&self) -> impl Iterator<Item = usize> + use<> {
+        let readable = self.readable;
+        (0..MAX_POLL_SOCKETS).filter(move |index| readable & (1 << index) != 0)
+    }
+}
+
+/// Wakes a thread out of [`poll`] (an eventfd). Waking it again before it has looked costs no
+/// system call, so wake as often as you like.
+#[derive(Debug)]
+pub struct Waker {
+    fd: OwnedFd,
+    /// Woken and not drained since.
+    pending: AtomicBool,
+}
+
+impl Waker {
+    /// A waker that nobody has woken yet.
+    ///
+    /// # Errors
+    /// The process is out of file descriptors.
+    pub fn new() -> io::Result<Self> {
+        let fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self { fd, pending: AtomicBool::new(false) })
+    }
+
+    /// Makes a [`poll`] that watches this waker return, the present one or the next. What the caller
+    /// did before is visible to the thread that drains.
+    pub fn wake(&self) {
+        if !self.pending.swap(true, Ordering::AcqRel) {
+            // The counter can not overflow (each write follows a drain), and no other error exists
+            // for an open eventfd.
+            let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// Forgets all wakes so far; returns whether there was one. Look at what the wakes were about
+    /// *after* this call.
+    pub fn drain(&self) -> bool {
+        // The order matters. Were `pending` cleared first, a wake in between could be swallowed by
+        // the read and leave `pending` set with nothing to read: no later wake would get through.
+        // This way such a wake writes nothing, but what it is about is seen by the caller, who looks
+        // after the swap.
+        let _ = rustix::io::read(&self.fd, &mut [0; 8]);
+        self.pending.swap(false, Ordering::AcqRel)
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
