@@ -1,0 +1,285 @@
+//! The generated code.
+//!
+//! Each field is treated through a path that has the functions of `CdrValue`: the trait itself, or `Bounded` for a
+//! field with `max_len`.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Error, Fields, Ident, Result};
+
+use crate::attributes::{Extensibility, FieldAttributes, StructAttributes};
+use crate::crate_path;
+
+/// The implementations of `CdrValue` and `DdsType`.
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let fields = named_fields(input)?;
+    let attributes = StructAttributes::parse(input)?;
+    let cdr = attributes.crate_path.as_ref().map_or_else(crate_path::find, |path| quote!(#path));
+    let members = fields.iter().map(|field| Member::new(field, &cdr)).collect::<Result<Vec<_>>>()?;
+
+    let ident = &input.ident;
+    let has_key = members.iter().any(|member| member.is_key);
+    let key = if has_key { key_items(&members, &cdr, attributes.extensibility) } else { TokenStream::new() };
+    let copy_key =
+        if has_key { copy_key(&members, &cdr, attributes.extensibility) } else { TokenStream::new() };
+    let value = value_items(&members, &cdr, attributes.extensibility);
+    let name = &attributes.name;
+    let extensibility = match attributes.extensibility {
+        Extensibility::Final => quote!(Final),
+        Extensibility::Appendable => quote!(Appendable),
+    };
+    Ok(quote! {
+        #[automatically_derived]
+        impl #cdr::CdrValue for #ident {
+            #value
+            #key
+        }
+
+        #[automatically_derived]
+        impl #cdr::DdsType for #ident {
+            const TYPE_NAME: &'static str = #name;
+            const EXTENSIBILITY: #cdr::Extensibility = #cdr::Extensibility::#extensibility;
+            const HAS_KEY: bool = #has_key;
+            #copy_key
+        }
+    })
+}
+
+/// A field of the struct.
+struct Member<'a> {
+    ident: &'a Ident,
+    /// Where its functions are: `<T as CdrValue>` or `Bounded<T, N>`.
+    codec: TokenStream,
+    is_key: bool,
+}
+
+impl<'a> Member<'a> {
+    fn new(field: &'a syn::Field, cdr: &TokenStream) -> Result<Self> {
+        let attributes = FieldAttributes::parse(field)?;
+        let ty = &field.ty;
+        let codec = match attributes.max_len {
+            None => quote_spanned!(ty.span() => <#ty as #cdr::CdrValue>),
+            Some(max_len) => quote_spanned!(ty.span() => #cdr::Bounded::<#ty, #max_len>),
+        };
+        match &field.ident {
+            Some(ident) => Ok(Self { ident, codec, is_key: attributes.is_key }),
+            None => Err(Error::new(field.span(), "only fields with names are supported")),
+        }
+    }
+}
+
+fn named_fields(input: &DeriveInput) -> Result<&syn::punctuated::Punctuated<syn::Field, syn::Token![,]>> {
+    if !input.generics.params.is_empty() {
+        return Err(Error::new(input.generics.span(), "generic types cannot be the type of a topic"));
+    }
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) if !fields.named.is_empty() => Ok(&fields.named),
+            _ => {
+                Err(Error::new(input.ident.span(), "DdsType needs a struct with named fields, at least one"))
+            }
+        },
+        Data::Enum(_) | Data::Union(_) => {
+            Err(Error::new(input.ident.span(), "only structs are supported, enums and unions are not yet"))
+        }
+    }
+}
+
+/// The items of `CdrValue` for the whole value.
+fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
+    let idents: Vec<_> = members.iter().map(|member| member.ident).collect();
+    let codecs: Vec<_> = members.iter().map(|member| &member.codec).collect();
+    let delimited = Delimited::new(cdr, extensibility);
+    let Delimited { offset, open_writer, close_writer, skip, .. } = &delimited;
+    let (decode_delimited, decode_into_delimited) = match extensibility {
+        Extensibility::Final => Default::default(),
+        Extensibility::Appendable => decode_delimited(&idents, &codecs, cdr),
+    };
+    let copy = delimited.around_copy(&quote!(#(#codecs::copy(reader, writer)?;)*));
+    quote! {
+        const LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::LAYOUT))*;
+
+        #[inline]
+        fn end_offset(&self, offset: usize, encoding: #cdr::Encoding) -> usize {
+            #offset
+            #(let offset = #codecs::end_offset(&self.#idents, offset, encoding);)*
+            offset
+        }
+
+        #[inline]
+        fn encode(&self, writer: &mut #cdr::CdrWriter<'_>) -> ::core::result::Result<(), #cdr::CdrError> {
+            #open_writer
+            #(#codecs::encode(&self.#idents, writer)?;)*
+            #close_writer
+            ::core::result::Result::Ok(())
+        }
+
+        #[inline]
+        fn decode(reader: &mut #cdr::CdrReader<'_>) -> ::core::result::Result<Self, #cdr::CdrError> {
+            #decode_delimited
+            ::core::result::Result::Ok(Self { #(#idents: #codecs::decode(reader)?,)* })
+        }
+
+        #[inline]
+        fn decode_into(
+            &mut self,
+            reader: &mut #cdr::CdrReader<'_>,
+        ) -> ::core::result::Result<(), #cdr::CdrError> {
+            #decode_into_delimited
+            #(#codecs::decode_into(&mut self.#idents, reader)?;)*
+            ::core::result::Result::Ok(())
+        }
+
+        #[inline]
+        fn skip(reader: &mut #cdr::CdrReader<'_>) -> ::core::result::Result<(), #cdr::CdrError> {
+            #skip
+            #(#codecs::skip(reader)?;)*
+            ::core::result::Result::Ok(())
+        }
+
+        #[inline]
+        fn copy(
+            reader: &mut #cdr::CdrReader<'_>,
+            writer: &mut #cdr::CdrWriter<'_>,
+        ) -> ::core::result::Result<(), #cdr::CdrError> {
+            #copy
+            ::core::result::Result::Ok(())
+        }
+    }
+}
+
+/// The items of `CdrValue` that differ for a struct with key members: only those belong to a key.
+fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
+    let (idents, codecs): (Vec<_>, Vec<_>) =
+        members.iter().filter(|member| member.is_key).map(|member| (member.ident, &member.codec)).unzip();
+    let steps = members.iter().map(copy_key_step);
+    let copy = Delimited::new(cdr, extensibility).around_read(&quote!(#(#steps)*));
+    quote! {
+        const KEY_LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))*;
+
+        #[inline]
+        fn end_offset_as_key(&self, offset: usize, encoding: #cdr::Encoding) -> usize {
+            #(let offset = #codecs::end_offset_as_key(&self.#idents, offset, encoding);)*
+            offset
+        }
+
+        #[inline]
+        fn encode_as_key(
+            &self,
+            writer: &mut #cdr::CdrWriter<'_>,
+        ) -> ::core::result::Result<(), #cdr::CdrError> {
+            #(#codecs::encode_as_key(&self.#idents, writer)?;)*
+            ::core::result::Result::Ok(())
+        }
+
+        #[inline]
+        fn decode_as_key(
+            &mut self,
+            reader: &mut #cdr::CdrReader<'_>,
+        ) -> ::core::result::Result<(), #cdr::CdrError> {
+            #(#codecs::decode_as_key(&mut self.#idents, reader)?;)*
+            ::core::result::Result::Ok(())
+        }
+
+        #[inline]
+        fn copy_as_key(
+            reader: &mut #cdr::CdrReader<'_>,
+            writer: &mut #cdr::CdrWriter<'_>,
+        ) -> ::core::result::Result<(), #cdr::CdrError> {
+            #copy
+            ::core::result::Result::Ok(())
+        }
+    }
+}
+
+/// `DdsType::copy_key`: as `copy_as_key`, but nothing follows, so it stops at the last key member.
+fn copy_key(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
+    let last = members.iter().rposition(|member| member.is_key).unwrap_or(0);
+    let steps = members.iter().take(last + 1).map(copy_key_step);
+    let copy = Delimited::new(cdr, extensibility).around_read(&quote!(#(#steps)*));
+    quote! {
+        #[inline]
+        fn copy_key(
+            reader: &mut #cdr::CdrReader<'_>,
+            writer: &mut #cdr::CdrWriter<'_>,
+        ) -> ::core::result::Result<(), #cdr::CdrError> {
+            #copy
+            ::core::result::Result::Ok(())
+        }
+    }
+}
+
+fn copy_key_step(member: &Member<'_>) -> TokenStream {
+    let codec = &member.codec;
+    if member.is_key { quote!(#codec::copy_as_key(reader, writer)?;) } else { quote!(#codec::skip(reader)?;) }
+}
+
+/// The code that reads a delimited value, for `decode` and `decode_into`. Members that the sender does not have, at the
+/// end, keep their defaults; the memory of the old value is only reused where nothing can be missing.
+fn decode_delimited(
+    idents: &[&Ident],
+    codecs: &[&TokenStream],
+    cdr: &TokenStream,
+) -> (TokenStream, TokenStream) {
+    let decode = quote! {
+        if let #cdr::Encoding::Xcdr2 = reader.encoding() {
+            let mut value = <Self as ::core::default::Default>::default();
+            let open = reader.open_delimited()?;
+            #(if reader.remaining() > 0 {
+                #codecs::decode_into(&mut value.#idents, reader)?;
+            })*
+            reader.close_delimited(open);
+            return ::core::result::Result::Ok(value);
+        }
+    };
+    let decode_into = quote! {
+        if let #cdr::Encoding::Xcdr2 = reader.encoding() {
+            *self = <Self as #cdr::CdrValue>::decode(reader)?;
+            return ::core::result::Result::Ok(());
+        }
+    };
+    (decode, decode_into)
+}
+
+/// The code around the members of an appendable struct, which XCDR2 delimits; nothing for a final one.
+#[derive(Default)]
+struct Delimited {
+    offset: TokenStream,
+    open_reader: TokenStream,
+    close_reader: TokenStream,
+    open_writer: TokenStream,
+    close_writer: TokenStream,
+    skip: TokenStream,
+}
+
+impl Delimited {
+    fn new(_cdr: &TokenStream, extensibility: Extensibility) -> Self {
+        match extensibility {
+            Extensibility::Final => Self::default(),
+            Extensibility::Appendable => Self {
+                offset: quote!(let offset = encoding.delimiter_end(offset);),
+                open_reader: quote!(let open_reader = reader.open_delimited()?;),
+                close_reader: quote!(reader.close_delimited(open_reader);),
+                open_writer: quote!(let open_writer = writer.open_delimited()?;),
+                close_writer: quote!(writer.close_delimited(open_writer)?;),
+                skip: quote! {
+                    if reader.skip_delimited()? {
+                        return ::core::result::Result::Ok(());
+                    }
+                },
+            },
+        }
+    }
+
+    fn around_read(&self, steps: &TokenStream) -> TokenStream {
+        let Self { open_reader, close_reader, .. } = self;
+        quote!(#open_reader #steps #close_reader)
+    }
+
+    fn around_copy(&self, steps: &TokenStream) -> TokenStream {
+        let Self { open_writer, close_writer, .. } = self;
+        let read = self.around_read(steps);
+        quote!(#open_writer #read #close_writer)
+    }
+}

@@ -1,0 +1,64 @@
+//! Arrays: the elements, with no length in front.
+
+use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+
+impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
+    const LAYOUT: Layout = T::LAYOUT.repeat(N);
+
+    #[inline]
+    fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {
+        let offset = if T::IS_PRIMITIVE { offset } else { encoding.delimiter_end(offset) };
+        T::end_offset_slice(self, offset, encoding)
+    }
+
+    #[inline]
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        if T::IS_PRIMITIVE {
+            return T::encode_slice(self, writer);
+        }
+        let open = writer.open_delimited()?;
+        T::encode_slice(self, writer)?;
+        writer.close_delimited(open)
+    }
+
+    #[inline]
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+        if T::IS_PRIMITIVE {
+            return T::decode_array(reader);
+        }
+        let open = reader.open_delimited()?;
+        let values = T::decode_array(reader)?;
+        reader.close_delimited(open);
+        Ok(values)
+    }
+
+    #[inline]
+    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        if T::IS_PRIMITIVE {
+            return T::decode_into_slice(self, reader);
+        }
+        let open = reader.open_delimited()?;
+        T::decode_into_slice(self, reader)?;
+        reader.close_delimited(open);
+        Ok(())
+    }
+
+    #[inline]
+    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        if !T::IS_PRIMITIVE && reader.skip_delimited()? {
+            return Ok(());
+        }
+        T::skip_many(N, reader)
+    }
+
+    #[inline]
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        if T::IS_PRIMITIVE {
+            return T::copy_many(N, reader, writer);
+        }
+        let (open, open_out) = (reader.open_delimited()?, writer.open_delimited()?);
+        T::copy_many(N, reader, writer)?;
+        reader.close_delimited(open);
+        writer.close_delimited(open_out)
+    }
+}

@@ -1,0 +1,148 @@
+//! Strings and sequences with an upper bound on their length.
+
+use std::marker::PhantomData;
+
+use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+
+/// A string or a sequence: a value with a length that can be bounded.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot have `max_len`",
+    note = "only String and Vec can be bounded with #[dds(max_len = N)]"
+)]
+pub trait CdrCollection: CdrValue {
+    /// The layout of one element.
+    const ELEMENT_LAYOUT: Layout;
+
+    /// Whether a NUL follows the elements, as it does in strings.
+    const HAS_TERMINATOR: bool;
+
+    /// The number of elements; of octets without the NUL for a string.
+    fn element_count(&self) -> usize;
+
+    /// Reads a value of at most `max_len` elements.
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if it is longer, before it is read; else as [`CdrValue::decode`].
+    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self, CdrError>;
+
+    /// Reads a value of at most `max_len` elements over this one, reusing its memory.
+    ///
+    /// # Errors
+    /// As [`decode_bounded`](Self::decode_bounded).
+    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result<(), CdrError>;
+
+    /// Reads a value of at most `max_len` elements and writes it.
+    ///
+    /// # Errors
+    /// As [`decode_bounded`](Self::decode_bounded) and [`CdrValue::encode`].
+    fn copy_bounded(
+        reader: &mut CdrReader<'_>,
+        writer: &mut CdrWriter<'_>,
+        max_len: u32,
+    ) -> Result<(), CdrError>;
+}
+
+/// How a member with `#[dds(max_len = MAX_LEN)]` is treated: the functions of [`CdrValue`] with the bound applied.
+///
+/// Never a value: only code written by the derive macro names it.
+#[derive(Debug)]
+pub struct Bounded<T, const MAX_LEN: u32>(PhantomData<T>);
+
+impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
+    /// As [`CdrValue::LAYOUT`], with a largest size if the elements have one.
+    pub const LAYOUT: Layout = if T::HAS_TERMINATOR {
+        Layout::bounded_string(MAX_LEN as usize)
+    } else {
+        T::ELEMENT_LAYOUT.bounded_sequence(MAX_LEN as usize)
+    };
+
+    /// As [`CdrValue::KEY_LAYOUT`].
+    pub const KEY_LAYOUT: Layout = Self::LAYOUT;
+
+    /// As [`CdrValue::end_offset`].
+    #[inline(always)]
+    pub fn end_offset(value: &T, offset: usize, encoding: Encoding) -> usize {
+        value.end_offset(offset, encoding)
+    }
+
+    /// As [`CdrValue::encode`].
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if the value is too long.
+    #[inline(always)]
+    pub fn encode(value: &T, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        if value.element_count() > MAX_LEN as usize {
+            return Err(CdrError::BoundExceeded { max: MAX_LEN });
+        }
+        value.encode(writer)
+    }
+
+    /// As [`CdrValue::decode`].
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if the value is too long.
+    #[inline(always)]
+    pub fn decode(reader: &mut CdrReader<'_>) -> Result<T, CdrError> {
+        T::decode_bounded(reader, MAX_LEN)
+    }
+
+    /// As [`CdrValue::decode_into`].
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if the value is too long.
+    #[inline(always)]
+    pub fn decode_into(value: &mut T, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        value.decode_into_bounded(reader, MAX_LEN)
+    }
+
+    /// As [`CdrValue::skip`].
+    ///
+    /// # Errors
+    /// When the data end before the value does.
+    #[inline(always)]
+    pub fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        T::skip(reader)
+    }
+
+    /// As [`CdrValue::copy`].
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if the value is too long.
+    #[inline(always)]
+    pub fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        T::copy_bounded(reader, writer, MAX_LEN)
+    }
+
+    /// As [`CdrValue::end_offset_as_key`].
+    #[inline(always)]
+    pub fn end_offset_as_key(value: &T, offset: usize, encoding: Encoding) -> usize {
+        value.end_offset(offset, encoding)
+    }
+
+    /// As [`CdrValue::encode_as_key`].
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if the value is too long.
+    #[inline(always)]
+    pub fn encode_as_key(value: &T, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        Self::encode(value, writer)
+    }
+
+    /// As [`CdrValue::decode_as_key`].
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if the value is too long.
+    #[inline(always)]
+    pub fn decode_as_key(value: &mut T, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        Self::decode_into(value, reader)
+    }
+
+    /// As [`CdrValue::copy_as_key`].
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if the value is too long.
+    #[inline(always)]
+    pub fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        Self::copy(reader, writer)
+    }
+}

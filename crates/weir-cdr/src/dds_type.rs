@@ -1,0 +1,79 @@
+//! The trait of structs that can be the type of a topic.
+
+use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Extensibility};
+
+/// A struct that can be the type of a topic.
+///
+/// Implemented by `#[derive(DdsType)]`, with these attributes:
+///
+/// | where | attribute | meaning |
+/// |---|---|---|
+/// | struct | `#[dds(extensibility = "final")]` or `"appendable"` | required: vendors disagree on the default, and a mismatch is a silent failure |
+/// | struct | `#[dds(name = "ShapeType")]` | the type name announced to peers; the struct's name if absent |
+/// | struct | `#[dds(crate = "path::to::cdr")]` | where this crate is found; `weir-dds` and `weir-cdr` are found without it |
+/// | field | `#[dds(key)]` | the field belongs to the key; of a struct that has key fields itself, only those |
+/// | field | `#[dds(max_len = 128)]` | a bound on a `String` (in octets, without the NUL) or `Vec` |
+///
+/// The key is always in XCDR1 form: its members in declaration order, without a delimiter.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the type of a topic",
+    note = "add #[derive(Default, DdsType)] and #[dds(extensibility = \"final\")] or \"appendable\""
+)]
+pub trait DdsType: CdrValue + Default + Send + 'static {
+    /// The type name announced to peers.
+    const TYPE_NAME: &'static str;
+
+    /// How the type may change between two programs that exchange it.
+    const EXTENSIBILITY: Extensibility;
+
+    /// Whether the type has key members, and its topics therefore instances.
+    const HAS_KEY: bool;
+
+    /// The largest possible size in bytes of the serialized key, `None` if unbounded. Decides between the two kinds of
+    /// key hash (RTPS 2.5 §9.6.4.8).
+    const MAX_KEY_SIZE: Option<usize> = if Self::HAS_KEY { Self::KEY_LAYOUT.max_size() } else { Some(0) };
+
+    /// The serialized size in bytes, without the encapsulation header and without padding behind the value.
+    #[inline]
+    fn serialized_size(&self, encoding: Encoding) -> usize {
+        self.end_offset(0, encoding)
+    }
+
+    /// Writes the key members in declaration order; nothing if there are none.
+    ///
+    /// # Errors
+    /// As [`CdrValue::encode`].
+    #[inline]
+    fn encode_key(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        if Self::HAS_KEY { self.encode_as_key(writer) } else { Ok(()) }
+    }
+
+    /// The size in bytes of what [`encode_key`](Self::encode_key) writes.
+    #[inline]
+    fn key_size(&self, encoding: Encoding) -> usize {
+        if Self::HAS_KEY { self.end_offset_as_key(0, encoding) } else { 0 }
+    }
+
+    /// Writes the key members of the serialized sample in `payload`, in the writer's byte order, without building the
+    /// sample. What follows the last key member is not looked at.
+    ///
+    /// # Errors
+    /// When the data are not a sample of this type, as far as they are looked at; [`CdrError::BufferTooSmall`].
+    #[inline]
+    fn copy_key(payload: &mut CdrReader<'_>, key: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        if Self::HAS_KEY { Self::copy_as_key(payload, key) } else { Ok(()) }
+    }
+
+    /// Reads what [`encode_key`](Self::encode_key) writes: a sample with only the key members set.
+    ///
+    /// # Errors
+    /// When the data are not a key of this type.
+    #[inline]
+    fn decode_key(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+        let mut value = Self::default();
+        if Self::HAS_KEY {
+            value.decode_as_key(reader)?;
+        }
+        Ok(value)
+    }
+}

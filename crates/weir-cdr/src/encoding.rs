@@ -1,0 +1,79 @@
+//! The choices that decide how a value becomes bytes.
+
+/// The order of the bytes of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Endianness {
+    /// Most significant byte first.
+    Big,
+    /// Least significant byte first.
+    Little,
+}
+
+/// The version of the encoding rules (DDS-XTypes 1.3 §7.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// Plain CDR: eight-byte primitives are aligned to eight bytes, nothing is delimited.
+    Xcdr1,
+    /// Plain and delimited CDR2: nothing is aligned to more than four bytes; appendable structs and collections of
+    /// non-primitive elements are preceded by their length in bytes.
+    Xcdr2,
+}
+
+/// How a type may change between two programs that exchange it (DDS-XTypes 1.3 §7.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extensibility {
+    /// Both sides have the same members.
+    Final,
+    /// One side may have more members at the end.
+    Appendable,
+    /// Members are found by their id. Not supported by the derive macro.
+    Mutable,
+}
+
+impl Encoding {
+    /// The largest alignment of a primitive, in bytes.
+    #[inline(always)]
+    pub const fn max_alignment(self) -> usize {
+        match self {
+            Self::Xcdr1 => 8,
+            Self::Xcdr2 => 4,
+        }
+    }
+
+    /// The first offset at or after `offset` where a primitive of `size` bytes may stand. `size` is 1, 2, 4 or 8.
+    #[inline(always)]
+    pub const fn align(self, offset: usize, size: usize) -> usize {
+        let alignment = if size < self.max_alignment() { size } else { self.max_alignment() };
+        (offset + (alignment - 1)) & !(alignment - 1)
+    }
+
+    /// The offset behind the delimiter that precedes appendable structs and collections of non-primitive elements:
+    /// `offset` itself in XCDR1, which has none.
+    #[inline(always)]
+    pub const fn delimiter_end(self, offset: usize) -> usize {
+        match self {
+            Self::Xcdr1 => offset,
+            Self::Xcdr2 => self.align(offset, 4) + 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_byte_primitives_are_aligned_to_four_in_xcdr2() {
+        assert_eq!(Encoding::Xcdr1.align(1, 8), 8);
+        assert_eq!(Encoding::Xcdr2.align(1, 8), 4);
+        assert_eq!(Encoding::Xcdr2.align(8, 8), 8);
+        assert_eq!(Encoding::Xcdr1.align(5, 1), 5);
+        assert_eq!(Encoding::Xcdr1.align(5, 2), 6);
+    }
+
+    #[test]
+    fn only_xcdr2_has_delimiters() {
+        assert_eq!(Encoding::Xcdr1.delimiter_end(3), 3);
+        assert_eq!(Encoding::Xcdr2.delimiter_end(3), 8);
+    }
+}

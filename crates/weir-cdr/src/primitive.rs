@@ -1,0 +1,228 @@
+//! Booleans, integers and floats.
+
+use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout};
+
+/// Implements the trait for numbers that are converted with `to_le_bytes` and the like.
+///
+/// The loops over several values have the byte order outside; the compiler turns them into one copy when it is the
+/// machine's own, and into vectorised byte swaps otherwise.
+macro_rules! impl_number {
+    ($($number:ty),*) => {$(
+        impl CdrValue for $number {
+            const LAYOUT: Layout = Layout::primitive(size_of::<Self>());
+            const IS_PRIMITIVE: bool = true;
+
+            #[inline(always)]
+            fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {
+                encoding.align(offset, size_of::<Self>()) + size_of::<Self>()
+            }
+
+            #[inline(always)]
+            fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+                writer.write_aligned(match writer.endianness() {
+                    Endianness::Little => self.to_le_bytes(),
+                    Endianness::Big => self.to_be_bytes(),
+                })
+            }
+
+            #[inline(always)]
+            fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+                let bytes = reader.take_aligned()?;
+                Ok(match reader.endianness() {
+                    Endianness::Little => Self::from_le_bytes(bytes),
+                    Endianness::Big => Self::from_be_bytes(bytes),
+                })
+            }
+
+            #[inline(always)]
+            fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+                reader.take(size_of::<Self>(), size_of::<Self>()).map(drop)
+            }
+
+            #[inline(always)]
+            fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+                Self::decode(reader)?.encode(writer)
+            }
+
+            #[inline]
+            fn end_offset_slice(values: &[Self], offset: usize, encoding: Encoding) -> usize {
+                match values {
+                    [] => offset,
+                    _ => encoding.align(offset, size_of::<Self>()) + size_of_val(values),
+                }
+            }
+
+            #[inline]
+            fn encode_slice(values: &[Self], writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+                if values.is_empty() {
+                    return Ok(());
+                }
+                let endianness = writer.endianness();
+                let room = writer.reserve(size_of::<Self>(), size_of_val(values))?;
+                let pairs = room.as_chunks_mut().0.iter_mut().zip(values);
+                match endianness {
+                    Endianness::Little => pairs.for_each(|(bytes, value)| *bytes = value.to_le_bytes()),
+                    Endianness::Big => pairs.for_each(|(bytes, value)| *bytes = value.to_be_bytes()),
+                }
+                Ok(())
+            }
+
+            #[inline]
+            fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+                let bytes = reader.take_primitives(size_of::<Self>(), values.len())?;
+                let pairs = values.iter_mut().zip(bytes.as_chunks().0);
+                match reader.endianness() {
+                    Endianness::Little => pairs.for_each(|(value, bytes)| *value = Self::from_le_bytes(*bytes)),
+                    Endianness::Big => pairs.for_each(|(value, bytes)| *value = Self::from_be_bytes(*bytes)),
+                }
+                Ok(())
+            }
+
+            #[inline]
+            fn decode_into_vec(
+                values: &mut Vec<Self>,
+                count: usize,
+                reader: &mut CdrReader<'_>,
+            ) -> Result<(), CdrError> {
+                let chunks = reader.take_primitives(size_of::<Self>(), count)?.as_chunks().0.iter();
+                values.clear();
+                match reader.endianness() {
+                    Endianness::Little => values.extend(chunks.map(|bytes| Self::from_le_bytes(*bytes))),
+                    Endianness::Big => values.extend(chunks.map(|bytes| Self::from_be_bytes(*bytes))),
+                }
+                Ok(())
+            }
+
+            #[inline]
+            fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N], CdrError> {
+                let mut values = [Self::default(); N];
+                Self::decode_into_slice(&mut values, reader)?;
+                Ok(values)
+            }
+
+            #[inline]
+            fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+                reader.take_primitives(size_of::<Self>(), count).map(drop)
+            }
+        }
+    )*};
+}
+
+impl_number!(i8, u16, i16, u32, i32, u64, i64, f32, f64);
+
+impl CdrValue for u8 {
+    const LAYOUT: Layout = Layout::primitive(1);
+    const IS_PRIMITIVE: bool = true;
+
+    #[inline(always)]
+    fn end_offset(&self, offset: usize, _encoding: Encoding) -> usize {
+        offset + 1
+    }
+
+    #[inline(always)]
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        writer.write_aligned([*self])
+    }
+
+    #[inline(always)]
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+        reader.take_aligned().map(|[octet]| octet)
+    }
+
+    #[inline(always)]
+    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        reader.take_octets(1).map(drop)
+    }
+
+    #[inline(always)]
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        Self::decode(reader)?.encode(writer)
+    }
+
+    #[inline(always)]
+    fn end_offset_slice(values: &[Self], offset: usize, _encoding: Encoding) -> usize {
+        offset + values.len()
+    }
+
+    #[inline(always)]
+    fn encode_slice(values: &[Self], writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        writer.write_octets(values)
+    }
+
+    #[inline(always)]
+    fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        values.copy_from_slice(reader.take_octets(values.len())?);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn decode_into_vec(
+        values: &mut Vec<Self>,
+        count: usize,
+        reader: &mut CdrReader<'_>,
+    ) -> Result<(), CdrError> {
+        let octets = reader.take_octets(count)?;
+        values.clear();
+        values.extend_from_slice(octets);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N], CdrError> {
+        reader.take_octets(N)?.first_chunk().copied().ok_or(CdrError::UnexpectedEnd)
+    }
+
+    #[inline(always)]
+    fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        reader.take_octets(count).map(drop)
+    }
+
+    #[inline(always)]
+    fn copy_many(
+        count: usize,
+        reader: &mut CdrReader<'_>,
+        writer: &mut CdrWriter<'_>,
+    ) -> Result<(), CdrError> {
+        writer.write_octets(reader.take_octets(count)?)
+    }
+}
+
+impl CdrValue for bool {
+    const LAYOUT: Layout = Layout::primitive(1);
+    #[expect(clippy::use_self, reason = "that this type is also bool is a coincidence")]
+    const IS_PRIMITIVE: bool = true;
+
+    #[inline(always)]
+    fn end_offset(&self, offset: usize, _encoding: Encoding) -> usize {
+        offset + 1
+    }
+
+    #[inline(always)]
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        writer.write_aligned([u8::from(*self)])
+    }
+
+    #[inline(always)]
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+        match u8::decode(reader)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            octet => Err(CdrError::InvalidBool(octet)),
+        }
+    }
+
+    #[inline(always)]
+    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        u8::skip(reader)
+    }
+
+    #[inline(always)]
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        Self::decode(reader)?.encode(writer)
+    }
+
+    #[inline(always)]
+    fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        u8::skip_many(count, reader)
+    }
+}

@@ -1,0 +1,196 @@
+//! A cursor that reads aligned values from a slice.
+
+use crate::{CdrError, Encoding, Endianness};
+
+/// Reads values from a slice. Offsets and alignment count from the start of the slice.
+///
+/// Every access is checked. After an error the position is unspecified, and the reader should be dropped.
+#[derive(Clone, Debug)]
+pub struct CdrReader<'a> {
+    data: &'a [u8],
+    position: usize,
+    endianness: Endianness,
+    encoding: Encoding,
+}
+
+/// Remembers what follows a delimited value; given back to [`CdrReader::close_delimited`].
+#[derive(Debug)]
+#[must_use = "the delimiter must be closed"]
+pub struct OpenDelimiter<'a>(Option<&'a [u8]>);
+
+impl<'a> CdrReader<'a> {
+    /// A reader at offset 0 of `data`.
+    #[inline(always)]
+    pub fn new(data: &'a [u8], endianness: Endianness, encoding: Encoding) -> Self {
+        Self { data, position: 0, endianness, encoding }
+    }
+
+    /// The number of bytes read, padding included.
+    #[inline(always)]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// The number of bytes not yet read; inside a delimited value, of that value.
+    #[inline(always)]
+    pub fn remaining(&self) -> usize {
+        self.data.len().saturating_sub(self.position)
+    }
+
+    /// The byte order of what is read.
+    #[inline(always)]
+    pub fn endianness(&self) -> Endianness {
+        self.endianness
+    }
+
+    /// The encoding rules of what is read.
+    #[inline(always)]
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Advances over `len` bytes that start at the next offset aligned for primitives of `size` bytes (1, 2, 4 or 8),
+    /// and returns them.
+    ///
+    /// # Errors
+    /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
+    #[inline(always)]
+    pub fn take(&mut self, size: usize, len: usize) -> Result<&'a [u8], CdrError> {
+        let start = self.encoding.align(self.position, size);
+        let end = start.checked_add(len).ok_or(CdrError::UnexpectedEnd)?;
+        let bytes = self.data.get(start..end).ok_or(CdrError::UnexpectedEnd)?;
+        self.position = end;
+        Ok(bytes)
+    }
+
+    /// Reads the bytes of one primitive, aligned to its size (1, 2, 4 or 8).
+    ///
+    /// # Errors
+    /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
+    #[inline(always)]
+    pub fn take_aligned<const N: usize>(&mut self) -> Result<[u8; N], CdrError> {
+        self.take(N, N)?.first_chunk().copied().ok_or(CdrError::UnexpectedEnd)
+    }
+
+    /// Reads octets, unaligned.
+    ///
+    /// # Errors
+    /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
+    #[inline(always)]
+    pub fn take_octets(&mut self, len: usize) -> Result<&'a [u8], CdrError> {
+        self.take(1, len)
+    }
+
+    /// Advances over `count` primitives of `size` bytes each and returns their bytes; over nothing, not even padding,
+    /// if `count` is 0.
+    ///
+    /// # Errors
+    /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
+    #[inline(always)]
+    pub fn take_primitives(&mut self, size: usize, count: usize) -> Result<&'a [u8], CdrError> {
+        if count == 0 {
+            return Ok(&[]);
+        }
+        self.take(size, count.checked_mul(size).ok_or(CdrError::UnexpectedEnd)?)
+    }
+
+    /// Reads the length that stands before a sequence or string, of elements that take at least `min_size` bytes each.
+    ///
+    /// A length is never larger than what the rest of the data can hold, so that it is safe to allocate as much.
+    ///
+    /// # Errors
+    /// [`CdrError::UnexpectedEnd`] if it is, or if there are fewer than four bytes left.
+    #[inline(always)]
+    pub fn take_length(&mut self, min_size: usize) -> Result<usize, CdrError> {
+        let bytes = self.take_aligned()?;
+        let length = match self.endianness {
+            Endianness::Little => u32::from_le_bytes(bytes),
+            Endianness::Big => u32::from_be_bytes(bytes),
+        } as usize;
+        // A product rather than a quotient: it is cheaper, and 64 bits always hold it for sizes below 4 GiB.
+        match length.checked_mul(min_size.max(1)) {
+            Some(needed) if needed <= self.remaining() => Ok(length),
+            _ => Err(CdrError::UnexpectedEnd),
+        }
+    }
+
+    /// Starts a value that XCDR2 delimits: reads its length and hides what is behind it. Does nothing in XCDR1.
+    ///
+    /// # Errors
+    /// [`CdrError::UnexpectedEnd`] if the delimited value reaches beyond the data.
+    #[inline(always)]
+    pub fn open_delimited(&mut self) -> Result<OpenDelimiter<'a>, CdrError> {
+        match self.encoding {
+            Encoding::Xcdr1 => Ok(OpenDelimiter(None)),
+            Encoding::Xcdr2 => {
+                let length = self.take_length(1)?;
+                let outer = self.data;
+                self.data = outer.get(..self.position + length).ok_or(CdrError::UnexpectedEnd)?;
+                Ok(OpenDelimiter(Some(outer)))
+            }
+        }
+    }
+
+    /// Ends a delimited value: passes over what was not read of it, and shows again what is behind it.
+    #[inline(always)]
+    pub fn close_delimited(&mut self, open: OpenDelimiter<'a>) {
+        if let Some(outer) = open.0 {
+            self.position = self.data.len();
+            self.data = outer;
+        }
+    }
+
+    /// Passes over a whole delimited value if the encoding has delimiters, and says whether it did.
+    ///
+    /// # Errors
+    /// [`CdrError::UnexpectedEnd`] if the delimited value reaches beyond the data.
+    #[inline(always)]
+    pub fn skip_delimited(&mut self) -> Result<bool, CdrError> {
+        let open = self.open_delimited()?;
+        let is_delimited = open.0.is_some();
+        self.close_delimited(open);
+        Ok(is_delimited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_are_aligned_and_checked() {
+        let data = [1, 0xff, 0xff, 0xff, 5, 0, 0, 0, 9];
+        let mut reader = CdrReader::new(&data, Endianness::Little, Encoding::Xcdr1);
+        assert_eq!(reader.take_octets(1).unwrap(), [1]);
+        assert_eq!(reader.take_aligned::<4>().unwrap(), [5, 0, 0, 0]);
+        assert_eq!(reader.remaining(), 1);
+        assert_eq!(reader.clone().take_aligned::<2>(), Err(CdrError::UnexpectedEnd));
+        assert_eq!(reader.take_primitives(8, 0).unwrap(), []);
+        assert_eq!(reader.take_octets(1).unwrap(), [9]);
+        assert_eq!(reader.take_octets(usize::MAX), Err(CdrError::UnexpectedEnd));
+        assert_eq!(reader.take_primitives(8, usize::MAX), Err(CdrError::UnexpectedEnd));
+    }
+
+    #[test]
+    fn a_length_beyond_the_data_is_refused_before_anything_is_allocated() {
+        let data = [0, 0, 0, 2, 1, 1, 1, 1];
+        let length = |min_size| CdrReader::new(&data, Endianness::Big, Encoding::Xcdr1).take_length(min_size);
+        assert_eq!(length(2), Ok(2));
+        assert_eq!(length(3), Err(CdrError::UnexpectedEnd));
+        assert_eq!(length(usize::MAX), Err(CdrError::UnexpectedEnd));
+    }
+
+    #[test]
+    fn a_delimited_value_hides_what_is_behind_it() {
+        let data = [0, 0, 0, 3, 1, 2, 3, 4];
+        let mut reader = CdrReader::new(&data, Endianness::Big, Encoding::Xcdr2);
+        let open = reader.open_delimited().unwrap();
+        assert_eq!(reader.remaining(), 3);
+        assert_eq!(reader.clone().take_octets(4), Err(CdrError::UnexpectedEnd));
+        reader.close_delimited(open);
+        assert_eq!(reader.take_octets(1).unwrap(), [4]);
+
+        let mut too_long = CdrReader::new(&data[..6], Endianness::Big, Encoding::Xcdr2);
+        assert_eq!(too_long.skip_delimited(), Err(CdrError::UnexpectedEnd));
+    }
+}

@@ -1,0 +1,109 @@
+//! Sequences: a length that counts elements, then the elements.
+
+use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+
+impl<T: CdrValue> CdrValue for Vec<T> {
+    // Elements of no bytes would let four bytes of data ask for four billion of them. To ask the element for its layout
+    // also makes a type that contains a sequence of itself an error: data could nest such values without limit.
+    const LAYOUT: Layout = {
+        assert!(T::LAYOUT.min_size() > 0, "the elements of a sequence must take at least one byte");
+        T::LAYOUT.sequence()
+    };
+
+    #[inline]
+    fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {
+        let offset = if T::IS_PRIMITIVE { offset } else { encoding.delimiter_end(offset) };
+        T::end_offset_slice(self, encoding.align(offset, 4) + 4, encoding)
+    }
+
+    #[inline]
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        if T::IS_PRIMITIVE {
+            writer.write_length(self.len())?;
+            return T::encode_slice(self, writer);
+        }
+        let open = writer.open_delimited()?;
+        writer.write_length(self.len())?;
+        T::encode_slice(self, writer)?;
+        writer.close_delimited(open)
+    }
+
+    #[inline]
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+        Self::decode_bounded(reader, u32::MAX)
+    }
+
+    #[inline]
+    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        self.decode_into_bounded(reader, u32::MAX)
+    }
+
+    #[inline]
+    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        if !T::IS_PRIMITIVE && reader.skip_delimited()? {
+            return Ok(());
+        }
+        let count = take_count::<T>(reader, u32::MAX)?;
+        T::skip_many(count, reader)
+    }
+
+    #[inline]
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        Self::copy_bounded(reader, writer, u32::MAX)
+    }
+}
+
+impl<T: CdrValue> CdrCollection for Vec<T> {
+    const ELEMENT_LAYOUT: Layout = T::LAYOUT;
+    const HAS_TERMINATOR: bool = false;
+
+    #[inline]
+    fn element_count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self, CdrError> {
+        let mut values = Self::new();
+        values.decode_into_bounded(reader, max_len)?;
+        Ok(values)
+    }
+
+    #[inline]
+    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result<(), CdrError> {
+        if T::IS_PRIMITIVE {
+            let count = take_count::<T>(reader, max_len)?;
+            return T::decode_into_vec(self, count, reader);
+        }
+        let open = reader.open_delimited()?;
+        let count = take_count::<T>(reader, max_len)?;
+        T::decode_into_vec(self, count, reader)?;
+        reader.close_delimited(open);
+        Ok(())
+    }
+
+    #[inline]
+    fn copy_bounded(
+        reader: &mut CdrReader<'_>,
+        writer: &mut CdrWriter<'_>,
+        max_len: u32,
+    ) -> Result<(), CdrError> {
+        if T::IS_PRIMITIVE {
+            let count = take_count::<T>(reader, max_len)?;
+            writer.write_length(count)?;
+            return T::copy_many(count, reader, writer);
+        }
+        let (open, open_out) = (reader.open_delimited()?, writer.open_delimited()?);
+        let count = take_count::<T>(reader, max_len)?;
+        writer.write_length(count)?;
+        T::copy_many(count, reader, writer)?;
+        reader.close_delimited(open);
+        writer.close_delimited(open_out)
+    }
+}
+
+#[inline(always)]
+fn take_count<T: CdrValue>(reader: &mut CdrReader<'_>, max_len: u32) -> Result<usize, CdrError> {
+    let count = reader.take_length(const { T::LAYOUT.min_size() })?;
+    if count > max_len as usize { Err(CdrError::BoundExceeded { max: max_len }) } else { Ok(count) }
+}

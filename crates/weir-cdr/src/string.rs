@@ -1,0 +1,95 @@
+//! Strings: a length that counts the NUL, the characters, the NUL.
+
+use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+
+impl CdrValue for String {
+    const LAYOUT: Layout = Layout::STRING;
+
+    #[inline]
+    fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {
+        encoding.align(offset, 4) + 4 + self.len() + 1
+    }
+
+    #[inline]
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        encode_str(self, writer)
+    }
+
+    #[inline]
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+        Self::decode_bounded(reader, u32::MAX)
+    }
+
+    #[inline]
+    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        self.decode_into_bounded(reader, u32::MAX)
+    }
+
+    #[inline]
+    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        let len = reader.take_length(1)?;
+        reader.take_octets(len).map(drop)
+    }
+
+    #[inline]
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        Self::copy_bounded(reader, writer, u32::MAX)
+    }
+}
+
+impl CdrCollection for String {
+    const ELEMENT_LAYOUT: Layout = Layout::primitive(1);
+    const HAS_TERMINATOR: bool = true;
+
+    #[inline]
+    fn element_count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self, CdrError> {
+        take_str(reader, max_len).map(str::to_owned)
+    }
+
+    #[inline]
+    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result<(), CdrError> {
+        let text = take_str(reader, max_len)?;
+        self.clear();
+        self.push_str(text);
+        Ok(())
+    }
+
+    #[inline]
+    fn copy_bounded(
+        reader: &mut CdrReader<'_>,
+        writer: &mut CdrWriter<'_>,
+        max_len: u32,
+    ) -> Result<(), CdrError> {
+        encode_str(take_str(reader, max_len)?, writer)
+    }
+}
+
+fn encode_str(text: &str, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    // A peer written in C would silently cut the string here.
+    if text.as_bytes().contains(&0) {
+        return Err(CdrError::InvalidString);
+    }
+    writer.write_length(text.len() + 1)?;
+    let room = writer.reserve(1, text.len() + 1)?;
+    let (nul, characters) = room.split_last_mut().ok_or(CdrError::BufferTooSmall)?;
+    characters.copy_from_slice(text.as_bytes());
+    *nul = 0;
+    Ok(())
+}
+
+fn take_str<'a>(reader: &mut CdrReader<'a>, max_len: u32) -> Result<&'a str, CdrError> {
+    let len = reader.take_length(1)?;
+    let (nul, characters) = reader.take_octets(len)?.split_last().ok_or(CdrError::InvalidString)?;
+    if *nul != 0 || characters.contains(&0) {
+        return Err(CdrError::InvalidString);
+    }
+    if characters.len() > max_len as usize {
+        return Err(CdrError::BoundExceeded { max: max_len });
+    }
+    std::str::from_utf8(characters).map_err(|_| CdrError::InvalidUtf8)
+}

@@ -1,0 +1,187 @@
+//! The trait of everything that has a CDR form.
+
+use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout};
+
+/// A value with a CDR form: a primitive, a string, a sequence, an array, or a struct of such.
+///
+/// Derived together with [`DdsType`](crate::DdsType); rarely implemented by hand.
+///
+/// The methods whose names end in `_slice`, `_vec`, `_array` or `_many` treat several values in a row. They exist so
+/// that primitives can do it in one copy; everything else keeps the provided ones. Those that speak of a key describe
+/// the part of the value that belongs to the key when a struct member of this type is a key member: everything, except
+/// for structs that have key members themselves.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no CDR form",
+    label = "not a type that DDS can carry",
+    note = "members can be bool, integers, floats, String, Vec, arrays, and structs with #[derive(DdsType)]"
+)]
+pub trait CdrValue: Sized {
+    /// What is known about the serialized size (XCDR1).
+    const LAYOUT: Layout;
+
+    /// The layout of the part that belongs to a key.
+    const KEY_LAYOUT: Layout = Self::LAYOUT;
+
+    /// The serialized size in bytes if it is the same for every value (XCDR1, started at a multiple of eight).
+    const FIXED_SIZE: Option<usize> = Self::LAYOUT.fixed_size();
+
+    /// The largest serialized size in bytes, `None` if unbounded (XCDR1, started at a multiple of eight).
+    const MAX_SIZE: Option<usize> = Self::LAYOUT.max_size();
+
+    /// Whether this is a primitive type: collections of others are delimited in XCDR2.
+    const IS_PRIMITIVE: bool = false;
+
+    /// Where the serialized value ends if it starts at `offset`, padding in front of it included.
+    fn end_offset(&self, offset: usize, encoding: Encoding) -> usize;
+
+    /// Writes the value.
+    ///
+    /// # Errors
+    /// [`CdrError::BufferTooSmall`], or what makes the value impossible to represent.
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError>;
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// When the data are not a value of this type.
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError>;
+
+    /// Reads a value over this one, reusing its memory.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode); the value may then be partly overwritten.
+    #[inline]
+    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        *self = Self::decode(reader)?;
+        Ok(())
+    }
+
+    /// Passes over a value. Checks lengths, not the content.
+    ///
+    /// # Errors
+    /// When the data end before the value does.
+    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError>;
+
+    /// Reads a value and writes it, each in its own byte order and encoding, without building it.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode) and [`encode`](Self::encode).
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError>;
+
+    /// Where the part that belongs to a key ends if it starts at `offset`.
+    #[inline]
+    fn end_offset_as_key(&self, offset: usize, encoding: Encoding) -> usize {
+        self.end_offset(offset, encoding)
+    }
+
+    /// Writes the part that belongs to a key.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    #[inline]
+    fn encode_as_key(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        self.encode(writer)
+    }
+
+    /// Reads what [`encode_as_key`](Self::encode_as_key) writes; leaves the rest of the value alone.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    #[inline]
+    fn decode_as_key(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        self.decode_into(reader)
+    }
+
+    /// Reads a whole value and writes the part that belongs to a key.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    #[inline]
+    fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        Self::copy(reader, writer)
+    }
+
+    /// [`end_offset`](Self::end_offset) of several values.
+    #[inline]
+    fn end_offset_slice(values: &[Self], offset: usize, encoding: Encoding) -> usize {
+        values.iter().fold(offset, |offset, value| value.end_offset(offset, encoding))
+    }
+
+    /// [`encode`](Self::encode) of several values.
+    ///
+    /// # Errors
+    /// As for one.
+    #[inline]
+    fn encode_slice(values: &[Self], writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        values.iter().try_for_each(|value| value.encode(writer))
+    }
+
+    /// [`decode_into`](Self::decode_into) of several values.
+    ///
+    /// # Errors
+    /// As for one.
+    #[inline]
+    fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        values.iter_mut().try_for_each(|value| value.decode_into(reader))
+    }
+
+    /// Makes `values` the next `count` values, reusing its memory. The caller has made sure that the data can hold as
+    /// many ([`CdrReader::take_length`]).
+    ///
+    /// # Errors
+    /// As for one.
+    #[inline]
+    fn decode_into_vec(
+        values: &mut Vec<Self>,
+        count: usize,
+        reader: &mut CdrReader<'_>,
+    ) -> Result<(), CdrError> {
+        values.truncate(count);
+        Self::decode_into_slice(values, reader)?;
+        values.reserve_exact(count - values.len());
+        for _ in values.len()..count {
+            values.push(Self::decode(reader)?);
+        }
+        Ok(())
+    }
+
+    /// [`decode`](Self::decode) of several values.
+    ///
+    /// # Errors
+    /// As for one.
+    #[inline]
+    fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N], CdrError> {
+        let mut first_error = Ok(());
+        let values: [Option<Self>; N] = std::array::from_fn(|_| {
+            first_error.ok()?;
+            Self::decode(reader).map_err(|error| first_error = Err(error)).ok()
+        });
+        first_error?;
+        Ok(values.map(|value| match value {
+            Some(value) => value,
+            None => unreachable!("an element is only missing after an error"),
+        }))
+    }
+
+    /// [`skip`](Self::skip) of several values.
+    ///
+    /// # Errors
+    /// As for one.
+    #[inline]
+    fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        (0..count).try_for_each(|_| Self::skip(reader))
+    }
+
+    /// [`copy`](Self::copy) of several values.
+    ///
+    /// # Errors
+    /// As for one.
+    #[inline]
+    fn copy_many(
+        count: usize,
+        reader: &mut CdrReader<'_>,
+        writer: &mut CdrWriter<'_>,
+    ) -> Result<(), CdrError> {
+        (0..count).try_for_each(|_| Self::copy(reader, writer))
+    }
+}

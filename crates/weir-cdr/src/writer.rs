@@ -1,0 +1,167 @@
+//! A cursor that writes aligned values into a slice.
+
+use crate::{CdrError, Encoding, Endianness};
+
+/// Writes values into a slice. Offsets and alignment count from the start of the slice.
+///
+/// Padding bytes are written as zeros: the same value always gives the same bytes. After an error the content behind
+/// the position where the writer stood is unspecified, and the writer should be dropped.
+#[derive(Debug)]
+pub struct CdrWriter<'a> {
+    out: &'a mut [u8],
+    position: usize,
+    endianness: Endianness,
+    encoding: Encoding,
+}
+
+/// Remembers where a delimiter has to be filled in; given back to [`CdrWriter::close_delimited`].
+#[derive(Debug)]
+#[must_use = "the delimiter must be closed"]
+pub struct OpenDelimiter(Option<usize>);
+
+impl<'a> CdrWriter<'a> {
+    /// A writer at offset 0 of `out`.
+    #[inline(always)]
+    pub fn new(out: &'a mut [u8], endianness: Endianness, encoding: Encoding) -> Self {
+        Self { out, position: 0, endianness, encoding }
+    }
+
+    /// The number of bytes written, padding included.
+    #[inline(always)]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// The byte order of what is written.
+    #[inline(always)]
+    pub fn endianness(&self) -> Endianness {
+        self.endianness
+    }
+
+    /// The encoding rules of what is written.
+    #[inline(always)]
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The bytes written so far.
+    pub fn written(&self) -> &[u8] {
+        self.out.get(..self.position).unwrap_or_default()
+    }
+
+    /// Advances over `len` bytes that start at the next offset aligned for primitives of `size` bytes (1, 2, 4 or 8),
+    /// and returns them to be filled.
+    ///
+    /// # Errors
+    /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
+    #[inline(always)]
+    pub fn reserve(&mut self, size: usize, len: usize) -> Result<&mut [u8], CdrError> {
+        let start = self.encoding.align(self.position, size);
+        let end = start.checked_add(len).ok_or(CdrError::BufferTooSmall)?;
+        let room = self.out.get_mut(self.position..end).ok_or(CdrError::BufferTooSmall)?;
+        let (padding, room) =
+            room.split_at_mut_checked(start - self.position).ok_or(CdrError::BufferTooSmall)?;
+        padding.fill(0);
+        self.position = end;
+        Ok(room)
+    }
+
+    /// Writes the bytes of one primitive, aligned to its size (1, 2, 4 or 8).
+    ///
+    /// # Errors
+    /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
+    #[inline(always)]
+    pub fn write_aligned<const N: usize>(&mut self, bytes: [u8; N]) -> Result<(), CdrError> {
+        self.reserve(N, N)?.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Writes octets as they are, unaligned.
+    ///
+    /// # Errors
+    /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
+    #[inline(always)]
+    pub fn write_octets(&mut self, octets: &[u8]) -> Result<(), CdrError> {
+        self.reserve(1, octets.len())?.copy_from_slice(octets);
+        Ok(())
+    }
+
+    /// Writes a length, as it stands before sequences and strings.
+    ///
+    /// # Errors
+    /// [`CdrError::LengthOverflow`] if it does not fit into 32 bits, [`CdrError::BufferTooSmall`] if there is no room.
+    #[inline(always)]
+    pub fn write_length(&mut self, len: usize) -> Result<(), CdrError> {
+        let len = u32::try_from(len).map_err(|_| CdrError::LengthOverflow)?;
+        self.write_aligned(match self.endianness {
+            Endianness::Little => len.to_le_bytes(),
+            Endianness::Big => len.to_be_bytes(),
+        })
+    }
+
+    /// Starts a value that XCDR2 delimits (DDS-XTypes 1.3 §7.4.3.4.2, DHEADER); writes nothing in XCDR1.
+    ///
+    /// # Errors
+    /// [`CdrError::BufferTooSmall`] if there is no room.
+    #[inline(always)]
+    pub fn open_delimited(&mut self) -> Result<OpenDelimiter, CdrError> {
+        match self.encoding {
+            Encoding::Xcdr1 => Ok(OpenDelimiter(None)),
+            Encoding::Xcdr2 => {
+                self.write_length(0)?;
+                Ok(OpenDelimiter(Some(self.position)))
+            }
+        }
+    }
+
+    /// Ends a delimited value: fills in the number of bytes written since it was opened.
+    ///
+    /// # Errors
+    /// [`CdrError::LengthOverflow`] if it does not fit into 32 bits.
+    #[inline(always)]
+    pub fn close_delimited(&mut self, open: OpenDelimiter) -> Result<(), CdrError> {
+        let Some(start) = open.0 else { return Ok(()) };
+        let end = self.position;
+        self.position = start - 4;
+        self.write_length(end - start)?;
+        self.position = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_is_zeroed() {
+        let mut out = [0xff; 8];
+        let mut writer = CdrWriter::new(&mut out, Endianness::Little, Encoding::Xcdr1);
+        writer.write_octets(&[1]).unwrap();
+        writer.write_length(0x0203).unwrap();
+        assert_eq!(writer.written(), [1, 0, 0, 0, 3, 2, 0, 0]);
+    }
+
+    #[test]
+    fn a_full_buffer_is_an_error_even_when_only_padding_is_missing() {
+        let mut out = [0; 5];
+        let mut writer = CdrWriter::new(&mut out, Endianness::Big, Encoding::Xcdr1);
+        writer.write_octets(&[0; 5]).unwrap();
+        assert_eq!(writer.write_length(1), Err(CdrError::BufferTooSmall));
+        assert_eq!(writer.write_octets(&[1]), Err(CdrError::BufferTooSmall));
+        assert_eq!(writer.reserve(8, usize::MAX), Err(CdrError::BufferTooSmall));
+        assert_eq!(writer.write_octets(&[]), Ok(()));
+        assert_eq!(writer.position(), 5);
+    }
+
+    #[test]
+    fn delimiters_hold_the_length_of_what_follows() {
+        let mut out = [0; 16];
+        let mut writer = CdrWriter::new(&mut out, Endianness::Big, Encoding::Xcdr2);
+        writer.write_octets(&[9]).unwrap();
+        let open = writer.open_delimited().unwrap();
+        writer.write_octets(&[7; 3]).unwrap();
+        writer.close_delimited(open).unwrap();
+        assert_eq!(writer.written(), [9, 0, 0, 0, 0, 0, 0, 3, 7, 7, 7]);
+    }
+}
