@@ -1,0 +1,115 @@
+//! One table of all cases, for spreadsheets and scripts.
+
+use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary};
+
+/// All cases as CSV (RFC 4180, but lines end in a line feed), one line each, in the order of
+/// measuring, under one header. Cells of figures that a case does not have are empty.
+///
+/// Columns, left to right: `engine, test, reliability, keyed, instances, batch_bytes, size_bytes, wait,
+/// repeat, coalescing, rate_samples_per_s, duration_s`; of latency `latency_kind, count` and in
+/// microseconds `mean_us, std_us, min_us, max_us, p50_us, p90_us, p99_us, p99_99_us, p99_9999_us`, then
+/// `latency_lost`; of throughput `offered_samples_per_s, total_samples, samples_per_s, mbps, lost,
+/// lost_percent, duplicates, reordered, samples_per_datagram, datagrams_per_send`; where losses went
+/// `lost_sender, lost_receiver_socket, lost_in_between, kernel_drops`; of both processes `cpu_user_s,
+/// cpu_system_s, switches_voluntary, switches_involuntary, max_rss_kib` with `publisher_` or `subscriber_`
+/// before; `not_measured` (why there are no figures) and `warnings` (codes, separated by blanks).
+///
+/// # Panics
+/// Never: writing into memory does not fail.
+#[must_use]
+pub fn csv(run: &Run) -> String {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    let names: Vec<String> =
+        cells(&Case::new("", weir_results::Test::Latency, weir_results::Reliability::None, 0))
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+    writer.write_record(&names).expect("writing into memory does not fail");
+    for case in &run.cases {
+        writer
+            .write_record(cells(case).iter().map(|(_, value)| value))
+            .expect("every case has the cells of the header");
+    }
+    let bytes = writer.into_inner().expect("writing into memory does not fail");
+    String::from_utf8(bytes).expect("all cells are text")
+}
+
+/// The cells of a case with their names, the same names for every case.
+fn cells(case: &Case) -> Vec<(String, String)> {
+    let mut cells = vec![
+        cell("engine", Some(&case.engine)),
+        cell("test", Some(case.test)),
+        cell("reliability", Some(case.reliability)),
+        cell("keyed", Some(case.keyed)),
+        cell("instances", Some(case.instances)),
+        cell("batch_bytes", Some(case.batch_bytes)),
+        cell("size_bytes", Some(case.size_bytes)),
+        cell("wait", Some(case.wait)),
+        cell("repeat", Some(case.repeat)),
+        cell("coalescing", case.coalescing),
+        cell("rate_samples_per_s", case.rate_samples_per_s),
+        cell("duration_s", case.duration_s),
+    ];
+    cells.extend(latency_cells(case.latency_us.as_ref()));
+    cells.extend(throughput_cells(case.throughput.as_ref()));
+    cells.extend([
+        cell("lost_sender", case.loss.map(|loss| loss.sender)),
+        cell("lost_receiver_socket", case.loss.map(|loss| loss.receiver_socket)),
+        cell("lost_in_between", case.loss.map(|loss| loss.in_between)),
+        cell("kernel_drops", case.loss.and_then(|loss| loss.kernel_drops)),
+    ]);
+    cells.extend(process_cells("publisher", case.publisher.as_ref()));
+    cells.extend(process_cells("subscriber", case.subscriber.as_ref()));
+    let codes: Vec<&str> = case.warnings.iter().map(weir_results::Warning::code).collect();
+    cells.extend([cell("not_measured", case.not_measured.as_ref()), cell("warnings", Some(codes.join(" ")))]);
+    cells
+}
+
+fn latency_cells(latency: Option<&LatencySummary>) -> [(String, String); 12] {
+    // Nothing came back: there are no times.
+    let time = |figure: fn(&LatencySummary) -> f64| latency.filter(|latency| latency.count > 0).map(figure);
+    [
+        cell("latency_kind", latency.map(|l| l.kind)),
+        cell("count", latency.map(|l| l.count)),
+        cell("mean_us", time(|l| l.mean)),
+        cell("std_us", time(|l| l.std)),
+        cell("min_us", time(|l| l.min)),
+        cell("max_us", time(|l| l.max)),
+        cell("p50_us", time(|l| l.p50)),
+        cell("p90_us", time(|l| l.p90)),
+        cell("p99_us", time(|l| l.p99)),
+        cell("p99_99_us", time(|l| l.p99_99)),
+        cell("p99_9999_us", time(|l| l.p99_9999)),
+        cell("latency_lost", latency.map(|l| l.lost)),
+    ]
+}
+
+fn throughput_cells(throughput: Option<&ThroughputSummary>) -> [(String, String); 10] {
+    [
+        cell("offered_samples_per_s", throughput.map(|t| t.offered_samples_per_s)),
+        cell("total_samples", throughput.map(|t| t.total_samples)),
+        cell("samples_per_s", throughput.map(|t| t.samples_per_s)),
+        cell("mbps", throughput.map(|t| t.mbps)),
+        cell("lost", throughput.map(|t| t.lost)),
+        cell("lost_percent", throughput.map(|t| t.lost_percent)),
+        cell("duplicates", throughput.map(|t| t.duplicates)),
+        cell("reordered", throughput.map(|t| t.reordered)),
+        cell("samples_per_datagram", throughput.and_then(|t| t.samples_per_datagram)),
+        cell("datagrams_per_send", throughput.and_then(|t| t.datagrams_per_send)),
+    ]
+}
+
+fn process_cells(side: &str, figures: Option<&ProcessFigures>) -> [(String, String); 5] {
+    let name = |figure: &str| format!("{side}_{figure}");
+    [
+        cell(name("cpu_user_s"), figures.map(|f| f.cpu_user_s)),
+        cell(name("cpu_system_s"), figures.map(|f| f.cpu_system_s)),
+        cell(name("switches_voluntary"), figures.map(|f| f.context_switches_voluntary)),
+        cell(name("switches_involuntary"), figures.map(|f| f.context_switches_involuntary)),
+        cell(name("max_rss_kib"), figures.map(|f| f.max_rss_kib)),
+    ]
+}
+
+fn cell(name: impl Into<String>, value: Option<impl ToString>) -> (String, String) {
+    (name.into(), value.map_or_else(String::new, |value| value.to_string()))
+}

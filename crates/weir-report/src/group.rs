@@ -1,0 +1,201 @@
+//! Which cases belong into one table or plot.
+//!
+//! A group holds what may be compared: the same test under the same conditions, by size and engine.
+//! Plain UDP knows neither reliability nor keys nor batches; it is the floor of every group whose
+//! test, wait strategy and sizes it shares.
+
+use std::collections::BTreeMap;
+
+use weir_results::{Case, Coalescing, LatencyKind, Reliability, Run, Spread, Test, WaitStrategy};
+
+/// Name of the engine that is the floor: UDP without any middleware.
+pub(crate) const FLOOR: &str = "udp";
+
+/// What all cases of a group have in common; ordered as groups are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct GroupKey {
+    pub(crate) test: Test,
+    pub(crate) kind: LatencyKind,
+    pub(crate) keyed: bool,
+    pub(crate) instances: u64,
+    pub(crate) reliability: Reliability,
+    pub(crate) batch_bytes: u64,
+    pub(crate) wait: WaitStrategy,
+    /// Samples per second that were asked for, as bits so that keys can be ordered.
+    rate_bits: Option<u64>,
+}
+
+/// Cases that may be compared.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    pub(crate) key: GroupKey,
+    /// By size, then the floor, then Weir, then the others by name.
+    pub(crate) points: Vec<Point<'a>>,
+}
+
+/// All repeats of one engine and size.
+#[derive(Debug)]
+pub(crate) struct Point<'a> {
+    pub(crate) engine: String,
+    pub(crate) size_bytes: u64,
+    pub(crate) repeats: Vec<&'a Case>,
+}
+
+impl GroupKey {
+    /// The key of a case; one without figures belongs to those of kind `otherwise`.
+    fn of(case: &Case, otherwise: LatencyKind) -> Self {
+        Self {
+            test: case.test,
+            kind: case.latency_us.map_or(otherwise, |latency| latency.kind),
+            keyed: case.keyed,
+            instances: case.instances,
+            reliability: case.reliability,
+            batch_bytes: case.batch_bytes,
+            wait: case.wait,
+            rate_bits: case.rate_samples_per_s.map(f64::to_bits),
+        }
+    }
+
+    /// Whether a floor with key `floor` is the floor of this group.
+    fn stands_on(&self, floor: &Self) -> bool {
+        self.test == floor.test
+            && self.kind == floor.kind
+            && self.wait == floor.wait
+            && self.rate_bits == floor.rate_bits
+    }
+
+    /// Samples per second that were asked for.
+    pub(crate) fn rate_samples_per_s(&self) -> Option<f64> {
+        self.rate_bits.map(f64::from_bits)
+    }
+
+    /// The conditions in words, e.g. `reliable, keyed (1000 instances), wait: block`.
+    pub(crate) fn conditions(&self) -> String {
+        let mut words = vec![match self.reliability {
+            Reliability::None => "no delivery guarantee".to_owned(),
+            Reliability::BestEffort => "best effort".to_owned(),
+            Reliability::Reliable => "reliable".to_owned(),
+        }];
+        words.push(match (self.keyed, self.instances) {
+            (false, _) => "unkeyed".to_owned(),
+            (true, 0) => "keyed".to_owned(),
+            (true, instances) => format!("keyed ({instances} instances)"),
+        });
+        if self.batch_bytes > 0 {
+            words.push(format!("batches of {} B", self.batch_bytes));
+        } else if self.test == Test::Throughput {
+            words.push("no batching".to_owned());
+        }
+        words.push(format!("wait: {}", self.wait));
+        if let Some(rate) = self.rate_samples_per_s() {
+            words.push(format!("at {rate} samples/s"));
+        }
+        words.join(", ")
+    }
+
+    /// The conditions as part of a file name, e.g. `latency-reliable-unkeyed-block`.
+    pub(crate) fn file_stem(&self) -> String {
+        let mut words = vec![self.test.name().to_owned()];
+        if self.test == Test::Latency && self.kind == LatencyKind::Rtt {
+            words.push("rtt".to_owned());
+        }
+        words.push(self.reliability.name().to_owned());
+        words.push(match (self.keyed, self.instances) {
+            (false, _) => "unkeyed".to_owned(),
+            (true, instances) => format!("keyed{instances}"),
+        });
+        if self.batch_bytes > 0 {
+            words.push(format!("batch{}", self.batch_bytes));
+        }
+        words.push(self.wait.to_string().replace(':', ""));
+        if let Some(rate) = self.rate_samples_per_s() {
+            words.push(format!("rate{rate}"));
+        }
+        words.join("-")
+    }
+}
+
+impl Point<'_> {
+    /// Whether this is the floor.
+    pub(crate) fn is_floor(&self) -> bool {
+        self.engine == FLOOR
+    }
+
+    /// Median, minimum and maximum over the repeats of a figure; `None` when no repeat has it.
+    pub(crate) fn spread(&self, figure: impl Fn(&Case) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.repeats.iter().filter_map(|case| figure(case)))
+    }
+}
+
+impl<'a> Group<'a> {
+    /// The floor of a size.
+    pub(crate) fn floor(&self, size_bytes: u64) -> Option<&Point<'a>> {
+        self.points.iter().find(|point| point.is_floor() && point.size_bytes == size_bytes)
+    }
+
+    /// The engines in order of first appearance within a size.
+    pub(crate) fn engines(&self) -> Vec<&str> {
+        let mut engines: Vec<&str> = self.points.iter().map(|point| point.engine.as_str()).collect();
+        engines.sort_by_key(|engine| rank(engine));
+        engines.dedup();
+        engines
+    }
+}
+
+/// Divides the cases of a run into groups.
+pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
+    let kind = run.cases.iter().find_map(|case| case.latency_us).map_or(LatencyKind::HalfRtt, |l| l.kind);
+    let (floors, others): (Vec<&Case>, Vec<&Case>) = run.cases.iter().partition(|case| case.engine == FLOOR);
+    let mut by_key: BTreeMap<GroupKey, Vec<&Case>> = BTreeMap::new();
+    for case in others {
+        by_key.entry(GroupKey::of(case, kind)).or_default().push(case);
+    }
+    let mut alone: BTreeMap<GroupKey, Vec<&Case>> = BTreeMap::new();
+    for case in floors {
+        let floor = GroupKey::of(case, kind);
+        let mut used = false;
+        for (_, cases) in by_key.iter_mut().filter(|(key, _)| key.stands_on(&floor)) {
+            // A floor under a size that nobody else was measured at would only repeat itself.
+            if cases.iter().any(|other| other.engine != FLOOR && other.size_bytes == case.size_bytes) {
+                cases.push(case);
+                used = true;
+            }
+        }
+        if !used {
+            alone.entry(floor).or_default().push(case);
+        }
+    }
+    for (key, cases) in alone {
+        by_key.entry(key).or_default().extend(cases);
+    }
+    by_key.into_iter().map(|(key, cases)| Group { key, points: points(cases) }).collect()
+}
+
+/// The engine's name, with what it does differently from its usual way.
+pub(crate) fn engine_label(case: &Case) -> String {
+    match case.coalescing {
+        Some(Coalescing::Off) if case.engine != FLOOR => format!("{} (one send per sample)", case.engine),
+        _ => case.engine.clone(),
+    }
+}
+
+fn points(cases: Vec<&Case>) -> Vec<Point<'_>> {
+    let mut points: BTreeMap<(u64, (u8, String)), Vec<&Case>> = BTreeMap::new();
+    for case in cases {
+        points.entry((case.size_bytes, rank(&engine_label(case)))).or_default().push(case);
+    }
+    points
+        .into_iter()
+        .map(|((size_bytes, (_, engine)), repeats)| Point { engine, size_bytes, repeats })
+        .collect()
+}
+
+/// The order of engines: the floor, Weir, then the others by name.
+fn rank(engine: &str) -> (u8, String) {
+    let class = match engine {
+        FLOOR => 0,
+        _ if engine.starts_with("weir") => 1,
+        _ => 2,
+    };
+    (class, engine.to_owned())
+}

@@ -1,0 +1,24 @@
+//! Results to table, CSV, JSON and SVG.
+//!
+//! Every function here is pure: the same run gives the same bytes, wherever it is called. Nothing is
+//! measured, read from or written to the host; colours and terminals are the caller's business.
+//!
+//! - `group`: which cases belong into one table or plot, with plain UDP as the floor of each
+//! - `table`: tables for terminals, valid as Markdown too
+//! - `notes`: the host in a few lines, and the doubts about a run
+//! - `csv`: one table of all cases
+//! - `json`: the one document of a run
+//! - `plot`: SVG plots by sample size
+
+mod csv;
+mod group;
+mod json;
+mod notes;
+mod plot;
+mod table;
+
+pub use crate::csv::csv;
+pub use json::json;
+pub use notes::{environment, warnings};
+pub use plot::{Plot, plots};
+pub use table::tables;

@@ -1,0 +1,82 @@
+//! The host in a few lines, and the doubts about a run.
+
+use weir_results::{Case, Environment, Run, format_size};
+
+use crate::group::engine_label;
+
+/// What the reader must know about the host to judge the figures, a few lines of `name: value`.
+#[must_use]
+pub fn environment(environment: &Environment) -> String {
+    let unknown = || "unknown".to_owned();
+    let bytes = |size: Option<u64>| size.map_or_else(unknown, |size| format!("{size} B"));
+    let mut lines = vec![
+        format!("weir {}, {}", environment.weir_version, environment.date),
+        format!(
+            "host: {}, kernel {}, {}",
+            environment.hostname.as_deref().unwrap_or("unnamed"),
+            environment.kernel,
+            environment
+                .virtualised
+                .as_ref()
+                .map_or_else(|| "no hypervisor seen".to_owned(), |name| format!("virtual machine ({name})")),
+        ),
+        format!(
+            "cpu: {}, {} of {} processors allowed, governor {}, clock source {}",
+            environment.cpu_model.as_deref().unwrap_or("unknown"),
+            environment.allowed_cpus,
+            environment.logical_cpus,
+            environment.cpu_governor.as_deref().unwrap_or("unknown"),
+            environment.clocksource.as_deref().unwrap_or("unknown"),
+        ),
+        format!(
+            "memory: {}; socket buffers at most {} receiving, {} sending",
+            format_size(environment.memory_kib.saturating_mul(1024)),
+            bytes(environment.rmem_max),
+            bytes(environment.wmem_max),
+        ),
+    ];
+    if let Some(interface) = &environment.interface {
+        lines.push(format!(
+            "interface: {}, MTU {}{}",
+            interface.name,
+            interface.mtu.map_or_else(unknown, |mtu| mtu.to_string()),
+            interface.speed_mbps.map_or_else(String::new, |speed| format!(", {speed} Mbit/s")),
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The doubts about a run, each once with the cases that it concerns; empty when there are none.
+#[must_use]
+pub fn warnings(run: &Run) -> String {
+    let mut found: Vec<(String, Vec<&Case>)> = Vec::new();
+    for case in &run.cases {
+        for warning in &case.warnings {
+            let text = warning.to_string();
+            match found.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, cases)) => cases.push(case),
+                None => found.push((text, vec![case])),
+            }
+        }
+    }
+    let mut text = String::new();
+    for (warning, cases) in found {
+        text.push_str(&format!("warning: {warning} ({})\n", concerned(&cases, run.cases.len())));
+    }
+    text
+}
+
+fn concerned(cases: &[&Case], of: usize) -> String {
+    match cases {
+        _ if cases.len() == of && of > 1 => format!("all {of} cases"),
+        [case] => format!("{} {} {} B", engine_label(case), case.test, case.size_bytes),
+        [first, ..] => format!(
+            "{} of {of} cases, first {} {} {} B",
+            cases.len(),
+            engine_label(first),
+            first.test,
+            first.size_bytes
+        ),
+        [] => String::new(),
+    }
+}

@@ -1,0 +1,196 @@
+//! Tables for terminals, one per group of comparable cases. They are valid Markdown too, and can be
+//! read without colour.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use weir_results::{Case, LatencyKind, LatencySummary, Percentile, Run, Spread, Test, ThroughputSummary};
+
+use crate::group::{Group, Point, groups};
+
+/// The mark of a percentile that the count can't support.
+const UNSUPPORTED: char = '~';
+
+/// All cases of a run as tables, one per test and set of conditions, each with a title, and footnotes
+/// for what the figures alone would not tell. Latencies in microseconds with two decimals. Of several
+/// repeats the median is shown, with smallest and largest below where they differ.
+#[must_use]
+pub fn tables(run: &Run) -> String {
+    let tables: Vec<String> = groups(run).iter().map(group_table).collect();
+    tables.join("\n")
+}
+
+fn group_table(group: &Group<'_>) -> String {
+    let (title, columns) = match group.key.test {
+        Test::Latency => (latency_title(group.key.kind), latency_columns()),
+        Test::Throughput => ("Throughput".to_owned(), throughput_columns()),
+    };
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    let headings = ["Engine", "Size (B)"].into_iter().chain(columns.iter().map(|column| column.heading));
+    table.set_header(headings.chain(["x udp"]));
+    for point in &group.points {
+        let mut cells = vec![Cell::new(&point.engine), number_cell(point.size_bytes.to_string())];
+        cells.extend(columns.iter().map(|column| number_cell(column.text(point))));
+        cells.push(number_cell(floor_ratio(group, point).map_or_else(dash, |ratio| format!("{ratio:.2}"))));
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut text = format!("{title}, {}\n\n{}\n", group.key.conditions(), trimmed(&table.to_string()));
+    let notes = footnotes(group);
+    if !notes.is_empty() {
+        text.push_str(&format!("\n{}\n", notes.join("\n")));
+    }
+    text
+}
+
+fn latency_title(kind: LatencyKind) -> String {
+    match kind {
+        LatencyKind::HalfRtt => "Latency (one-way = RTT/2, microseconds)".to_owned(),
+        LatencyKind::Rtt => "Latency (round trip, microseconds)".to_owned(),
+    }
+}
+
+/// Takes a figure out of a case that has it.
+type Figure = Box<dyn Fn(&Case) -> Option<f64>>;
+
+/// One figure of a case as a column.
+struct Column {
+    heading: &'static str,
+    decimals: usize,
+    percentile: Option<Percentile>,
+    figure: Figure,
+}
+
+impl Column {
+    fn latency(
+        heading: &'static str,
+        decimals: usize,
+        figure: impl Fn(&LatencySummary) -> f64 + 'static,
+    ) -> Self {
+        // Nothing came back: there are no times, but there are counts.
+        let has = move |latency: &LatencySummary| latency.count > 0 || decimals == 0;
+        let figure = move |case: &Case| case.latency_us.as_ref().filter(|l| has(l)).map(&figure);
+        Self { heading, decimals, percentile: None, figure: Box::new(figure) }
+    }
+
+    fn percentile(percentile: Percentile) -> Self {
+        let column = Self::latency(percentile.label(), 2, move |latency| latency.percentile(percentile));
+        Self { percentile: Some(percentile), ..column }
+    }
+
+    fn throughput(
+        heading: &'static str,
+        decimals: usize,
+        figure: impl Fn(&ThroughputSummary) -> Option<f64> + 'static,
+    ) -> Self {
+        let figure = move |case: &Case| case.throughput.as_ref().and_then(&figure);
+        Self { heading, decimals, percentile: None, figure: Box::new(figure) }
+    }
+
+    /// The median over the repeats and, where they differ, smallest and largest on a second line.
+    fn text(&self, point: &Point<'_>) -> String {
+        let Some(Spread { median, min, max, .. }) = point.spread(&self.figure) else { return dash() };
+        let number = |value: f64| format!("{value:.*}", self.decimals);
+        let mark = if self.is_unsupported(point) { UNSUPPORTED.to_string() } else { String::new() };
+        let middle = format!("{mark}{}", number(median));
+        if number(min) == number(max) {
+            middle
+        } else {
+            format!("{middle}\n{}..{}", number(min), number(max))
+        }
+    }
+
+    fn is_unsupported(&self, point: &Point<'_>) -> bool {
+        self.percentile.is_some_and(|percentile| {
+            let supports = |latency: &LatencySummary| latency.count == 0 || latency.supports(percentile);
+            !point.repeats.iter().filter_map(|case| case.latency_us.as_ref()).all(supports)
+        })
+    }
+}
+
+fn latency_columns() -> Vec<Column> {
+    let mut columns = vec![
+        Column::latency("Count", 0, |latency| latency.count as f64),
+        Column::latency("Mean", 2, |latency| latency.mean),
+        Column::latency("Std", 2, |latency| latency.std),
+        Column::latency("Min", 2, |latency| latency.min),
+        Column::latency("Max", 2, |latency| latency.max),
+    ];
+    columns.extend(Percentile::ALL.map(Column::percentile));
+    columns.push(Column::latency("Lost", 0, |latency| latency.lost as f64));
+    columns
+}
+
+fn throughput_columns() -> Vec<Column> {
+    vec![
+        Column::throughput("Total samples", 0, |t| Some(t.total_samples as f64)),
+        Column::throughput("Samples/s", 0, |t| Some(t.samples_per_s)),
+        Column::throughput("Mbit/s", 1, |t| Some(t.mbps)),
+        Column::throughput("Offered/s", 0, |t| Some(t.offered_samples_per_s)),
+        Column::throughput("Lost", 0, |t| Some(t.lost as f64)),
+        Column::throughput("Lost %", 2, |t| Some(t.lost_percent)),
+        Column::throughput("Dup", 0, |t| Some(t.duplicates as f64)),
+        Column::throughput("Reord", 0, |t| Some(t.reordered as f64)),
+        Column::throughput("Samples/datagram", 2, |t| t.samples_per_datagram),
+        Column::throughput("Datagrams/send", 2, |t| t.datagrams_per_send),
+    ]
+}
+
+/// How a point compares with plain UDP: its median latency, or its rate, as a multiple of the floor's.
+fn floor_ratio(group: &Group<'_>, point: &Point<'_>) -> Option<f64> {
+    let figure = |case: &Case| match group.key.test {
+        Test::Latency => {
+            case.latency_us.as_ref().filter(|latency| latency.count > 0).map(|latency| latency.p50)
+        }
+        Test::Throughput => case.throughput.as_ref().map(|throughput| throughput.samples_per_s),
+    };
+    let floor = group.floor(point.size_bytes)?.spread(figure)?.median;
+    let value = point.spread(figure)?.median;
+    (floor > 0.0).then(|| value / floor)
+}
+
+fn footnotes(group: &Group<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let percentiles = Percentile::ALL.map(Column::percentile);
+    if group.points.iter().any(|point| percentiles.iter().any(|column| column.is_unsupported(point))) {
+        notes.push(format!(
+            "{UNSUPPORTED} fewer samples than this percentile needs (1 / (1 - percentile)): read it as the maximum"
+        ));
+    }
+    if group.points.iter().any(|point| point.repeats.len() > 1) {
+        notes.push("median over the repeats, smallest..largest below".to_owned());
+    }
+    let latency = group.key.test == Test::Latency;
+    if group.points.iter().any(|point| floor_ratio(group, point).is_some()) {
+        notes.push(if latency {
+            "x udp: median as a multiple of plain UDP's, same size (less is better)".to_owned()
+        } else {
+            "x udp: samples/s as a multiple of plain UDP's, same size (more is better)".to_owned()
+        });
+    }
+    for point in &group.points {
+        for case in &point.repeats {
+            if let Some(why) = &case.not_measured {
+                let note = format!("{}, {} B: {why}", point.engine, point.size_bytes);
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+    }
+    notes
+}
+
+fn number_cell(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+/// The table without blanks at the ends of its lines.
+fn trimmed(table: &str) -> String {
+    table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
