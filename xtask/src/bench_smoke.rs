@@ -1,0 +1,174 @@
+//! End to end: a short `weir bench` as the README runs it, and a look at what it printed and wrote.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::ci::Outcome;
+use crate::environment::{Environment, Tool};
+use crate::process;
+
+/// Builds the release binary and runs a bench of a few seconds on the loopback interface.
+pub(crate) fn step(environment: &Environment) -> Outcome {
+    match run(environment) {
+        Ok(said) => Outcome::Passed(said),
+        Err(text) => Outcome::Failed(text),
+    }
+}
+
+fn run(environment: &Environment) -> Result<String, String> {
+    let mut build = environment.cargo(&["build", "--release", "--locked", "--message-format=short"]);
+    let built = process::run(&mut build, BUILD_LIMIT);
+    if !built.is_success {
+        return Err(built.text);
+    }
+    let folder = std::env::temp_dir().join(format!("weir-smoke-{}", std::process::id()));
+    let output = folder.to_string_lossy().into_owned();
+    let mut arguments = vec![
+        "run",
+        "--release",
+        "--quiet",
+        "--locked",
+        "--",
+        "bench",
+        "--interface",
+        "lo",
+        "--format",
+        "json",
+    ];
+    arguments.extend(["--sizes", "32,8k", "--duration", "300ms", "--warmup", "100ms", "--output", &output]);
+    // Where the outside tools are or can be had, the comparison with them is smoked too.
+    let has_outside = environment.require(&OUTSIDE).is_ok();
+    if has_outside {
+        arguments.push("--outside-checks");
+    }
+    let finished = process::run(&mut environment.cargo(&arguments), RUN_LIMIT);
+    if !finished.is_success {
+        return Err(finished.text);
+    }
+    let cases = inspect(&finished.stdout).and_then(|cases| compare_with_file(&folder, cases));
+    let cases = cases.map_err(|why| format!("{}\n{why}\n", finished.text))?;
+    std::fs::remove_dir_all(&folder).map_err(|error| format!("{output} cannot be removed: {error}\n"))?;
+    Ok(format!("{cases} cases{}", if has_outside { ", with outside checks" } else { "" }))
+}
+
+/// Checks the document and gives the number of its cases.
+fn inspect(stdout: &str) -> Result<usize, String> {
+    let document: Value = serde_json::from_str(stdout)
+        .map_err(|error| format!("standard output is no JSON document: {error}"))?;
+    if document["schema"] != 1 || !document["environment"].is_object() {
+        return Err("the document has not schema 1 and an environment".into());
+    }
+    let cases = document["cases"].as_array().ok_or("the document has no cases")?;
+    for (engine, test, reliability) in EXPECTED {
+        let found = cases.iter().any(|case| {
+            case["engine"] == *engine
+                && case["test"] == *test
+                && reliability.is_none_or(|wanted| case["reliability"] == wanted)
+        });
+        if !found {
+            return Err(format!("no case {engine} {test} {}", reliability.unwrap_or_default()));
+        }
+    }
+    cases.iter().try_for_each(inspect_case)?;
+    Ok(cases.len())
+}
+
+/// A case has figures of its own test, counted something, and lost nothing where nothing may be lost.
+fn inspect_case(case: &Value) -> Result<(), String> {
+    let complain = |what: &str| Err(format!("{what}: {case}"));
+    let (figures, others, count) = match case["test"].as_str() {
+        Some("latency") => (&case["latency_us"], &case["throughput"], "count"),
+        Some("throughput") => (&case["throughput"], &case["latency_us"], "total_samples"),
+        _ => return complain("a case of an unknown test"),
+    };
+    if !others.is_null() {
+        return complain("a case with figures of another test");
+    }
+    if figures[count].as_u64().unwrap_or(0) == 0 {
+        return complain("a case that measured nothing");
+    }
+    if case["engine"] == "weir" && case["reliability"] == "reliable" && figures["lost"] != 0 {
+        return complain("a reliable case that lost samples");
+    }
+    Ok(())
+}
+
+/// The results file has a line for the environment and one for each case.
+fn compare_with_file(folder: &Path, cases: usize) -> Result<usize, String> {
+    let path = folder.join("results.jsonl");
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    let lines = text.lines().count();
+    if lines != cases + 1 {
+        return Err(format!("{} has {lines} lines for {cases} cases", path.display()));
+    }
+    let is_json = |line: &str| serde_json::from_str::<Value>(line).is_ok();
+    if text.lines().all(is_json) {
+        Ok(cases)
+    } else {
+        Err(format!("{} has a line that is no JSON", path.display()))
+    }
+}
+
+/// Cases that the defaults must bring: engine, test, reliability if it matters.
+const EXPECTED: &[(&str, &str, Option<&str>)] = &[
+    ("udp", "latency", None),
+    ("udp", "throughput", None),
+    ("udp-gso", "throughput", None),
+    ("weir", "latency", Some("best-effort")),
+    ("weir", "latency", Some("reliable")),
+    ("weir", "throughput", Some("best-effort")),
+    ("weir", "throughput", Some("reliable")),
+];
+
+const OUTSIDE: [Tool; 2] =
+    [Tool { program: "sockperf", package: "sockperf" }, Tool { program: "iperf3", package: "iperf3" }];
+
+const BUILD_LIMIT: Duration = Duration::from_secs(600);
+const RUN_LIMIT: Duration = Duration::from_secs(180);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn document() -> Value {
+        let cases: Vec<Value> = EXPECTED
+            .iter()
+            .map(|(engine, test, reliability)| {
+                let mut case =
+                    json!({"engine": engine, "test": test, "reliability": reliability.unwrap_or("none")});
+                case["latency_us"] =
+                    if *test == "latency" { json!({"count": 5, "lost": 0}) } else { Value::Null };
+                case["throughput"] =
+                    if *test == "throughput" { json!({"total_samples": 5, "lost": 0}) } else { Value::Null };
+                case
+            })
+            .collect();
+        json!({"schema": 1, "environment": {}, "cases": cases})
+    }
+
+    #[test]
+    fn a_whole_document_passes() {
+        assert_eq!(inspect(&document().to_string()), Ok(EXPECTED.len()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let check = |change: fn(&mut Value), expected: &str| {
+            let mut document = document();
+            change(&mut document);
+            let why = inspect(&document.to_string()).unwrap_err();
+            assert!(why.contains(expected), "{why}");
+        };
+        check(|document| document["schema"] = json!(2), "schema 1");
+        check(|document| document["cases"] = json!([]), "no case udp latency");
+        check(|document| document["cases"][0]["latency_us"]["count"] = json!(0), "measured nothing");
+        check(|document| document["cases"][0]["throughput"] = json!({}), "another test");
+        check(|document| document["cases"][4]["latency_us"]["lost"] = json!(1), "lost samples");
+        assert!(inspect("not json").unwrap_err().contains("no JSON"));
+    }
+}

@@ -1,0 +1,144 @@
+//! Runs steps, one line each, and ends with the count of what passed, failed and was skipped.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::environment::Environment;
+use crate::steps;
+
+/// One check.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    /// What it is called on the command line.
+    pub(crate) name: &'static str,
+    /// One line of help.
+    pub(crate) about: &'static str,
+    /// Whether a skip counts as a failure when `CI=true`.
+    pub(crate) is_required_in_ci: bool,
+    /// Runs it.
+    pub(crate) run: fn(&Environment) -> Outcome,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All well; what was counted, if anything.
+    Passed(String),
+    /// What was wrong, in full.
+    Failed(String),
+    /// Why it could not run.
+    Skipped(String),
+}
+
+/// Runs the steps in order, all of them whatever fails, and gives the exit code.
+pub(crate) fn run(steps: &[Step]) -> ExitCode {
+    let environment = Environment::detect();
+    let mut tally = Tally::default();
+    for step in steps {
+        let start = Instant::now();
+        let outcome = (step.run)(&environment);
+        let outcome = if environment.is_ci { refuse_skip(*step, outcome) } else { outcome };
+        report(step.name, start.elapsed().as_secs_f64(), &outcome);
+        tally.add(&outcome);
+    }
+    println!("{}", tally.line());
+    ExitCode::from(u8::from(tally.failed > 0))
+}
+
+/// The steps with these names, in the order of `ci`; or the first name that is none.
+pub(crate) fn select<'a>(names: &[&'a str]) -> Result<Vec<Step>, &'a str> {
+    if let Some(unknown) = names.iter().find(|name| steps::ALL.iter().all(|step| step.name != **name)) {
+        return Err(unknown);
+    }
+    Ok(steps::ALL.iter().filter(|step| names.contains(&step.name)).copied().collect())
+}
+
+/// In CI a step that must run there fails when it is skipped.
+fn refuse_skip(step: Step, outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Skipped(reason) if step.is_required_in_ci => {
+            Outcome::Failed(format!("skipped, which CI=true does not allow: {reason}\n"))
+        }
+        outcome => outcome,
+    }
+}
+
+fn report(name: &str, seconds: f64, outcome: &Outcome) {
+    match outcome {
+        Outcome::Passed(counted) if counted.is_empty() => println!("{name:<8} passed  {seconds:6.1} s"),
+        Outcome::Passed(counted) => println!("{name:<8} passed  {seconds:6.1} s  {counted}"),
+        Outcome::Skipped(reason) => println!("{name:<8} skipped {seconds:6.1} s  {reason}"),
+        Outcome::Failed(output) => {
+            println!("{name:<8} FAILED  {seconds:6.1} s");
+            println!("{}", output.trim_end());
+        }
+    }
+}
+
+/// How many steps ended how.
+#[derive(Debug, Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl Tally {
+    fn add(&mut self, outcome: &Outcome) {
+        *match outcome {
+            Outcome::Passed(_) => &mut self.passed,
+            Outcome::Failed(_) => &mut self.failed,
+            Outcome::Skipped(_) => &mut self.skipped,
+        } += 1;
+    }
+
+    fn line(&self) -> String {
+        format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_selected_in_the_order_of_ci() {
+        let names: Vec<&str> = select(&["tidy", "fmt"]).unwrap().iter().map(|step| step.name).collect();
+        assert_eq!(names, ["fmt", "tidy"]);
+        assert_eq!(select(&["fmt", "nonsense"]).unwrap_err(), "nonsense");
+    }
+
+    #[test]
+    fn the_closing_line_counts_each_outcome() {
+        let mut tally = Tally::default();
+        for outcome in
+            [Outcome::Passed(String::new()), Outcome::Skipped(String::new()), Outcome::Passed(String::new())]
+        {
+            tally.add(&outcome);
+        }
+        assert_eq!(tally.line(), "2 passed, 0 failed, 1 skipped");
+    }
+
+    #[test]
+    fn only_required_steps_fail_when_skipped_in_ci() {
+        let [required, optional] = [true, false].map(|is_required_in_ci| Step {
+            name: "x",
+            about: "",
+            is_required_in_ci,
+            run: |_| Outcome::Passed(String::new()),
+        });
+        let skipped = || Outcome::Skipped("no tool".into());
+        assert!(
+            matches!(refuse_skip(required, skipped()), Outcome::Failed(text) if text.contains("no tool"))
+        );
+        assert_eq!(refuse_skip(optional, skipped()), skipped());
+        assert_eq!(refuse_skip(required, Outcome::Passed(String::new())), Outcome::Passed(String::new()));
+    }
+
+    #[test]
+    fn steps_have_names_of_their_own() {
+        for (i, step) in steps::ALL.iter().enumerate() {
+            assert!(steps::ALL[i + 1..].iter().all(|other| other.name != step.name), "{}", step.name);
+        }
+    }
+}

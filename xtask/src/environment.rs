@@ -1,0 +1,170 @@
+//! What this machine has, and what can be installed on it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::process;
+
+/// Facts about the machine that decide which steps can run.
+#[derive(Debug)]
+pub(crate) struct Environment {
+    /// Top of the repository.
+    pub(crate) root: PathBuf,
+    /// `CI=true`: what cannot run is a failure.
+    pub(crate) is_ci: bool,
+    /// Debian or a child of it, and we are root: missing packages can be installed.
+    can_install: bool,
+}
+
+/// A tool from outside that a step needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tool {
+    /// A program to look for in PATH, or a file if it begins with a slash.
+    pub(crate) program: &'static str,
+    /// The Debian package that brings it.
+    pub(crate) package: &'static str,
+}
+
+impl Environment {
+    /// Looks at the machine.
+    pub(crate) fn detect() -> Self {
+        let os_release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+        Self {
+            root: repository(),
+            is_ci: std::env::var("CI").is_ok_and(|value| value == "true"),
+            can_install: is_debian(&os_release) && is_root(),
+        }
+    }
+
+    /// `cargo` with the given arguments, to be run at the top of the repository.
+    pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(arguments).current_dir(&self.root);
+        // Set by the cargo that runs us, and meant for this package only.
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy();
+            if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+                command.env_remove(&*name);
+            }
+        }
+        command
+    }
+
+    /// Makes sure that the tools are there, installing them where that is possible.
+    ///
+    /// # Errors
+    ///
+    /// Which tools are missing and how to get them, as the reason of a skip.
+    pub(crate) fn require(&self, tools: &[Tool]) -> Result<(), String> {
+        let missing = missing(tools);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let packages: Vec<&str> = packages(&missing);
+        let advice = format!("missing {}: apt-get install {}", programs(&missing), packages.join(" "));
+        if !self.can_install {
+            return Err(advice);
+        }
+        eprintln!("xtask: installing Debian packages with apt-get: {}", packages.join(" "));
+        let update = apt(&["update"]);
+        let install = apt(&[&["install", "--yes", "--no-install-recommends"], packages.as_slice()].concat());
+        let still_missing = self::missing(tools);
+        if still_missing.is_empty() {
+            return Ok(());
+        }
+        eprint!("{}{}", update.text, install.text);
+        Err(format!("apt-get could not bring {}; its output is above", programs(&still_missing)))
+    }
+}
+
+/// Every tool in the list that this machine has not got.
+pub(crate) fn missing(tools: &[Tool]) -> Vec<Tool> {
+    tools.iter().copied().filter(|tool| !is_there(tool.program)).collect()
+}
+
+fn is_there(program: &str) -> bool {
+    if program.starts_with('/') {
+        return Path::new(program).exists();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // The administrator's programs are not in everybody's PATH.
+    let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(more).any(|folder| folder.join(program).is_file())
+}
+
+fn apt(arguments: &[&str]) -> process::Finished {
+    let mut command = Command::new("apt-get");
+    process::run(command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"), APT_LIMIT)
+}
+
+fn programs(tools: &[Tool]) -> String {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.program).collect();
+    names.join(", ")
+}
+
+fn packages(tools: &[Tool]) -> Vec<&'static str> {
+    let mut names: Vec<&str> = tools.iter().map(|tool| tool.package).collect();
+    names.dedup();
+    names
+}
+
+fn is_debian(os_release: &str) -> bool {
+    os_release.lines().any(|line| {
+        let (key, value) = line.split_once('=').unwrap_or_default();
+        matches!(key, "ID" | "ID_LIKE") && value.trim_matches('"').split(' ').any(|id| id == "debian")
+    })
+}
+
+fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    effective_user(&status) == Some("0")
+}
+
+/// The effective user id: second number of the line `Uid:`.
+fn effective_user(status: &str) -> Option<&str> {
+    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().nth(1)
+}
+
+/// Cargo says where this package is; the repository is one level up.
+fn repository() -> PathBuf {
+    let manifest =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("xtask"), PathBuf::from);
+    manifest.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+const APT_LIMIT: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debian_and_its_children_are_recognised() {
+        assert!(is_debian("PRETTY_NAME=\"Debian GNU/Linux 12\"\nID=debian\n"));
+        assert!(is_debian("ID=ubuntu\nID_LIKE=debian\n"));
+        assert!(is_debian("ID=pop\nID_LIKE=\"ubuntu debian\"\n"));
+        assert!(!is_debian("ID=fedora\nHOME_URL=\"debian\"\n"));
+        assert!(!is_debian(""));
+    }
+
+    #[test]
+    fn the_effective_user_is_the_second_number() {
+        assert_eq!(effective_user("Name:\tx\nUid:\t1000\t0\t1000\t1000\n"), Some("0"));
+        assert_eq!(effective_user("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn missing_tools_are_named_with_their_packages() {
+        let shell = Tool { program: "sh", package: "dash" };
+        let file = Tool { program: "/weir/has/no/such.h", package: "libweir-dev" };
+        let program = Tool { program: "weir-has-no-such-program", package: "libweir-dev" };
+        assert_eq!(missing(&[shell, file, program]), [file, program]);
+        let environment = Environment { root: PathBuf::new(), is_ci: false, can_install: false };
+        assert_eq!(environment.require(&[shell]), Ok(()));
+        assert_eq!(
+            environment.require(&[shell, file, program]).unwrap_err(),
+            "missing /weir/has/no/such.h, weir-has-no-such-program: apt-get install libweir-dev"
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! Builds the fuzz targets on the stable toolchain and runs each for a few seconds.
+//!
+//! `cargo fuzz` is not needed: LLVM's coverage pass is switched on through stable compiler flags. Only for the fuzz build, with an
+//! explicit target, so that build scripts and procedural macros stay as they are. There is no address sanitizer (that needs nightly);
+//! the crates under test are safe code, so panics, overflows, hangs and growth are what there is to find.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::ci::Outcome;
+use crate::environment::Environment;
+use crate::process;
+use crate::steps;
+
+/// Cargo arguments for the fuzz workspace: the subcommand, then where it is, then the rest.
+pub(crate) fn manifest<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let (subcommand, rest) = arguments.split_at(1);
+    [subcommand, &["--manifest-path", "fuzz/Cargo.toml"], rest].concat()
+}
+
+/// Runs the committed corpus as a normal test, then every target for [`SECONDS`].
+pub(crate) fn step(environment: &Environment) -> Outcome {
+    let corpus = steps::counted(&mut environment.cargo(&manifest(&["test", "--lib", "--locked"])));
+    if !matches!(corpus, Outcome::Passed(_)) {
+        return corpus;
+    }
+    let Some(host) = host_triple(environment) else {
+        return Outcome::Failed("rustc does not say which host it runs on\n".into());
+    };
+    let mut build =
+        environment.cargo(&manifest(&["build", "--release", "--bins", "--locked", "--target", &host]));
+    let built = process::run(build.env("RUSTFLAGS", FLAGS), BUILD_LIMIT);
+    if !built.is_success {
+        return Outcome::Failed(built.text);
+    }
+    let folder = target_folder(environment).join(&host).join("release");
+    let targets = target_names(&environment.root);
+    for target in &targets {
+        if let Outcome::Failed(text) = fuzz(environment, &folder, target) {
+            return Outcome::Failed(text);
+        }
+    }
+    Outcome::Passed(format!("{} targets", targets.len()))
+}
+
+/// Runs one target. What it finds goes to a scratch folder, so the committed corpus grows only on purpose.
+fn fuzz(environment: &Environment, folder: &Path, target: &str) -> Outcome {
+    let scratch = folder.join("corpus").join(target);
+    if let Err(error) = std::fs::create_dir_all(&scratch) {
+        return Outcome::Failed(format!("{} cannot be made: {error}\n", scratch.display()));
+    }
+    let mut command = Command::new(folder.join(target));
+    command
+        .arg(format!("-max_total_time={SECONDS}"))
+        .args(["-timeout=5", "-rss_limit_mb=512", "-print_final_stats=1"])
+        .arg(format!("-artifact_prefix={}/", folder.display()))
+        .arg(&scratch)
+        .arg(environment.root.join("fuzz/corpus").join(target));
+    process::check(&mut command, Duration::from_secs(SECONDS * 6))
+}
+
+/// Targets are the files in `fuzz/fuzz_targets`, by name.
+fn target_names(root: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(root.join("fuzz/fuzz_targets")).into_iter().flatten().flatten();
+    let files = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let mut names: Vec<String> =
+        files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort_unstable();
+    names
+}
+
+fn target_folder(environment: &Environment) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| environment.root.join("fuzz/target"), PathBuf::from)
+}
+
+fn host_triple(environment: &Environment) -> Option<String> {
+    let said = process::run(
+        Command::new("rustc").arg("-vV").current_dir(&environment.root),
+        Duration::from_secs(60),
+    )
+    .text;
+    Some(said.lines().find_map(|line| line.strip_prefix("host: "))?.to_owned())
+}
+
+/// Per target.
+const SECONDS: u64 = 10;
+const BUILD_LIMIT: Duration = Duration::from_secs(600);
+
+/// LLVM's coverage instrumentation for libFuzzer, and every check that a debug build has.
+const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions=on -Coverflow-checks=on -Ccodegen-units=1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifest_follows_the_subcommand() {
+        assert_eq!(manifest(&["fmt", "--check"]), ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]);
+    }
+}

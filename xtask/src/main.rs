@@ -1,0 +1,52 @@
+//! The project's own chores: `cargo xtask ci` runs every check, `cargo xtask STEP` one of them.
+//!
+//! - [`ci`]: the steps in order of cheapness, and the closing line.
+//! - [`steps`]: what each step runs.
+//! - [`fuzz`] and [`bench_smoke`]: the two steps with a life of their own.
+//! - [`tidy`]: the rules that no compiler checks.
+//! - [`environment`]: which tools are there, and installing them on Debian.
+//! - [`process`]: running a program with its output kept and its time limited.
+//!
+//! It uses no crate of the workspace, so that it also runs when those do not compile.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks")]
+
+use std::process::ExitCode;
+
+mod bench_smoke;
+mod ci;
+mod environment;
+mod fuzz;
+mod process;
+mod steps;
+mod tidy;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let wanted: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match wanted.as_slice() {
+        ["ci"] => ci::run(steps::ALL),
+        ["help" | "--help" | "-h"] => {
+            print!("{}", usage());
+            ExitCode::SUCCESS
+        }
+        names if !names.is_empty() => match ci::select(names) {
+            Ok(steps) => ci::run(&steps),
+            Err(unknown) => refuse(&format!("there is no step {unknown:?}")),
+        },
+        _ => refuse("say which step to run"),
+    }
+}
+
+fn refuse(reason: &str) -> ExitCode {
+    eprint!("xtask: {reason}\n\n{}", usage());
+    ExitCode::from(2)
+}
+
+fn usage() -> String {
+    let mut text =
+        String::from("Usage: cargo xtask ci | STEP...\n\n  ci         every step below, in this order\n");
+    for step in steps::ALL {
+        text += &format!("  {:<10} {}\n", step.name, step.about);
+    }
+    text + "\nWith CI=true a skipped interop, tshark or netns step is a failure.\n"
+}

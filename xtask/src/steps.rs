@@ -1,0 +1,140 @@
+//! What each step runs, cheapest first.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::ci::{Outcome, Step};
+use crate::environment::{Environment, Tool};
+use crate::{bench_smoke, fuzz, process, tidy};
+
+/// Every step, in the order in which `ci` runs them.
+pub(crate) const ALL: &[Step] = &[
+    step("fmt", "formatting of all code, without changing it", fmt),
+    step("tidy", "the project's own rules", tidy::step),
+    step("clippy", "lints of all targets, fuzz targets included", clippy),
+    step("doc", "documentation, private items included, without warnings", doc),
+    step("test", "all tests that need nothing but Cargo", test),
+    step("fuzz", "every fuzz target, ten seconds each", fuzz::step),
+    step("e2e", "a short `weir bench` on the loopback interface, its JSON read back", bench_smoke::step),
+    required("tshark", "our packets read by Wireshark's dissector (tshark)", tshark),
+    required("interop", "talking to Cyclone DDS (cyclonedds-dev, cyclonedds-tools)", interop),
+    required("netns", "network namespaces with loss on the way (root, iproute2, nftables, ethtool)", netns),
+];
+
+const fn step(name: &'static str, about: &'static str, run: fn(&Environment) -> Outcome) -> Step {
+    Step { name, about, is_required_in_ci: false, run }
+}
+
+const fn required(name: &'static str, about: &'static str, run: fn(&Environment) -> Outcome) -> Step {
+    Step { name, about, is_required_in_ci: true, run }
+}
+
+fn fmt(environment: &Environment) -> Outcome {
+    both(environment, &["fmt", "--all", "--check"], fuzz::manifest(&["fmt", "--all", "--check"]))
+}
+
+fn clippy(environment: &Environment) -> Outcome {
+    let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"];
+    both(
+        environment,
+        &arguments,
+        fuzz::manifest(&["clippy", "--all-targets", "--locked", "--", "--deny", "warnings"]),
+    )
+}
+
+fn doc(environment: &Environment) -> Outcome {
+    let mut cargo =
+        environment.cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"]);
+    process::check(cargo.env("RUSTDOCFLAGS", "--deny warnings"), LIMIT)
+}
+
+fn test(environment: &Environment) -> Outcome {
+    let arguments = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked", "--no-fail-fast"];
+    counted(&mut environment.cargo(&arguments))
+}
+
+fn tshark(environment: &Environment) -> Outcome {
+    outside(environment, "tshark", "WEIR_REQUIRE_TSHARK", &[Tool { program: "tshark", package: "tshark" }])
+}
+
+fn interop(environment: &Environment) -> Outcome {
+    let tools = [
+        Tool { program: "/usr/include/dds/dds.h", package: "cyclonedds-dev" },
+        Tool { program: "idlc", package: "cyclonedds-tools" },
+        Tool { program: "ddsperf", package: "cyclonedds-tools" },
+        Tool { program: "cc", package: "gcc" },
+    ];
+    outside(environment, "cyclonedds", "WEIR_REQUIRE_CYCLONEDDS", &tools)
+}
+
+fn netns(environment: &Environment) -> Outcome {
+    let tools = [
+        Tool { program: "ip", package: "iproute2" },
+        Tool { program: "nft", package: "nftables" },
+        Tool { program: "ethtool", package: "ethtool" },
+        Tool { program: "unshare", package: "util-linux" },
+    ];
+    if let Err(reason) = environment.require(&tools) {
+        return Outcome::Skipped(reason);
+    }
+    let probe = process::run(Command::new("unshare").args(["--net", "true"]), PROBE_LIMIT);
+    if !probe.is_success {
+        return Outcome::Skipped(
+            "network namespaces are refused here: run as root, with CAP_SYS_ADMIN".into(),
+        );
+    }
+    outside(environment, "netns", "WEIR_REQUIRE_NETNS", &tools)
+}
+
+/// Runs one test binary of the crate for tests that need something from outside; there they may not skip themselves any more.
+fn outside(environment: &Environment, binary: &str, variable: &str, tools: &[Tool]) -> Outcome {
+    if let Err(reason) = environment.require(tools) {
+        return Outcome::Skipped(reason);
+    }
+    let arguments = ["test", "--package", INTEROP_CRATE, "--test", binary, "--locked", "--no-fail-fast"];
+    counted(environment.cargo(&arguments).env(variable, "1"))
+}
+
+/// The same for the workspace and for that of the fuzz targets; one failure is enough.
+fn both(environment: &Environment, workspace: &[&str], fuzz: Vec<&str>) -> Outcome {
+    match process::check(&mut environment.cargo(workspace), LIMIT) {
+        Outcome::Passed(_) => process::check(&mut environment.cargo(&fuzz), LIMIT),
+        outcome => outcome,
+    }
+}
+
+/// A `cargo test`, with the number of tests in its line.
+pub(crate) fn counted(cargo: &mut Command) -> Outcome {
+    let finished = process::run(cargo, LIMIT);
+    if !finished.is_success {
+        return Outcome::Failed(finished.text);
+    }
+    Outcome::Passed(format!("{} tests", passed_tests(&finished.text)))
+}
+
+/// Sum of the closing lines of the test binaries.
+fn passed_tests(text: &str) -> usize {
+    let counts = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse::<usize>().ok());
+    counts.sum()
+}
+
+/// A crate of tests only, kept out of the plain test step.
+const INTEROP_CRATE: &str = "weir-interop";
+
+/// Longest that any one program may take: the whole of `ci` has 15 minutes.
+const LIMIT: Duration = Duration::from_secs(600);
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_counted_over_all_binaries() {
+        let text = "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored\n\ntest result: ok. 40 passed; 0 failed\n";
+        assert_eq!(passed_tests(text), 42);
+        assert_eq!(passed_tests("nothing"), 0);
+    }
+}

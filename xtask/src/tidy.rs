@@ -1,0 +1,116 @@
+//! The rules that no compiler checks, each a function of its own with tests of its own.
+//!
+//! - [`arrows`]: which crate may use which.
+//! - [`code`]: file length, leftovers, what tests may not do.
+//! - [`files`]: nothing in the repository that does not belong there.
+//! - [`manifests`]: lints and the minimum Rust version.
+//! - [`markdown`]: links, titles, the list of crates.
+//! - [`wire`]: every submessage has its drawing.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::ci::Outcome;
+use crate::environment::Environment;
+use crate::process;
+
+mod arrows;
+mod code;
+mod files;
+mod manifests;
+mod markdown;
+mod wire;
+
+/// A file of the repository.
+#[derive(Debug, Clone)]
+pub(crate) struct File {
+    /// Path from the top of the repository, with slashes.
+    pub(crate) path: String,
+    /// Content; `None` when it is not UTF-8.
+    pub(crate) text: Option<String>,
+    /// Size in bytes.
+    pub(crate) size: usize,
+}
+
+/// One thing to put right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    path: String,
+    line: usize,
+    what: String,
+}
+
+impl File {
+    /// Text, or nothing for a binary file.
+    pub(crate) fn text(&self) -> &str {
+        self.text.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the name ends in a dot and this extension.
+    pub(crate) fn has_extension(&self, extension: &str) -> bool {
+        Path::new(&self.path).extension().is_some_and(|found| found == extension)
+    }
+
+    /// A complaint about a line of this file, or about all of it with line 0.
+    pub(crate) fn complain(&self, line: usize, what: impl Into<String>) -> Complaint {
+        Complaint { path: self.path.clone(), line, what: what.into() }
+    }
+
+    #[cfg(test)]
+    fn new(path: &str, text: &str) -> Self {
+        Self { path: path.into(), text: Some(text.into()), size: text.len() }
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.what),
+            line => write!(f, "{}:{line}: {}", self.path, self.what),
+        }
+    }
+}
+
+/// Applies every rule to the repository.
+pub(crate) fn step(environment: &Environment) -> Outcome {
+    let (files, metadata) =
+        match read(environment).and_then(|files| Ok((files, arrows::metadata(environment)?))) {
+            Ok(read) => read,
+            Err(why) => return Outcome::Failed(why),
+        };
+    let mut complaints = Vec::new();
+    complaints.extend(arrows::check(&metadata));
+    complaints.extend(markdown::check(&files, &metadata.members));
+    complaints.extend(manifests::check(&files));
+    complaints.extend(wire::check(&files));
+    for file in &files {
+        complaints.extend(files::check(file));
+        complaints.extend(code::check(file));
+    }
+    if complaints.is_empty() {
+        return Outcome::Passed(format!("{} files", files.len()));
+    }
+    let lines: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+    Outcome::Failed(lines.join("\n"))
+}
+
+/// All files that are committed or would be: Git knows what is ignored.
+fn read(environment: &Environment) -> Result<Vec<File>, String> {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]).current_dir(&environment.root);
+    let listed = process::run(&mut git, Duration::from_secs(60));
+    if !listed.is_success {
+        return Err(listed.text);
+    }
+    let mut paths: Vec<&str> = listed.stdout.split_terminator('\0').collect();
+    paths.sort_unstable();
+    paths.dedup();
+    // A file may be listed and already deleted: that is no rule's business.
+    let files = paths.iter().filter_map(|path| {
+        let bytes = std::fs::read(environment.root.join(path)).ok()?;
+        Some(File { path: (*path).into(), size: bytes.len(), text: String::from_utf8(bytes).ok() })
+    });
+    Ok(files.collect())
+}

@@ -1,0 +1,262 @@
+//! Which crate may use which: the table of the architecture, checked against `cargo metadata`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Complaint;
+use crate::environment::Environment;
+use crate::process;
+
+/// Every crate of ours with all crates of ours that it may use. A new arrow is a decision about the design: ARCHITECTURE.md changes with it.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("weir-bench", &["weir-dds", "weir-results", "weir-telemetry", "weir-udp"]),
+    ("weir-cdr", &["weir-cdr-derive"]),
+    ("weir-cdr-derive", &[]),
+    ("weir-cli", &["weir-bench", "weir-report", "weir-results"]),
+    ("weir-dds", &["weir-cdr", "weir-rtps", "weir-udp", "weir-wire"]),
+    ("weir-interop", &[]),
+    ("weir-netsim", &[]),
+    ("weir-report", &["weir-results"]),
+    ("weir-results", &[]),
+    ("weir-rtps", &["weir-cdr", "weir-wire"]),
+    ("weir-telemetry", &["weir-results"]),
+    ("weir-udp", &[]),
+    ("weir-wire", &["weir-cdr"]),
+    ("xtask", &[]),
+];
+
+/// What tests, examples and benches may use beyond that.
+const TEST_ARROWS: &[(&str, &[&str])] = &[
+    ("weir-cdr-derive", &["weir-cdr"]),
+    ("weir-dds", &["weir-netsim"]),
+    ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),
+    ("weir-rtps", &["weir-netsim"]),
+];
+
+/// Crates without input and output, clock, threads or randomness: nothing that offers those may be in what they are built from.
+const PURE: &[&str] = &["weir-cdr", "weir-netsim", "weir-report", "weir-rtps", "weir-wire"];
+const IMPURE: &[&str] =
+    &["async-std", "getrandom", "libc", "mio", "nix", "rand", "rustix", "smol", "socket2", "tokio"];
+
+/// Heavy or opinionated crates, and the only ones of ours that may name them.
+const RESERVED: &[(&str, &[&str])] = &[
+    ("anyhow", &["weir-cli", "xtask"]),
+    ("clap", &["weir-cli"]),
+    ("libc", &["weir-udp"]),
+    ("plotters", &["weir-report"]),
+    ("socket2", &["weir-udp"]),
+];
+
+/// What Cargo knows about the workspace.
+#[derive(Debug, Default)]
+pub(crate) struct Metadata {
+    /// Names of the members.
+    pub(crate) members: BTreeSet<String>,
+    /// Folder of each member, from the top of the repository.
+    folders: BTreeMap<String, String>,
+    /// (who, whom, kind) for every dependency of a member; kind is empty for a normal one, else "dev" or "build".
+    dependencies: BTreeSet<(String, String, String)>,
+    /// Everything that a member is built from, other than through a procedural macro or a build script.
+    closures: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Asks Cargo.
+pub(crate) fn metadata(environment: &Environment) -> Result<Metadata, String> {
+    let arguments =
+        ["metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"];
+    let finished = process::run(&mut environment.cargo(&arguments), Duration::from_secs(300));
+    if !finished.is_success {
+        return Err(finished.text);
+    }
+    let value = serde_json::from_str(&finished.stdout)
+        .map_err(|error| format!("cargo metadata is no JSON: {error}"))?;
+    Ok(digest(&value))
+}
+
+/// Compares with the tables.
+pub(crate) fn check(metadata: &Metadata) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    let mut complain = |name: &str, what: String| {
+        let folder = metadata.folders.get(name).map_or(name, String::as_str);
+        complaints.push(Complaint { path: format!("{folder}/Cargo.toml"), line: 0, what });
+    };
+    for name in &metadata.members {
+        if lookup(ARROWS, name).is_none() {
+            complain(name, format!("{name} is not in the table of arrows (xtask/src/tidy/arrows.rs)"));
+        }
+        if metadata.folders[name].rsplit('/').next() != Some(name) && name != "weir-interop" {
+            complain(name, format!("the folder of {name} has another name"));
+        }
+    }
+    for (from, to, kind) in &metadata.dependencies {
+        let allowed = lookup(ARROWS, from).unwrap_or_default();
+        let for_tests = lookup(TEST_ARROWS, from).unwrap_or_default();
+        let is_allowed =
+            allowed.contains(&to.as_str()) || (kind == "dev" && for_tests.contains(&to.as_str()));
+        if metadata.members.contains(to) && !is_allowed {
+            complain(from, format!("{from} may not use {to}"));
+        }
+        let owners = lookup(RESERVED, to).filter(|_| kind != "dev" && from != "weir-interop");
+        if owners.is_some_and(|owners| !owners.contains(&from.as_str())) {
+            complain(from, format!("{from} may not use {to}"));
+        }
+    }
+    for name in PURE {
+        for found in metadata
+            .closures
+            .get(*name)
+            .into_iter()
+            .flatten()
+            .filter(|found| IMPURE.contains(&found.as_str()))
+        {
+            complain(name, format!("{name} touches no operating system, but is built from {found}"));
+        }
+    }
+    complaints
+}
+
+fn lookup(table: &'static [(&str, &[&str])], name: &str) -> Option<&'static [&'static str]> {
+    table.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
+}
+
+fn digest(value: &Value) -> Metadata {
+    let root = value["workspace_root"].as_str().unwrap_or_default();
+    let ids: BTreeSet<&str> = array(&value["workspace_members"]).filter_map(Value::as_str).collect();
+    let names: BTreeMap<&str, &str> = array(&value["packages"])
+        .filter_map(|package| Some((package["id"].as_str()?, package["name"].as_str()?)))
+        .collect();
+    let mut metadata = Metadata::default();
+    for package in
+        array(&value["packages"]).filter(|package| package["id"].as_str().is_some_and(|id| ids.contains(id)))
+    {
+        let name = package["name"].as_str().unwrap_or_default().to_owned();
+        let manifest = package["manifest_path"].as_str().unwrap_or_default();
+        let folder = manifest.trim_start_matches(root).trim_matches('/').trim_end_matches("/Cargo.toml");
+        metadata.folders.insert(name.clone(), folder.to_owned());
+        for dependency in array(&package["dependencies"]) {
+            let to = dependency["name"].as_str().unwrap_or_default().to_owned();
+            let kind = dependency["kind"].as_str().unwrap_or_default().to_owned();
+            metadata.dependencies.insert((name.clone(), to, kind));
+        }
+        metadata.members.insert(name);
+    }
+    let edges = edges(value);
+    for id in ids {
+        let mut reached = BTreeSet::new();
+        let mut next = vec![id];
+        while let Some(id) = next.pop() {
+            for to in edges.get(id).into_iter().flatten().filter(|to| reached.insert(**to)) {
+                next.push(to);
+            }
+        }
+        let reached = reached.iter().filter_map(|id| names.get(id)).map(|name| (*name).to_owned()).collect();
+        metadata.closures.insert((*names.get(id).unwrap_or(&id)).to_owned(), reached);
+    }
+    metadata
+}
+
+/// Normal dependencies of every package by id, procedural macros left out: those run in the compiler.
+fn edges(value: &Value) -> BTreeMap<&str, BTreeSet<&str>> {
+    let is_macro = |package: &&Value| {
+        array(&package["targets"]).flat_map(|target| array(&target["kind"])).any(|kind| kind == "proc-macro")
+    };
+    let macros: BTreeSet<&str> =
+        array(&value["packages"]).filter(is_macro).filter_map(|package| package["id"].as_str()).collect();
+    let mut edges = BTreeMap::new();
+    for node in array(&value["resolve"]["nodes"]) {
+        let normal =
+            array(&node["deps"]).filter(|dep| array(&dep["dep_kinds"]).any(|kind| kind["kind"].is_null()));
+        let to: BTreeSet<&str> =
+            normal.filter_map(|dep| dep["pkg"].as_str()).filter(|id| !macros.contains(id)).collect();
+        edges.insert(node["id"].as_str().unwrap_or_default(), to);
+    }
+    edges
+}
+
+fn array(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A workspace in which each (who, whom, kind) is a dependency.
+    fn workspace(dependencies: &[(&str, &str, Option<&str>)]) -> Metadata {
+        let mut names: BTreeSet<&str> = dependencies.iter().flat_map(|(from, to, _)| [*from, *to]).collect();
+        names.insert("weir-wire");
+        let packages: Vec<Value> = names
+            .iter()
+            .map(|name| {
+                let uses = dependencies.iter().filter(|(from, _, _)| from == name);
+                let uses: Vec<Value> = uses.map(|(_, to, kind)| json!({"name": to, "kind": kind})).collect();
+                let kind = if name.ends_with("-derive") { "proc-macro" } else { "lib" };
+                json!({"id": name, "name": name, "manifest_path": format!("/top/crates/{name}/Cargo.toml"),
+                       "targets": [{"kind": [kind]}], "dependencies": uses})
+            })
+            .collect();
+        let nodes: Vec<Value> = names
+            .iter()
+            .map(|name| {
+                let uses = dependencies.iter().filter(|(from, _, _)| from == name);
+                let uses: Vec<Value> =
+                    uses.map(|(_, to, kind)| json!({"pkg": to, "dep_kinds": [{"kind": kind}]})).collect();
+                json!({"id": name, "deps": uses})
+            })
+            .collect();
+        let members: Vec<&str> = names.iter().copied().filter(|name| name.starts_with("weir")).collect();
+        digest(
+            &json!({"workspace_root": "/top", "workspace_members": members, "packages": packages, "resolve": {"nodes": nodes}}),
+        )
+    }
+
+    fn complaints(dependencies: &[(&str, &str, Option<&str>)]) -> Vec<String> {
+        check(&workspace(dependencies)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn arrows_of_the_table_pass() {
+        let none: Vec<String> = Vec::new();
+        assert_eq!(complaints(&[("weir-rtps", "weir-wire", None), ("weir-udp", "libc", None)]), none);
+        assert_eq!(complaints(&[("weir-rtps", "weir-netsim", Some("dev"))]), none);
+    }
+
+    #[test]
+    fn other_arrows_are_refused() {
+        assert_eq!(
+            complaints(&[("weir-wire", "weir-rtps", None)]),
+            ["crates/weir-wire/Cargo.toml: weir-wire may not use weir-rtps"]
+        );
+        assert_eq!(
+            complaints(&[("weir-rtps", "weir-netsim", None)]),
+            ["crates/weir-rtps/Cargo.toml: weir-rtps may not use weir-netsim"]
+        );
+        assert_eq!(
+            complaints(&[("weir-bench", "clap", None)]),
+            ["crates/weir-bench/Cargo.toml: weir-bench may not use clap"]
+        );
+    }
+
+    #[test]
+    fn pure_crates_reach_no_operating_system() {
+        let found = complaints(&[
+            ("weir-rtps", "weir-wire", None),
+            ("weir-wire", "bytes", None),
+            ("bytes", "libc", None),
+        ]);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("weir-rtps touches no operating system, but is built from libc"));
+        let macros = [("weir-cdr", "weir-cdr-derive", None), ("weir-cdr-derive", "rand", None)];
+        assert!(complaints(&macros).is_empty(), "what a procedural macro uses runs in the compiler");
+        assert!(complaints(&[("weir-rtps", "rand", Some("dev"))]).is_empty());
+    }
+
+    #[test]
+    fn an_unknown_crate_is_asked_about() {
+        assert!(complaints(&[("weir-new", "weir-wire", None)])[0].contains("not in the table of arrows"));
+    }
+}

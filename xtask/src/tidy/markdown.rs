@@ -1,0 +1,161 @@
+//! Rules about Markdown files: links that lead somewhere, one title each, every crate in the list of crates.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use super::{Complaint, File};
+
+/// Applies every rule of this module; `members` are the names of the workspace's crates.
+pub(crate) fn check(files: &[File], members: &BTreeSet<String>) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    for file in files.iter().filter(|file| file.has_extension("md")) {
+        complaints.extend(check_title(file));
+        complaints.extend(check_links(file, files));
+    }
+    complaints.extend(check_crate_list(files, members));
+    complaints
+}
+
+fn check_title(file: &File) -> Option<Complaint> {
+    let titles = prose(file.text()).filter(|(_, line)| line.starts_with("# ")).count();
+    (titles != 1).then(|| file.complain(0, format!("has {titles} titles (`# ...`) instead of one")))
+}
+
+fn check_links(file: &File, files: &[File]) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    for (number, line) in prose(file.text()) {
+        for target in links(line).filter(|target| !target.contains("://") && !target.starts_with("mailto:")) {
+            if let Some(why) = broken(file, target, files) {
+                complaints.push(file.complain(number, format!("the link to {target:?} is broken: {why}")));
+            }
+        }
+    }
+    complaints
+}
+
+/// Why a relative link leads nowhere, if it does.
+fn broken(file: &File, target: &str, files: &[File]) -> Option<String> {
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let path = if path.is_empty() { file.path.clone() } else { resolve(&file.path, path)? };
+    let folder = format!("{path}/");
+    if path.is_empty() || files.iter().any(|other| other.path.starts_with(&folder)) {
+        return None;
+    }
+    let Some(found) = files.iter().find(|other| other.path == path) else {
+        return Some(format!("there is no {path}"));
+    };
+    let has_anchor = || prose(found.text()).any(|(_, line)| line.starts_with('#') && slug(line) == anchor);
+    (!anchor.is_empty() && !has_anchor()).then(|| format!("{path} has no heading for #{anchor}"))
+}
+
+/// Where a link leads, from the top of the repository; a link out of it is given back as it is and will not be found.
+fn resolve(from: &str, link: &str) -> Option<String> {
+    let mut path = PathBuf::from(from);
+    path.pop();
+    for component in Path::new(link).components() {
+        match component {
+            Component::ParentDir => drop(path.pop()),
+            Component::Normal(name) => path.push(name),
+            _ => {}
+        }
+    }
+    path.to_str().map(str::to_owned)
+}
+
+/// Targets of inline links and images: what stands in `](...)`, without a title.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next())
+}
+
+/// The anchor that a heading gets: small letters, words joined by hyphens, no punctuation.
+fn slug(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    text.chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
+}
+
+/// Lines outside code blocks.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut is_code = false;
+    text.lines().enumerate().filter_map(move |(index, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        (!is_code && !is_fence).then_some((index + 1, line))
+    })
+}
+
+/// `crates/README.md` has one entry for each crate in `crates/` and for no other one.
+fn check_crate_list(files: &[File], members: &BTreeSet<String>) -> Vec<Complaint> {
+    let Some(list) = files.iter().find(|file| file.path == "crates/README.md") else {
+        return vec![Complaint { path: "crates/README.md".into(), line: 0, what: "does not exist".into() }];
+    };
+    let is_crate = |name: &&String| files.iter().any(|file| file.path == format!("crates/{name}/Cargo.toml"));
+    let listed: BTreeSet<&str> =
+        list.text().lines().filter_map(|line| line.strip_prefix("| [")?.split(']').next()).collect();
+    let mut complaints = Vec::new();
+    for name in members.iter().filter(is_crate).filter(|name| !listed.contains(name.as_str())) {
+        complaints.push(list.complain(0, format!("does not list {name}")));
+    }
+    for name in listed.iter().filter(|name| !members.contains(**name)) {
+        complaints.push(list.complain(0, format!("lists {name}, which does not exist")));
+    }
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken_links(text: &str) -> Vec<String> {
+        let files = [
+            File::new("docs/a.md", text),
+            File::new("docs/b.md", "# B\n## How it is `measured`, and why\n"),
+            File::new("crates/x/src/lib.rs", "//! X\n"),
+        ];
+        check_links(&files[0], &files).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn links_that_lead_somewhere_pass() {
+        let text = "# A\n[b](b.md) [x](../crates/x/src/lib.rs) [folder](../crates/x) [web](https://example.org/nowhere)\n\
+                    [up](#a) [h](b.md#how-it-is-measured-and-why) ![p](b.md \"title\") [top](..)\n```\n[code](nowhere.md)\n```\n";
+        assert_eq!(broken_links(text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn broken_links_are_found() {
+        assert_eq!(
+            broken_links("# A\n[c](c.md) and [b](b.md#none)\n"),
+            [
+                "docs/a.md:2: the link to \"c.md\" is broken: there is no docs/c.md",
+                "docs/a.md:2: the link to \"b.md#none\" is broken: docs/b.md has no heading for #none"
+            ]
+        );
+        assert_eq!(broken_links("[out](../../secret.md)\n").len(), 1);
+    }
+
+    #[test]
+    fn a_page_has_one_title() {
+        assert_eq!(check_title(&File::new("a.md", "# A\n## B\n```\n# comment\n```\n")), None);
+        assert!(check_title(&File::new("a.md", "# A\n# B\n")).unwrap().what.contains("2 titles"));
+        assert!(check_title(&File::new("a.md", "text\n")).is_some());
+    }
+
+    #[test]
+    fn the_list_of_crates_is_complete() {
+        let files =
+            |list: &str| [File::new("crates/README.md", list), File::new("crates/weir-a/Cargo.toml", "")];
+        let members = BTreeSet::from(["weir-a".to_owned(), "xtask".to_owned()]);
+        let complaints = |list: &str| -> Vec<String> {
+            check_crate_list(&files(list), &members).into_iter().map(|complaint| complaint.what).collect()
+        };
+        assert_eq!(complaints("| [weir-a](weir-a) | text |\n"), Vec::<String>::new());
+        assert_eq!(
+            complaints("| [weir-b](weir-b) | text |\n"),
+            ["does not list weir-a", "lists weir-b, which does not exist"]
+        );
+        assert_eq!(check_crate_list(&[], &members).len(), 1);
+    }
+}

@@ -1,0 +1,42 @@
+//! Every file of a submessage begins with the drawing of its bytes, as the specification has it.
+
+use super::{Complaint, File};
+
+const FOLDER: &str = "crates/weir-wire/src/submessage/";
+
+/// Applies the rule to the folder of submessages.
+pub(crate) fn check(files: &[File]) -> Vec<Complaint> {
+    let submessages = files.iter().filter(|file| file.path.starts_with(FOLDER) && file.has_extension("rs"));
+    submessages.filter_map(check_drawing).collect()
+}
+
+/// A drawing is two lines or more of `+---+` in the documentation at the top, with a reference to the specification.
+fn check_drawing(file: &File) -> Option<Complaint> {
+    let docs: Vec<&str> = file.text().lines().map_while(|line| line.strip_prefix("//!")).collect();
+    let rulers = docs.iter().filter(|line| line.trim().starts_with('+') && line.contains("--")).count();
+    if rulers < 2 {
+        return Some(file.complain(0, "has no drawing of the submessage in the docs at its top"));
+    }
+    let has_clause =
+        docs.iter().any(|line| line.contains("RTPS") && line.contains(|c: char| c.is_ascii_digit()));
+    (!has_clause).then(|| file.complain(0, "does not say which clause of the specification it follows"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drawing_and_a_clause_are_asked_for() {
+        let check = |text: &str| check(&[File::new("crates/weir-wire/src/submessage/gap.rs", text)]);
+        let drawing = "//! +-------+\n//! | flags |\n//! +-------+\n";
+        assert!(check(&format!("//! GAP (RTPS 2.5, 9.4.5.6).\n{drawing}")).is_empty());
+        assert!(check(&format!("//! GAP.\n{drawing}"))[0].what.contains("clause"));
+        assert!(check("//! GAP (RTPS 2.5, 9.4.5.6).\n")[0].what.contains("drawing"));
+    }
+
+    #[test]
+    fn other_files_need_none() {
+        assert!(check(&[File::new("crates/weir-wire/src/guid.rs", "//! Guids\n")]).is_empty());
+    }
+}
