@@ -124,3 +124,136 @@ fn unraw(ident: &syn::Ident) -> String {
     use syn::ext::IdentExt;
     ident.unraw().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use syn::parse_quote;
+
+    use super::*;
+
+    fn refusal(input: &DeriveInput) -> String {
+        StructAttributes::parse(input).map_or_else(|error| error.to_string(), |_| "accepted".to_owned())
+    }
+
+    fn field(field: &Field) -> std::result::Result<FieldAttributes, String> {
+        FieldAttributes::parse(field).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_type_must_say_how_it_may_evolve() {
+        let refused = refusal(&parse_quote!(
+            struct Undecided {
+                x: i32,
+            }
+        ));
+        assert!(
+            refused.starts_with("say how this type may evolve: #[dds(extensibility = \"final\")] or"),
+            "{refused}"
+        );
+        let refused = refusal(&parse_quote!(
+            #[dds(name = "Named")]
+            struct Undecided {
+                x: i32,
+            }
+        ));
+        assert!(refused.starts_with("say how this type may evolve"), "{refused}");
+    }
+
+    #[test]
+    fn mutable_and_unknown_extensibilities_are_refused() {
+        let mutable = refusal(&parse_quote!(
+            #[dds(extensibility = "mutable")]
+            struct M {
+                x: i32,
+            }
+        ));
+        assert_eq!(mutable, "mutable types are not supported yet");
+        let unknown = refusal(&parse_quote!(
+            #[dds(extensibility = "open")]
+            struct M {
+                x: i32,
+            }
+        ));
+        assert_eq!(unknown, "extensibility is \"final\" or \"appendable\"");
+    }
+
+    #[test]
+    fn struct_attributes_are_read_from_one_or_several_lists() {
+        let input = parse_quote! {
+            #[dds(extensibility = "appendable", name = "ShapeType")]
+            #[derive(Debug)]
+            #[dds(crate = "weir_dds::cdr")]
+            struct Shape { x: i32 }
+        };
+        let attributes = StructAttributes::parse(&input).unwrap();
+        assert_eq!(attributes.extensibility, Extensibility::Appendable);
+        assert_eq!(attributes.name, "ShapeType");
+        let crate_path = attributes.crate_path.map(|path| quote::quote!(#path).to_string());
+        assert_eq!(crate_path.as_deref(), Some("weir_dds :: cdr"));
+
+        let plain = parse_quote!(
+            #[dds(extensibility = "final")]
+            struct Plain {
+                x: i32,
+            }
+        );
+        let attributes = StructAttributes::parse(&plain).unwrap();
+        assert_eq!((attributes.extensibility, attributes.name.as_str()), (Extensibility::Final, "Plain"));
+        assert!(attributes.crate_path.is_none());
+    }
+
+    #[test]
+    fn mistakes_in_struct_attributes_are_refused() {
+        let unknown = refusal(&parse_quote!(
+            #[dds(key)]
+            struct S {
+                x: i32,
+            }
+        ));
+        assert_eq!(unknown, "unknown attribute, a struct has: extensibility, name, crate");
+        let twice = refusal(&parse_quote!(
+            #[dds(name = "A", name = "B")]
+            struct S {
+                x: i32,
+            }
+        ));
+        assert_eq!(twice, "this attribute is given twice");
+        let empty = refusal(&parse_quote!(
+            #[dds(name = "")]
+            struct S {
+                x: i32,
+            }
+        ));
+        assert_eq!(empty, "the type name must not be empty");
+        let nul = refusal(&parse_quote!(
+            #[dds(name = "a\0")]
+            struct S {
+                x: i32,
+            }
+        ));
+        assert_eq!(nul, "the type name must not contain NUL");
+    }
+
+    #[test]
+    fn field_attributes_are_read() {
+        let none = FieldAttributes::default();
+        assert_eq!(field(&parse_quote!(x: i32)), Ok(none));
+        let both = FieldAttributes { is_key: true, max_len: Some(128) };
+        assert_eq!(field(&parse_quote!(#[dds(key, max_len = 128)] color: String)), Ok(both));
+    }
+
+    #[test]
+    fn mistakes_in_field_attributes_are_refused() {
+        let refused = |input: &Field| field(input).unwrap_err();
+        let unknown = "unknown attribute, a field has: key, max_len";
+        assert_eq!(refused(&parse_quote!(#[dds(keyed)] x: i32)), unknown);
+        assert_eq!(refused(&parse_quote!(#[dds(key, key)] x: i32)), "this attribute is given twice");
+        let range = "max_len must be between 1 and 4294967294";
+        assert_eq!(refused(&parse_quote!(#[dds(max_len = 0)] x: String)), range);
+        assert_eq!(refused(&parse_quote!(#[dds(max_len = 4294967295)] x: String)), range);
+        assert_eq!(
+            field(&parse_quote!(#[dds(max_len = 4294967294)] x: String)).unwrap().max_len,
+            Some(4_294_967_294)
+        );
+    }
+}

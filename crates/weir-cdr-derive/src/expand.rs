@@ -46,6 +46,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
+/// The largest number of members for which `encode` is always inlined.
+const INLINE_LEN_MAX: usize = 16;
+
 /// A field of the struct.
 struct Member<'a> {
     ident: &'a Ident,
@@ -90,12 +93,14 @@ fn named_fields(input: &DeriveInput) -> Result<&syn::punctuated::Punctuated<syn:
 fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
     let idents: Vec<_> = members.iter().map(|member| member.ident).collect();
     let codecs: Vec<_> = members.iter().map(|member| &member.codec).collect();
-    let delimited = Delimited::new(cdr, extensibility);
+    let delimited = Delimited::new(extensibility);
     let Delimited { offset, open_writer, close_writer, skip, .. } = &delimited;
     let (decode_delimited, decode_into_delimited) = match extensibility {
         Extensibility::Final => Default::default(),
         Extensibility::Appendable => decode_delimited(&idents, &codecs, cdr),
     };
+    // Inlined where the offset is known to be 0, most alignment and checking is done by the compiler.
+    let inline = if members.len() <= INLINE_LEN_MAX { quote!(#[inline(always)]) } else { quote!(#[inline]) };
     let copy = delimited.around_copy(&quote!(#(#codecs::copy(reader, writer)?;)*));
     quote! {
         const LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::LAYOUT))*;
@@ -107,7 +112,7 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
             offset
         }
 
-        #[inline]
+        #inline
         fn encode(&self, writer: &mut #cdr::CdrWriter<'_>) -> ::core::result::Result<(), #cdr::CdrError> {
             #open_writer
             #(#codecs::encode(&self.#idents, writer)?;)*
@@ -154,7 +159,7 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
     let (idents, codecs): (Vec<_>, Vec<_>) =
         members.iter().filter(|member| member.is_key).map(|member| (member.ident, &member.codec)).unzip();
     let steps = members.iter().map(copy_key_step);
-    let copy = Delimited::new(cdr, extensibility).around_read(&quote!(#(#steps)*));
+    let copy = Delimited::new(extensibility).around_read(&quote!(#(#steps)*));
     quote! {
         const KEY_LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))*;
 
@@ -197,7 +202,7 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
 fn copy_key(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
     let last = members.iter().rposition(|member| member.is_key).unwrap_or(0);
     let steps = members.iter().take(last + 1).map(copy_key_step);
-    let copy = Delimited::new(cdr, extensibility).around_read(&quote!(#(#steps)*));
+    let copy = Delimited::new(extensibility).around_read(&quote!(#(#steps)*));
     quote! {
         #[inline]
         fn copy_key(
@@ -254,7 +259,7 @@ struct Delimited {
 }
 
 impl Delimited {
-    fn new(_cdr: &TokenStream, extensibility: Extensibility) -> Self {
+    fn new(extensibility: Extensibility) -> Self {
         match extensibility {
             Extensibility::Final => Self::default(),
             Extensibility::Appendable => Self {
@@ -281,5 +286,142 @@ impl Delimited {
         let Self { open_writer, close_writer, .. } = self;
         let read = self.around_read(steps);
         quote!(#open_writer #read #close_writer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use syn::parse_quote;
+
+    use super::*;
+
+    fn refusal(input: &DeriveInput) -> String {
+        expand(input).map_or_else(|error| error.to_string(), |tokens| panic!("accepted: {tokens}"))
+    }
+
+    /// The generated code without spaces, which `quote` puts everywhere.
+    fn generated(input: &DeriveInput) -> String {
+        let tokens = expand(input).unwrap();
+        let file: syn::File = syn::parse2(tokens.clone()).unwrap();
+        assert_eq!(file.items.len(), 2);
+        tokens.to_string().replace(' ', "")
+    }
+
+    #[test]
+    fn only_structs_with_named_fields_are_accepted() {
+        let named = "DdsType needs a struct with named fields, at least one";
+        assert_eq!(
+            refusal(&parse_quote!(
+                struct Unit;
+            )),
+            named
+        );
+        assert_eq!(
+            refusal(&parse_quote!(
+                struct Tuple(u32);
+            )),
+            named
+        );
+        assert_eq!(
+            refusal(&parse_quote!(
+                struct Empty {}
+            )),
+            named
+        );
+        let kind = "only structs are supported, enums and unions are not yet";
+        assert_eq!(
+            refusal(&parse_quote!(
+                enum Color {
+                    Red,
+                }
+            )),
+            kind
+        );
+        assert_eq!(refusal(&parse_quote!(union Either { a: u32, b: f32 })), kind);
+        let generic = "generic types cannot be the type of a topic";
+        assert_eq!(
+            refusal(&parse_quote!(
+                struct Pair<T> {
+                    a: T,
+                }
+            )),
+            generic
+        );
+        assert_eq!(
+            refusal(&parse_quote!(
+                struct Array<const N: usize> {
+                    a: [u8; N],
+                }
+            )),
+            generic
+        );
+    }
+
+    #[test]
+    fn key_code_is_only_generated_for_types_with_a_key() {
+        let without = generated(&parse_quote! {
+            #[dds(extensibility = "final")]
+            struct Plain { x: i32 }
+        });
+        assert!(without.contains("constHAS_KEY:bool=false;"));
+        assert!(!without.contains("_as_key"));
+        let with = generated(&parse_quote! {
+            #[dds(extensibility = "final")]
+            struct Keyed { #[dds(key)] id: u8, x: i32 }
+        });
+        assert!(with.contains("constHAS_KEY:bool=true;"));
+        assert!(with.contains("fnencode_as_key"));
+    }
+
+    #[test]
+    fn copying_a_key_stops_at_the_last_key_member() {
+        let code = generated(&parse_quote! {
+            #[dds(extensibility = "final", crate = "cdr")]
+            struct Keyed { a: u8, #[dds(key)] b: u16, c: u32 }
+        });
+        let copy_key = code.split("fncopy_key").last().unwrap();
+        assert!(copy_key.contains(
+            "<u8ascdr::CdrValue>::skip(reader)?;<u16ascdr::CdrValue>::copy_as_key(reader,writer)?;"
+        ));
+        assert!(!copy_key.contains("u32"));
+    }
+
+    #[test]
+    fn bounded_members_go_through_their_bound() {
+        let code = generated(&parse_quote! {
+            #[dds(extensibility = "final", crate = "weir_dds::cdr")]
+            struct Text { #[dds(max_len = 128)] text: String }
+        });
+        assert!(code.contains("weir_dds::cdr::Bounded::<String,128u32>::encode(&self.text,writer)?;"));
+        assert!(!code.contains("weir_cdr"));
+    }
+
+    #[test]
+    fn only_appendable_types_are_delimited() {
+        let is_delimited = |input: &DeriveInput| generated(input).contains("open_delimited");
+        assert!(is_delimited(&parse_quote!(
+            #[dds(extensibility = "appendable")]
+            struct A {
+                x: i32,
+            }
+        )));
+        assert!(!is_delimited(&parse_quote!(
+            #[dds(extensibility = "final")]
+            struct F {
+                x: i32,
+            }
+        )));
+    }
+
+    #[test]
+    fn raw_identifiers_lose_their_prefix_in_the_type_name_only() {
+        let code = generated(&parse_quote!(
+            #[dds(extensibility = "final")]
+            struct r#type {
+                r#move: i32,
+            }
+        ));
+        assert!(code.contains("TYPE_NAME:&'staticstr=\"type\";"));
+        assert!(code.contains("self.r#move"));
     }
 }

@@ -11,7 +11,7 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
         T::end_offset_slice(self, offset, encoding)
     }
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         if T::IS_PRIMITIVE {
             return T::encode_slice(self, writer);

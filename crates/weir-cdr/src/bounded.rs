@@ -46,7 +46,7 @@ pub trait CdrCollection: CdrValue {
 ///
 /// Never a value: only code written by the derive macro names it.
 #[derive(Debug)]
-pub struct Bounded<T, const MAX_LEN: u32>(PhantomData<T>);
+pub struct Bounded<T: CdrCollection, const MAX_LEN: u32>(PhantomData<T>);
 
 impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// As [`CdrValue::LAYOUT`], with a largest size if the elements have one.

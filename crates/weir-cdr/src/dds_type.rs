@@ -15,6 +15,24 @@ use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Extensibility};
 /// | field | `#[dds(max_len = 128)]` | a bound on a `String` (in octets, without the NUL) or `Vec` |
 ///
 /// The key is always in XCDR1 form: its members in declaration order, without a delimiter.
+///
+/// Types without an extensibility, and types that contain sequences of themselves (data could nest them without limit,
+/// and exhaust the stack), do not compile:
+///
+/// ```compile_fail
+/// #[derive(Default, weir_cdr::DdsType)]
+/// struct Undecided {
+///     x: i32,
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(Default, weir_cdr::DdsType)]
+/// #[dds(extensibility = "final")]
+/// struct Tree {
+///     children: Vec<Tree>,
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of a topic",
     note = "add #[derive(Default, DdsType)] and #[dds(extensibility = \"final\")] or \"appendable\""

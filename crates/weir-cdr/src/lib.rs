@@ -9,7 +9,7 @@
 //! | [`bounded`] | strings and sequences with an upper bound |
 //! | [`dds_type`] | [`DdsType`]: a struct that can be the type of a topic, and its key |
 //! | [`payload`] | the encapsulation header in front of a serialized sample |
-//! | [`key_hash`] | the 16 octets that stand for a key on the wire |
+//! | [`mod@key_hash`] | the 16 octets that stand for a key on the wire |
 //!
 //! User types get both traits from the derive macro:
 //!

@@ -221,6 +221,22 @@ impl CdrValue for bool {
         Self::decode(reader)?.encode(writer)
     }
 
+    #[inline]
+    fn decode_into_vec(
+        values: &mut Vec<Self>,
+        count: usize,
+        reader: &mut CdrReader<'_>,
+    ) -> Result<(), CdrError> {
+        let octets = reader.take_octets(count)?;
+        // The largest octet first: to find the maximum is vectorised, to look for the first invalid one is not.
+        match octets.iter().max() {
+            Some(&octet @ 2..) => return Err(CdrError::InvalidBool(octet)),
+            _ => values.clear(),
+        }
+        values.extend(octets.iter().map(|octet| *octet == 1));
+        Ok(())
+    }
+
     #[inline(always)]
     fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
         u8::skip_many(count, reader)

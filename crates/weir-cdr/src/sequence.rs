@@ -16,7 +16,7 @@ impl<T: CdrValue> CdrValue for Vec<T> {
         T::end_offset_slice(self, encoding.align(offset, 4) + 4, encoding)
     }
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         if T::IS_PRIMITIVE {
             writer.write_length(self.len())?;
@@ -104,6 +104,11 @@ impl<T: CdrValue> CdrCollection for Vec<T> {
 
 #[inline(always)]
 fn take_count<T: CdrValue>(reader: &mut CdrReader<'_>, max_len: u32) -> Result<usize, CdrError> {
-    let count = reader.take_length(const { T::LAYOUT.min_size() })?;
+    let min_size = const {
+        // Named for what it asserts: without a use it would not be evaluated.
+        let _ = <Vec<T> as CdrValue>::LAYOUT;
+        T::LAYOUT.min_size()
+    };
+    let count = reader.take_length(min_size)?;
     if count > max_len as usize { Err(CdrError::BoundExceeded { max: max_len }) } else { Ok(count) }
 }

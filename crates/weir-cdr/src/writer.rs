@@ -58,10 +58,14 @@ impl<'a> CdrWriter<'a> {
     pub fn reserve(&mut self, size: usize, len: usize) -> Result<&mut [u8], CdrError> {
         let start = self.encoding.align(self.position, size);
         let end = start.checked_add(len).ok_or(CdrError::BufferTooSmall)?;
-        let room = self.out.get_mut(self.position..end).ok_or(CdrError::BufferTooSmall)?;
-        let (padding, room) =
-            room.split_at_mut_checked(start - self.position).ok_or(CdrError::BufferTooSmall)?;
-        padding.fill(0);
+        if end > self.out.len() {
+            return Err(CdrError::BufferTooSmall);
+        }
+        // Usually there is no padding, and a call to fill nothing costs more than the value.
+        if start != self.position {
+            self.out.get_mut(self.position..start).unwrap_or_default().fill(0);
+        }
+        let room = self.out.get_mut(start..end).ok_or(CdrError::BufferTooSmall)?;
         self.position = end;
         Ok(room)
     }

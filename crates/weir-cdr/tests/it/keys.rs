@@ -1,0 +1,163 @@
+//! Which bytes form the key, and its hash.
+
+use proptest::prelude::*;
+use weir_cdr::{
+    CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, key_hash, key_hash_md5, payload_reader,
+};
+
+use crate::types::{Point, Shape, any_shape, encode, shape};
+
+/// Key members around others.
+#[derive(Clone, Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "final")]
+struct Sensor {
+    comment: String,
+    #[dds(key)]
+    building: u8,
+    values: Vec<f64>,
+    #[dds(key)]
+    serial: u64,
+    #[dds(key)]
+    place: Place,
+    last: u32,
+}
+
+/// Has a key member: only that one belongs to the key of a sensor.
+#[derive(Clone, Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "appendable")]
+struct Place {
+    name: String,
+    #[dds(key)]
+    room: u16,
+    // No key members: all of it belongs to the key.
+    #[dds(key)]
+    at: Point,
+    height: f32,
+}
+
+/// The key has at most 16 bytes, and only because padding is counted exactly.
+#[derive(Clone, Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "final")]
+struct SixteenAtMost {
+    #[dds(key, max_len = 5)]
+    name: String,
+    #[dds(key)]
+    number: u32,
+}
+
+fn sensor() -> Sensor {
+    Sensor {
+        comment: "hot".to_owned(),
+        building: 7,
+        values: vec![1.0, 2.0],
+        serial: 0x0102_0304_0506_0708,
+        place: Place { name: "attic".to_owned(), room: 0x0a0b, at: Point { x: 3, mark: 4 }, height: 1.5 },
+        last: 5,
+    }
+}
+
+#[rustfmt::skip]
+const SENSOR_KEY_BE: [u8; 25] = [
+    7, 0, 0, 0, 0, 0, 0, 0,
+    1, 2, 3, 4, 5, 6, 7, 8,
+    0x0a, 0x0b, 0, 0, 0, 0, 0, 3,
+    4,
+];
+
+fn key_be<T: DdsType>(value: &T) -> Result<Vec<u8>, CdrError> {
+    let mut key = vec![0xee; value.key_size(Encoding::Xcdr1)];
+    let mut writer = CdrWriter::new(&mut key, Endianness::Big, Encoding::Xcdr1);
+    value.encode_key(&mut writer)?;
+    assert_eq!(writer.position(), key.len());
+    Ok(key)
+}
+
+/// The key out of a serialized sample.
+fn copied_key<T: DdsType>(value: &T, endianness: Endianness) -> Result<Vec<u8>, CdrError> {
+    let sample = encode(value, endianness, Encoding::Xcdr1)?;
+    let mut key = vec![0xee; value.key_size(Encoding::Xcdr1)];
+    let mut writer = CdrWriter::new(&mut key, Endianness::Big, Encoding::Xcdr1);
+    T::copy_key(&mut CdrReader::new(&sample, endianness, Encoding::Xcdr1), &mut writer)?;
+    assert_eq!(writer.position(), key.len());
+    Ok(key)
+}
+
+#[test]
+fn only_key_members_are_in_the_key_with_alignment_of_their_own() {
+    assert_eq!(key_be(&sensor()).unwrap(), SENSOR_KEY_BE);
+    assert_eq!(Sensor::MAX_KEY_SIZE, Some(SENSOR_KEY_BE.len()));
+}
+
+#[test]
+fn the_key_is_found_in_samples_of_both_byte_orders() {
+    assert_eq!(copied_key(&sensor(), Endianness::Little).unwrap(), SENSOR_KEY_BE);
+    assert_eq!(copied_key(&sensor(), Endianness::Big).unwrap(), SENSOR_KEY_BE);
+}
+
+#[test]
+fn a_decoded_key_has_only_the_key_members() {
+    let key =
+        Sensor::decode_key(&mut CdrReader::new(&SENSOR_KEY_BE, Endianness::Big, Encoding::Xcdr1)).unwrap();
+    let place = Place { room: 0x0a0b, at: Point { x: 3, mark: 4 }, ..Place::default() };
+    assert_eq!(key, Sensor { building: 7, serial: 0x0102_0304_0506_0708, place, ..Sensor::default() });
+}
+
+#[test]
+fn nothing_behind_the_last_key_member_is_looked_at() {
+    let mut payload = Vec::new();
+    weir_cdr::to_payload(&shape(), &mut payload).unwrap();
+    let mut key = [0; 16];
+    let mut writer = CdrWriter::new(&mut key, Endianness::Big, Encoding::Xcdr1);
+    let mut reader = payload_reader(&payload[..4 + 9]).unwrap();
+    Shape::copy_key(&mut reader, &mut writer).unwrap();
+    assert_eq!(writer.written(), [0, 0, 0, 5, b'B', b'L', b'U', b'E', 0]);
+}
+
+#[test]
+fn a_type_without_a_key_has_an_empty_one() {
+    let point = Point { x: 1, mark: 2 };
+    assert_eq!(key_be(&point).unwrap(), []);
+    assert_eq!(copied_key(&point, Endianness::Big).unwrap(), []);
+    let mut nothing = CdrReader::new(&[], Endianness::Big, Encoding::Xcdr1);
+    assert_eq!(Point::decode_key(&mut nothing), Ok(Point::default()));
+    assert_eq!(key_hash::<Point>(&[]), [0; 16]);
+}
+
+#[test]
+fn keys_too_long_for_their_bound_are_refused_in_payloads_too() {
+    // A string of 6 where 5 are allowed would make a key of more than 16 bytes.
+    let sample = [0, 0, 0, 7, b'a', b'b', b'c', b'd', b'e', b'f', 0, 0, 0, 0, 0, 1];
+    let mut key = [0; 32];
+    let result = SixteenAtMost::copy_key(
+        &mut CdrReader::new(&sample, Endianness::Big, Encoding::Xcdr1),
+        &mut CdrWriter::new(&mut key, Endianness::Big, Encoding::Xcdr1),
+    );
+    assert_eq!(result, Err(CdrError::BoundExceeded { max: 5 }));
+}
+
+#[test]
+fn the_largest_possible_key_decides_the_kind_of_hash() {
+    // The type decides: the key of this shape has only 9 bytes, but could have 133. The digest is that of `md5sum`.
+    let blue = key_be(&shape()).unwrap();
+    assert_eq!(key_hash::<Shape>(&blue), BLUE_MD5);
+    assert_eq!(key_hash_md5(&blue), BLUE_MD5);
+
+    assert_eq!(SixteenAtMost::MAX_KEY_SIZE, Some(16));
+    let raw = key_be(&SixteenAtMost { name: "ab".to_owned(), number: 1 }).unwrap();
+    assert_eq!(key_hash::<SixteenAtMost>(&raw), [0, 0, 0, 3, b'a', b'b', 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+}
+
+const BLUE_MD5: [u8; 16] =
+    [0xca, 0xc2, 0x17, 0xc3, 0x18, 0x36, 0x3f, 0x8e, 0xf1, 0x16, 0x0e, 0xee, 0xde, 0xf9, 0xe8, 0x86];
+
+proptest! {
+    #[test]
+    fn keys_are_the_same_by_every_way(shape in any_shape()) {
+        let key = key_be(&shape)?;
+        prop_assert_eq!(&copied_key(&shape, Endianness::Little)?, &key);
+        prop_assert_eq!(&copied_key(&shape, Endianness::Big)?, &key);
+        prop_assert!(key.len() <= Shape::MAX_KEY_SIZE.unwrap_or(usize::MAX));
+        let decoded = Shape::decode_key(&mut CdrReader::new(&key, Endianness::Big, Encoding::Xcdr1))?;
+        prop_assert_eq!(decoded, Shape { color: shape.color, ..Shape::default() });
+    }
+}

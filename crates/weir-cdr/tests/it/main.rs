@@ -1,0 +1,8 @@
+//! Tests of the encoding through the public API and the derive macro.
+
+mod golden;
+mod hostile;
+mod keys;
+mod payloads;
+mod roundtrip;
+mod types;
