@@ -228,11 +228,12 @@ impl CdrValue for bool {
         reader: &mut CdrReader<'_>,
     ) -> Result<(), CdrError> {
         let octets = reader.take_octets(count)?;
-        // The largest octet first: to find the maximum is vectorised, to look for the first invalid one is not.
-        match octets.iter().max() {
-            Some(&octet @ 2..) => return Err(CdrError::InvalidBool(octet)),
-            _ => values.clear(),
+        // All octets at once first: that is vectorised, to look for the first invalid one is not.
+        if octets.iter().fold(0, |all, octet| all | octet) > 1 {
+            let invalid = octets.iter().find(|octet| **octet > 1);
+            return Err(CdrError::InvalidBool(invalid.copied().unwrap_or_default()));
         }
+        values.clear();
         values.extend(octets.iter().map(|octet| *octet == 1));
         Ok(())
     }
