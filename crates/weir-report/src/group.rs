@@ -199,3 +199,92 @@ fn rank(engine: &str) -> (u8, String) {
     };
     (class, engine.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_results::Environment;
+
+    use super::*;
+
+    fn case(engine: &str, reliability: Reliability, size_bytes: u64) -> Case {
+        Case::new(engine, Test::Latency, reliability, size_bytes)
+    }
+
+    /// Each group as its reliability and its points.
+    fn shape(cases: Vec<Case>) -> Vec<(Reliability, Vec<String>)> {
+        let run = Run { cases, ..Run::new(Environment::default()) };
+        groups(&run)
+            .iter()
+            .map(|group| {
+                let point = |point: &Point<'_>| format!("{} {}", point.engine, point.size_bytes);
+                (group.key.reliability, group.points.iter().map(point).collect())
+            })
+            .collect()
+    }
+
+    #[track_caller]
+    fn check(cases: Vec<Case>, expected: &[(Reliability, &[&str])]) {
+        let expected: Vec<(Reliability, Vec<String>)> = expected
+            .iter()
+            .map(|(reliability, points)| (*reliability, points.iter().map(ToString::to_string).collect()))
+            .collect();
+        assert_eq!(shape(cases), expected);
+    }
+
+    #[test]
+    fn the_floor_stands_under_every_reliability_and_before_the_engines() {
+        let (none, best_effort, reliable) =
+            (Reliability::None, Reliability::BestEffort, Reliability::Reliable);
+        check(
+            vec![
+                case("weir", reliable, 32),
+                case("aaa", reliable, 32),
+                case("weir", best_effort, 32),
+                case(FLOOR, none, 32),
+                case("weir", reliable, 8),
+            ],
+            &[(best_effort, &["udp 32", "weir 32"]), (reliable, &["weir 8", "udp 32", "weir 32", "aaa 32"])],
+        );
+    }
+
+    #[test]
+    fn a_floor_that_nothing_stands_on_is_shown_alone() {
+        let (none, reliable) = (Reliability::None, Reliability::Reliable);
+        let spinning = Case { wait: WaitStrategy::Spin, ..case(FLOOR, none, 32) };
+        check(
+            vec![case("weir", reliable, 32), spinning, case(FLOOR, none, 64)],
+            &[(none, &["udp 64"]), (none, &["udp 32"]), (reliable, &["weir 32"])],
+        );
+    }
+
+    #[test]
+    fn repeats_are_one_point_and_other_conditions_are_not() {
+        let reliable = Reliability::Reliable;
+        let weir = case("weir", reliable, 32);
+        check(
+            vec![
+                weir.clone(),
+                Case { repeat: 2, ..weir.clone() },
+                Case { batch_bytes: 8192, ..weir.clone() },
+                Case { rate_samples_per_s: Some(1000.0), ..weir.clone() },
+                Case { coalescing: Some(Coalescing::Off), ..weir },
+            ],
+            &[
+                (reliable, &["weir 32", "weir (one send per sample) 32"]),
+                (reliable, &["weir 32"]),
+                (reliable, &["weir 32"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_case_without_figures_stays_with_its_kind() {
+        let mut round_trip = case("weir", Reliability::Reliable, 32);
+        round_trip.latency_us =
+            Some(weir_results::LatencySummary { kind: LatencyKind::Rtt, ..Default::default() });
+        check(
+            vec![round_trip, case("other", Reliability::Reliable, 32)],
+            &[(Reliability::Reliable, &["weir 32", "other 32"])],
+        );
+    }
+}

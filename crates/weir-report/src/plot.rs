@@ -1,6 +1,5 @@
 //! SVG plots by sample size, one per group of comparable cases.
 
-use plotters::chart::SeriesLabelPosition;
 use plotters::coord::Shift;
 use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
 use plotters::element::{Circle, DashedPathElement};
@@ -8,7 +7,7 @@ use plotters::prelude::{
     ChartBuilder, DashedLineSeries, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea, IntoFont, LineSeries,
     RGBColor, SVGBackend, ShapeStyle, WHITE,
 };
-use weir_results::{Case, LatencyKind, Run, Test};
+use weir_results::{Case, LatencyKind, Percentile, Run, Test};
 
 use crate::group::{FLOOR, Group, groups};
 
@@ -38,11 +37,9 @@ pub fn plots(run: &Run) -> Vec<Plot> {
 
 /// What a chart shows.
 struct Chart {
-    title: String,
+    title: &'static str,
     conditions: String,
-    y_name: &'static str,
     lines: Vec<Line>,
-    legend: SeriesLabelPosition,
 }
 
 /// One line of a chart, by size.
@@ -57,26 +54,18 @@ struct Line {
 type Figure = (&'static str, bool, fn(&Case) -> Option<f64>);
 
 fn draw_group(group: &Group<'_>) -> Option<String> {
-    let (title, y_name, figures, legend): (_, _, &[Figure], _) = match group.key.test {
-        Test::Latency => (
-            match group.key.kind {
-                LatencyKind::HalfRtt => "One-way latency (RTT/2) by sample size",
-                LatencyKind::Rtt => "Round-trip time by sample size",
-            },
-            "microseconds",
-            &[(" median", false, p50), (" 99 %", true, p99)],
-            SeriesLabelPosition::UpperLeft,
-        ),
-        Test::Throughput => {
-            ("Throughput by sample size", "Mbit/s", &[("", false, mbps)], SeriesLabelPosition::LowerRight)
+    let (title, figures): (_, &[Figure]) = match (group.key.test, group.key.kind) {
+        (Test::Latency, LatencyKind::HalfRtt) => {
+            ("One-way latency (RTT/2) in microseconds, by sample size", TIMES)
         }
+        (Test::Latency, LatencyKind::Rtt) => ("Round-trip time in microseconds, by sample size", TIMES),
+        (Test::Throughput, _) => ("Throughput in Mbit/s, by sample size", RATES),
     };
     let lines = lines(group, figures);
     if lines.is_empty() {
         return None;
     }
-    let conditions = group.key.conditions();
-    let chart = Chart { title: title.to_owned(), conditions, y_name, lines, legend };
+    let chart = Chart { title, conditions: group.key.conditions(), lines };
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
@@ -85,12 +74,15 @@ fn draw_group(group: &Group<'_>) -> Option<String> {
     Some(svg)
 }
 
+const TIMES: &[Figure] = &[(" median", false, p50), (" 99%", true, p99)];
+const RATES: &[Figure] = &[("", false, mbps)];
+
 fn p50(case: &Case) -> Option<f64> {
     case.latency_us.map(|latency| latency.p50)
 }
 
 fn p99(case: &Case) -> Option<f64> {
-    case.latency_us.map(|latency| latency.p99)
+    case.latency_us.filter(|latency| latency.supports(Percentile::P99)).map(|latency| latency.p99)
 }
 
 fn mbps(case: &Case) -> Option<f64> {
@@ -105,6 +97,7 @@ fn lines(group: &Group<'_>, figures: &[Figure]) -> Vec<Line> {
         let colour = match engine {
             FLOOR => FLOOR_COLOUR,
             "weir" => WEIR_COLOUR,
+            _ if engine.starts_with("weir ") => WEIR_VARIANT_COLOUR,
             _ => *others.next().expect("a cycle of colours does not end"),
         };
         for (name, dashed, figure) in figures {
@@ -128,7 +121,8 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     area.fill(&WHITE)?;
     let (title, body) = area.split_vertically(TITLE_HEIGHT);
-    title.draw_text(&chart.title, &(FONT, 20).into_font().color(&INK), (LEFT, 12))?;
+    let (body, legend) = body.split_horizontally(WIDTH as i32 - LEGEND_WIDTH);
+    title.draw_text(chart.title, &(FONT, 20).into_font().color(&INK), (LEFT, 12))?;
     title.draw_text(&chart.conditions, &(FONT, 13).into_font().color(&FAINT_INK), (LEFT, 38))?;
 
     let xs = || chart.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x));
@@ -147,7 +141,6 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawingAreaErrorKind<std::
         )?;
     plot.configure_mesh()
         .x_desc("sample size, bytes")
-        .y_desc(chart.y_name)
         .axis_desc_style((FONT, 14).into_font().color(&INK))
         .label_style((FONT, 13).into_font().color(&INK))
         .axis_style(FAINT_INK)
@@ -158,47 +151,40 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawingAreaErrorKind<std::
         .draw()?;
 
     for line in &chart.lines {
-        let style = ShapeStyle { color: line.colour.into(), filled: false, stroke_width: 2 };
         let points = line.points.iter().copied();
-        let series = if line.dashed {
-            plot.draw_series(DashedLineSeries::new(points, DASH.0, DASH.1, style))?
+        if line.dashed {
+            plot.draw_series(DashedLineSeries::new(points, DASH.0, DASH.1, line.stroke()))?;
         } else {
-            plot.draw_series(LineSeries::new(points, style))?
-        };
-        let (colour, dashed) = (line.colour, line.dashed);
-        series.label(&line.label).legend(move |at| legend_mark(at, colour, dashed));
-        if !line.dashed {
-            let dot = |point: &(f64, f64)| Circle::new(*point, 3, line.colour_filled());
-            plot.draw_series(line.points.iter().map(dot))?;
+            plot.draw_series(LineSeries::new(points, line.stroke()))?;
         }
+        plot.draw_series(line.points.iter().map(|point| Circle::new(*point, DOT_RADIUS, line.dot())))?;
     }
-    plot.configure_series_labels()
-        .position(chart.legend.clone())
-        .margin(14)
-        .legend_area_size(34)
-        .background_style(WHITE)
-        .border_style(GRID)
-        .label_font((FONT, 14).into_font().color(&INK))
-        .draw()?;
+    draw_legend(&legend, &chart.lines)?;
     area.present()
 }
 
-impl Line {
-    fn colour_filled(&self) -> ShapeStyle {
-        ShapeStyle { color: self.colour.into(), filled: true, stroke_width: 0 }
+/// The lines with their names, beside the plot so that they never cover it.
+fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    const STROKE: i32 = 28;
+    for (line, row) in lines.iter().zip(0..) {
+        let y = 16 + row * 22;
+        let (dash, gap) = if line.dashed { DASH } else { (STROKE, 1) };
+        area.draw(&DashedPathElement::new([(0, y), (STROKE, y)], dash, gap, line.stroke()))?;
+        area.draw(&Circle::new((STROKE / 2, y), DOT_RADIUS, line.dot()))?;
+        area.draw_text(&line.label, &(FONT, 14).into_font().color(&INK), (STROKE + 8, y - 7))?;
     }
+    Ok(())
 }
 
-/// The mark before a label: a short piece of the line as it is drawn. A whole line is one long dash.
-fn legend_mark(
-    (x, y): (i32, i32),
-    colour: RGBColor,
-    dashed: bool,
-) -> DashedPathElement<std::array::IntoIter<(i32, i32), 2>, i32> {
-    const LENGTH: i32 = 26;
-    let style = ShapeStyle { color: colour.into(), filled: false, stroke_width: 2 };
-    let (dash, gap) = if dashed { DASH } else { (LENGTH, 1) };
-    DashedPathElement::new([(x, y), (x + LENGTH, y)], dash, gap, style)
+impl Line {
+    fn stroke(&self) -> ShapeStyle {
+        ShapeStyle { color: self.colour.into(), filled: false, stroke_width: 2 }
+    }
+
+    /// How a measured size is marked: filled on whole lines, hollow on dashed ones.
+    fn dot(&self) -> ShapeStyle {
+        ShapeStyle { color: self.colour.into(), filled: !self.dashed, stroke_width: 1 }
+    }
 }
 
 /// The range of some values, widened by a factor on both sides, so that it is never empty.
@@ -221,9 +207,14 @@ fn size_ticks(mut sizes: Vec<f64>) -> Vec<f64> {
     ticks
 }
 
-/// 1, 2 and 5 times the powers of ten from `start` to `end`, or the powers alone over wide ranges.
+/// Round numbers from `start` to `end`: over a wide range the powers of ten alone, over a narrow one
+/// with more numbers between them.
 fn decimal_ticks(start: f64, end: f64) -> Vec<f64> {
-    let digits: &[f64] = if end / start > 2e4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let digits: &[f64] = match end / start {
+        ratio if ratio > 2e4 => &[1.0],
+        ratio if ratio > 20.0 => &[1.0, 2.0, 5.0],
+        _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+    };
     let (first, last) = (start.log10().floor() as i32, end.log10().ceil() as i32);
     (first..=last)
         .flat_map(|exponent| digits.iter().map(move |digit| digit * 10_f64.powi(exponent)))
@@ -241,18 +232,21 @@ fn size_label(size: f64) -> String {
     }
 }
 
-/// A number of the vertical axis, without needless decimals.
+/// A number of the vertical axis, to three decimals without needless ones.
 fn number_label(value: f64) -> String {
-    if value >= 1.0 { format!("{value:.0}") } else { format!("{value:.3}").trim_end_matches('0').to_owned() }
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-const WIDTH: u32 = 860;
+const WIDTH: u32 = 960;
 const HEIGHT: u32 = 500;
+const LEGEND_WIDTH: i32 = 220;
 const TITLE_HEIGHT: i32 = 64;
 /// Width of the labels left of the plot; the title begins where the plot does.
-const LEFT: i32 = 72;
+const LEFT: i32 = 68;
 /// Length of a dash and of the gap after it.
 const DASH: (i32, i32) = (5, 4);
+const DOT_RADIUS: i32 = 3;
 const MOST_X_TICKS: f64 = 14.0;
 const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(31, 41, 55);
@@ -260,6 +254,7 @@ const FAINT_INK: RGBColor = RGBColor(107, 114, 128);
 const GRID: RGBColor = RGBColor(225, 228, 232);
 const FLOOR_COLOUR: RGBColor = RGBColor(107, 114, 128);
 const WEIR_COLOUR: RGBColor = RGBColor(0, 95, 204);
+const WEIR_VARIANT_COLOUR: RGBColor = RGBColor(84, 166, 255);
 /// Colours that people who see colours differently can tell apart too.
 const OTHER_COLOURS: [RGBColor; 5] = [
     RGBColor(217, 119, 6),
@@ -276,6 +271,7 @@ mod tests {
     #[test]
     fn ticks_are_round_numbers_within_the_range() {
         assert_eq!(decimal_ticks(3.0, 120.0), [5.0, 10.0, 20.0, 50.0, 100.0]);
+        assert_eq!(decimal_ticks(3.2, 17.0), [4.0, 5.0, 7.0, 10.0, 15.0]);
         assert_eq!(decimal_ticks(0.5, 90_000.0), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
     }
 
@@ -288,7 +284,7 @@ mod tests {
     #[test]
     fn labels_are_short() {
         assert_eq!([32.0, 1024.0, 63_000.0, 1_048_576.0].map(size_label), ["32", "1k", "63000", "1M"]);
-        assert_eq!([0.5, 0.02, 1.0, 500.0].map(number_label), ["0.5", "0.02", "1", "500"]);
+        assert_eq!([0.5, 0.02, 1.5, 500.0].map(number_label), ["0.5", "0.02", "1.5", "500"]);
     }
 
     #[test]

@@ -277,3 +277,106 @@ impl Default for LatencyRecorder {
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(values: impl IntoIterator<Item = u64>) -> LatencyRecorder {
+        let mut recorder = LatencyRecorder::new();
+        values.into_iter().for_each(|ns| recorder.record(ns));
+        recorder
+    }
+
+    #[test]
+    fn exact_figures_of_a_small_population() {
+        let summary =
+            recorded([2_000, 4_000, 4_000, 4_000, 5_000, 5_000, 7_000, 9_000]).summary(LatencyKind::Rtt);
+        assert_eq!((summary.count, summary.lost), (8, 0));
+        assert_eq!((summary.mean, summary.std), (5.0, 2.0));
+        assert_eq!((summary.min, summary.max), (2.0, 9.0));
+    }
+
+    #[test]
+    fn half_a_round_trip_halves_every_time() {
+        let recorder = recorded((1..=1000).map(|n| n * 1000));
+        let (whole, half) = (recorder.summary(LatencyKind::Rtt), recorder.summary(LatencyKind::HalfRtt));
+        assert_eq!(half.kind.name(), "rtt/2");
+        assert_eq!((half.min, half.max, half.mean), (whole.min / 2.0, whole.max / 2.0, whole.mean / 2.0));
+        for percentile in Percentile::ALL {
+            assert!((half.percentile(percentile) * 2.0 - whole.percentile(percentile)).abs() < 0.002);
+        }
+    }
+
+    #[test]
+    fn percentiles_are_within_a_thousandth_of_the_truth() {
+        let summary = recorded((1..=1_000_000).map(|n| n * 10)).summary(LatencyKind::Rtt);
+        for percentile in Percentile::ALL {
+            let truth_us = percentile.quantile() * 10_000.0;
+            let value = summary.percentile(percentile);
+            assert!(
+                (value / truth_us - 1.0).abs() < 1e-3,
+                "{}: {value} is not {truth_us}",
+                percentile.label()
+            );
+        }
+    }
+
+    #[test]
+    fn percentiles_stay_between_the_exact_minimum_and_maximum() {
+        let summary = recorded([123_456_789]).summary(LatencyKind::Rtt);
+        for percentile in Percentile::ALL {
+            assert_eq!(summary.percentile(percentile), 123_456.789);
+        }
+    }
+
+    #[test]
+    fn a_time_beyond_the_bound_saturates_percentiles_but_not_the_maximum() {
+        let summary = recorded([LatencyRecorder::MAX_NS * 10]).summary(LatencyKind::Rtt);
+        assert_eq!(summary.max, 600e6);
+        assert!(recorded([u64::MAX, u64::MAX]).summary(LatencyKind::Rtt).std.is_finite());
+        let summary = recorded([0, LatencyRecorder::MAX_NS * 10]).summary(LatencyKind::Rtt);
+        assert!((summary.p99 / 60e6 - 1.0).abs() < 1e-3, "{}", summary.p99);
+    }
+
+    #[test]
+    fn merging_equals_recording_everything_in_one() {
+        let (low, high) = (recorded(1..=5000), recorded(5000..=90_000));
+        let mut merged = low;
+        merged.merge(&high);
+        merged.record_lost();
+        let mut all = recorded((1..=5000).chain(5000..=90_000));
+        all.record_lost();
+        assert_eq!(merged.summary(LatencyKind::HalfRtt), all.summary(LatencyKind::HalfRtt));
+        assert_eq!((merged.count(), merged.lost()), (90_001, 1));
+    }
+
+    #[test]
+    fn a_cleared_recorder_is_as_new() {
+        let mut recorder = recorded([7, 8, 9]);
+        recorder.record_lost();
+        recorder.clear();
+        assert_eq!(recorder.summary(LatencyKind::Rtt), LatencyRecorder::new().summary(LatencyKind::Rtt));
+        recorder.record(50_000);
+        assert_eq!(recorder.summary(LatencyKind::Rtt).min, 50.0);
+    }
+
+    #[test]
+    fn nothing_recorded_gives_zeros() {
+        let mut recorder = LatencyRecorder::default();
+        recorder.record_lost();
+        let expected = LatencySummary { kind: LatencyKind::Rtt, lost: 1, ..LatencySummary::default() };
+        assert_eq!(recorder.summary(LatencyKind::Rtt), expected);
+    }
+
+    #[test]
+    fn a_percentile_needs_one_sample_above_it() {
+        for percentile in Percentile::ALL {
+            let needed = (1.0 / (1.0 - percentile.quantile())).round() as u64;
+            assert_eq!(percentile.count_needed(), needed);
+        }
+        assert!(!recorded(1..=99).supports(Percentile::P99));
+        assert!(recorded(1..=100).supports(Percentile::P99));
+        assert!(!recorded(1..=100).summary(LatencyKind::Rtt).supports(Percentile::P99_99));
+    }
+}

@@ -198,3 +198,124 @@ const fn place(number: u64) -> (usize, u64) {
     let index = number % WINDOW;
     ((index / 64) as usize, 1 << (index % 64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(received: u64, lost: u64, duplicates: u64, reordered: u64, late: u64) -> SequenceCounts {
+        SequenceCounts { received, lost, duplicates, reordered, late }
+    }
+
+    #[track_caller]
+    fn check(first: Option<u64>, numbers: &[u64], expected: SequenceCounts) {
+        let mut tracker = first.map_or_else(SequenceTracker::new, SequenceTracker::starting_at);
+        for number in numbers {
+            tracker.record(*number);
+        }
+        assert_eq!(tracker.counts(), expected, "{numbers:?}");
+    }
+
+    #[test]
+    fn each_kind_of_arrival_is_counted_once() {
+        check(None, &[], counts(0, 0, 0, 0, 0));
+        check(None, &[5, 6, 7], counts(3, 0, 0, 0, 0));
+        check(None, &[1, 2, 5], counts(3, 2, 0, 0, 0));
+        check(None, &[1, 2, 2, 2], counts(2, 0, 2, 0, 0));
+        check(None, &[1, 3, 2, 4], counts(4, 0, 0, 1, 0));
+        check(None, &[1, 3, 2, 2, 3], counts(3, 0, 2, 1, 0));
+        check(None, &[1, 5, 3], counts(3, 2, 0, 1, 0));
+    }
+
+    #[test]
+    fn a_known_start_makes_the_missing_head_a_loss() {
+        check(Some(0), &[3, 4], counts(2, 3, 0, 0, 0));
+        check(Some(0), &[3, 0, 1, 2], counts(4, 0, 0, 3, 0));
+        check(None, &[3, 4], counts(2, 0, 0, 0, 0));
+    }
+
+    #[test]
+    fn numbers_before_the_start_are_never_missed() {
+        // The tracker joined at 10; 8 was on its way.
+        check(None, &[10, 8, 11], counts(3, 0, 0, 1, 0));
+        // Agreed start at 100, yet 90 strays in first.
+        check(Some(100), &[90, 100, 101], counts(3, 0, 0, 0, 0));
+        check(Some(100), &[90, 102], counts(2, 2, 0, 0, 0));
+    }
+
+    #[test]
+    fn arrivals_say_what_they_are() {
+        let mut tracker = SequenceTracker::new();
+        let said: Vec<Arrival> = [1, 2, 5, 4, 4, 200_000, 6].iter().map(|n| tracker.record(*n)).collect();
+        let expected = [
+            Arrival::InOrder,
+            Arrival::InOrder,
+            Arrival::AfterGap(2),
+            Arrival::Reordered,
+            Arrival::Duplicate,
+            Arrival::AfterGap(199_994),
+            Arrival::Late,
+        ];
+        assert_eq!(said, expected);
+        assert_eq!(tracker.highest(), Some(200_000));
+    }
+
+    #[test]
+    fn the_window_reaches_exactly_65536_numbers_back() {
+        let mut tracker = SequenceTracker::starting_at(0);
+        tracker.record(WINDOW);
+        assert_eq!(tracker.record(1), Arrival::Reordered);
+        assert_eq!(tracker.record(0), Arrival::Late);
+        assert_eq!(tracker.counts(), counts(2, WINDOW - 1, 0, 1, 1));
+    }
+
+    #[test]
+    fn a_long_gap_forgets_the_places_of_older_numbers() {
+        let mut tracker = SequenceTracker::new();
+        (0..100).for_each(|n| {
+            tracker.record(n);
+        });
+        // The places of 0..100 are those of WINDOW..WINDOW + 100, which did not arrive.
+        tracker.record(WINDOW + 150);
+        assert_eq!(tracker.record(WINDOW + 50), Arrival::Reordered);
+        tracker.record(WINDOW * 10);
+        assert_eq!(tracker.record(WINDOW * 10 - 1), Arrival::Reordered);
+        assert_eq!(tracker.record(WINDOW * 10 - 1), Arrival::Duplicate);
+    }
+
+    #[test]
+    fn the_tail_is_lost_when_the_writer_went_further() {
+        let mut tracker = SequenceTracker::starting_at(1);
+        (1..=5).for_each(|n| {
+            tracker.record(n);
+        });
+        tracker.finish(11);
+        assert_eq!(tracker.counts(), counts(5, 5, 0, 0, 0));
+
+        let mut silent = SequenceTracker::starting_at(1);
+        silent.finish(11);
+        assert_eq!(silent.counts(), counts(0, 10, 0, 0, 0));
+
+        let mut strayed = SequenceTracker::starting_at(100);
+        strayed.record(90);
+        strayed.finish(110);
+        assert_eq!(strayed.counts(), counts(1, 10, 0, 0, 0));
+    }
+
+    #[test]
+    fn the_largest_numbers_neither_overflow_nor_panic() {
+        let mut tracker = SequenceTracker::starting_at(0);
+        for number in [u64::MAX, 0, u64::MAX, u64::MAX - 1] {
+            tracker.record(number);
+        }
+        tracker.finish(u64::MAX);
+        assert_eq!(tracker.counts(), counts(2, u64::MAX - 1, 1, 1, 1));
+    }
+
+    #[test]
+    fn counts_of_writers_add_up() {
+        let mut sum = counts(1, 2, 3, 4, 5);
+        sum.merge(&counts(10, 20, 30, 40, u64::MAX));
+        assert_eq!(sum, counts(11, 22, 33, 44, u64::MAX));
+    }
+}

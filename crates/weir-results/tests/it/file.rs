@@ -1,0 +1,129 @@
+//! Results on disk: what survives, and what is refused with which words.
+
+use std::fs;
+use std::path::Path;
+
+use weir_results::{
+    Case, Environment, RESULTS_FILE_NAME, Reliability, ResultsError, ResultsWriter, Run, Test,
+};
+
+fn environment() -> Environment {
+    Environment { kernel: "6.1".into(), ..Environment::default() }
+}
+
+fn case(size_bytes: u64) -> Case {
+    Case::new("weir", Test::Latency, Reliability::Reliable, size_bytes)
+}
+
+fn sizes(run: &Run) -> Vec<u64> {
+    run.cases.iter().map(|case| case.size_bytes).collect()
+}
+
+#[test]
+fn every_appended_case_is_on_disk_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("new").join("folder");
+    let mut writer = ResultsWriter::create(&folder, &environment()).unwrap();
+    assert_eq!(writer.path(), folder.join(RESULTS_FILE_NAME));
+    assert_eq!(Run::load(&folder).unwrap(), Run::new(environment()));
+    for size in [32, 64] {
+        writer.append(&case(size)).unwrap();
+        assert_eq!(Run::load(writer.path()).unwrap().cases.last(), Some(&case(size)));
+    }
+    let text = fs::read_to_string(writer.path()).unwrap();
+    assert!(text.starts_with("{\"schema\":1,\"environment\":{"));
+    assert_eq!(text.lines().count(), 3);
+}
+
+#[test]
+fn a_line_cut_short_by_a_kill_is_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = ResultsWriter::create(dir.path(), &environment()).unwrap();
+    writer.append(&case(32)).unwrap();
+    writer.append(&case(64)).unwrap();
+    let text = fs::read_to_string(writer.path()).unwrap();
+    fs::write(writer.path(), &text[..text.len() - 10]).unwrap();
+    assert_eq!(sizes(&Run::load(dir.path()).unwrap()), [32]);
+}
+
+#[test]
+fn a_second_run_is_not_written_over_the_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = ResultsWriter::create(dir.path(), &environment()).unwrap();
+    writer.append(&case(32)).unwrap();
+    let error = ResultsWriter::create(dir.path(), &environment()).unwrap_err();
+    assert!(matches!(error, ResultsError::AlreadyExists { .. }));
+    assert!(error.to_string().ends_with("already holds a run; choose another folder, or move the file away"));
+    assert_eq!(sizes(&Run::load(dir.path()).unwrap()), [32]);
+}
+
+#[test]
+fn a_killed_run_can_be_continued() {
+    let dir = tempfile::tempdir().unwrap();
+    ResultsWriter::continue_or_create(dir.path(), &environment()).unwrap().append(&case(32)).unwrap();
+    let path = dir.path().join(RESULTS_FILE_NAME);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text + "{\"engine\":\"we").unwrap();
+    let other = Environment { kernel: "7.0".into(), ..Environment::default() };
+    ResultsWriter::continue_or_create(dir.path(), &other).unwrap().append(&case(64)).unwrap();
+    let run = Run::load(dir.path()).unwrap();
+    assert_eq!(sizes(&run), [32, 64]);
+    assert_eq!(run.environment, environment());
+}
+
+#[test]
+fn continuing_after_a_kill_within_the_header_begins_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    for text in ["", "{\"schema\":1,\"envir"] {
+        fs::write(dir.path().join(RESULTS_FILE_NAME), text).unwrap();
+        ResultsWriter::continue_or_create(dir.path(), &environment()).unwrap();
+        assert_eq!(Run::load(dir.path()).unwrap(), Run::new(environment()));
+    }
+}
+
+#[test]
+fn a_file_that_is_not_ours_is_not_continued() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(RESULTS_FILE_NAME);
+    fs::write(&path, "shopping list\nmilk\n").unwrap();
+    let error = ResultsWriter::continue_or_create(dir.path(), &environment()).unwrap_err();
+    assert!(matches!(error, ResultsError::Parse { line: 1, .. }), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "shopping list\nmilk\n");
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_fails_at_once_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = ResultsWriter::create(file.join("results"), &environment()).unwrap_err().to_string();
+    assert!(error.starts_with("can't make the results folder"), "{error}");
+    assert!(error.ends_with("choose another folder or make it writable"), "{error}");
+}
+
+#[test]
+fn damage_is_named_by_its_line() {
+    let text = "{\"schema\":1,\"environment\":{}}\n\n{\"engine\":3}\n";
+    let error = Run::parse(text, Path::new("some.jsonl")).unwrap_err();
+    assert!(matches!(error, ResultsError::Parse { line: 3, .. }), "{error}");
+    assert!(error.to_string().starts_with("some.jsonl, line 3: not a line of results: "), "{error}");
+    for text in ["", "\n", "[]", "{}", "nonsense", "{\"schema\":1}"] {
+        let error = Run::parse(text, Path::new("x")).unwrap_err();
+        assert!(matches!(error, ResultsError::Parse { line: 1, .. }), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn a_later_version_is_named_as_that() {
+    for text in ["{\"schema\":2,\"environment\":{}}\n", "{\"schema\":2,\"cases\":[{\"new\":1}]}"] {
+        let error = Run::parse(text, Path::new("x")).unwrap_err();
+        assert!(matches!(error, ResultsError::Schema { found: 2, .. }), "{error}");
+        assert!(error.to_string().contains("schema 2, but this version of Weir reads schema 1"), "{error}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = Run::load("/nonexistent/results.jsonl").unwrap_err().to_string();
+    assert!(error.starts_with("can't read /nonexistent/results.jsonl: "), "{error}");
+}
