@@ -1,0 +1,46 @@
+//! RTPS messages (OMG DDSI-RTPS 2.5): bytes to values and back, nothing remembered between calls.
+//!
+//! Parsing borrows from the datagram, allocates nothing and never panics; what is malformed ends with a
+//! [`ParseError`] that says which item was wrong. Both byte orders are read, little-endian is written.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`message`] | a datagram as a header and a sequence of submessages |
+//! | [`submessage`] | one file per submessage |
+//! | [`parameter_list`], [`parameter_id`] | discovery data and inline QoS |
+//! | [`guid`], [`sequence_number`], [`fragment_number`], [`locator`], [`timestamp`], [`vendor`] | the values in them |
+//! | [`encapsulation`] | the first two octets of a payload |
+//!
+//! Not here: user data (`weir-cdr`), and anything that lasts longer than one message (`weir-rtps`).
+
+pub mod bytes;
+pub mod encapsulation;
+pub mod error;
+pub mod fragment_number;
+pub mod guid;
+pub mod locator;
+pub mod message;
+pub mod parameter_id;
+pub mod parameter_list;
+pub mod parameter_list_writer;
+pub mod sequence_number;
+pub mod submessage;
+pub mod timestamp;
+pub mod vendor;
+
+pub use bytes::{Emit, Endianness, push};
+pub use error::{ParseError, Problem};
+pub use fragment_number::{FragmentNumber, FragmentNumberSet};
+pub use guid::{EntityId, Guid, GuidPrefix};
+pub use locator::Locator;
+pub use message::{Header, Message, Submessages};
+pub use parameter_id::ParameterId;
+pub use parameter_list::{Parameter, ParameterList, Parameters};
+pub use parameter_list_writer::ParameterListWriter;
+pub use sequence_number::{SequenceNumber, SequenceNumberSet};
+pub use submessage::{
+    AckNack, Data, DataFrag, DataHeader, Gap, Heartbeat, HeartbeatFrag, InfoDestination, InfoReply,
+    InfoSource, InfoTimestamp, NackFrag, Payload, Submessage,
+};
+pub use timestamp::{Duration, Timestamp};
+pub use vendor::{ProtocolVersion, VendorId};

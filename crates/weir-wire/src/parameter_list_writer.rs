@@ -1,0 +1,140 @@
+//! Writing lists of parameters, little-endian (RTPS 2.5 §9.4.2.11).
+
+use crate::guid::Guid;
+use crate::locator::Locator;
+use crate::parameter_id::ParameterId;
+use crate::timestamp::Duration;
+
+/// Appends parameters to a buffer. [`ParameterListWriter::finish`] ends the list.
+#[derive(Debug)]
+pub struct ParameterListWriter<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> ParameterListWriter<'a> {
+    /// A list at the end of `out`.
+    pub fn new(out: &'a mut Vec<u8>) -> Self {
+        Self { out }
+    }
+
+    /// A number.
+    pub fn u32(&mut self, id: ParameterId, value: u32) {
+        self.raw(id, &value.to_le_bytes());
+    }
+
+    /// A signed number.
+    pub fn i32(&mut self, id: ParameterId, value: i32) {
+        self.raw(id, &value.to_le_bytes());
+    }
+
+    /// Several signed numbers.
+    pub fn i32s(&mut self, id: ParameterId, values: &[i32]) {
+        self.value(id, |out| values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes())));
+    }
+
+    /// A truth value.
+    pub fn bool(&mut self, id: ParameterId, value: bool) {
+        self.raw(id, &[u8::from(value)]);
+    }
+
+    /// Four octets.
+    pub fn bytes4(&mut self, id: ParameterId, value: [u8; 4]) {
+        self.raw(id, &value);
+    }
+
+    /// Sixteen octets.
+    pub fn octets16(&mut self, id: ParameterId, value: &[u8; 16]) {
+        self.raw(id, value);
+    }
+
+    /// A GUID.
+    pub fn guid(&mut self, id: ParameterId, value: Guid) {
+        self.raw(id, &value.to_bytes());
+    }
+
+    /// A locator.
+    pub fn locator(&mut self, id: ParameterId, value: Locator) {
+        self.value(id, |out| {
+            out.extend_from_slice(&value.kind.to_le_bytes());
+            out.extend_from_slice(&value.port.to_le_bytes());
+            out.extend_from_slice(&value.address);
+        });
+    }
+
+    /// A length of time.
+    pub fn duration(&mut self, id: ParameterId, value: Duration) {
+        self.value(id, |out| push_duration(out, value));
+    }
+
+    /// A kind and a length of time (RELIABILITY, LIVELINESS).
+    pub fn kind_and_duration(&mut self, id: ParameterId, kind: u32, value: Duration) {
+        self.value(id, |out| {
+            out.extend_from_slice(&kind.to_le_bytes());
+            push_duration(out, value);
+        });
+    }
+
+    /// A string.
+    pub fn string(&mut self, id: ParameterId, value: &str) {
+        self.value(id, |out| push_string(out, value));
+    }
+
+    /// Strings with their count in front.
+    pub fn strings<'s>(&mut self, id: ParameterId, values: impl ExactSizeIterator<Item = &'s str>) {
+        self.value(id, |out| {
+            out.extend_from_slice(&(values.len() as u32).to_le_bytes());
+            for value in values {
+                push_string(out, value);
+                out.resize(out.len().next_multiple_of(4), 0);
+            }
+        });
+    }
+
+    /// Octets with their count in front.
+    pub fn octets(&mut self, id: ParameterId, value: &[u8]) {
+        self.value(id, |out| {
+            out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+            out.extend_from_slice(value);
+        });
+    }
+
+    /// Short numbers with their count in front.
+    pub fn i16s(&mut self, id: ParameterId, values: &[i16]) {
+        self.value(id, |out| {
+            out.extend_from_slice(&(values.len() as u32).to_le_bytes());
+            values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+        });
+    }
+
+    /// Octets as they are, padded to a multiple of four.
+    pub fn raw(&mut self, id: ParameterId, value: &[u8]) {
+        self.value(id, |out| out.extend_from_slice(value));
+    }
+
+    /// Ends the list.
+    pub fn finish(self) {
+        self.out.extend_from_slice(&[1, 0, 0, 0]);
+    }
+
+    /// Writes a parameter whose value `write` appends at an offset that is a multiple of four.
+    fn value(&mut self, id: ParameterId, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut value = Vec::new();
+        write(&mut value);
+        value.resize(value.len().next_multiple_of(4), 0);
+        debug_assert!(value.len() <= usize::from(u16::MAX), "{id} is too long for a parameter");
+        self.out.extend_from_slice(&id.0.to_le_bytes());
+        self.out.extend_from_slice(&(value.len() as u16).to_le_bytes());
+        self.out.extend_from_slice(&value);
+    }
+}
+
+fn push_duration(out: &mut Vec<u8>, value: Duration) {
+    out.extend_from_slice(&value.seconds.to_le_bytes());
+    out.extend_from_slice(&value.fraction.to_le_bytes());
+}
+
+fn push_string(out: &mut Vec<u8>, value: &str) {
+    out.extend_from_slice(&(value.len() as u32 + 1).to_le_bytes());
+    out.extend_from_slice(value.as_bytes());
+    out.push(0);
+}

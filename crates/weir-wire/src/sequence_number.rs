@@ -1,0 +1,202 @@
+//! Sequence numbers and sets of them (RTPS 2.5 §8.3.5.4, §8.3.5.5, §9.4.2.5, §9.4.2.6).
+
+use core::fmt;
+
+use crate::bytes::{Cursor, Filler};
+use crate::error::{ParseError, Problem};
+
+/// The number of a sample among those of its writer, from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SequenceNumber(pub i64);
+
+impl SequenceNumber {
+    /// Before the first.
+    pub const ZERO: Self = Self(0);
+    /// The first.
+    pub const FIRST: Self = Self(1);
+    /// No number: `{-1, 0}` on the wire.
+    pub const UNKNOWN: Self = Self(-1 << 32);
+
+    /// The next number; the last one has none and stays.
+    #[inline]
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// The number before.
+    #[inline]
+    #[must_use]
+    pub const fn prev(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+
+    #[inline]
+    pub(crate) fn parse(cursor: &mut Cursor<'_>) -> Result<Self, ParseError> {
+        let high = cursor.i32()?;
+        let low = cursor.u32()?;
+        Ok(Self(i64::from(high) << 32 | i64::from(low)))
+    }
+
+    /// A number that a sample can have: from 1, with room above.
+    #[inline]
+    pub(crate) fn parse_positive(cursor: &mut Cursor<'_>) -> Result<Self, ParseError> {
+        let number = Self::parse(cursor)?;
+        if number.0 < 1 || number.0 > Self::MAX_VALID {
+            return cursor.fail(Problem::BadSequenceNumber);
+        }
+        Ok(number)
+    }
+
+    #[inline]
+    pub(crate) fn emit(self, out: &mut Filler<'_>) {
+        out.i32((self.0 >> 32) as i32);
+        out.u32(self.0 as u32);
+    }
+
+    /// Numbers so high that adding a set to them could overflow are refused.
+    pub(crate) const MAX_VALID: i64 = i64::MAX - 1024;
+}
+
+impl fmt::Display for SequenceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for SequenceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Up to 256 numbers from a base on. Valid by construction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SequenceNumberSet {
+    base: SequenceNumber,
+    num_bits: u32,
+    bitmap: [u32; 8],
+}
+
+impl SequenceNumberSet {
+    /// The empty set from `base` on, which also says that everything before `base` is not in it.
+    #[inline]
+    pub const fn new(base: SequenceNumber) -> Self {
+        Self { base, num_bits: 0, bitmap: [0; 8] }
+    }
+
+    /// Adds a number; `false` when it lies outside of the 256 numbers that the set can hold.
+    #[inline]
+    pub fn insert(&mut self, number: SequenceNumber) -> bool {
+        let Some(offset) = number.0.checked_sub(self.base.0).filter(|offset| (0..256).contains(offset))
+        else {
+            return false;
+        };
+        self.bitmap[offset as usize / 32] |= 1 << (31 - offset % 32);
+        self.num_bits = self.num_bits.max(offset as u32 + 1);
+        true
+    }
+
+    /// Whether the number is in the set.
+    #[inline]
+    pub fn contains(&self, number: SequenceNumber) -> bool {
+        let offset = number.0.wrapping_sub(self.base.0);
+        (0..i64::from(self.num_bits)).contains(&offset)
+            && self.bitmap[offset as usize / 32] & 1 << (31 - offset % 32) != 0
+    }
+
+    /// The first number that could be in the set.
+    #[inline]
+    pub const fn base(&self) -> SequenceNumber {
+        self.base
+    }
+
+    /// How many numbers from the base on the set speaks about.
+    #[inline]
+    pub const fn num_bits(&self) -> u32 {
+        self.num_bits
+    }
+
+    /// Whether no number is in the set.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bitmap.iter().all(|word| *word == 0)
+    }
+
+    /// The numbers in the set, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = SequenceNumber> + '_ {
+        (0..i64::from(self.num_bits))
+            .map(|offset| SequenceNumber(self.base.0 + offset))
+            .filter(|number| self.contains(*number))
+    }
+
+    /// Bytes that it takes in a message.
+    #[inline]
+    pub const fn wire_len(&self) -> usize {
+        12 + 4 * self.num_bits.div_ceil(32) as usize
+    }
+
+    #[inline]
+    pub(crate) fn parse(cursor: &mut Cursor<'_>) -> Result<Self, ParseError> {
+        let base = SequenceNumber::parse(cursor)?;
+        let num_bits = cursor.u32()?;
+        // Base 0 occurs in the preemptive ACKNACKs of some vendors, which are empty.
+        let is_base_valid = (1..=SequenceNumber::MAX_VALID).contains(&base.0) || base.0 == 0 && num_bits == 0;
+        if num_bits > 256 || !is_base_valid {
+            return cursor.fail(Problem::BadSet);
+        }
+        Ok(Self { base, num_bits, bitmap: parse_bitmap(cursor, num_bits)? })
+    }
+
+    pub(crate) fn emit(&self, out: &mut Filler<'_>) {
+        self.base.emit(out);
+        out.u32(self.num_bits);
+        self.bitmap.iter().take(self.num_bits.div_ceil(32) as usize).for_each(|word| out.u32(*word));
+    }
+}
+
+/// Reads `num_bits <= 256` bits; what lies behind them in the last word is cleared.
+pub(crate) fn parse_bitmap(cursor: &mut Cursor<'_>, num_bits: u32) -> Result<[u32; 8], ParseError> {
+    let mut bitmap = [0; 8];
+    for word in bitmap.iter_mut().take(num_bits.div_ceil(32) as usize) {
+        *word = cursor.u32()?;
+    }
+    if num_bits % 32 != 0
+        && let Some(last) = bitmap.get_mut(num_bits as usize / 32)
+    {
+        *last &= u32::MAX << (32 - num_bits % 32);
+    }
+    Ok(bitmap)
+}
+
+impl fmt::Display for SequenceNumberSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}:", self.base, self.num_bits)?;
+        self.iter().enumerate().try_for_each(|(n, number)| {
+            let separator = if n == 0 { "" } else { "," };
+            write!(f, "{separator}{number}")
+        })
+    }
+}
+
+impl fmt::Debug for SequenceNumberSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_holds_256_numbers_from_its_base() {
+        let mut set = SequenceNumberSet::new(SequenceNumber(10));
+        assert!(set.is_empty() && set.wire_len() == 12);
+        assert!(set.insert(SequenceNumber(10)) && set.insert(SequenceNumber(265)));
+        assert!(!set.insert(SequenceNumber(266)) && !set.insert(SequenceNumber(9)));
+        assert_eq!(set.iter().collect::<Vec<_>>(), [SequenceNumber(10), SequenceNumber(265)]);
+        assert_eq!((set.num_bits(), set.wire_len()), (256, 44));
+        assert_eq!(set.to_string(), "10/256:10,265");
+    }
+}

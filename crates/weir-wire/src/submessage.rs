@@ -1,0 +1,140 @@
+//! The submessages of RTPS 2.5 §8.3.8, one file each.
+
+mod acknack;
+mod data;
+mod data_frag;
+mod gap;
+mod heartbeat;
+mod heartbeat_frag;
+mod info_dst;
+mod info_reply;
+mod info_src;
+mod info_ts;
+mod nack_frag;
+
+use core::fmt;
+
+pub use acknack::AckNack;
+pub use data::{Data, DataHeader, Payload};
+pub use data_frag::DataFrag;
+pub use gap::Gap;
+pub use heartbeat::Heartbeat;
+pub use heartbeat_frag::HeartbeatFrag;
+pub use info_dst::InfoDestination;
+pub use info_reply::InfoReply;
+pub use info_src::InfoSource;
+pub use info_ts::InfoTimestamp;
+pub use nack_frag::NackFrag;
+
+use crate::error::ParseError;
+
+/// Submessage ids (RTPS 2.5 §9.4.5.1.1).
+pub mod id {
+    /// Fills up.
+    pub const PAD: u8 = 0x01;
+    /// What has arrived and what is missing.
+    pub const ACKNACK: u8 = 0x06;
+    /// Which samples there are.
+    pub const HEARTBEAT: u8 = 0x07;
+    /// Which samples will not come.
+    pub const GAP: u8 = 0x08;
+    /// When the samples that follow were written.
+    pub const INFO_TS: u8 = 0x09;
+    /// Whose the submessages that follow are.
+    pub const INFO_SRC: u8 = 0x0c;
+    /// For whom the submessages that follow are.
+    pub const INFO_DST: u8 = 0x0e;
+    /// Where to answer.
+    pub const INFO_REPLY: u8 = 0x0f;
+    /// Which fragments are missing.
+    pub const NACK_FRAG: u8 = 0x12;
+    /// Which fragments there are.
+    pub const HEARTBEAT_FRAG: u8 = 0x13;
+    /// A sample.
+    pub const DATA: u8 = 0x15;
+    /// Fragments of a sample.
+    pub const DATA_FRAG: u8 = 0x16;
+}
+
+/// One submessage.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Submessage<'a> {
+    /// What has arrived and what is missing.
+    AckNack(AckNack),
+    /// A sample.
+    Data(Data<'a>),
+    /// Fragments of a sample.
+    DataFrag(DataFrag<'a>),
+    /// Which samples will not come.
+    Gap(Gap),
+    /// Which samples there are.
+    Heartbeat(Heartbeat),
+    /// Which fragments there are.
+    HeartbeatFrag(HeartbeatFrag),
+    /// For whom the submessages that follow are.
+    InfoDestination(InfoDestination),
+    /// Where to answer; never followed.
+    InfoReply(InfoReply),
+    /// Whose the submessages that follow are.
+    InfoSource(InfoSource),
+    /// When the samples that follow were written.
+    InfoTimestamp(InfoTimestamp),
+    /// Which fragments are missing.
+    NackFrag(NackFrag),
+    /// Fills up.
+    Pad,
+    /// One that this crate does not know; to be skipped (RTPS 2.5 §8.6.1.2).
+    Unknown {
+        /// Its id.
+        id: u8,
+        /// Length of its body in bytes.
+        len: usize,
+    },
+}
+
+impl<'a> Submessage<'a> {
+    #[inline]
+    pub(crate) fn parse(id: u8, flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
+        match id {
+            id::DATA => Data::parse(flags, body).map(Self::Data),
+            id::INFO_TS => InfoTimestamp::parse(flags, body).map(Self::InfoTimestamp),
+            id::HEARTBEAT => Heartbeat::parse(flags, body).map(Self::Heartbeat),
+            id::ACKNACK => AckNack::parse(flags, body).map(Self::AckNack),
+            _ => Self::parse_less_frequent(id, flags, body),
+        }
+    }
+
+    fn parse_less_frequent(id: u8, flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
+        match id {
+            id::PAD => Ok(Self::Pad),
+            id::GAP => Gap::parse(flags, body).map(Self::Gap),
+            id::INFO_DST => InfoDestination::parse(flags, body).map(Self::InfoDestination),
+            id::INFO_SRC => InfoSource::parse(flags, body).map(Self::InfoSource),
+            id::INFO_REPLY => InfoReply::parse(flags, body).map(Self::InfoReply),
+            id::DATA_FRAG => DataFrag::parse(flags, body).map(Self::DataFrag),
+            id::NACK_FRAG => NackFrag::parse(flags, body).map(Self::NackFrag),
+            id::HEARTBEAT_FRAG => HeartbeatFrag::parse(flags, body).map(Self::HeartbeatFrag),
+            _ => Ok(Self::Unknown { id, len: body.len() }),
+        }
+    }
+}
+
+impl fmt::Display for Submessage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AckNack(it) => it.fmt(f),
+            Self::Data(it) => it.fmt(f),
+            Self::DataFrag(it) => it.fmt(f),
+            Self::Gap(it) => it.fmt(f),
+            Self::Heartbeat(it) => it.fmt(f),
+            Self::HeartbeatFrag(it) => it.fmt(f),
+            Self::InfoDestination(it) => it.fmt(f),
+            Self::InfoReply(_) => f.write_str("INFO_REPLY"),
+            Self::InfoSource(it) => it.fmt(f),
+            Self::InfoTimestamp(it) => it.fmt(f),
+            Self::NackFrag(it) => it.fmt(f),
+            Self::Pad => f.write_str("PAD"),
+            Self::Unknown { id, len } => write!(f, "submessage {id:#04x} ({len} B)"),
+        }
+    }
+}

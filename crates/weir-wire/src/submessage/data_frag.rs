@@ -1,0 +1,180 @@
+//! DATA_FRAG: fragments of a sample (RTPS 2.5 §8.3.8.3, §9.4.5.4).
+//!
+//! ```text
+//! | DATA_FRAG 16  |X|X|X|X|N|K|Q|E|      octetsToNextHeader        |
+//! |          extraFlags           |       octetsToInlineQos        |
+//! |                           reader id                            |
+//! |                           writer id                            |
+//! |                        writerSN (8)                            |
+//! |                      fragmentStartingNum                       |
+//! |    fragmentsInSubmessage      |         fragmentSize           |
+//! |                          sampleSize                            |
+//! |                 inlineQos: parameter list [Q]                  |
+//! |                      serializedPayload                         |
+//! ```
+
+use core::fmt;
+
+use super::data::INLINE_QOS;
+use super::id;
+use crate::bytes::{Cursor, Emit, Endianness, Filler};
+use crate::error::{ParseError, Problem};
+use crate::guid::EntityId;
+use crate::parameter_list::ParameterList;
+use crate::sequence_number::SequenceNumber;
+
+/// Fragments of a sample, which follow each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DataFrag<'a> {
+    /// For whom; UNKNOWN for all.
+    pub reader: EntityId,
+    /// Who wrote it.
+    pub writer: EntityId,
+    /// Number of the sample.
+    pub sequence_number: SequenceNumber,
+    /// Number of the first fragment, from 1.
+    pub fragment_start: u32,
+    /// How many fragments.
+    pub fragments: u16,
+    /// Length of every fragment of the sample but the last, in bytes.
+    pub fragment_size: u16,
+    /// Length of the whole payload with its encapsulation header, in bytes.
+    pub sample_size: u32,
+    /// Whether the payload is only the key.
+    pub is_key: bool,
+    /// What is to be known about this sample alone.
+    pub inline_qos: Option<ParameterList<'a>>,
+    /// The bytes of the fragments.
+    pub payload: &'a [u8],
+}
+
+impl<'a> DataFrag<'a> {
+    const KEY: u8 = 0x04;
+
+    pub(super) fn parse(flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
+        let endianness = Endianness::from_flags(flags);
+        let mut cursor = Cursor::new(body, endianness, "DATA_FRAG");
+        let _extra_flags = cursor.u16()?;
+        let to_inline_qos = usize::from(cursor.u16()?);
+        let mut behind = cursor;
+        let mut frag = Self {
+            reader: EntityId(cursor.array()?),
+            writer: EntityId(cursor.array()?),
+            sequence_number: SequenceNumber::parse_positive(&mut cursor)?,
+            fragment_start: cursor.u32()?,
+            fragments: cursor.u16()?,
+            fragment_size: cursor.u16()?,
+            sample_size: cursor.u32()?,
+            is_key: flags & Self::KEY != 0,
+            inline_qos: None,
+            payload: &[],
+        };
+        if to_inline_qos < 28 {
+            return cursor.fail(Problem::BadLength);
+        }
+        behind.slice(to_inline_qos)?;
+        frag.payload = behind.rest();
+        if flags & INLINE_QOS != 0 {
+            let (list, len) = ParameterList::parse(frag.payload, endianness)?;
+            frag.inline_qos = Some(list);
+            frag.payload = frag.payload.get(len..).unwrap_or_default();
+        }
+        frag.check()
+    }
+
+    /// Whether the numbers agree with each other and with the bytes that are there.
+    fn check(mut self) -> Result<Self, ParseError> {
+        let bad = ParseError::new("DATA_FRAG", Problem::BadFragment);
+        let (size, sample) = (u64::from(self.fragment_size), u64::from(self.sample_size));
+        if self.fragment_start == 0 || self.fragments == 0 || size == 0 || sample == 0 {
+            return Err(bad);
+        }
+        let start = u64::from(self.fragment_start - 1) * size;
+        let end = (start + u64::from(self.fragments) * size).min(sample);
+        // Fragments behind the end of the sample, all or some of them.
+        if start >= sample || start + u64::from(self.fragments - 1) * size >= sample {
+            return Err(bad);
+        }
+        self.payload = self.payload.get(..(end - start) as usize).ok_or(bad)?;
+        Ok(self)
+    }
+}
+
+impl Emit for DataFrag<'_> {
+    /// Without inline QoS, which is not written.
+    fn wire_len(&self) -> usize {
+        36 + self.payload.len().next_multiple_of(4)
+    }
+
+    fn emit(&self, out: &mut [u8]) {
+        let len = self.wire_len();
+        out[36 + self.payload.len()..len].fill(0);
+        let mut out = Filler::new(out);
+        out.submessage(id::DATA_FRAG, if self.is_key { Self::KEY } else { 0 }, (len - 4) as u16);
+        out.u16(0);
+        out.u16(28);
+        out.bytes(&self.reader.0);
+        out.bytes(&self.writer.0);
+        self.sequence_number.emit(&mut out);
+        out.u32(self.fragment_start);
+        out.u16(self.fragments);
+        out.u16(self.fragment_size);
+        out.u32(self.sample_size);
+        out.bytes(self.payload);
+    }
+}
+
+impl fmt::Display for DataFrag<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (start, count, size) = (self.fragment_start, self.fragments, self.fragment_size);
+        write!(f, "DATA_FRAG {}->{} {} ", self.writer, self.reader, self.sequence_number)?;
+        write!(f, "fragment {start}+{count} of {size} B, sample {} B", self.sample_size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LITTLE: [u8; 44] = [
+        0x16, 0x01, 40, 0, // id, flag E, octetsToNextHeader
+        0, 0, 28, 0, // extraFlags, octetsToInlineQos
+        0, 0, 0, 0, // reader
+        0, 0, 2, 3, // writer
+        0, 0, 0, 0, 7, 0, 0, 0, // writerSN
+        2, 0, 0, 0, // fragmentStartingNum
+        1, 0, 8, 0, // fragmentsInSubmessage, fragmentSize
+        16, 0, 0, 0, // sampleSize
+        1, 2, 3, 4, 5, 6, 7, 8, // the second fragment
+    ];
+
+    #[test]
+    fn octets_are_as_the_specification_draws_them() {
+        let frag = DataFrag {
+            reader: EntityId::UNKNOWN,
+            writer: EntityId([0, 0, 2, 3]),
+            sequence_number: SequenceNumber(7),
+            fragment_start: 2,
+            fragments: 1,
+            fragment_size: 8,
+            sample_size: 16,
+            is_key: false,
+            inline_qos: None,
+            payload: &[1, 2, 3, 4, 5, 6, 7, 8],
+        };
+        let mut out = [0xee; 44];
+        frag.emit(&mut out);
+        assert_eq!(out, LITTLE);
+        assert_eq!(DataFrag::parse(LITTLE[1], &LITTLE[4..]), Ok(frag));
+    }
+
+    #[test]
+    fn numbers_that_contradict_each_other_are_refused() {
+        for (at, value) in [(24, 0), (24, 3), (28, 0), (28, 2), (30, 0), (32, 0), (32, 8), (31, 0xff)] {
+            let mut bytes = LITTLE;
+            bytes[at] = value;
+            let problem = DataFrag::parse(bytes[1], &bytes[4..]).map_err(|error| error.problem);
+            assert_eq!(problem, Err(Problem::BadFragment), "octet {at} = {value}");
+        }
+    }
+}
