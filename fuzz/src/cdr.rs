@@ -1,0 +1,151 @@
+//! Arbitrary bytes as samples of derived types: decoding, skipping, taking the key out, and encoding again must agree.
+
+use weir_cdr::{
+    CdrReader, CdrWriter, DdsType, Encoding, Endianness, from_payload, from_payload_into, payload_reader,
+    to_payload,
+};
+
+/// The first byte chooses the type and the encoding, the rest is a payload.
+///
+/// # Panics
+///
+/// If two ways of reading the same bytes disagree.
+pub fn run(data: &[u8]) {
+    let Some((choice, payload)) = data.split_first() else { return };
+    match choice % 4 {
+        0 => payload_of::<Primitives>(payload),
+        1 => payload_of::<Nested>(payload),
+        2 => body_of::<Primitives>(choice >> 2, payload),
+        _ => body_of::<Nested>(choice >> 2, payload),
+    }
+}
+
+/// Seeds for the corpus: name and bytes.
+pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
+    let primitives = Primitives {
+        name: "weir".into(),
+        octets: vec![1, 2, 3],
+        truth: true,
+        big: -5,
+        ..Primitives::default()
+    };
+    let part = Part { id: [7; 4], weight: 0.5, note: "n".into() };
+    let nested = Nested {
+        key: part.clone(),
+        parts: vec![part, Part::default()],
+        words: vec!["a".into(), String::new()],
+        ..Nested::default()
+    };
+    vec![("primitives", with_choice(0, &primitives)), ("nested", with_choice(1, &nested))]
+}
+
+fn with_choice<T: DdsType>(choice: u8, value: &T) -> Vec<u8> {
+    let mut data = vec![choice];
+    to_payload(value, &mut data).expect("a seed can be encoded");
+    data
+}
+
+/// Reads a payload with its header in every way that there is.
+fn payload_of<T: DdsType>(payload: &[u8]) {
+    let Ok(value) = from_payload::<T>(payload) else { return };
+    let bytes = encoded(&value);
+    let mut reused = T::default();
+    from_payload_into(payload, &mut reused).expect("what can be decoded can be decoded into a value");
+    assert_eq!(encoded(&reused), bytes);
+    from_payload_into(payload, &mut reused).expect("also into one that holds something");
+    assert_eq!(encoded(&reused), bytes);
+    assert_eq!(encoded(&from_payload::<T>(&bytes).expect("own payloads can be decoded")), bytes);
+
+    let key = key_of(&value);
+    let mut reader = payload_reader(payload).expect("the header was read before");
+    let mut copied = vec![0; payload.len() + 64];
+    let mut writer = CdrWriter::new(&mut copied, Endianness::Big, Encoding::Xcdr1);
+    T::copy_key(&mut reader, &mut writer).expect("the key of a good sample can be taken out");
+    assert_eq!(writer.written(), key, "the key taken out of the bytes is that of the value");
+    let again = T::decode_key(&mut CdrReader::new(&key, Endianness::Big, Encoding::Xcdr1))
+        .expect("own keys can be decoded");
+    assert_eq!(key_of(&again), key);
+    assert!(T::MAX_KEY_SIZE.is_none_or(|max| key.len() <= max), "no key is larger than the largest one");
+}
+
+/// Reads a body in either byte order and encoding version.
+fn body_of<T: DdsType>(choice: u8, body: &[u8]) {
+    let endianness = if choice & 1 == 0 { Endianness::Little } else { Endianness::Big };
+    let encoding = if choice & 2 == 0 { Encoding::Xcdr1 } else { Encoding::Xcdr2 };
+    let reader = || CdrReader::new(body, endianness, encoding);
+    let mut decoding = reader();
+    let Ok(value) = T::decode(&mut decoding) else { return };
+    let mut out = vec![0; value.serialized_size(encoding)];
+    let mut writer = CdrWriter::new(&mut out, endianness, encoding);
+    value.encode(&mut writer).expect("a value fits the size that it says");
+    assert_eq!(writer.position(), writer.written().len());
+    let len = writer.position();
+    assert_eq!(len, out.len(), "the size that a value says is exact");
+    let again = T::decode(&mut CdrReader::new(&out, endianness, encoding)).expect("own bytes can be decoded");
+    assert_eq!(encoded(&again), encoded(&value));
+    let mut skipping = reader();
+    T::skip(&mut skipping).expect("what can be decoded can be skipped");
+    assert_eq!(skipping.position(), decoding.position(), "skipping reads as far as decoding");
+}
+
+fn encoded<T: DdsType>(value: &T) -> Vec<u8> {
+    let mut payload = Vec::new();
+    to_payload(value, &mut payload).expect("a decoded value can be encoded");
+    payload
+}
+
+fn key_of<T: DdsType>(value: &T) -> Vec<u8> {
+    let mut key = vec![0; value.key_size(Encoding::Xcdr1)];
+    let mut writer = CdrWriter::new(&mut key, Endianness::Big, Encoding::Xcdr1);
+    value.encode_key(&mut writer).expect("a key fits the size that it says");
+    key
+}
+
+/// Every primitive, in an order that needs padding.
+#[derive(Debug, Default, Clone, DdsType)]
+#[dds(extensibility = "final")]
+struct Primitives {
+    small: u8,
+    #[dds(key)]
+    big: i64,
+    truth: bool,
+    half: u16,
+    single: f32,
+    signed: i8,
+    double: f64,
+    short: i16,
+    word: u32,
+    #[dds(key)]
+    long: i32,
+    octets: Vec<u8>,
+    huge: u64,
+    name: String,
+    numbers: Vec<u64>,
+    row: [i16; 3],
+}
+
+/// Structs in structs, with keys of keys.
+#[derive(Debug, Default, Clone, DdsType)]
+#[dds(extensibility = "appendable")]
+struct Nested {
+    before: u8,
+    #[dds(key)]
+    key: Part,
+    parts: Vec<Part>,
+    words: Vec<String>,
+    #[dds(max_len = 5)]
+    bounded: Vec<u32>,
+    #[dds(key, max_len = 9)]
+    label: String,
+    pair: [Part; 2],
+    rows: Vec<Vec<u16>>,
+}
+
+#[derive(Debug, Default, Clone, DdsType)]
+#[dds(extensibility = "final")]
+struct Part {
+    #[dds(key)]
+    id: [u8; 4],
+    weight: f64,
+    note: String,
+}

@@ -1,0 +1,10 @@
+//! What the fuzz targets do, as plain functions, so that a normal test can run them over the committed corpus.
+//!
+//! - [`cdr`]: arbitrary bytes as samples of derived types.
+//! - [`corpus`]: the committed inputs, made by our own emitters.
+//!
+//! Each function takes arbitrary bytes and panics if a promise of the crates under test is broken.
+#![forbid(unsafe_code)]
+
+pub mod cdr;
+pub mod corpus;
