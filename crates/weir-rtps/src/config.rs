@@ -1,0 +1,65 @@
+//! Every tunable of the protocol: its default, its unit and the reason for it.
+
+use core::time::Duration;
+
+/// Size of a block of history, in bytes. One GSO send takes at most 64 KiB, so larger blocks gain nothing.
+pub const BLOCK_BYTES: usize = 64 * 1024;
+/// Spare blocks that a writer keeps for reuse: a window's worth, so that a steady flow allocates nothing.
+pub const BLOCKS_SPARE_MAX: usize = 128;
+
+/// Largest UDP payload over IPv4, in bytes (RFC 768, RFC 791).
+pub const DATAGRAM_MAX_BYTES: usize = 65_507;
+/// Most datagrams in one segmented send (Linux `UDP_MAX_SEGMENTS` of kernels before 6.10).
+pub const SEGMENTS_MAX: usize = 64;
+/// Most bytes in one segmented send.
+pub const SEGMENTED_MAX_BYTES: usize = 65_000;
+
+/// A reliable writer's window when its first reader matches, in bytes as the kernel charges them: fits the
+/// stock socket buffer of Linux (212 992) with room for another writer.
+pub const WINDOW_INITIAL_BYTES: u64 = 128 * 1024;
+/// The window is never smaller than this, so that one datagram of the largest size always fits.
+pub const WINDOW_MIN_BYTES: u64 = 96 * 1024;
+/// Largest window towards readers that do not say what their socket was granted.
+pub const WINDOW_UNKNOWN_READER_MAX_BYTES: u64 = 1024 * 1024;
+/// A window is reduced at most once in this time: one lost burst is one signal, not many.
+pub const WINDOW_REDUCTION_INTERVAL: Duration = Duration::from_millis(2);
+
+/// A HEARTBEAT that asks for an answer rides along whenever this share of the window was sent since the last.
+pub const HEARTBEAT_WINDOW_SHARE: u64 = 8;
+/// First HEARTBEAT after the last write when samples are unacknowledged: the tail of a burst has no later
+/// data that would show its loss.
+pub const HEARTBEAT_DELAY_MIN: Duration = Duration::from_millis(5);
+/// Unanswered HEARTBEATs back off to this.
+pub const HEARTBEAT_DELAY_MAX: Duration = Duration::from_secs(1);
+
+/// First repetition of an unanswered negative acknowledgement, doubled each time.
+pub const NACK_RETRY_MIN: Duration = Duration::from_millis(2);
+/// Negative acknowledgements are repeated at least this often while samples are missing.
+pub const NACK_RETRY_MAX: Duration = Duration::from_millis(500);
+/// First repetition of the preemptive ACKNACK that asks a new writer for a HEARTBEAT, doubled each time (a
+/// fixed period would let a forged announcement make us send forever).
+pub const PREEMPTIVE_ACKNACK_DELAY_MIN: Duration = Duration::from_millis(20);
+/// Preemptive ACKNACKs stop after this many.
+pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;
+
+/// Samples received ahead of a gap that a reader keeps per writer; later ones are dropped and repaired.
+pub const REORDER_MAX_SAMPLES: usize = 8192;
+/// Bytes of samples that a reader keeps for its application before it stops accepting: a reliable writer
+/// is then held up, a best-effort sample is rejected.
+pub const READER_CACHE_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Memory of one piece of a reader's sample storage, in bytes.
+pub const READER_CHUNK_BYTES: usize = 64 * 1024;
+/// Spare pieces that a reader keeps for reuse.
+pub const READER_CHUNKS_SPARE_MAX: usize = 64;
+/// Remote endpoints that one local endpoint keeps state for.
+pub const PROXIES_MAX: usize = 1024;
+/// Instances that one endpoint keeps state for when its QoS names no limit.
+pub const INSTANCES_MAX: usize = 2_000_000;
+
+/// Two writes closer together than this are a burst, whose samples may leave together (about the time that
+/// one send call takes).
+pub const COALESCING_GAP: Duration = Duration::from_nanos(1_500);
+/// Longest time that automatic coalescing may hold a sample back.
+pub const COALESCING_DELAY_MAX: Duration = Duration::from_micros(200);
+/// Writes in quick succession that leave at once before the rest of the burst is coalesced.
+pub const COALESCING_AFTER_WRITES: u32 = 2;

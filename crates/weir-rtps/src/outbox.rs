@@ -1,0 +1,122 @@
+//! What a state machine wants sent, in a form that can be sent after its lock is released.
+//!
+//! Data leaves as slices of history blocks, never copied; control messages (HEARTBEAT, ACKNACK, GAP,
+//! discovery) are small and are written into one scratch buffer. An outbox is reused, so that after warm-up
+//! nothing is allocated.
+
+use core::net::SocketAddrV4;
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::block::BlockSlice;
+
+/// The addresses that one message goes to. Shared: made when endpoints match, not per message.
+pub type Destinations = Arc<[SocketAddrV4]>;
+
+/// Messages to send, in order.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// The bytes that are not in a history block.
+    pub scratch: Vec<u8>,
+    /// One entry per send.
+    pub items: Vec<Item>,
+}
+
+/// One send: the bytes of `slice`, then those of `scratch`, as one datagram or as several of equal length.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// Where to.
+    pub to: Destinations,
+    /// Datagrams in a history block, end to end.
+    pub slice: Option<BlockSlice>,
+    /// What follows, in [`Outbox::scratch`].
+    pub scratch: Range<usize>,
+    /// Length of every datagram but the last, which may be shorter, in bytes; 0 when this is one datagram.
+    pub segment: u16,
+    /// Number of datagrams.
+    pub datagrams: u16,
+    /// Number of samples in them.
+    pub samples: u16,
+}
+
+impl Outbox {
+    /// An empty outbox.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets the messages and keeps the memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.scratch.clear();
+    }
+
+    /// Whether there is nothing to send.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Appends one control datagram, whose bytes `write` appends to the buffer that it is given.
+    pub fn message(&mut self, to: &Destinations, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.scratch.len();
+        write(&mut self.scratch);
+        let scratch = start..self.scratch.len();
+        self.items.push(Item {
+            to: Arc::clone(to),
+            slice: None,
+            scratch,
+            segment: 0,
+            datagrams: 1,
+            samples: 0,
+        });
+    }
+
+    /// The two parts of an item, to be sent end to end.
+    #[inline]
+    pub fn parts<'a>(&'a self, item: &'a Item) -> (&'a [u8], &'a [u8]) {
+        let head = item.slice.as_ref().map_or(&[][..], BlockSlice::bytes);
+        (head, &self.scratch[item.scratch.clone()])
+    }
+
+    /// Calls `each` with every datagram of every item, copied together: for tests, simulations and traffic
+    /// whose speed does not matter.
+    pub fn for_each_datagram(&self, mut each: impl FnMut(&Destinations, &[u8])) {
+        let mut whole = Vec::new();
+        for item in &self.items {
+            let (head, tail) = self.parts(item);
+            whole.clear();
+            whole.extend_from_slice(head);
+            whole.extend_from_slice(tail);
+            if item.segment == 0 {
+                each(&item.to, &whole);
+            } else {
+                whole.chunks(item.segment as usize).for_each(|datagram| each(&item.to, datagram));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+
+    use super::*;
+    use crate::block::Block;
+
+    #[test]
+    fn datagrams_are_cut_at_the_segment_length_and_the_tail_follows_the_slice() {
+        let mut block = Block::new(8);
+        Arc::get_mut(&mut block).unwrap().bytes_mut().copy_from_slice(b"aaaabbbb");
+        let to: Destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1)]);
+        let mut outbox = Outbox::new();
+        outbox.message(&to, |out| out.extend_from_slice(b"hi"));
+        let slice = Some(BlockSlice::new(block, 0, 8));
+        outbox.scratch.extend_from_slice(b"end");
+        outbox.items.push(Item { to, slice, scratch: 2..5, segment: 4, datagrams: 3, samples: 2 });
+        let mut seen = Vec::new();
+        outbox.for_each_datagram(|_, datagram| seen.push(datagram.to_vec()));
+        assert_eq!(seen, [&b"hi"[..], b"aaaa", b"bbbb", b"end"]);
+    }
+}

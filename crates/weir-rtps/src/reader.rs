@@ -1,0 +1,410 @@
+//! A reader as a state machine: matched writers, reordering, acknowledgements, and the samples that wait for
+//! the application (RTPS 2.5 §8.4.10 to §8.4.12).
+//!
+//! Samples of one writer are delivered in order and once. A reliable reader asks for what is missing as soon
+//! as it sees a hole, without waiting for a HEARTBEAT; answers leave with [`ReaderCore::poll_transmit`] once
+//! per batch of datagrams, not per sample.
+
+mod cache;
+mod chunks;
+mod instances;
+mod writer_proxy;
+
+use weir_wire::{
+    AckNack, Data, Gap, Guid, Header, Heartbeat, InfoDestination, ParameterId, Payload, ProtocolVersion,
+    Timestamp, VendorId, push,
+};
+
+use crate::config;
+use crate::outbox::Outbox;
+use crate::qos::{History, Reliability};
+use crate::time::Time;
+use crate::writer::ChangeKind;
+use cache::Cache;
+use writer_proxy::{Arrival, WriterProxy};
+
+pub use cache::{InstanceState, RawSample, SampleSelection};
+pub use writer_proxy::WriterProxyConfig;
+
+/// How a reader finds the instance of a sample: from a payload with its encapsulation header, and whether it
+/// holds only the key; `None` when the bytes make no sense.
+pub type KeyOf = fn(payload: &[u8], is_key: bool) -> Option<[u8; 16]>;
+
+/// What a reader is.
+#[derive(Debug, Clone)]
+pub struct ReaderConfig {
+    /// Its GUID.
+    pub guid: Guid,
+    /// The vendor id that its messages carry.
+    pub vendor: VendorId,
+    /// Whether it asks for what is missing.
+    pub reliability: Reliability,
+    /// Which samples it keeps until they are taken.
+    pub history: History,
+    /// How the instance of a sample is found; `None` for topics without a key.
+    pub key_of: Option<KeyOf>,
+    /// Most samples kept; `None` is bounded by [`config::READER_CACHE_MAX_BYTES`] alone.
+    pub max_samples: Option<u32>,
+    /// Most bytes of samples kept.
+    pub max_bytes: usize,
+}
+
+impl ReaderConfig {
+    /// A best-effort or reliable reader with the defaults of the DDS specification.
+    pub fn new(guid: Guid, reliability: Reliability) -> Self {
+        Self {
+            guid,
+            vendor: VendorId::WEIR,
+            reliability,
+            history: History::KeepLast(1),
+            key_of: None,
+            max_samples: None,
+            max_bytes: config::READER_CACHE_MAX_BYTES,
+        }
+    }
+}
+
+/// Numbers that a reader counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReaderCounters {
+    /// Samples that were handed to the cache.
+    pub samples_received: u64,
+    /// Samples that arrived again.
+    pub samples_duplicate: u64,
+    /// Samples that will never arrive (SAMPLE_LOST): passed over by a best-effort writer, or no longer there
+    /// at a reliable one.
+    pub samples_lost: u64,
+    /// Best-effort samples that found no room (SAMPLE_REJECTED); a reliable one is asked for again instead.
+    pub samples_rejected: u64,
+    /// Samples whose key could not be read.
+    pub samples_malformed: u64,
+    /// Submessages from writers that are not matched.
+    pub unknown_writers: u64,
+    /// Negative acknowledgements sent.
+    pub nacks_sent: u64,
+}
+
+/// One reader. See the module's documentation.
+#[derive(Debug)]
+pub struct ReaderCore {
+    config: ReaderConfig,
+    proxies: Vec<WriterProxy>,
+    /// The proxy that was used last: samples come in runs.
+    recent: usize,
+    cache: Cache,
+    counters: ReaderCounters,
+    /// Whether some proxy may have an answer to send.
+    is_answer_due: bool,
+}
+
+impl ReaderCore {
+    /// A reader without writers.
+    pub fn new(config: ReaderConfig) -> Self {
+        let cache = Cache::new(&config);
+        let (proxies, counters) = (Vec::new(), ReaderCounters::default());
+        Self { config, proxies, recent: 0, cache, counters, is_answer_due: false }
+    }
+
+    /// Adds a writer. A writer that is matched already is replaced.
+    pub fn match_writer(&mut self, now: Time, writer: WriterProxyConfig) {
+        self.unmatch_writer(now, writer.guid);
+        if self.proxies.len() >= config::PROXIES_MAX {
+            return;
+        }
+        let is_reliable = writer.reliable && self.config.reliability == Reliability::Reliable;
+        self.proxies.push(WriterProxy::new(now, writer, is_reliable));
+        self.is_answer_due |= is_reliable;
+    }
+
+    /// Forgets a writer. Its samples stay until they are taken; instances that nobody else writes have no
+    /// writers any more.
+    pub fn unmatch_writer(&mut self, _now: Time, guid: Guid) {
+        if let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == guid) {
+            self.proxies.remove(index);
+            self.recent = 0;
+            self.cache.writer_gone(guid);
+        }
+    }
+
+    /// GUIDs of the matched writers, in the order of matching.
+    pub fn matched(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.proxies.iter().map(|proxy| proxy.guid)
+    }
+
+    /// Takes a sample from a writer. Whoever is not matched is counted and ignored.
+    #[inline]
+    pub fn handle_data(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        data: &Data<'_>,
+        source_timestamp: Option<Timestamp>,
+    ) {
+        let Some(index) = self.find(writer) else {
+            self.counters.unknown_writers += 1;
+            return;
+        };
+        let Self { proxies, cache, counters, .. } = self;
+        let Some(proxy) = proxies.get_mut(index) else { return };
+        let sn = data.sequence_number;
+        match proxy.arrival(sn) {
+            Arrival::Next { lost } => {
+                counters.samples_lost += lost;
+                if cache.is_full(payload_len(data)) {
+                    proxy.refuse(sn);
+                    counters.samples_rejected += u64::from(!proxy.is_reliable);
+                    return;
+                }
+                let sample = match sample(&self.config, data, source_timestamp) {
+                    Ok(sample) => sample,
+                    Err(Malformed) => {
+                        counters.samples_malformed += 1;
+                        proxy.accept(now, sn);
+                        return;
+                    }
+                };
+                proxy.accept(now, sn);
+                counters.samples_received += 1;
+                cache.push(writer, sn, &sample);
+                if proxy.has_held() {
+                    self.deliver_held(now, index);
+                }
+            }
+            Arrival::Ahead => {
+                match sample(&self.config, data, source_timestamp) {
+                    Ok(sample) if !cache.is_full(sample.payload.len()) => {
+                        let held = cache.hold(&sample);
+                        if !proxy.hold(sn, held) {
+                            cache.drop_held(held);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(Malformed) => counters.samples_malformed += 1,
+                }
+                self.is_answer_due = true;
+            }
+            Arrival::Duplicate => counters.samples_duplicate += 1,
+        }
+    }
+
+    /// Takes a HEARTBEAT (RTPS 2.5 §8.3.8.6): which samples there are, and whether an answer is wanted.
+    pub fn handle_heartbeat(&mut self, now: Time, writer: Guid, heartbeat: &Heartbeat) {
+        let Some(index) = self.find(writer) else {
+            self.counters.unknown_writers += 1;
+            return;
+        };
+        let Some(proxy) = self.proxies.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
+        if !proxy.is_news(heartbeat.count) {
+            return;
+        }
+        let lost = proxy.heartbeat(now, heartbeat);
+        self.counters.samples_lost += lost;
+        self.is_answer_due = true;
+        self.deliver_held(now, index);
+    }
+
+    /// Takes a GAP (RTPS 2.5 §8.3.8.4): samples that will not come.
+    pub fn handle_gap(&mut self, now: Time, writer: Guid, gap: &Gap) {
+        let Some(index) = self.find(writer) else {
+            self.counters.unknown_writers += 1;
+            return;
+        };
+        let Some(proxy) = self.proxies.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
+        proxy.gap(gap);
+        self.is_answer_due = true;
+        self.deliver_held(now, index);
+    }
+
+    /// Appends the acknowledgements that are due to `out`.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
+        if self.is_answer_due {
+            self.answer_writers(now, out);
+        }
+    }
+
+    /// What is due: repeated requests for what is still missing.
+    pub fn handle_timeout(&mut self, now: Time) {
+        for proxy in &mut self.proxies {
+            self.is_answer_due |= proxy.handle_timeout(now);
+        }
+    }
+
+    /// When [`ReaderCore::handle_timeout`] wants to be called next.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.proxies.iter().filter_map(WriterProxy::next_timeout).min()
+    }
+
+    /// Removes the oldest sample and shows it to `f`. `false` when there is none.
+    #[inline]
+    pub fn take_next(&mut self, f: impl FnOnce(RawSample<'_>)) -> bool {
+        let is_taken = self.cache.take_next(f);
+        if is_taken {
+            self.room_was_made();
+        }
+        is_taken
+    }
+
+    /// Shows up to `max` samples that `selection` names to `f`, oldest first, and removes them when `remove`
+    /// is set; otherwise they are marked as read. Returns how many there were.
+    pub fn access(
+        &mut self,
+        max: usize,
+        selection: SampleSelection,
+        remove: bool,
+        f: impl FnMut(RawSample<'_>),
+    ) -> usize {
+        let count = self.cache.access(max, selection, remove, f);
+        if remove && count > 0 {
+            self.room_was_made();
+        }
+        count
+    }
+
+    /// Number of samples that wait to be taken, read ones included.
+    #[inline]
+    pub fn available(&self) -> usize {
+        self.cache.len()
+    }
+
+    /// Whether some sample was not read yet.
+    #[inline]
+    pub fn has_unread(&self) -> bool {
+        self.cache.has_unread()
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> ReaderCounters {
+        self.counters
+    }
+
+    /// Whether everything that the matched reliable writers announced has arrived.
+    pub fn is_caught_up(&self) -> bool {
+        self.proxies.iter().all(WriterProxy::is_caught_up)
+    }
+
+    /// Bytes of memory that samples take.
+    pub fn memory(&self) -> usize {
+        self.cache.memory()
+    }
+
+    #[inline]
+    fn find(&mut self, writer: Guid) -> Option<usize> {
+        if self.proxies.get(self.recent).is_some_and(|proxy| proxy.guid == writer) {
+            return Some(self.recent);
+        }
+        let index = self.proxies.iter().position(|proxy| proxy.guid == writer)?;
+        self.recent = index;
+        Some(index)
+    }
+
+    /// Moves the samples that were held back and are next now into the cache.
+    fn deliver_held(&mut self, now: Time, index: usize) {
+        let Some(proxy) = self.proxies.get_mut(index) else { return };
+        while let Some((sn, held)) = proxy.next_held(now) {
+            self.counters.samples_received += 1;
+            self.cache.push_held(proxy.guid, sn, held);
+        }
+    }
+
+    fn room_was_made(&mut self) {
+        if self.proxies.iter().any(|proxy| proxy.is_refused) && !self.cache.is_nearly_full() {
+            for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_refused) {
+                proxy.is_refused = false;
+                proxy.ask_again();
+            }
+            self.is_answer_due = true;
+        }
+    }
+
+    fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
+        self.is_answer_due = false;
+        for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable) {
+            let Some(answer) = proxy.answer(now) else { continue };
+            self.counters.nacks_sent += u64::from(!answer.state.is_empty());
+            let acknack = AckNack {
+                reader: self.config.guid.entity,
+                writer: proxy.guid.entity,
+                state: answer.state,
+                count: answer.count,
+                is_final: answer.is_final,
+            };
+            let header = Header {
+                version: ProtocolVersion::V2_5,
+                vendor: self.config.vendor,
+                prefix: self.config.guid.prefix,
+            };
+            let destination = InfoDestination { prefix: proxy.guid.prefix };
+            out.message(&proxy.destinations, |message| {
+                push(message, &header);
+                push(message, &destination);
+                push(message, &acknack);
+            });
+        }
+    }
+}
+
+/// A sample as the cache keeps it.
+struct Sample<'a> {
+    kind: ChangeKind,
+    payload: &'a [u8],
+    key: Option<[u8; 16]>,
+    source_timestamp: Option<Timestamp>,
+}
+
+struct Malformed;
+
+#[inline]
+fn payload_len(data: &Data<'_>) -> usize {
+    match data.payload {
+        Payload::Data(bytes) | Payload::Key(bytes) => bytes.len(),
+        Payload::None => 0,
+    }
+}
+
+/// Finds out what a DATA submessage says: kind and instance, from inline QoS or from the payload.
+#[inline]
+fn sample<'a>(
+    config: &ReaderConfig,
+    data: &Data<'a>,
+    source_timestamp: Option<Timestamp>,
+) -> Result<Sample<'a>, Malformed> {
+    let (kind, key_hash) =
+        if data.inline_qos.is_some() { inline_qos(data) } else { (ChangeKind::Alive, None) };
+    let (payload, is_key) = match data.payload {
+        Payload::Data(bytes) => (bytes, false),
+        Payload::Key(bytes) => (bytes, true),
+        Payload::None => (&[][..], true),
+    };
+    // A key without a status says nothing that could be delivered.
+    if is_key && kind == ChangeKind::Alive {
+        return Err(Malformed);
+    }
+    let key = match config.key_of {
+        None => key_hash,
+        Some(key_of) if !payload.is_empty() => Some(key_of(payload, is_key).ok_or(Malformed)?),
+        Some(_) => Some(key_hash.ok_or(Malformed)?),
+    };
+    Ok(Sample { kind, payload, key, source_timestamp })
+}
+
+fn inline_qos(data: &Data<'_>) -> (ChangeKind, Option<[u8; 16]>) {
+    let mut kind = ChangeKind::Alive;
+    let mut key = None;
+    for parameter in data.inline_qos.iter().flat_map(|list| list.iter()).map_while(Result::ok) {
+        if parameter.id == ParameterId::STATUS_INFO {
+            kind = match parameter.value.get(3).copied().unwrap_or(0) & 3 {
+                0 => ChangeKind::Alive,
+                1 => ChangeKind::Disposed,
+                2 => ChangeKind::Unregistered,
+                _ => ChangeKind::DisposedUnregistered,
+            };
+        } else if parameter.id == ParameterId::KEY_HASH {
+            key = parameter.value.first_chunk::<16>().copied();
+        }
+    }
+    (kind, key)
+}
+
+#[cfg(test)]
+mod tests;

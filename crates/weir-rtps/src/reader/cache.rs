@@ -1,0 +1,396 @@
+//! The samples that wait for the application, in the order of their arrival (DDS 1.4 §2.2.2.5).
+
+use std::collections::VecDeque;
+
+use weir_wire::{Guid, SequenceNumber, Timestamp};
+
+use super::chunks::{ChunkRef, Chunks};
+use super::instances::Instances;
+use super::{ReaderConfig, Sample};
+use crate::qos::History;
+use crate::writer::ChangeKind;
+
+/// Whether an instance is being written (DDS 1.4 §2.2.2.5.1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstanceState {
+    /// Some writer writes it.
+    Alive,
+    /// A writer disposed it.
+    NotAliveDisposed,
+    /// Nobody writes it any more.
+    NotAliveNoWriters,
+}
+
+/// A sample as it lies in the cache, with what the reader knows about it.
+#[derive(Debug, Clone, Copy)]
+pub struct RawSample<'a> {
+    /// Who wrote it.
+    pub writer: Guid,
+    /// Its number among the writer's samples.
+    pub sequence_number: SequenceNumber,
+    /// What happened to the instance.
+    pub kind: ChangeKind,
+    /// When it was written, by the writer's clock.
+    pub source_timestamp: Option<Timestamp>,
+    /// The payload with its encapsulation header: the value, or the key when `kind` is not `Alive`; empty when
+    /// nothing but the instance is known.
+    pub payload: &'a [u8],
+    /// The key hash of the instance.
+    pub key_hash: Option<[u8; 16]>,
+    /// Which instance, as a number that stays the same as long as the reader lives.
+    pub instance: u32,
+    /// State of the instance now.
+    pub instance_state: InstanceState,
+    /// Whether this access is the first to show the instance since it was born.
+    pub is_new_instance: bool,
+    /// Whether the sample was read before.
+    pub was_read: bool,
+    /// How often the instance had come back from being disposed when the sample arrived.
+    pub disposed_generation: u32,
+    /// How often the instance had come back from having no writers when the sample arrived.
+    pub no_writers_generation: u32,
+}
+
+/// Which samples an access is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SampleSelection {
+    /// Only samples that were not read before.
+    pub unread_only: bool,
+    /// Only samples of this instance.
+    pub instance: Option<u32>,
+}
+
+/// A sample that is stored but not yet in its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held {
+    at: ChunkRef,
+    kind: ChangeKind,
+    key: Option<[u8; 16]>,
+    source_timestamp: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    at: ChunkRef,
+    kind: ChangeKind,
+    is_live: bool,
+    was_read: bool,
+    instance: u32,
+    disposed_generation: u32,
+    no_writers_generation: u32,
+    source_timestamp: Option<Timestamp>,
+    writer: Guid,
+    sequence_number: SequenceNumber,
+    /// Position of the next sample of the same instance, when there is one.
+    next: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Cache {
+    is_keyed: bool,
+    depth: Option<usize>,
+    max_samples: usize,
+    max_bytes: usize,
+    chunks: Chunks,
+    /// Entries that were taken or replaced stay as dead ones until they come to the front.
+    entries: VecDeque<Entry>,
+    /// Position of `entries[0]`; positions count up and are never used twice.
+    front: u64,
+    live: usize,
+    unread: usize,
+    held: usize,
+    bytes: usize,
+    instances: Instances,
+    accesses: u64,
+}
+
+impl Cache {
+    pub(super) fn new(config: &ReaderConfig) -> Self {
+        let depth = match config.history {
+            History::KeepAll => None,
+            History::KeepLast(depth) => Some(depth.max(1) as usize),
+        };
+        Self {
+            is_keyed: config.key_of.is_some(),
+            depth,
+            max_samples: config.max_samples.map_or(usize::MAX, |max| max as usize),
+            max_bytes: config.max_bytes,
+            chunks: Chunks::default(),
+            entries: VecDeque::new(),
+            front: 1,
+            live: 0,
+            unread: 0,
+            held: 0,
+            bytes: 0,
+            instances: Instances::new(config.key_of.is_some()),
+            accesses: 0,
+        }
+    }
+
+    /// Whether a sample with a payload of `len` bytes finds no room. An empty cache takes any one sample.
+    #[inline]
+    pub(super) fn is_full(&self, len: usize) -> bool {
+        let count = self.live + self.held;
+        (count >= self.max_samples && self.depth.is_none())
+            || (self.bytes + len > self.max_bytes && count > 0)
+    }
+
+    /// Whether asking for more would be pointless, with some distance to [`Cache::is_full`].
+    pub(super) fn is_nearly_full(&self) -> bool {
+        self.is_full(0) || self.bytes > self.max_bytes / 4 * 3
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.live
+    }
+
+    #[inline]
+    pub(super) fn has_unread(&self) -> bool {
+        self.unread > 0
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.chunks.memory() + self.entries.capacity() * size_of::<Entry>()
+    }
+
+    /// Stores a sample and puts it behind the others.
+    #[inline]
+    pub(super) fn push(&mut self, writer: Guid, sn: SequenceNumber, sample: &Sample<'_>) {
+        let held = self.hold(sample);
+        self.push_held(writer, sn, held);
+    }
+
+    /// Stores a sample whose turn has not come.
+    #[inline]
+    pub(super) fn hold(&mut self, sample: &Sample<'_>) -> Held {
+        self.held += 1;
+        self.bytes += sample.payload.len();
+        Held {
+            at: self.chunks.store(sample.payload),
+            kind: sample.kind,
+            key: sample.key,
+            source_timestamp: sample.source_timestamp,
+        }
+    }
+
+    /// Lets go of a stored sample.
+    pub(super) fn drop_held(&mut self, held: Held) {
+        self.held -= 1;
+        self.bytes -= held.at.len as usize;
+        self.chunks.release(held.at);
+    }
+
+    /// Puts a stored sample behind the others.
+    #[inline]
+    pub(super) fn push_held(&mut self, writer: Guid, sn: SequenceNumber, held: Held) {
+        // A topic without a key has one instance, whatever key hash comes along.
+        let Some(index) = self.instances.index(held.key.filter(|_| self.is_keyed)) else {
+            self.drop_held(held);
+            return;
+        };
+        self.held -= 1;
+        let instance = self.instances.get_mut(index);
+        match held.kind {
+            ChangeKind::Alive => instance.written_by(writer),
+            ChangeKind::Disposed => instance.disposed_by(writer),
+            ChangeKind::Unregistered => _ = instance.left_by(writer),
+            ChangeKind::DisposedUnregistered => {
+                instance.disposed_by(writer);
+                instance.left_by(writer);
+            }
+        }
+        if self.depth.is_some_and(|depth| instance.count >= depth) {
+            self.drop_oldest(index);
+        }
+        self.append(index, writer, sn, held);
+    }
+
+    /// A writer is gone: tells of the instances that nobody writes any more, if the topic has a key.
+    pub(super) fn writer_gone(&mut self, writer: Guid) {
+        for index in 0..self.instances.len() {
+            let instance = self.instances.get_mut(index);
+            if instance.left_by(writer) && instance.key.is_some() {
+                let held = Held {
+                    at: self.chunks.store(&[]),
+                    kind: ChangeKind::Unregistered,
+                    key: None,
+                    source_timestamp: None,
+                };
+                self.append(index, writer, SequenceNumber::UNKNOWN, held);
+            }
+        }
+    }
+
+    /// Removes the oldest sample and shows it.
+    #[inline]
+    pub(super) fn take_next(&mut self, f: impl FnOnce(RawSample<'_>)) -> bool {
+        self.trim();
+        if self.entries.is_empty() {
+            return false;
+        }
+        self.accesses += 1;
+        self.show(0, f);
+        self.remove(0);
+        self.trim();
+        true
+    }
+
+    pub(super) fn access(
+        &mut self,
+        max: usize,
+        selection: SampleSelection,
+        remove: bool,
+        mut f: impl FnMut(RawSample<'_>),
+    ) -> usize {
+        self.accesses += 1;
+        let mut count = 0;
+        let mut index = 0;
+        while count < max && index < self.entries.len() {
+            let entry = &self.entries[index];
+            let is_meant = entry.is_live
+                && !(selection.unread_only && entry.was_read)
+                && selection.instance.is_none_or(|instance| entry.instance == instance);
+            if is_meant {
+                self.show(index, &mut f);
+                count += 1;
+                if remove {
+                    self.remove(index);
+                } else if !core::mem::replace(&mut self.entries[index].was_read, true) {
+                    self.unread -= 1;
+                }
+            }
+            index += 1;
+        }
+        self.trim();
+        count
+    }
+
+    #[inline]
+    fn append(&mut self, index: u32, writer: Guid, sn: SequenceNumber, held: Held) {
+        let position = self.front + self.entries.len() as u64;
+        let instance = self.instances.get_mut(index);
+        if instance.count == 0 {
+            instance.oldest = position;
+        } else if let Some(previous) = self.entries.get_mut((instance.newest - self.front) as usize) {
+            previous.next = position;
+        }
+        instance.newest = position;
+        instance.count += 1;
+        self.entries.push_back(Entry {
+            at: held.at,
+            kind: held.kind,
+            is_live: true,
+            was_read: false,
+            instance: index,
+            disposed_generation: instance.disposed_generation,
+            no_writers_generation: instance.no_writers_generation,
+            source_timestamp: held.source_timestamp,
+            writer,
+            sequence_number: sn,
+            next: 0,
+        });
+        self.live += 1;
+        self.unread += 1;
+    }
+
+    #[inline]
+    fn show(&mut self, index: usize, f: impl FnOnce(RawSample<'_>)) {
+        let entry = &self.entries[index];
+        let instance = self.instances.get_mut(entry.instance);
+        let is_new_instance = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
+        if is_new_instance {
+            instance.viewed_by = self.accesses;
+        }
+        f(RawSample {
+            writer: entry.writer,
+            sequence_number: entry.sequence_number,
+            kind: entry.kind,
+            source_timestamp: entry.source_timestamp,
+            payload: self.chunks.bytes(entry.at),
+            key_hash: instance.key,
+            instance: entry.instance,
+            instance_state: instance.state,
+            is_new_instance,
+            was_read: entry.was_read,
+            disposed_generation: entry.disposed_generation,
+            no_writers_generation: entry.no_writers_generation,
+        });
+    }
+
+    /// Marks an entry as dead and lets go of its payload. The first of its instance, usually.
+    #[inline]
+    fn remove(&mut self, index: usize) {
+        let position = self.front + index as u64;
+        let entry = &mut self.entries[index];
+        entry.is_live = false;
+        let (next, at, was_read, instance) = (entry.next, entry.at, entry.was_read, entry.instance);
+        self.chunks.release(at);
+        self.bytes -= at.len as usize;
+        self.live -= 1;
+        self.unread -= usize::from(!was_read);
+        let instance = self.instances.get_mut(instance);
+        instance.count -= 1;
+        if instance.oldest == position {
+            instance.oldest = next;
+        } else if instance.count > 0 {
+            self.unlink(position, next);
+        }
+    }
+
+    /// Takes an entry out of the middle of its instance's list.
+    fn unlink(&mut self, position: u64, next: u64) {
+        let instance = self.entries[(position - self.front) as usize].instance;
+        let mut before = self.instances.get(instance).oldest;
+        while let Some(entry) = self.entries.get_mut((before - self.front) as usize) {
+            if entry.next == position {
+                entry.next = next;
+                break;
+            }
+            before = entry.next;
+        }
+        let instance = self.instances.get_mut(instance);
+        if instance.newest == position {
+            instance.newest = before;
+        }
+    }
+
+    fn drop_oldest(&mut self, instance: u32) {
+        let oldest = self.instances.get(instance).oldest;
+        self.remove((oldest - self.front) as usize);
+        self.trim();
+        if self.entries.len() > 2 * self.live + 1024 {
+            self.compact();
+        }
+    }
+
+    #[inline]
+    fn trim(&mut self) {
+        while self.entries.front().is_some_and(|entry| !entry.is_live) {
+            self.entries.pop_front();
+            self.front += 1;
+        }
+    }
+
+    /// Removes the dead entries between living ones, so that an instance that is never taken does not hold
+    /// up the memory of those that are replaced all the time.
+    fn compact(&mut self) {
+        for index in 0..self.instances.len() {
+            self.instances.get_mut(index).count = 0;
+        }
+        self.entries.retain(|entry| entry.is_live);
+        let (mut position, entries) = (self.front, &mut self.entries);
+        for index in 0..entries.len() {
+            let instance = self.instances.get_mut(entries[index].instance);
+            if instance.count == 0 {
+                instance.oldest = position;
+            } else {
+                let newest = (instance.newest - self.front) as usize;
+                entries[newest].next = position;
+            }
+            instance.newest = position;
+            instance.count += 1;
+            position += 1;
+        }
+    }
+}

@@ -1,0 +1,284 @@
+use core::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+
+use weir_wire::{EntityId, GuidPrefix, Message, SequenceNumber, SequenceNumberSet, Submessage};
+
+use super::*;
+
+const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
+const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+
+fn reader(reliability: Reliability) -> ReaderCore {
+    let config = ReaderConfig { history: History::KeepAll, ..ReaderConfig::new(READER, reliability) };
+    with_writer(config, VendorId::WEIR)
+}
+
+fn with_writer(config: ReaderConfig, vendor: VendorId) -> ReaderCore {
+    let mut reader = ReaderCore::new(config);
+    let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+    reader.match_writer(Time(0), WriterProxyConfig { guid: WRITER, reliable: true, destinations, vendor });
+    reader
+}
+
+fn data(reader: &mut ReaderCore, sn: i64) {
+    let payload = [0, 1, 0, 0, sn as u8, 0, 0, 0];
+    handle(reader, sn, Payload::Data(&payload));
+}
+
+fn handle(reader: &mut ReaderCore, sn: i64, payload: Payload<'_>) {
+    let data = Data {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER.entity,
+        sequence_number: SequenceNumber(sn),
+        inline_qos: None,
+        payload,
+    };
+    reader.handle_data(Time(1_000), WRITER, &data, None);
+}
+
+fn heartbeat(reader: &mut ReaderCore, count: u32, first: i64, last: i64) {
+    let heartbeat = Heartbeat {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER.entity,
+        first: SequenceNumber(first),
+        last: SequenceNumber(last),
+        count,
+        is_final: false,
+        is_liveliness: false,
+    };
+    reader.handle_heartbeat(Time(1_000), WRITER, &heartbeat);
+}
+
+fn taken(reader: &mut ReaderCore) -> Vec<i64> {
+    let mut numbers = Vec::new();
+    while reader.take_next(|sample| numbers.push(sample.sequence_number.0)) {}
+    numbers
+}
+
+/// The sets of the ACKNACKs that the reader sends now, in words.
+fn answers(reader: &mut ReaderCore, now: Time) -> Vec<String> {
+    let mut out = Outbox::new();
+    reader.poll_transmit(now, &mut out);
+    let mut words = Vec::new();
+    out.for_each_datagram(|_, datagram| {
+        for submessage in Message::parse(datagram).unwrap().submessages() {
+            if let Submessage::AckNack(acknack) = submessage.unwrap() {
+                words.push(acknack.state.to_string());
+            }
+        }
+    });
+    words
+}
+
+#[test]
+fn samples_of_a_reliable_writer_are_delivered_in_order_and_once() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 0);
+    for sn in [1, 3, 2, 2, 6, 4, 5, 1, 7] {
+        data(&mut reader, sn);
+    }
+    assert_eq!(taken(&mut reader), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(reader.counters().samples_duplicate, 2);
+}
+
+#[test]
+fn a_hole_is_asked_for_at_once_and_not_twice_within_a_round_trip() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 0);
+    assert_eq!(answers(&mut reader, Time(2_000)), ["1/0:"]);
+    data(&mut reader, 1);
+    data(&mut reader, 4);
+    assert_eq!(answers(&mut reader, Time(2_000)), ["2/2:2,3"]);
+    data(&mut reader, 6);
+    assert_eq!(answers(&mut reader, Time(3_000)), ["2/4:5"]);
+    data(&mut reader, 7);
+    assert!(answers(&mut reader, Time(4_000)).is_empty());
+    let retry = reader.next_timeout().unwrap();
+    reader.handle_timeout(retry);
+    assert_eq!(answers(&mut reader, retry), ["2/4:2,3,5"]);
+}
+
+#[test]
+fn every_heartbeat_that_is_not_final_is_answered_and_repetitions_are_not() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 0);
+    assert_eq!(answers(&mut reader, Time(0)), ["1/0:"]);
+    data(&mut reader, 1);
+    heartbeat(&mut reader, 2, 1, 1);
+    assert_eq!(answers(&mut reader, Time(0)), ["2/0:"]);
+    heartbeat(&mut reader, 2, 1, 1);
+    assert!(answers(&mut reader, Time(0)).is_empty());
+    assert!(reader.is_caught_up());
+}
+
+#[test]
+fn the_first_question_to_a_writer_has_the_form_that_its_vendor_understands() {
+    for (vendor, form) in [(VendorId::CYCLONE, "1/0:"), (VendorId::EPROSIMA, "0/0:"), (VendorId::RTI, "0/0:")]
+    {
+        let mut reader = with_writer(ReaderConfig::new(READER, Reliability::Reliable), vendor);
+        assert_eq!(answers(&mut reader, Time(0)), [form]);
+    }
+}
+
+#[test]
+fn the_first_question_is_repeated_ever_more_rarely_and_not_for_ever() {
+    let mut reader = reader(Reliability::Reliable);
+    let mut at = Time(0);
+    let mut count = 0;
+    loop {
+        count += answers(&mut reader, at).len();
+        let Some(next) = reader.next_timeout() else { break };
+        assert!(next > at);
+        at = next;
+        reader.handle_timeout(at);
+    }
+    assert_eq!(count, config::PREEMPTIVE_ACKNACKS_MAX as usize);
+}
+
+#[test]
+fn a_gap_of_any_length_costs_no_time_and_no_memory() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 5);
+    data(&mut reader, 1);
+    let end = SequenceNumber(1 << 60);
+    let gap = Gap {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER.entity,
+        start: SequenceNumber(2),
+        list: SequenceNumberSet::new(end),
+    };
+    reader.handle_gap(Time(0), WRITER, &gap);
+    data(&mut reader, end.0);
+    data(&mut reader, end.0 + 1);
+    assert_eq!(taken(&mut reader), [1, end.0, end.0 + 1]);
+    assert_eq!(reader.counters().samples_lost, 0);
+}
+
+#[test]
+fn samples_that_a_gap_names_one_by_one_are_not_waited_for() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 6);
+    let mut list = SequenceNumberSet::new(SequenceNumber(3));
+    list.insert(SequenceNumber(3));
+    list.insert(SequenceNumber(5));
+    let gap = Gap { reader: EntityId::UNKNOWN, writer: WRITER.entity, start: SequenceNumber(3), list };
+    reader.handle_gap(Time(0), WRITER, &gap);
+    for sn in [6, 4, 2, 1] {
+        data(&mut reader, sn);
+    }
+    assert_eq!(taken(&mut reader), [1, 2, 4, 6]);
+}
+
+#[test]
+fn what_a_heartbeat_says_is_gone_is_lost_and_what_was_held_is_delivered() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 0);
+    for sn in [1, 4, 8] {
+        data(&mut reader, sn);
+    }
+    heartbeat(&mut reader, 2, 6, 8);
+    assert_eq!(taken(&mut reader), [1, 4]);
+    assert_eq!(reader.counters().samples_lost, 3);
+    data(&mut reader, 6);
+    data(&mut reader, 7);
+    assert_eq!(taken(&mut reader), [6, 7, 8]);
+}
+
+#[test]
+fn a_best_effort_reader_passes_over_holes_and_counts_them() {
+    let mut reader = reader(Reliability::BestEffort);
+    for sn in [10, 11, 15, 12, 16] {
+        data(&mut reader, sn);
+    }
+    assert_eq!(taken(&mut reader), [10, 11, 15, 16]);
+    assert_eq!(reader.counters().samples_lost, 3);
+    assert!(answers(&mut reader, Time(0)).is_empty());
+}
+
+#[test]
+fn a_full_reader_stops_the_writer_and_asks_again_when_there_is_room() {
+    let config = ReaderConfig {
+        history: History::KeepAll,
+        max_samples: Some(3),
+        ..ReaderConfig::new(READER, Reliability::Reliable)
+    };
+    let mut reader = with_writer(config, VendorId::WEIR);
+    heartbeat(&mut reader, 1, 1, 0);
+    for sn in 1..=6 {
+        data(&mut reader, sn);
+    }
+    heartbeat(&mut reader, 2, 1, 6);
+    assert_eq!(answers(&mut reader, Time(0)), ["4/0:"]);
+    assert_eq!(taken(&mut reader), [1, 2, 3]);
+    assert_eq!(answers(&mut reader, Time(0)), ["4/3:4,5,6"]);
+    for sn in 4..=6 {
+        data(&mut reader, sn);
+    }
+    assert_eq!(taken(&mut reader), [4, 5, 6]);
+}
+
+#[test]
+fn samples_far_ahead_are_not_kept() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 0);
+    for sn in 2..100_000 {
+        data(&mut reader, sn);
+    }
+    assert!(reader.memory() < 4 << 20, "{}", reader.memory());
+    data(&mut reader, 1);
+    assert_eq!(taken(&mut reader).len(), config::REORDER_MAX_SAMPLES);
+}
+
+fn keyed(history: History) -> ReaderCore {
+    let key_of: KeyOf = |payload, _| {
+        let mut key = [0; 16];
+        key[0] = *payload.get(4)?;
+        Some(key)
+    };
+    let config =
+        ReaderConfig { history, key_of: Some(key_of), ..ReaderConfig::new(READER, Reliability::Reliable) };
+    let mut reader = with_writer(config, VendorId::WEIR);
+    heartbeat(&mut reader, 1, 1, 0);
+    reader
+}
+
+#[test]
+fn keep_last_counts_per_instance_and_memory_stays_bounded() {
+    let mut reader = keyed(History::KeepLast(2));
+    handle(&mut reader, 1, Payload::Data(&[0, 1, 0, 0, 77, 0, 0, 0]));
+    for sn in 2..50_000 {
+        handle(&mut reader, sn, Payload::Data(&[0, 1, 0, 0, (sn % 3) as u8, 0, 0, 0]));
+    }
+    assert!(reader.memory() < 4 << 20, "{}", reader.memory());
+    assert_eq!(taken(&mut reader), [1, 49_994, 49_995, 49_996, 49_997, 49_998, 49_999]);
+}
+
+#[test]
+fn instances_without_writers_are_told_of() {
+    let mut reader = keyed(History::KeepAll);
+    handle(&mut reader, 1, Payload::Data(&[0, 1, 0, 0, 9, 0, 0, 0]));
+    let mut states = Vec::new();
+    reader.unmatch_writer(Time(0), WRITER);
+    while reader
+        .take_next(|sample| states.push((sample.kind, sample.instance_state, sample.key_hash.unwrap()[0])))
+    {
+    }
+    let gone = InstanceState::NotAliveNoWriters;
+    assert_eq!(states, [(ChangeKind::Alive, gone, 9), (ChangeKind::Unregistered, gone, 9)]);
+}
+
+#[test]
+fn reading_leaves_samples_and_marks_them_and_selections_skip() {
+    let mut reader = keyed(History::KeepAll);
+    for sn in 1..=6 {
+        handle(&mut reader, sn, Payload::Data(&[0, 1, 0, 0, (sn % 2) as u8, 0, 0, 0]));
+    }
+    let mut seen = Vec::new();
+    let odd = SampleSelection { instance: Some(0), ..SampleSelection::default() };
+    assert_eq!(reader.access(2, odd, false, |sample| seen.push(sample.sequence_number.0)), 2);
+    let unread = SampleSelection { unread_only: true, ..SampleSelection::default() };
+    assert_eq!(reader.access(9, unread, true, |sample| seen.push(sample.sequence_number.0)), 4);
+    assert_eq!(seen, [1, 3, 2, 4, 5, 6]);
+    assert!(!reader.has_unread());
+    assert_eq!(taken(&mut reader), [1, 3]);
+}

@@ -1,0 +1,58 @@
+//! The protocol's own time: nanoseconds on a monotonic clock that somebody else reads.
+//!
+//! Nothing in this crate asks what time it is; every entry point is told. The origin is the caller's: a
+//! driver counts from the start of its process, a simulation from zero.
+
+use core::ops::Add;
+use core::time::Duration;
+
+/// A point on the caller's monotonic clock, in nanoseconds since an origin of the caller's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// The origin.
+    pub const ZERO: Self = Self(0);
+    /// Later than every time that occurs: "never".
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The time from `earlier` to `self`; zero when `earlier` is later.
+    #[inline]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Nanoseconds from `earlier` to `self`; zero when `earlier` is later.
+    #[inline]
+    pub const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// `self` plus a number of nanoseconds, held at [`Time::MAX`].
+    #[inline]
+    pub const fn plus_nanos(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, duration: Duration) -> Self {
+        self.plus_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates_at_both_ends() {
+        assert_eq!(Time::ZERO.since(Time(5)), Duration::ZERO);
+        assert_eq!(Time::MAX + Duration::from_secs(1), Time::MAX);
+        assert_eq!(Time(7).since(Time(2)), Duration::from_nanos(5));
+        assert_eq!(Time(1) + Duration::MAX, Time::MAX);
+    }
+}

@@ -1,0 +1,535 @@
+//! A writer as a state machine: history, matched readers, window, HEARTBEATs and repairs (RTPS 2.5 §8.4.7,
+//! §8.4.9).
+//!
+//! The path of a sample: [`WriterCore::reserve`] hands out room in the history where the sample is encoded in
+//! place, [`Reservation::commit`] gives it a sequence number, [`WriterCore::poll_transmit`] hands out slices
+//! of the history to be sent outside the lock that guards this core. Repairs are the same slices again.
+
+mod compose;
+mod instances;
+mod reader_proxy;
+mod transmit;
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use weir_wire::{AckNack, Guid, SequenceNumber, Timestamp, VendorId};
+
+use crate::config;
+use crate::history::History as Store;
+use crate::outbox::Destinations;
+use crate::qos::{Durability, History, Reliability};
+use crate::time::Time;
+use crate::window::{Window, charge};
+use compose::Template;
+use instances::Instances;
+use reader_proxy::ReaderProxy;
+
+pub use reader_proxy::ReaderProxyConfig;
+
+/// What a writer is.
+#[derive(Debug, Clone)]
+pub struct WriterConfig {
+    /// Its GUID.
+    pub guid: Guid,
+    /// The vendor id that its messages carry.
+    pub vendor: VendorId,
+    /// Whether samples are repaired.
+    pub reliability: Reliability,
+    /// Which samples are kept for repairs.
+    pub history: History,
+    /// Whether late readers get what was written before.
+    pub durability: Durability,
+    /// Most samples in the history; a write beyond it is refused until samples are acknowledged.
+    pub max_samples: Option<u32>,
+    /// Whether writes in quick succession leave together.
+    pub coalescing: Option<Coalescing>,
+}
+
+/// Automatic coalescing: samples of a burst, each in an RTPS message and datagram of its own, leave together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coalescing {
+    /// Writes closer together than this are a burst.
+    pub gap: Duration,
+    /// Longest time that a sample is held back.
+    pub delay_max: Duration,
+    /// Largest datagram, in bytes, that leaves in a segmented send: the path MTU less 28. Longer ones leave
+    /// one by one.
+    pub segment_max: u16,
+}
+
+impl Default for Coalescing {
+    fn default() -> Self {
+        Self { gap: config::COALESCING_GAP, delay_max: config::COALESCING_DELAY_MAX, segment_max: u16::MAX }
+    }
+}
+
+impl WriterConfig {
+    /// A best-effort or reliable writer with the defaults of the DDS specification and no coalescing.
+    pub fn new(guid: Guid, reliability: Reliability) -> Self {
+        Self {
+            guid,
+            vendor: VendorId::WEIR,
+            reliability,
+            history: History::KeepLast(1),
+            durability: Durability::Volatile,
+            max_samples: None,
+            coalescing: None,
+        }
+    }
+}
+
+/// What happened to an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// A new value.
+    Alive,
+    /// The instance was disposed.
+    Disposed,
+    /// The writer no longer writes the instance.
+    Unregistered,
+    /// Both.
+    DisposedUnregistered,
+}
+
+/// A sample to be copied into the history.
+#[derive(Debug, Clone, Copy)]
+pub struct Change<'a> {
+    /// What happened.
+    pub kind: ChangeKind,
+    /// The key hash of the instance; `None` for topics without a key.
+    pub key: Option<[u8; 16]>,
+    /// The payload with its encapsulation header; the serialized key unless `kind` is `Alive`.
+    pub payload: &'a [u8],
+}
+
+/// Why a sample was not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WriteRefused {
+    /// As much as allowed is unacknowledged: wait for acknowledgements and try again.
+    #[error("the window is full: some matched reader has not acknowledged earlier samples")]
+    WindowFull,
+    /// The sample does not fit one datagram.
+    #[error("a sample of {len} bytes does not fit one datagram: the limit is {max} bytes")]
+    TooLarge {
+        /// Serialized size with its encapsulation header, in bytes.
+        len: usize,
+        /// The largest size that fits, in bytes.
+        max: usize,
+    },
+    /// No more instances fit the resource limits.
+    #[error("no room for another instance: unregister some, or raise the resource limit max_instances")]
+    TooManyInstances,
+}
+
+/// Numbers that a writer counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WriterCounters {
+    /// Samples that were handed out again because a reader asked.
+    pub samples_repaired: u64,
+    /// GAPs for samples that are no longer there.
+    pub gaps_sent: u64,
+    /// HEARTBEATs, those that rode along included.
+    pub heartbeats_sent: u64,
+    /// ACKNACKs that were used.
+    pub acknacks_received: u64,
+    /// ACKNACKs from readers that are not matched, or with numbers that make no sense, or old ones.
+    pub acknacks_ignored: u64,
+}
+
+/// One writer. See the module's documentation.
+#[derive(Debug)]
+pub struct WriterCore {
+    config: WriterConfig,
+    template: Template,
+    history: Store,
+    instances: Instances,
+    proxies: Vec<ReaderProxy>,
+    /// The addresses of all matched readers.
+    destinations: Destinations,
+    window: Window,
+    /// The first sequence number that was not handed out yet.
+    unsent: SequenceNumber,
+    /// The last one that all reliable readers have acknowledged.
+    acknowledged: SequenceNumber,
+    /// `history.charged_to(acknowledged)`.
+    acknowledged_charge: u64,
+    heartbeat: Heartbeat,
+    burst: Burst,
+    counters: WriterCounters,
+}
+
+/// When the next HEARTBEAT is due.
+#[derive(Debug, Default)]
+struct Heartbeat {
+    count: u32,
+    /// Charge of everything that had been sent at the last HEARTBEAT.
+    charged: u64,
+    /// A HEARTBEAT to everybody is due with the next transmission.
+    is_due: bool,
+    next_at: Option<Time>,
+    delay: Duration,
+}
+
+/// Whether writes come in quick succession.
+#[derive(Debug, Default)]
+struct Burst {
+    last_activity: Option<Time>,
+    quick_writes: u32,
+    queued_since: Option<Time>,
+}
+
+impl WriterCore {
+    /// A writer without readers.
+    pub fn new(config: WriterConfig) -> Self {
+        Self {
+            template: Template::new(&config),
+            history: Store::new(config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
+            instances: Instances::new(&config),
+            proxies: Vec::new(),
+            destinations: Arc::from([]),
+            window: Window::new(),
+            unsent: SequenceNumber::FIRST,
+            acknowledged: SequenceNumber::ZERO,
+            acknowledged_charge: 0,
+            heartbeat: Heartbeat { delay: config::HEARTBEAT_DELAY_MIN, ..Heartbeat::default() },
+            burst: Burst::default(),
+            counters: WriterCounters::default(),
+            config,
+        }
+    }
+
+    /// Room for a sample of `payload_len` bytes, its encapsulation header included. Nothing has happened
+    /// until the reservation is committed.
+    ///
+    /// # Errors
+    /// [`WriteRefused`]; `WindowFull` only for KEEP_ALL, or when `max_samples` are unacknowledged.
+    #[inline]
+    pub fn reserve(&mut self, payload_len: usize) -> Result<Reservation<'_>, WriteRefused> {
+        let len = compose::datagram_len(payload_len);
+        if len > config::DATAGRAM_MAX_BYTES - compose::HEARTBEAT_LEN {
+            let max = compose::PAYLOAD_MAX;
+            return Err(WriteRefused::TooLarge { len: payload_len, max });
+        }
+        if !self.has_room(charge(len)) {
+            // The answer to this HEARTBEAT is what makes room.
+            self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
+            return Err(WriteRefused::WindowFull);
+        }
+        Ok(Reservation { core: self, payload_len })
+    }
+
+    /// Copies one change into the history; for traffic whose speed does not matter, and for the changes that
+    /// carry inline QoS (dispose and unregister).
+    ///
+    /// # Errors
+    /// As [`WriterCore::reserve`].
+    pub fn write_copy(
+        &mut self,
+        now: Time,
+        timestamp: Option<Timestamp>,
+        change: Change<'_>,
+    ) -> Result<SequenceNumber, WriteRefused> {
+        if change.kind == ChangeKind::Alive
+            && let Some(timestamp) = timestamp
+        {
+            let mut reservation = self.reserve(change.payload.len())?;
+            reservation.payload().copy_from_slice(change.payload);
+            return reservation.commit(now, timestamp, change.key);
+        }
+        let len = compose::datagram_len_with_inline_qos(change.payload.len());
+        if len > config::DATAGRAM_MAX_BYTES - compose::HEARTBEAT_LEN {
+            return Err(WriteRefused::TooLarge { len: change.payload.len(), max: compose::PAYLOAD_MAX });
+        }
+        if !self.has_room(charge(len)) {
+            return Err(WriteRefused::WindowFull);
+        }
+        self.instances.admit(change.key)?;
+        let sn = self.history.next();
+        let len = compose::with_inline_qos(&self.config, sn, timestamp, &change, self.history.reserve(len));
+        self.committed(now, len, change.key);
+        Ok(sn)
+    }
+
+    /// Adds a reader. A reader that is matched already is replaced.
+    pub fn match_reader(&mut self, now: Time, reader: ReaderProxyConfig) {
+        self.unmatch_reader(now, reader.guid);
+        if self.proxies.len() >= config::PROXIES_MAX {
+            return;
+        }
+        let is_reliable = reader.reliable && self.config.reliability == Reliability::Reliable;
+        let wants_history = reader.wants_history && self.config.durability != Durability::Volatile;
+        let start = if wants_history { self.history.first() } else { self.history.next() };
+        self.proxies.push(ReaderProxy::new(reader, is_reliable, start));
+        self.readers_changed(now);
+    }
+
+    /// Forgets a reader; what only it had not acknowledged is released.
+    pub fn unmatch_reader(&mut self, now: Time, guid: Guid) {
+        let before = self.proxies.len();
+        self.proxies.retain(|proxy| proxy.guid != guid);
+        if self.proxies.len() != before {
+            self.readers_changed(now);
+        }
+    }
+
+    /// Takes an acknowledgement (RTPS 2.5 §8.3.8.1): everything before the set's base has arrived, the numbers
+    /// in the set are missing.
+    pub fn handle_acknack(&mut self, now: Time, reader: Guid, acknack: &AckNack) {
+        let next = self.history.next();
+        let first = self.history.first();
+        let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == reader && proxy.is_reliable)
+        else {
+            self.counters.acknacks_ignored += 1;
+            return;
+        };
+        if acknack.state.base() > next || !proxy.is_news(acknack) {
+            self.counters.acknacks_ignored += 1;
+            return;
+        }
+        self.counters.acknacks_received += 1;
+        let has_repairs = proxy.update(acknack, first, self.unsent);
+        if has_repairs {
+            self.window.on_repair(now);
+        }
+        self.update_acknowledged(now);
+    }
+
+    /// Whether every reliable reader has acknowledged `sn` and all samples before it.
+    #[inline]
+    pub fn is_acknowledged(&self, sn: SequenceNumber) -> bool {
+        self.acknowledged >= sn || !self.has_reliable_readers()
+    }
+
+    /// The number of the last sample; 0 before the first.
+    #[inline]
+    pub fn last_sequence_number(&self) -> SequenceNumber {
+        self.history.last()
+    }
+
+    /// GUIDs of the reliable readers that have not acknowledged the last sample, in the order of matching.
+    pub fn lagging_readers(&self) -> impl Iterator<Item = Guid> + '_ {
+        let last = self.history.last();
+        self.proxies
+            .iter()
+            .filter(move |proxy| proxy.is_reliable && proxy.acknowledged < last)
+            .map(|proxy| proxy.guid)
+    }
+
+    /// Number of matched readers.
+    pub fn matched(&self) -> usize {
+        self.proxies.len()
+    }
+
+    /// Asks for an answer from all reliable readers with the next transmission: for somebody who waits for
+    /// acknowledgements.
+    pub fn request_acknowledgement(&mut self) {
+        let is_news = self.heartbeat.charged < self.history.charged() || self.unsent < self.history.next();
+        self.heartbeat.is_due |= is_news && self.has_unacknowledged();
+    }
+
+    /// Whether samples that were committed should be handed out now. `false` only while a burst is being
+    /// coalesced; then [`WriterCore::next_timeout`] says until when at most.
+    #[inline]
+    pub fn should_send(&self, now: Time) -> bool {
+        let Some(since) = self.burst.queued_since else { return true };
+        self.config.coalescing.is_none_or(|coalescing| now.since(since) >= coalescing.delay_max)
+            || self.is_burst_complete()
+    }
+
+    /// Whether committed samples wait to be handed out.
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
+        self.unsent < self.history.next()
+    }
+
+    /// Tells when a send call for this writer ended, so that the gap to the next write can be judged.
+    #[inline]
+    pub fn note_sent(&mut self, now: Time) {
+        self.burst.last_activity = Some(now);
+    }
+
+    /// What is due: HEARTBEATs for what nobody has acknowledged. Transmissions follow by
+    /// [`WriterCore::poll_transmit`].
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.heartbeat.next_at.is_some_and(|at| at <= now) {
+            self.heartbeat.is_due = self.has_unacknowledged();
+            self.heartbeat.delay = (self.heartbeat.delay * 2).min(config::HEARTBEAT_DELAY_MAX);
+            self.heartbeat.next_at = self.heartbeat.is_due.then(|| now + self.heartbeat.delay);
+        }
+    }
+
+    /// When [`WriterCore::handle_timeout`] and [`WriterCore::poll_transmit`] want to be called next.
+    pub fn next_timeout(&self) -> Option<Time> {
+        let coalescing = self.config.coalescing.map_or(Duration::ZERO, |coalescing| coalescing.delay_max);
+        let flush_at = self.burst.queued_since.map(|since| since + coalescing);
+        match (flush_at, self.heartbeat.next_at) {
+            (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),
+            (flush, heartbeat) => flush.or(heartbeat),
+        }
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> WriterCounters {
+        self.counters
+    }
+
+    /// Bytes of memory that the history takes.
+    pub fn memory(&self) -> usize {
+        self.history.memory()
+    }
+
+    /// The window in bytes as the kernel charges them, and how much of it is in flight.
+    pub fn window(&self) -> (u64, u64) {
+        (self.window.size(), self.in_flight())
+    }
+
+    #[inline]
+    fn has_room(&self, charge: u64) -> bool {
+        if self.config.max_samples.is_some_and(|max| self.history.len() >= max as usize)
+            && self.config.history == History::KeepAll
+            && (self.has_reliable_readers() || self.config.durability != Durability::Volatile)
+        {
+            return false;
+        }
+        self.config.history != History::KeepAll
+            || !self.has_reliable_readers()
+            || self.in_flight() + charge <= self.window.size()
+    }
+
+    #[inline]
+    fn in_flight(&self) -> u64 {
+        self.history.charged() - self.acknowledged_charge
+    }
+
+    #[inline]
+    fn has_reliable_readers(&self) -> bool {
+        self.proxies.iter().any(|proxy| proxy.is_reliable)
+    }
+
+    fn has_unacknowledged(&self) -> bool {
+        self.has_reliable_readers() && self.acknowledged < self.history.last()
+    }
+
+    /// Book-keeping after a datagram of `len` bytes was laid into the history.
+    #[inline]
+    fn committed(&mut self, now: Time, len: usize, key: Option<[u8; 16]>) {
+        let sn = self.history.commit(len, charge(len));
+        self.instances.committed(key, sn);
+        if self.proxies.is_empty() {
+            self.instances.sent(&mut self.history, sn);
+            self.unsent = sn.next();
+            self.acknowledged = sn;
+            self.acknowledged_charge = self.history.charged();
+            self.release();
+            return;
+        }
+        if self.heartbeat.next_at.is_none() && self.has_reliable_readers() {
+            self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
+            self.heartbeat.next_at = Some(now + self.heartbeat.delay);
+        }
+        self.note_write(now, len);
+    }
+
+    /// Decides whether the sample that was just committed belongs to a burst.
+    #[inline]
+    fn note_write(&mut self, now: Time, len: usize) {
+        let Some(coalescing) = self.config.coalescing else { return };
+        let is_quick = self.burst.last_activity.is_some_and(|last| now.since(last) <= coalescing.gap);
+        self.burst.quick_writes = if is_quick { self.burst.quick_writes.saturating_add(1) } else { 0 };
+        self.burst.last_activity = Some(now);
+        let is_burst = self.burst.quick_writes > config::COALESCING_AFTER_WRITES;
+        if is_burst && self.burst.queued_since.is_none() && 2 * len <= config::SEGMENTED_MAX_BYTES {
+            self.burst.queued_since = Some(now);
+        }
+    }
+
+    fn update_acknowledged(&mut self, now: Time) {
+        let all = self.proxies.iter().filter(|proxy| proxy.is_reliable).map(|proxy| proxy.acknowledged).min();
+        let acknowledged = all.unwrap_or_else(|| self.unsent.prev());
+        if acknowledged > self.acknowledged {
+            let charge = self.history.charged_to(acknowledged);
+            self.window.on_acknowledged(charge.saturating_sub(self.acknowledged_charge));
+            self.acknowledged = acknowledged;
+            self.acknowledged_charge = charge;
+            self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
+            self.heartbeat.next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
+            self.release();
+        }
+    }
+
+    /// Lets go of what nobody can ask for any more.
+    fn release(&mut self) {
+        if self.config.durability == Durability::Volatile {
+            let last = self.acknowledged.min(self.unsent.prev());
+            self.instances.released(&self.history, last);
+            self.history.release_to(last);
+        }
+    }
+
+    fn readers_changed(&mut self, now: Time) {
+        let mut addresses = Vec::new();
+        for address in self.proxies.iter().flat_map(|proxy| proxy.destinations.iter()) {
+            if !addresses.contains(address) {
+                addresses.push(*address);
+            }
+        }
+        self.destinations = Arc::from(addresses);
+        let buffers = self.proxies.iter().filter(|proxy| proxy.is_reliable).map(|proxy| proxy.receive_buffer);
+        self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
+        if !self.has_reliable_readers() {
+            self.acknowledged = self.unsent.prev();
+            self.acknowledged_charge = self.history.charged_to(self.acknowledged);
+            self.heartbeat.next_at = None;
+            self.heartbeat.is_due = false;
+            self.release();
+        } else {
+            // A new reader may have acknowledged less than the others, which is not a step back for them.
+            let all = self.proxies.iter().filter(|p| p.is_reliable).map(|p| p.acknowledged).min();
+            self.acknowledged = all.unwrap_or(self.acknowledged).max(self.history.first().prev());
+            self.acknowledged_charge = self.history.charged_to(self.acknowledged);
+            self.heartbeat.next_at = Some(now + config::HEARTBEAT_DELAY_MIN);
+            self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
+            self.release();
+        }
+    }
+}
+
+/// Room in the history for one sample.
+#[derive(Debug)]
+pub struct Reservation<'a> {
+    core: &'a mut WriterCore,
+    payload_len: usize,
+}
+
+impl Reservation<'_> {
+    /// Where the payload goes: exactly as many bytes as were asked for, the encapsulation header first.
+    #[inline]
+    pub fn payload(&mut self) -> &mut [u8] {
+        let datagram = self.core.history.reserve(compose::datagram_len(self.payload_len));
+        &mut datagram[compose::PAYLOAD_AT..compose::PAYLOAD_AT + self.payload_len]
+    }
+
+    /// Makes the bytes that [`Reservation::payload`] was filled with the writer's next sample.
+    ///
+    /// # Errors
+    /// [`WriteRefused::TooManyInstances`].
+    #[inline]
+    pub fn commit(
+        self,
+        now: Time,
+        timestamp: Timestamp,
+        key: Option<[u8; 16]>,
+    ) -> Result<SequenceNumber, WriteRefused> {
+        let core = self.core;
+        core.instances.admit(key)?;
+        let sn = core.history.next();
+        let len = compose::datagram_len(self.payload_len);
+        core.template.fill(core.history.reserve(len), sn, timestamp, self.payload_len);
+        core.committed(now, len, key);
+        Ok(sn)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! How a writer's datagrams are laid out: RTPS header, INFO_TS, DATA (RTPS 2.5 §9.4).
+
+use weir_wire::{
+    DataHeader, Emit, EntityId, Header, InfoTimestamp, ParameterId, ParameterListWriter, ProtocolVersion,
+    SequenceNumber, Timestamp,
+};
+
+use super::{Change, ChangeKind, WriterConfig};
+use crate::config;
+
+/// Offset of the payload in a datagram, in bytes.
+pub(super) const PAYLOAD_AT: usize = DATA_AT + DATA_LEN;
+/// Length of a HEARTBEAT submessage, in bytes.
+pub(super) const HEARTBEAT_LEN: usize = 32;
+/// The largest payload, encapsulation header included, that fits one datagram with a HEARTBEAT behind it.
+pub(super) const PAYLOAD_MAX: usize = (config::DATAGRAM_MAX_BYTES - HEARTBEAT_LEN - PAYLOAD_AT) / 4 * 4;
+
+const HEADER_LEN: usize = 20;
+const INFO_TS_LEN: usize = 12;
+const DATA_AT: usize = HEADER_LEN + INFO_TS_LEN;
+const DATA_LEN: usize = 24;
+const INLINE_QOS_LEN: usize = 32;
+
+/// Length of the datagram for a payload, which is padded to a multiple of four bytes.
+#[inline]
+pub(super) const fn datagram_len(payload_len: usize) -> usize {
+    PAYLOAD_AT + payload_len.next_multiple_of(4)
+}
+
+/// Upper bound for the length of a datagram that also carries inline QoS.
+pub(super) const fn datagram_len_with_inline_qos(payload_len: usize) -> usize {
+    datagram_len(payload_len) + INLINE_QOS_LEN
+}
+
+/// The bytes before the payload, which are the same for every sample but for a few fields.
+#[derive(Debug)]
+pub(super) struct Template {
+    bytes: [u8; PAYLOAD_AT],
+}
+
+impl Template {
+    pub(super) fn new(config: &WriterConfig) -> Self {
+        let mut bytes = [0; PAYLOAD_AT];
+        header(config).emit(&mut bytes);
+        InfoTimestamp { timestamp: Some(Timestamp { seconds: 0, fraction: 0 }) }
+            .emit(&mut bytes[HEADER_LEN..]);
+        data_header(config, SequenceNumber::FIRST, 4).emit(&mut bytes[DATA_AT..]);
+        Self { bytes }
+    }
+
+    /// Writes everything but the payload into `datagram`, whose payload is there already.
+    #[inline]
+    pub(super) fn fill(
+        &self,
+        datagram: &mut [u8],
+        sn: SequenceNumber,
+        timestamp: Timestamp,
+        payload_len: usize,
+    ) {
+        let padded = payload_len.next_multiple_of(4);
+        let (head, payload) = datagram.split_at_mut(PAYLOAD_AT);
+        head.copy_from_slice(&self.bytes);
+        head[24..28].copy_from_slice(&timestamp.seconds.to_le_bytes());
+        head[28..32].copy_from_slice(&timestamp.fraction.to_le_bytes());
+        head[34..36].copy_from_slice(&((20 + padded) as u16).to_le_bytes());
+        head[48..52].copy_from_slice(&((sn.0 >> 32) as i32).to_le_bytes());
+        head[52..56].copy_from_slice(&(sn.0 as u32).to_le_bytes());
+        payload[payload_len..padded].fill(0);
+    }
+}
+
+/// Lays out a change with inline QoS (STATUS_INFO, KEY_HASH; RTPS 2.5 §9.6.4.8, §9.6.4.9) or without a
+/// timestamp, and returns its length in bytes.
+pub(super) fn with_inline_qos(
+    config: &WriterConfig,
+    sn: SequenceNumber,
+    timestamp: Option<Timestamp>,
+    change: &Change<'_>,
+    datagram: &mut [u8],
+) -> usize {
+    let mut inline_qos = Vec::new();
+    if change.kind != ChangeKind::Alive {
+        let mut parameters = ParameterListWriter::new(&mut inline_qos);
+        if let Some(key) = change.key {
+            parameters.octets16(ParameterId::KEY_HASH, &key);
+        }
+        parameters.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, status_bits(change.kind)]);
+        parameters.finish();
+    }
+    let padded = change.payload.len().next_multiple_of(4);
+    let mut at = HEADER_LEN;
+    header(config).emit(datagram);
+    if timestamp.is_some() {
+        InfoTimestamp { timestamp }.emit(&mut datagram[at..]);
+        at += INFO_TS_LEN;
+    }
+    DataHeader {
+        inline_qos_len: inline_qos.len() as u32,
+        is_key: change.kind != ChangeKind::Alive,
+        ..data_header(config, sn, padded)
+    }
+    .emit(&mut datagram[at..]);
+    at += DATA_LEN;
+    datagram[at..at + inline_qos.len()].copy_from_slice(&inline_qos);
+    at += inline_qos.len();
+    datagram[at..at + change.payload.len()].copy_from_slice(change.payload);
+    datagram[at + change.payload.len()..at + padded].fill(0);
+    at + padded
+}
+
+/// The header of every message of this writer.
+pub(super) fn header(config: &WriterConfig) -> Header {
+    Header { version: ProtocolVersion::V2_5, vendor: config.vendor, prefix: config.guid.prefix }
+}
+
+fn data_header(config: &WriterConfig, sequence_number: SequenceNumber, payload_len: usize) -> DataHeader {
+    DataHeader {
+        reader: EntityId::UNKNOWN,
+        writer: config.guid.entity,
+        sequence_number,
+        inline_qos_len: 0,
+        payload_len: payload_len as u32,
+        is_key: false,
+    }
+}
+
+fn status_bits(kind: ChangeKind) -> u8 {
+    match kind {
+        ChangeKind::Alive => 0,
+        ChangeKind::Disposed => 1,
+        ChangeKind::Unregistered => 2,
+        ChangeKind::DisposedUnregistered => 3,
+    }
+}

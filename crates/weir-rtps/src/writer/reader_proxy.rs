@@ -1,0 +1,106 @@
+//! What a writer knows about one matched reader (RTPS 2.5 §8.4.7.5).
+
+use weir_wire::{AckNack, Guid, SequenceNumber, SequenceNumberSet, VendorId};
+
+use crate::outbox::Destinations;
+
+/// A reader to be matched.
+#[derive(Debug, Clone)]
+pub struct ReaderProxyConfig {
+    /// Its GUID.
+    pub guid: Guid,
+    /// Whether it asked for reliable delivery.
+    pub reliable: bool,
+    /// Whether it asked for what was written before (any durability but VOLATILE).
+    pub wants_history: bool,
+    /// Where it receives data.
+    pub destinations: Destinations,
+    /// Whose it is.
+    pub vendor: VendorId,
+    /// What its socket was granted, in bytes as its kernel charges them, when it says so.
+    pub receive_buffer: Option<u32>,
+}
+
+/// A matched reader.
+#[derive(Debug)]
+pub(super) struct ReaderProxy {
+    pub(super) guid: Guid,
+    pub(super) is_reliable: bool,
+    pub(super) destinations: Destinations,
+    pub(super) receive_buffer: Option<u32>,
+    /// It has everything up to and with this.
+    pub(super) acknowledged: SequenceNumber,
+    /// The first sample that is meant for it: a volatile reader gets nothing from before it was matched.
+    pub(super) start: SequenceNumber,
+    /// What it asked for and was not sent yet.
+    pub(super) requested: Option<SequenceNumberSet>,
+    /// Samples below this are no longer there, and it waits for one of them.
+    pub(super) gap_to: Option<SequenceNumber>,
+    /// It is to be told what there is.
+    pub(super) is_heartbeat_due: bool,
+    last_count: Option<u32>,
+}
+
+impl ReaderProxy {
+    pub(super) fn new(config: ReaderProxyConfig, is_reliable: bool, start: SequenceNumber) -> Self {
+        Self {
+            guid: config.guid,
+            is_reliable,
+            destinations: config.destinations,
+            receive_buffer: config.receive_buffer,
+            acknowledged: start.prev(),
+            start,
+            requested: None,
+            gap_to: None,
+            is_heartbeat_due: is_reliable,
+            last_count: None,
+        }
+    }
+
+    /// Whether an ACKNACK is neither a repetition nor older than one that was seen (counts may wrap).
+    pub(super) fn is_news(&mut self, acknack: &AckNack) -> bool {
+        if is_preemptive(acknack) {
+            return true;
+        }
+        let is_news = self.last_count.is_none_or(|last| acknack.count.wrapping_sub(last).cast_signed() > 0);
+        if is_news {
+            self.last_count = Some(acknack.count);
+        }
+        is_news
+    }
+
+    /// Takes in an ACKNACK, and says whether something is to be repaired. `first` is the first sample in the
+    /// history, `unsent` the first that was never sent.
+    pub(super) fn update(
+        &mut self,
+        acknack: &AckNack,
+        first: SequenceNumber,
+        unsent: SequenceNumber,
+    ) -> bool {
+        let base = acknack.state.base();
+        self.is_heartbeat_due |= is_preemptive(acknack) || (!acknack.is_final && acknack.state.is_empty());
+        if base.0 >= 1 && base <= unsent {
+            self.acknowledged = self.acknowledged.max(base.prev());
+        }
+        if acknack.state.is_empty() {
+            return false;
+        }
+        let there = first.max(self.start);
+        let mut wanted: Option<SequenceNumberSet> = None;
+        for sn in acknack.state.iter().filter(|sn| *sn < unsent) {
+            if sn < there {
+                self.gap_to = Some(there);
+            } else if sn > self.acknowledged {
+                wanted.get_or_insert_with(|| SequenceNumberSet::new(sn)).insert(sn);
+            }
+        }
+        self.requested = wanted;
+        self.requested.is_some()
+    }
+}
+
+/// An ACKNACK that acknowledges nothing and only asks for a HEARTBEAT: base 0 (RTI, eProsima) or base 1 with
+/// no number in the set (Cyclone DDS and us).
+fn is_preemptive(acknack: &AckNack) -> bool {
+    acknack.state.base().0 <= 1 && acknack.state.is_empty()
+}

@@ -1,0 +1,282 @@
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use weir_wire::{EntityId, GuidPrefix, Message, SequenceNumberSet, Submessage};
+
+use super::*;
+use crate::outbox::Outbox;
+
+const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
+const TIMESTAMP: Timestamp = Timestamp { seconds: 1, fraction: 0 };
+
+fn config(reliability: Reliability) -> WriterConfig {
+    WriterConfig { history: History::KeepAll, ..WriterConfig::new(WRITER, reliability) }
+}
+
+fn reader(guid: Guid, reliable: bool) -> ReaderProxyConfig {
+    ReaderProxyConfig {
+        guid,
+        reliable,
+        wants_history: false,
+        destinations: Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]),
+        vendor: VendorId::WEIR,
+        receive_buffer: Some(8 << 20),
+    }
+}
+
+fn write(writer: &mut WriterCore, now: Time, payload: &[u8]) -> Result<SequenceNumber, WriteRefused> {
+    let mut room = writer.reserve(payload.len())?;
+    room.payload().copy_from_slice(payload);
+    room.commit(now, TIMESTAMP, None)
+}
+
+/// Every submessage that the writer sends now, in words.
+fn sent(writer: &mut WriterCore, now: Time) -> Vec<String> {
+    let mut out = Outbox::new();
+    writer.poll_transmit(now, &mut out);
+    let mut words = Vec::new();
+    out.for_each_datagram(|_, datagram| {
+        let message = Message::parse(datagram).unwrap();
+        words.extend(message.submessages().map(|submessage| match submessage.unwrap() {
+            Submessage::Data(data) => format!("DATA {}", data.sequence_number),
+            Submessage::Heartbeat(heartbeat) => format!("HEARTBEAT {}..{}", heartbeat.first, heartbeat.last),
+            Submessage::Gap(gap) => format!("GAP {} to {}", gap.start, gap.list),
+            Submessage::InfoTimestamp(_) => String::new(),
+            other => other.to_string().split(' ').next().unwrap_or_default().to_owned(),
+        }));
+    });
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn acknack(writer: &mut WriterCore, count: u32, base: i64, missing: &[i64]) {
+    let mut state = SequenceNumberSet::new(SequenceNumber(base));
+    missing.iter().for_each(|sn| _ = state.insert(SequenceNumber(*sn)));
+    let acknack = AckNack { reader: READER.entity, writer: WRITER.entity, state, count, is_final: true };
+    writer.handle_acknack(Time(1), READER, &acknack);
+}
+
+#[test]
+fn a_sample_leaves_at_once_and_a_best_effort_writer_keeps_nothing() {
+    let mut writer = WriterCore::new(config(Reliability::BestEffort));
+    writer.match_reader(Time(0), reader(READER, false));
+    assert_eq!(write(&mut writer, Time(0), b"\0\x01\0\0abc"), Ok(SequenceNumber(1)));
+    assert_eq!(sent(&mut writer, Time(0)), ["DATA 1"]);
+    assert_eq!(writer.history.len(), 0);
+    assert_eq!(writer.next_timeout(), None);
+}
+
+#[test]
+fn payloads_are_padded_to_four_bytes() {
+    let mut writer = WriterCore::new(config(Reliability::BestEffort));
+    writer.match_reader(Time(0), reader(READER, false));
+    let _ = write(&mut writer, Time(0), &[0xff; 9]);
+    let mut out = Outbox::new();
+    writer.poll_transmit(Time(0), &mut out);
+    out.for_each_datagram(|_, datagram| {
+        assert_eq!(datagram.len(), 56 + 12);
+        assert_eq!(datagram[56 + 9..], [0; 3]);
+    });
+}
+
+#[test]
+fn missing_samples_are_sent_again_and_samples_that_are_gone_become_a_gap() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), reader(READER, true));
+    assert_eq!(sent(&mut writer, Time(0)), ["INFO_DST", "HEARTBEAT 1..0"]);
+    for _ in 0..5 {
+        write(&mut writer, Time(0), &[0; 8]).unwrap();
+    }
+    assert_eq!(sent(&mut writer, Time(0)), ["DATA 1", "DATA 2", "DATA 3", "DATA 4", "DATA 5"]);
+    acknack(&mut writer, 1, 3, &[3, 5]);
+    assert_eq!(sent(&mut writer, Time(0)), ["DATA 3", "DATA 5", "INFO_DST", "HEARTBEAT 3..5"]);
+    acknack(&mut writer, 2, 6, &[]);
+    assert!(writer.is_acknowledged(SequenceNumber(5)));
+    assert_eq!(writer.history.len(), 0);
+    // Somebody who was not there for the first five asks for them.
+    let late = Guid::new(GuidPrefix([3; 12]), READER.entity);
+    writer.match_reader(Time(0), reader(late, true));
+    sent(&mut writer, Time(0));
+    let mut state = SequenceNumberSet::new(SequenceNumber(1));
+    state.insert(SequenceNumber(2));
+    let request = AckNack { reader: late.entity, writer: WRITER.entity, state, count: 1, is_final: true };
+    writer.handle_acknack(Time(1), late, &request);
+    assert_eq!(sent(&mut writer, Time(1)), ["INFO_DST", "GAP 1 to 6/0:", "HEARTBEAT 6..5"]);
+}
+
+#[test]
+fn old_and_senseless_acknowledgements_are_ignored() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), reader(READER, true));
+    (0..5).for_each(|_| _ = write(&mut writer, Time(0), &[0; 8]));
+    sent(&mut writer, Time(0));
+    acknack(&mut writer, 7, 3, &[]);
+    acknack(&mut writer, 7, 6, &[]);
+    acknack(&mut writer, 6, 6, &[]);
+    acknack(&mut writer, 8, 1_000_000, &[]);
+    assert!(writer.is_acknowledged(SequenceNumber(2)) && !writer.is_acknowledged(SequenceNumber(3)));
+    assert_eq!(writer.counters().acknacks_ignored, 3);
+}
+
+#[test]
+fn a_full_window_refuses_and_an_acknowledgement_makes_room() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), reader(READER, true));
+    let mut written = 0;
+    let refused = loop {
+        match write(&mut writer, Time(0), &[0; 1000]) {
+            Ok(_) => written += 1,
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(refused, WriteRefused::WindowFull);
+    assert_eq!(written, config::WINDOW_INITIAL_BYTES / charge(1056));
+    let last = sent(&mut writer, Time(0)).pop().unwrap();
+    assert!(last.starts_with("HEARTBEAT"), "the answer to it makes room: {last}");
+    assert_eq!(writer.lagging_readers().collect::<Vec<_>>(), [READER]);
+    acknack(&mut writer, 1, written as i64 + 1, &[]);
+    assert!(write(&mut writer, Time(0), &[0; 1000]).is_ok());
+    assert!(writer.window().0 > config::WINDOW_INITIAL_BYTES);
+}
+
+#[test]
+fn unanswered_heartbeats_back_off_and_an_acknowledged_writer_is_silent() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), reader(READER, true));
+    let _ = write(&mut writer, Time(0), &[0; 8]);
+    sent(&mut writer, Time(0));
+    let mut times = Vec::new();
+    for _ in 0..12 {
+        let at = writer.next_timeout().unwrap();
+        writer.handle_timeout(at);
+        assert_eq!(sent(&mut writer, at), ["HEARTBEAT 1..1"]);
+        times.push(at);
+    }
+    let gaps: Vec<_> = times.windows(2).map(|pair| pair[1].since(pair[0])).collect();
+    assert_eq!(gaps[0], config::HEARTBEAT_DELAY_MIN * 2);
+    assert_eq!(gaps[10], config::HEARTBEAT_DELAY_MAX);
+    acknack(&mut writer, 1, 2, &[]);
+    assert_eq!(writer.next_timeout(), None);
+    assert!(sent(&mut writer, Time(1)).is_empty());
+}
+
+#[test]
+fn keep_last_replaces_what_was_sent_and_never_blocks() {
+    let mut writer =
+        WriterCore::new(WriterConfig { history: History::KeepLast(2), ..config(Reliability::Reliable) });
+    writer.match_reader(Time(0), reader(READER, true));
+    sent(&mut writer, Time(0));
+    for _ in 0..10_000 {
+        write(&mut writer, Time(0), &[0; 1000]).unwrap();
+        assert!(sent(&mut writer, Time(0))[0].starts_with("DATA"));
+    }
+    assert_eq!(writer.history.len(), 2);
+    acknack(&mut writer, 1, 9_998, &[9_998, 9_999]);
+    let answer = sent(&mut writer, Time(0));
+    assert_eq!(answer, ["DATA 9999", "INFO_DST", "GAP 1 to 9999/0:", "HEARTBEAT 9999..10000"]);
+}
+
+#[test]
+fn keep_last_counts_per_instance() {
+    let keyed = Guid::new(WRITER.prefix, EntityId::user_writer(1, true));
+    let config =
+        WriterConfig { history: History::KeepLast(1), ..WriterConfig::new(keyed, Reliability::Reliable) };
+    let mut writer = WriterCore::new(config);
+    writer.match_reader(Time(0), reader(READER, true));
+    for key in [1, 2, 1, 1] {
+        let change = Change { kind: ChangeKind::Alive, key: Some([key; 16]), payload: &[0; 8] };
+        writer.write_copy(Time(0), Some(TIMESTAMP), change).unwrap();
+    }
+    sent(&mut writer, Time(0));
+    acknack(&mut writer, 1, 1, &[1, 2, 3, 4]);
+    let answer = sent(&mut writer, Time(0));
+    assert_eq!(answer, ["DATA 2", "DATA 4", "INFO_DST", "GAP 1 to 2/0:", "GAP 3 to 3/1:3", "HEARTBEAT 2..4"]);
+}
+
+#[test]
+fn a_late_reader_of_a_transient_local_writer_gets_the_history() {
+    let mut writer = WriterCore::new(WriterConfig {
+        durability: Durability::TransientLocal,
+        history: History::KeepLast(2),
+        ..config(Reliability::Reliable)
+    });
+    for _ in 0..5 {
+        write(&mut writer, Time(0), &[0; 8]).unwrap();
+    }
+    writer.match_reader(Time(0), ReaderProxyConfig { wants_history: true, ..reader(READER, true) });
+    assert_eq!(sent(&mut writer, Time(0)), ["INFO_DST", "HEARTBEAT 4..5"]);
+    acknack(&mut writer, 1, 4, &[4, 5]);
+    assert_eq!(sent(&mut writer, Time(0)), ["DATA 4", "DATA 5", "INFO_DST", "HEARTBEAT 4..5"]);
+}
+
+#[test]
+fn a_burst_leaves_together_and_waits_no_longer_than_allowed() {
+    let coalescing = Some(Coalescing::default());
+    let mut writer = WriterCore::new(WriterConfig { coalescing, ..config(Reliability::BestEffort) });
+    writer.match_reader(Time(0), reader(READER, false));
+    let mut sends = 0;
+    let mut out = Outbox::new();
+    for n in 0..1000 {
+        write(&mut writer, Time(n * 100), &[0; 36]).unwrap();
+        out.clear();
+        writer.poll_transmit(Time(n * 100), &mut out);
+        if !out.is_empty() {
+            sends += 1;
+            assert!(out.items.iter().all(|item| item.datagrams <= config::SEGMENTS_MAX as u16));
+        }
+    }
+    assert!(sends < 30, "{sends}");
+    assert!(writer.has_unsent());
+    let at = writer.next_timeout().unwrap();
+    assert!(at.since(Time(99_900)) <= config::COALESCING_DELAY_MAX);
+    assert!(!sent(&mut writer, at).is_empty());
+    assert!(!writer.has_unsent());
+    // Far apart, they leave one by one.
+    for n in 1..10 {
+        let now = Time(n * 1_000_000);
+        write(&mut writer, now, &[0; 36]).unwrap();
+        assert_eq!(sent(&mut writer, now).len(), 1);
+    }
+}
+
+#[test]
+fn the_heartbeat_of_a_burst_is_its_last_and_shorter_segment() {
+    let coalescing = Some(Coalescing::default());
+    let mut writer = WriterCore::new(WriterConfig { coalescing, ..config(Reliability::Reliable) });
+    writer.match_reader(Time(0), reader(READER, true));
+    let mut out = Outbox::new();
+    let mut with_heartbeat = 0;
+    for n in 0..2000 {
+        if write(&mut writer, Time(n * 100), &[0; 36]).is_err() {
+            break;
+        }
+        out.clear();
+        writer.poll_transmit(Time(n * 100), &mut out);
+        for item in out.items.iter().filter(|item| item.segment != 0) {
+            let (head, tail) = out.parts(item);
+            assert_eq!(head.len() % item.segment as usize, 0);
+            assert!(tail.len() <= item.segment as usize);
+            let datagrams = head.len() / item.segment as usize + usize::from(!tail.is_empty());
+            assert_eq!(datagrams, item.datagrams as usize);
+            with_heartbeat += usize::from(!tail.is_empty());
+        }
+    }
+    assert!(with_heartbeat > 0);
+}
+
+#[test]
+fn a_burst_of_a_keep_last_writer_is_sent_whole() {
+    let mut writer = WriterCore::new(WriterConfig {
+        coalescing: Some(Coalescing::default()),
+        history: History::KeepLast(1),
+        ..config(Reliability::BestEffort)
+    });
+    writer.match_reader(Time(0), reader(READER, false));
+    let mut seen = 0;
+    for n in 0..500 {
+        write(&mut writer, Time(n * 100), &[0; 36]).unwrap();
+        seen += sent(&mut writer, Time(n * 100)).len();
+    }
+    seen += sent(&mut writer, Time(10_000_000)).len();
+    assert_eq!(seen, 500);
+}

@@ -1,0 +1,275 @@
+//! What a writer sends: new samples to everybody, repairs and GAPs to those who asked, HEARTBEATs.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use weir_wire::{EntityId, Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
+
+use super::{WriterCore, compose};
+use crate::config;
+use crate::history::Entry;
+use crate::outbox::{Destinations, Item, Outbox};
+use crate::time::Time;
+use crate::window::charge;
+
+/// Datagrams of equal length that lie end to end.
+struct Run {
+    first: Entry,
+    last: Entry,
+    datagrams: u16,
+}
+
+impl WriterCore {
+    /// Appends everything that is to be sent now to `out`: samples that were committed and not yet sent,
+    /// unless a burst is still being collected, then what is due to single readers.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
+        if self.has_unsent() && self.should_send(now) {
+            self.send_new(now, out);
+        }
+        if self.heartbeat.is_due {
+            self.send_heartbeat(now, out);
+        }
+        // The fields are three words of each proxy; nothing is due in most calls.
+        if self.proxies.iter().any(|p| p.is_heartbeat_due || p.requested.is_some() || p.gap_to.is_some()) {
+            self.answer_readers(out);
+        }
+    }
+
+    /// Appends everything that was committed, also when a burst is still being collected.
+    pub fn flush(&mut self, now: Time, out: &mut Outbox) {
+        self.burst.queued_since = None;
+        self.poll_transmit(now, out);
+    }
+
+    /// Whether so much of a burst is there that more would not fit one send.
+    #[inline]
+    pub(super) fn is_burst_complete(&self) -> bool {
+        let queued = self.history.next().0 - self.unsent.0;
+        if queued >= config::SEGMENTS_MAX as i64 - 1 {
+            return true;
+        }
+        let len = self.history.entry(self.unsent).map_or(0, |entry| entry.len as usize);
+        (queued as usize + 1) * len > config::SEGMENTED_MAX_BYTES
+    }
+
+    fn send_new(&mut self, now: Time, out: &mut Outbox) {
+        self.burst.queued_since = None;
+        let range = self.unsent..self.history.next();
+        self.unsent = range.end;
+        let first_item = out.items.len();
+        let destinations = Arc::clone(&self.destinations);
+        self.append_samples(range, &destinations, out);
+        self.instances.sent(&mut self.history, self.unsent.prev());
+        if !self.has_reliable_readers() {
+            self.acknowledged = self.unsent.prev();
+            self.acknowledged_charge = self.history.charged();
+            self.release();
+            return;
+        }
+        let since_last = self.history.charged() - self.heartbeat.charged;
+        if since_last >= self.window.size() / config::HEARTBEAT_WINDOW_SHARE {
+            self.heartbeat.is_due = true;
+        }
+        // A HEARTBEAT that is due anyway rides behind the last sample.
+        if self.heartbeat.is_due && out.items.len() > first_item {
+            self.heartbeat.is_due = false;
+            self.ride_along(now, out);
+        }
+    }
+
+    /// Puts a HEARTBEAT behind the last item: into its datagram when it is one, as a last, shorter datagram
+    /// when it is several.
+    fn ride_along(&mut self, now: Time, out: &mut Outbox) {
+        let heartbeat = self.next_heartbeat(now, EntityId::UNKNOWN, self.history.first());
+        let start = out.scratch.len();
+        let Some(item) = out.items.last_mut() else { return };
+        if item.segment != 0 {
+            push(&mut out.scratch, &compose::header(&self.config));
+            item.datagrams += 1;
+        }
+        push(&mut out.scratch, &heartbeat);
+        item.scratch = start..out.scratch.len();
+    }
+
+    fn send_heartbeat(&mut self, now: Time, out: &mut Outbox) {
+        self.heartbeat.is_due = false;
+        if !self.has_unacknowledged() {
+            return;
+        }
+        // Unsent samples of a burst must not be announced: they would be asked for before they are sent.
+        if self.has_unsent() {
+            self.flush_for_heartbeat(now, out);
+            return;
+        }
+        let heartbeat = self.next_heartbeat(now, EntityId::UNKNOWN, self.history.first());
+        let header = compose::header(&self.config);
+        let destinations = Arc::clone(&self.destinations);
+        out.message(&destinations, |message| {
+            push(message, &header);
+            push(message, &heartbeat);
+        });
+    }
+
+    fn flush_for_heartbeat(&mut self, now: Time, out: &mut Outbox) {
+        self.heartbeat.is_due = true;
+        self.send_new(now, out);
+    }
+
+    fn next_heartbeat(&mut self, now: Time, reader: EntityId, first: SequenceNumber) -> Heartbeat {
+        self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
+        self.heartbeat.charged = self.history.charged();
+        self.heartbeat.next_at = Some(now + self.heartbeat.delay);
+        self.counters.heartbeats_sent += 1;
+        Heartbeat {
+            reader,
+            writer: self.config.guid.entity,
+            first,
+            last: self.unsent.prev(),
+            count: self.heartbeat.count,
+            is_final: false,
+            is_liveliness: false,
+        }
+    }
+
+    /// Appends the samples of `range` that are still there, as few sends as possible.
+    fn append_samples(&mut self, range: Range<SequenceNumber>, to: &Destinations, out: &mut Outbox) {
+        if to.is_empty() {
+            return;
+        }
+        let segment_max = self.config.coalescing.map_or(0, |coalescing| coalescing.segment_max as usize);
+        let mut run: Option<Run> = None;
+        for sn in range.start.0..range.end.0 {
+            let Some(entry) = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive) else {
+                self.append_run(run.take(), to, out);
+                continue;
+            };
+            match &mut run {
+                // One segment and 64 bytes are left for a HEARTBEAT.
+                Some(run)
+                    if run.last.continues_with(&entry)
+                        && entry.len as usize <= segment_max
+                        && (run.datagrams as usize) < config::SEGMENTS_MAX - 1
+                        && (run.datagrams as usize + 1) * entry.len as usize
+                            <= config::SEGMENTED_MAX_BYTES - 64 =>
+                {
+                    run.last = entry;
+                    run.datagrams += 1;
+                }
+                _ => {
+                    let full = run.replace(Run { first: entry, last: entry, datagrams: 1 });
+                    self.append_run(full, to, out);
+                }
+            }
+        }
+        self.append_run(run, to, out);
+    }
+
+    fn append_run(&self, run: Option<Run>, to: &Destinations, out: &mut Outbox) {
+        let Some(Run { first, last, datagrams }) = run else { return };
+        let segment = if datagrams > 1 { first.len as u16 } else { 0 };
+        let slice = self.history.slice(&first, &last);
+        let to = Arc::clone(to);
+        out.items.push(Item { to, slice, scratch: 0..0, segment, datagrams, samples: datagrams });
+    }
+
+    /// Sends what single readers wait for: repairs, GAPs, HEARTBEATs of their own.
+    fn answer_readers(&mut self, out: &mut Outbox) {
+        for index in 0..self.proxies.len() {
+            let proxy = &mut self.proxies[index];
+            let requested = proxy.requested.take();
+            let gap_to = proxy.gap_to.take();
+            let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
+            let (guid, to, start) = (proxy.guid, Arc::clone(&proxy.destinations), proxy.start);
+            let holes = requested.map(|set| self.repair(&set, &to, out)).unwrap_or_default();
+            if requested.is_none() && gap_to.is_none() && !is_heartbeat_due {
+                continue;
+            }
+            let first = start.max(self.history.first());
+            // Directed HEARTBEATs count on their own line, and do not move the timer.
+            self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
+            self.counters.heartbeats_sent += 1;
+            let heartbeat = Heartbeat {
+                reader: guid.entity,
+                writer: self.config.guid.entity,
+                first,
+                last: self.unsent.prev().max(first.prev()),
+                count: self.heartbeat.count,
+                is_final: false,
+                is_liveliness: false,
+            };
+            self.tell(guid, &to, gap_to, &holes, &heartbeat, out);
+        }
+    }
+
+    /// Sends the samples of `set` again, at most half a window of them, and returns those that are no longer
+    /// there.
+    fn repair(&mut self, set: &SequenceNumberSet, to: &Destinations, out: &mut Outbox) -> Holes {
+        let mut holes = Holes::default();
+        let mut budget = self.window.size() / 2;
+        let mut wanted: Option<Range<SequenceNumber>> = None;
+        for sn in set.iter() {
+            let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
+                holes.insert(sn);
+                continue;
+            };
+            let cost = charge(entry.len as usize);
+            if cost > budget {
+                break;
+            }
+            budget -= cost;
+            self.counters.samples_repaired += 1;
+            match &mut wanted {
+                Some(range) if range.end == sn => range.end = sn.next(),
+                _ => {
+                    if let Some(range) = wanted.replace(sn..sn.next()) {
+                        self.append_samples(range, to, out);
+                    }
+                }
+            }
+        }
+        if let Some(range) = wanted {
+            self.append_samples(range, to, out);
+        }
+        holes
+    }
+
+    /// One message to one reader: GAPs for what is gone, then what there is.
+    fn tell(
+        &mut self,
+        reader: Guid,
+        to: &Destinations,
+        gap_to: Option<SequenceNumber>,
+        holes: &Holes,
+        heartbeat: &Heartbeat,
+        out: &mut Outbox,
+    ) {
+        let header = compose::header(&self.config);
+        let writer = self.config.guid.entity;
+        // Everything before `gap_to` in one GAP; the holes behind it in another.
+        let front = gap_to.map(|end| (SequenceNumber::FIRST, SequenceNumberSet::new(end)));
+        let behind = holes.set.map(|set| (set.base(), set));
+        let gaps = front.into_iter().chain(behind);
+        self.counters.gaps_sent += u64::from(front.is_some()) + u64::from(behind.is_some());
+        out.message(to, |message| {
+            push(message, &header);
+            push(message, &InfoDestination { prefix: reader.prefix });
+            for (start, list) in gaps {
+                push(message, &Gap { reader: reader.entity, writer, start, list });
+            }
+            push(message, heartbeat);
+        });
+    }
+}
+
+/// Sequence numbers that a reader asked for and that are no longer there.
+#[derive(Default)]
+struct Holes {
+    set: Option<SequenceNumberSet>,
+}
+
+impl Holes {
+    fn insert(&mut self, sn: SequenceNumber) {
+        self.set.get_or_insert_with(|| SequenceNumberSet::new(sn)).insert(sn);
+    }
+}
