@@ -36,4 +36,14 @@ mod tests {
     fn cdr() {
         check("cdr", crate::cdr::run, crate::cdr::seeds());
     }
+
+    #[test]
+    fn message() {
+        check("message", crate::message::run, crate::message::seeds());
+    }
+
+    #[test]
+    fn parameter_list() {
+        check("parameter_list", crate::parameter_list::run, crate::parameter_list::seeds());
+    }
 }

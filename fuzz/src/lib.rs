@@ -2,9 +2,13 @@
 //!
 //! - [`cdr`]: arbitrary bytes as samples of derived types.
 //! - [`corpus`]: the committed inputs, made by our own emitters.
+//! - [`message`]: arbitrary bytes as an RTPS message.
+//! - [`parameter_list`]: arbitrary bytes as a parameter list.
 //!
 //! Each function takes arbitrary bytes and panics if a promise of the crates under test is broken.
 #![forbid(unsafe_code)]
 
 pub mod cdr;
 pub mod corpus;
+pub mod message;
+pub mod parameter_list;

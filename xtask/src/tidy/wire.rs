@@ -10,15 +10,15 @@ pub(crate) fn check(files: &[File]) -> Vec<Complaint> {
     submessages.filter_map(check_drawing).collect()
 }
 
-/// A drawing is two lines or more of `+---+` in the documentation at the top, with a reference to the specification.
+/// A drawing is a block of text in the documentation at the top, with bars between the fields; the prose names the clause it follows.
 fn check_drawing(file: &File) -> Option<Complaint> {
-    let docs: Vec<&str> = file.text().lines().map_while(|line| line.strip_prefix("//!")).collect();
-    let rulers = docs.iter().filter(|line| line.trim().starts_with('+') && line.contains("--")).count();
-    if rulers < 2 {
+    let docs: Vec<&str> =
+        file.text().lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
+    let block = docs.iter().skip_while(|line| **line != "```text").skip(1).take_while(|line| **line != "```");
+    if block.filter(|line| line.starts_with('|')).count() < 2 {
         return Some(file.complain(0, "has no drawing of the submessage in the docs at its top"));
     }
-    let has_clause =
-        docs.iter().any(|line| line.contains("RTPS") && line.contains(|c: char| c.is_ascii_digit()));
+    let has_clause = docs.iter().any(|line| line.contains("RTPS") && line.contains('§'));
     (!has_clause).then(|| file.complain(0, "does not say which clause of the specification it follows"))
 }
 
@@ -29,10 +29,14 @@ mod tests {
     #[test]
     fn a_drawing_and_a_clause_are_asked_for() {
         let check = |text: &str| check(&[File::new("crates/weir-wire/src/submessage/gap.rs", text)]);
-        let drawing = "//! +-------+\n//! | flags |\n//! +-------+\n";
-        assert!(check(&format!("//! GAP (RTPS 2.5, 9.4.5.6).\n{drawing}")).is_empty());
+        let drawing = "//! ```text\n//! | GAP 08 | flags |\n//! |    reader id   |\n//! ```\n";
+        assert!(check(&format!("//! GAP (RTPS 2.5 §9.4.5.5).\n//!\n{drawing}")).is_empty());
         assert!(check(&format!("//! GAP.\n{drawing}"))[0].what.contains("clause"));
-        assert!(check("//! GAP (RTPS 2.5, 9.4.5.6).\n")[0].what.contains("drawing"));
+        assert!(
+            check("//! GAP (RTPS 2.5 §9.4.5.5).\n//! | a | table |\n//! |---|---|\n")[0]
+                .what
+                .contains("drawing")
+        );
     }
 
     #[test]
