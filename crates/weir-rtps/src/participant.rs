@@ -1,0 +1,155 @@
+//! A participant as a state machine: who else is in the domain, what they write and read, what of it fits
+//! what we do (DDSI-RTPS 2.5 §8.5).
+//!
+//! Only metatraffic comes here. User data goes to the writer and reader cores of its endpoints, which learn
+//! of each other by the [`DiscoveryEvent`]s of this core; the driver wires them together. After every call,
+//! drain [`poll_transmit`](ParticipantCore::poll_transmit) and [`poll_event`](ParticipantCore::poll_event),
+//! and look at [`next_timeout`](ParticipantCore::next_timeout) again. The same calls give the same bytes and
+//! events.
+//!
+//! One file per concern: `announcer` says who we are, `receive` takes messages apart, `builtin` exchanges
+//! endpoints reliably, `remote` keeps the others, `local` our own endpoints, `matching` brings them together.
+
+mod announcer;
+mod builtin;
+mod config;
+mod counters;
+mod local;
+mod matching;
+mod reachability;
+mod receive;
+mod remote;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use weir_wire::{EntityId, Guid, GuidPrefix};
+
+use announcer::Announcer;
+use builtin::BuiltinEndpoints;
+use local::LocalEntry;
+use matching::Pair;
+use reachability::Reachability;
+use remote::RemoteParticipant;
+
+use crate::discovery_event::DiscoveryEvent;
+use crate::outbox::Outbox;
+use crate::time::Time;
+
+pub use config::{Interface, ParticipantConfig};
+pub use counters::DiscoveryCounters;
+pub use local::{LocalEndpoint, LocalEndpointError};
+
+/// Discovery, matching and leases of one participant. See the module's documentation.
+#[derive(Debug)]
+pub struct ParticipantCore {
+    config: ParticipantConfig,
+    reachability: Reachability,
+    announcer: Announcer,
+    builtin: BuiltinEndpoints,
+    locals: BTreeMap<EntityId, LocalEntry>,
+    remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
+    /// By local endpoint and remote one, of those that share a topic.
+    pairs: BTreeMap<(EntityId, Guid), Pair>,
+    events: VecDeque<DiscoveryEvent>,
+    counters: DiscoveryCounters,
+    is_closed: bool,
+}
+
+impl ParticipantCore {
+    /// A participant that knows nobody and has no endpoints; its first announcement is due at once.
+    #[must_use]
+    pub fn new(config: ParticipantConfig, now: Time) -> Self {
+        Self {
+            reachability: Reachability::new(&config),
+            announcer: Announcer::new(&config, now),
+            builtin: BuiltinEndpoints::new(&config),
+            locals: BTreeMap::new(),
+            remotes: BTreeMap::new(),
+            pairs: BTreeMap::new(),
+            events: VecDeque::new(),
+            counters: DiscoveryCounters::default(),
+            is_closed: false,
+            config,
+        }
+    }
+
+    /// Does what has become due: announcements, leases that ran out, repetitions of unanswered messages.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.is_closed {
+            return;
+        }
+        self.announcer.handle_timeout(now);
+        self.expire_leases(now);
+        self.builtin.handle_timeout(now);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called at the latest. `None`: the participant
+    /// is closed.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Time> {
+        if self.is_closed {
+            return None;
+        }
+        let leases = self.remotes.values().map(RemoteParticipant::expires_at).filter(|&at| at < Time::MAX);
+        leases.chain(self.builtin.next_timeout()).chain([self.announcer.next_at()]).min()
+    }
+
+    /// Appends all datagrams that are to be sent now.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
+        // The announcement goes first: what comes after it is only understood by those who know us.
+        self.announcer.poll_transmit(&self.remotes, out);
+        self.builtin.poll_transmit(now, out);
+        self.announcer.poll_farewell(&self.remotes, out);
+    }
+
+    /// The next thing that the application should know. Events are in the order in which they happened.
+    pub fn poll_event(&mut self) -> Option<DiscoveryEvent> {
+        self.events.pop_front()
+    }
+
+    /// A participant has sent user data: it lives, whether it announces itself or not.
+    pub fn assert_alive(&mut self, now: Time, prefix: GuidPrefix) {
+        if let Some(remote) = self.remotes.get_mut(&prefix) {
+            remote.last_heard = now;
+        }
+    }
+
+    /// Says goodbye: the next [`poll_transmit`](Self::poll_transmit) disposes of all endpoints and of the
+    /// participant itself. Everything that arrives afterwards is ignored.
+    pub fn close(&mut self, now: Time) {
+        if self.is_closed {
+            return;
+        }
+        for entry in self.locals.values() {
+            self.builtin.dispose(now, entry.kind(), entry.guid());
+        }
+        self.announcer.close();
+        self.locals.clear();
+        self.pairs.clear();
+        self.is_closed = true;
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &ParticipantConfig {
+        &self.config
+    }
+
+    /// What was dropped, and why.
+    #[must_use]
+    pub fn counters(&self) -> &DiscoveryCounters {
+        &self.counters
+    }
+
+    /// How many other participants are known.
+    #[must_use]
+    pub fn remote_participants(&self) -> usize {
+        self.remotes.len()
+    }
+
+    /// How many endpoints of other participants are known.
+    #[must_use]
+    pub fn remote_endpoints(&self) -> usize {
+        self.remotes.values().map(|remote| remote.endpoints.len()).sum()
+    }
+}

@@ -1,0 +1,310 @@
+//! When and to whom a participant announces itself (DDSI-RTPS 2.5 §8.5.3.2).
+//!
+//! To everybody: a few times in quick succession after the start, then once per period. To each new
+//! participant: once and directly, so that it need not wait for the period. Such an answer goes to the
+//! address that its announcement names, which anybody could have forged; therefore answers are few (a token
+//! bucket), and only participants that have spoken to us in particular get the periodic announcement by
+//! unicast.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use weir_wire::{
+    DataHeader, EntityId, Guid, GuidPrefix, Header, InfoDestination, ParameterId, ParameterListWriter,
+    ProtocolVersion, SequenceNumber, VendorId, push,
+};
+
+use super::config::ParticipantConfig;
+use super::remote::RemoteParticipant;
+use crate::discovery_data::Locators;
+use crate::outbox::{Destinations, Outbox};
+use crate::spdp::{self, ParticipantData, builtin_endpoints};
+use crate::time::Time;
+
+/// The stateless writer of our announcements.
+#[derive(Debug)]
+pub(super) struct Announcer {
+    prefix: GuidPrefix,
+    vendor: VendorId,
+    /// The announcement; it never changes.
+    payload: Vec<u8>,
+    /// The group and the initial peers.
+    everywhere: Destinations,
+    last_sequence_number: SequenceNumber,
+    schedule: Schedule,
+    budget: ReplyBudget,
+    is_due: bool,
+    is_closing: bool,
+    /// Who is to get an announcement of its own.
+    replies: BTreeSet<GuidPrefix>,
+}
+
+#[derive(Debug)]
+struct Schedule {
+    first: std::vec::IntoIter<Time>,
+    period: Duration,
+    next_at: Time,
+}
+
+/// A token bucket. Its full state is only computed when a token is asked for.
+#[derive(Debug)]
+struct ReplyBudget {
+    tokens: u32,
+    burst: u32,
+    interval: Duration,
+    counted_at: Time,
+}
+
+impl Announcer {
+    pub(super) fn new(config: &ParticipantConfig, now: Time) -> Self {
+        let mut payload = Vec::new();
+        spdp::encode(&announcement(config), &mut payload);
+        let mut everywhere: Vec<_> = config.metatraffic_multicast.into_iter().collect();
+        for peer in &config.initial_peers {
+            if !everywhere.contains(peer) {
+                everywhere.push(*peer);
+            }
+        }
+        Self {
+            prefix: config.guid_prefix,
+            vendor: config.vendor,
+            payload,
+            everywhere: Arc::from(everywhere),
+            last_sequence_number: SequenceNumber::ZERO,
+            schedule: Schedule::new(config, now),
+            budget: ReplyBudget {
+                tokens: config.reply_burst,
+                burst: config.reply_burst,
+                interval: config.reply_interval,
+                counted_at: now,
+            },
+            is_due: false,
+            is_closing: false,
+            replies: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn next_at(&self) -> Time {
+        self.schedule.next_at
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        self.is_due |= self.schedule.advance(now);
+    }
+
+    /// Answers a new participant with the next transmission. `false`: too many were answered of late.
+    pub(super) fn reply(&mut self, now: Time, to: GuidPrefix) -> bool {
+        let is_allowed = self.budget.take(now);
+        if is_allowed {
+            self.replies.insert(to);
+        }
+        is_allowed
+    }
+
+    /// With the next transmission, everybody is told that the participant is gone.
+    pub(super) fn close(&mut self) {
+        self.is_closing = true;
+        self.is_due = false;
+        self.replies.clear();
+    }
+
+    pub(super) fn poll_transmit(
+        &mut self,
+        remotes: &BTreeMap<GuidPrefix, RemoteParticipant>,
+        out: &mut Outbox,
+    ) {
+        while let Some(prefix) = self.replies.pop_first() {
+            if let Some(remote) = remotes.get(&prefix) {
+                self.announce(&remote.metatraffic, Some(prefix), out);
+            }
+        }
+        if core::mem::take(&mut self.is_due) {
+            self.announce(&Arc::clone(&self.everywhere), None, out);
+            // Multicast may not get through. Not directed, as a directed announcement means "you are new to
+            // me".
+            for remote in remotes.values().filter(|remote| remote.has_answered) {
+                self.announce(&remote.metatraffic, None, out);
+            }
+        }
+    }
+
+    /// The goodbye, if it is due. Last of all messages: after it nobody would listen to others.
+    pub(super) fn poll_farewell(
+        &mut self,
+        remotes: &BTreeMap<GuidPrefix, RemoteParticipant>,
+        out: &mut Outbox,
+    ) {
+        if !core::mem::take(&mut self.is_closing) {
+            return;
+        }
+        self.say_goodbye(&Arc::clone(&self.everywhere), out);
+        for remote in remotes.values() {
+            self.say_goodbye(&remote.metatraffic, out);
+        }
+    }
+
+    fn announce(&mut self, to: &Destinations, directed_to: Option<GuidPrefix>, out: &mut Outbox) {
+        if to.is_empty() {
+            return;
+        }
+        let mut data = self.next_data();
+        data.payload_len = self.payload.len() as u32;
+        out.message(to, |datagram| {
+            push(datagram, &self.header());
+            if let Some(prefix) = directed_to {
+                push(datagram, &InfoDestination { prefix });
+            }
+            push(datagram, &data);
+            datagram.extend_from_slice(&self.payload);
+        });
+    }
+
+    /// The disposal of the participant (DDSI-RTPS 2.5 §9.6.4.9), which names it in the payload and in inline
+    /// QoS: some look here, some there.
+    fn say_goodbye(&mut self, to: &Destinations, out: &mut Outbox) {
+        if to.is_empty() {
+            return;
+        }
+        let (mut inline_qos, mut key) = (Vec::new(), Vec::new());
+        let mut list = ParameterListWriter::new(&mut inline_qos);
+        list.guid(ParameterId::KEY_HASH, Guid::new(self.prefix, EntityId::PARTICIPANT));
+        list.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, DISPOSED | UNREGISTERED]);
+        list.finish();
+        spdp::encode_key(self.prefix, &mut key);
+        let mut data = self.next_data();
+        data.is_key = true;
+        data.inline_qos_len = inline_qos.len() as u32;
+        data.payload_len = key.len() as u32;
+        out.message(to, |datagram| {
+            push(datagram, &self.header());
+            push(datagram, &data);
+            datagram.extend_from_slice(&inline_qos);
+            datagram.extend_from_slice(&key);
+        });
+    }
+
+    fn header(&self) -> Header {
+        Header { version: ProtocolVersion::V2_5, vendor: self.vendor, prefix: self.prefix }
+    }
+
+    /// Each announcement has a number of its own, although it says the same: a reader that drops old numbers
+    /// would not see that we still live.
+    fn next_data(&mut self) -> DataHeader {
+        self.last_sequence_number = self.last_sequence_number.next();
+        DataHeader {
+            reader: EntityId::SPDP_READER,
+            writer: EntityId::SPDP_WRITER,
+            sequence_number: self.last_sequence_number,
+            inline_qos_len: 0,
+            payload_len: 0,
+            is_key: false,
+        }
+    }
+}
+
+impl Schedule {
+    fn new(config: &ParticipantConfig, now: Time) -> Self {
+        let first: Vec<_> = config.first_announcements.iter().map(|&after| now + after).collect();
+        let mut schedule = Self {
+            first: first.into_iter(),
+            // A period of nothing would make us announce without end.
+            period: config.announce_period.max(ANNOUNCE_PERIOD_MIN),
+            next_at: now,
+        };
+        schedule.next_at = schedule.first.next().unwrap_or(now);
+        schedule
+    }
+
+    /// Whether an announcement is due. Those that were missed while nobody called are not made up for.
+    fn advance(&mut self, now: Time) -> bool {
+        let is_due = self.next_at <= now;
+        while self.next_at <= now {
+            self.next_at = self.first.next().unwrap_or(now + self.period);
+        }
+        is_due
+    }
+}
+
+impl ReplyBudget {
+    fn take(&mut self, now: Time) -> bool {
+        let interval = self.interval.as_nanos().max(1);
+        let earned = now.since(self.counted_at).as_nanos() / interval;
+        if earned >= u128::from(self.burst - self.tokens) {
+            self.tokens = self.burst;
+            self.counted_at = now;
+        } else {
+            // Fewer than a `u32` can hold, so the product is a time that has passed.
+            self.tokens += earned as u32;
+            self.counted_at = self.counted_at.plus_nanos((earned * interval) as u64);
+        }
+        let is_there = self.tokens > 0;
+        self.tokens = self.tokens.saturating_sub(1);
+        is_there
+    }
+}
+
+fn announcement(config: &ParticipantConfig) -> ParticipantData {
+    let locators = |addresses: &[_]| Locators { addresses: addresses.to_vec(), skipped: 0 };
+    ParticipantData {
+        prefix: config.guid_prefix,
+        version: ProtocolVersion::V2_5,
+        vendor: config.vendor,
+        domain_id: Some(config.domain_id),
+        builtin_endpoints: builtin_endpoints::WEIR,
+        lease: config.lease_duration,
+        metatraffic_unicast: locators(&config.metatraffic_unicast),
+        metatraffic_multicast: config.metatraffic_multicast,
+        default_unicast: locators(&config.default_unicast),
+        entity_name: config.entity_name.clone(),
+        receive_buffer: (config.receive_buffer > 0).then_some(config.receive_buffer),
+    }
+}
+
+/// Shortest time between two periodic announcements.
+const ANNOUNCE_PERIOD_MIN: Duration = Duration::from_millis(1);
+/// STATUS_INFO: the instance was disposed.
+pub(super) const DISPOSED: u8 = 1;
+/// STATUS_INFO: the writer no longer writes the instance.
+pub(super) const UNREGISTERED: u8 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announcements_start_close_together_and_then_keep_to_the_period() {
+        let config = ParticipantConfig::new(GuidPrefix([1; 12]), 0);
+        let start = Time(5_000_000_000);
+        let mut schedule = Schedule::new(&config, start);
+        let mut at_ms = Vec::new();
+        for _ in 0..7 {
+            at_ms.push(schedule.next_at.since(start).as_millis());
+            assert!(schedule.advance(schedule.next_at));
+        }
+        assert_eq!(at_ms, [0, 50, 200, 1000, 7000, 13000, 19000]);
+    }
+
+    #[test]
+    fn missed_announcements_are_not_made_up_for() {
+        let mut schedule = Schedule::new(&ParticipantConfig::new(GuidPrefix([1; 12]), 0), Time::ZERO);
+        let late = Time::ZERO + Duration::from_secs(60);
+        assert!(schedule.advance(late));
+        assert!(!schedule.advance(late));
+        assert_eq!(schedule.next_at.since(late), Duration::from_secs(6));
+    }
+
+    #[test]
+    fn replies_are_as_many_as_the_burst_and_then_one_per_interval() {
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        let mut budget =
+            ReplyBudget { tokens: 3, burst: 3, interval: Duration::from_millis(10), counted_at: Time::ZERO };
+        let mut taken = |at: Time| (0..10).filter(|_| budget.take(at)).count();
+        assert_eq!(taken(ms(0)), 3);
+        assert_eq!(taken(ms(9)), 0);
+        assert_eq!(taken(ms(10)), 1);
+        assert_eq!(taken(ms(25)), 1);
+        assert_eq!(taken(ms(30)), 1);
+        assert_eq!(taken(ms(1000)), 3);
+    }
+}

@@ -1,0 +1,232 @@
+//! The builtin endpoints that exchange endpoints: two reliable writers and two reliable readers whose
+//! instances are the endpoints themselves, keyed by GUID (DDSI-RTPS 2.5 §8.5.4).
+
+use weir_wire::{AckNack, Data, EntityId, Gap, Guid, GuidPrefix, Heartbeat, Timestamp, VendorId};
+
+use super::config::ParticipantConfig;
+use crate::outbox::{Destinations, Outbox};
+use crate::qos::{Durability, History, Reliability};
+use crate::reader::{RawSample, ReaderConfig, ReaderCore, WriterProxyConfig};
+use crate::sedp::{self, EndpointData, EndpointKind};
+use crate::spdp::{ParticipantData, builtin_endpoints};
+use crate::time::Time;
+use crate::writer::{Change, ChangeKind, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
+
+/// Both topics of SEDP.
+#[derive(Debug)]
+pub(super) struct BuiltinEndpoints {
+    vendor: VendorId,
+    publications: Exchange,
+    subscriptions: Exchange,
+    payload: Vec<u8>,
+}
+
+/// One topic: our writer of it and our reader of everybody else's.
+#[derive(Debug)]
+struct Exchange {
+    ids: ExchangeIds,
+    writer: WriterCore,
+    reader: ReaderCore,
+}
+
+/// What names a topic of SEDP.
+#[derive(Debug)]
+struct ExchangeIds {
+    writer: EntityId,
+    reader: EntityId,
+    announcer_bit: u32,
+    detector_bit: u32,
+}
+
+impl BuiltinEndpoints {
+    pub(super) fn new(config: &ParticipantConfig) -> Self {
+        let publications = ExchangeIds {
+            writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+            reader: EntityId::SEDP_PUBLICATIONS_READER,
+            announcer_bit: builtin_endpoints::PUBLICATIONS_ANNOUNCER,
+            detector_bit: builtin_endpoints::PUBLICATIONS_DETECTOR,
+        };
+        let subscriptions = ExchangeIds {
+            writer: EntityId::SEDP_SUBSCRIPTIONS_WRITER,
+            reader: EntityId::SEDP_SUBSCRIPTIONS_READER,
+            announcer_bit: builtin_endpoints::SUBSCRIPTIONS_ANNOUNCER,
+            detector_bit: builtin_endpoints::SUBSCRIPTIONS_DETECTOR,
+        };
+        Self {
+            vendor: config.vendor,
+            publications: Exchange::new(config, publications),
+            subscriptions: Exchange::new(config, subscriptions),
+            payload: Vec::new(),
+        }
+    }
+
+    /// Starts the exchange with a participant, or starts it over.
+    pub(super) fn match_participant(&mut self, now: Time, data: &ParticipantData, to: &Destinations) {
+        for exchange in self.exchanges() {
+            exchange.unmatch(now, data.prefix);
+            exchange.match_participant(now, data, to);
+        }
+    }
+
+    pub(super) fn unmatch_participant(&mut self, now: Time, prefix: GuidPrefix) {
+        for exchange in self.exchanges() {
+            exchange.unmatch(now, prefix);
+        }
+    }
+
+    /// Announces one of our endpoints, or its changed policies.
+    pub(super) fn announce(
+        &mut self,
+        now: Time,
+        kind: EndpointKind,
+        data: &EndpointData,
+    ) -> Result<(), WriteRefused> {
+        let mut payload = core::mem::take(&mut self.payload);
+        payload.clear();
+        sedp::encode(kind, data, self.vendor, &mut payload);
+        let change = Change { kind: ChangeKind::Alive, key: Some(data.guid.to_bytes()), payload: &payload };
+        let written = self.exchange(kind).writer.write_copy(now, None, change);
+        self.payload = payload;
+        written.map(drop)
+    }
+
+    /// Tells that one of our endpoints is gone.
+    pub(super) fn dispose(&mut self, now: Time, kind: EndpointKind, guid: Guid) {
+        let mut payload = core::mem::take(&mut self.payload);
+        payload.clear();
+        sedp::encode_key(guid, &mut payload);
+        let change =
+            Change { kind: ChangeKind::DisposedUnregistered, key: Some(guid.to_bytes()), payload: &payload };
+        // The instance is there since it was announced, the payload is short, and nothing bounds the number
+        // of samples.
+        let _never_refused = self.exchange(kind).writer.write_copy(now, None, change);
+        self.payload = payload;
+    }
+
+    /// `false`: the data is for none of the builtin endpoints here.
+    pub(super) fn handle_data(
+        &mut self,
+        now: Time,
+        source: GuidPrefix,
+        data: &Data<'_>,
+        timestamp: Option<Timestamp>,
+    ) -> bool {
+        let Some(exchange) = self.receiving(data.writer, data.reader) else { return false };
+        exchange.reader.handle_data(now, Guid::new(source, data.writer), data, timestamp);
+        true
+    }
+
+    pub(super) fn handle_heartbeat(&mut self, now: Time, source: GuidPrefix, heartbeat: &Heartbeat) -> bool {
+        let Some(exchange) = self.receiving(heartbeat.writer, heartbeat.reader) else { return false };
+        exchange.reader.handle_heartbeat(now, Guid::new(source, heartbeat.writer), heartbeat);
+        true
+    }
+
+    pub(super) fn handle_gap(&mut self, now: Time, source: GuidPrefix, gap: &Gap) -> bool {
+        let Some(exchange) = self.receiving(gap.writer, gap.reader) else { return false };
+        exchange.reader.handle_gap(now, Guid::new(source, gap.writer), gap);
+        true
+    }
+
+    pub(super) fn handle_acknack(&mut self, now: Time, source: GuidPrefix, acknack: &AckNack) -> bool {
+        let is_ours = |exchange: &&mut Exchange| {
+            exchange.ids.writer == acknack.writer && exchange.ids.reader == acknack.reader
+        };
+        let Some(exchange) = self.exchanges().into_iter().find(is_ours) else { return false };
+        exchange.writer.handle_acknack(now, Guid::new(source, acknack.reader), acknack);
+        true
+    }
+
+    /// Takes one announcement that has arrived and shows it to `f`. `false`: there is none.
+    pub(super) fn take_next(&mut self, mut f: impl FnMut(EndpointKind, RawSample<'_>)) -> bool {
+        self.publications.reader.take_next(|sample| f(EndpointKind::Writer, sample))
+            || self.subscriptions.reader.take_next(|sample| f(EndpointKind::Reader, sample))
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        for exchange in self.exchanges() {
+            exchange.writer.handle_timeout(now);
+            exchange.reader.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Time> {
+        [&self.publications, &self.subscriptions]
+            .into_iter()
+            .flat_map(|exchange| [exchange.writer.next_timeout(), exchange.reader.next_timeout()])
+            .flatten()
+            .min()
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
+        for exchange in self.exchanges() {
+            exchange.writer.poll_transmit(now, out);
+            exchange.reader.poll_transmit(now, out);
+        }
+    }
+
+    fn exchanges(&mut self) -> [&mut Exchange; 2] {
+        [&mut self.publications, &mut self.subscriptions]
+    }
+
+    fn exchange(&mut self, kind: EndpointKind) -> &mut Exchange {
+        match kind {
+            EndpointKind::Writer => &mut self.publications,
+            EndpointKind::Reader => &mut self.subscriptions,
+        }
+    }
+
+    /// The topic that `writer` writes, if `reader` is ours of it or nobody in particular.
+    fn receiving(&mut self, writer: EntityId, reader: EntityId) -> Option<&mut Exchange> {
+        self.exchanges().into_iter().find(|exchange| {
+            exchange.ids.writer == writer && (reader == EntityId::UNKNOWN || exchange.ids.reader == reader)
+        })
+    }
+}
+
+impl Exchange {
+    fn new(config: &ParticipantConfig, ids: ExchangeIds) -> Self {
+        let writer = WriterConfig {
+            vendor: config.vendor,
+            history: History::KeepLast(1),
+            durability: Durability::TransientLocal,
+            ..WriterConfig::new(Guid::new(config.guid_prefix, ids.writer), Reliability::Reliable)
+        };
+        let reader = ReaderConfig {
+            vendor: config.vendor,
+            // Announcements are taken as they come; only those that wait for an earlier one stay.
+            history: History::KeepAll,
+            max_bytes: READER_MAX_BYTES,
+            ..ReaderConfig::new(Guid::new(config.guid_prefix, ids.reader), Reliability::Reliable)
+        };
+        Self { writer: WriterCore::new(writer), reader: ReaderCore::new(reader), ids }
+    }
+
+    fn match_participant(&mut self, now: Time, data: &ParticipantData, to: &Destinations) {
+        if data.builtin_endpoints & self.ids.announcer_bit != 0 {
+            let guid = Guid::new(data.prefix, self.ids.writer);
+            let writer =
+                WriterProxyConfig { guid, reliable: true, destinations: to.clone(), vendor: data.vendor };
+            self.reader.match_writer(now, writer);
+        }
+        if data.builtin_endpoints & self.ids.detector_bit != 0 {
+            let reader = ReaderProxyConfig {
+                guid: Guid::new(data.prefix, self.ids.reader),
+                reliable: true,
+                wants_history: true,
+                destinations: to.clone(),
+                vendor: data.vendor,
+                receive_buffer: None,
+            };
+            self.writer.match_reader(now, reader);
+        }
+    }
+
+    fn unmatch(&mut self, now: Time, prefix: GuidPrefix) {
+        self.reader.unmatch_writer(now, Guid::new(prefix, self.ids.writer));
+        self.writer.unmatch_reader(now, Guid::new(prefix, self.ids.reader));
+    }
+}
+
+/// Announcements that wait for an earlier one, over all participants, in bytes.
+const READER_MAX_BYTES: usize = 16 * 1024 * 1024;

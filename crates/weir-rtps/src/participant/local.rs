@@ -1,0 +1,173 @@
+//! Our own endpoints: announced to everybody, matched with everybody.
+
+use core::net::SocketAddrV4;
+use std::sync::Arc;
+
+use weir_wire::{EntityId, Guid};
+
+use super::ParticipantCore;
+use super::remote::kind_of;
+use crate::discovery_data::Locators;
+use crate::discovery_event::RemoteEndpoint;
+use crate::qos::Qos;
+use crate::sedp::{EndpointData, EndpointKind};
+use crate::time::Time;
+use crate::writer::WriteRefused;
+
+/// A writer or reader of this participant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalEndpoint {
+    /// Names it within the participant, and says whether it writes or reads and whether its topic has a key.
+    pub entity: EntityId,
+    /// The topic's name.
+    pub topic: String,
+    /// The name of the topic's type.
+    pub type_name: String,
+    /// What it offers or requests.
+    pub qos: Qos,
+    /// Where it receives; empty: where the participant's endpoints do by default.
+    pub unicast: Vec<SocketAddrV4>,
+}
+
+/// Why an endpoint cannot be announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LocalEndpointError {
+    /// The entity id is of another kind than the call.
+    #[error("entity id {0:?} does not name an application's endpoint of this kind")]
+    WrongKind(EntityId),
+    /// A name is longer than peers would accept.
+    #[error("the {what} is {bytes} bytes long: shorten it to at most {max}")]
+    TooLong {
+        /// Which text.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The longest that is accepted.
+        max: usize,
+    },
+    /// There is nowhere that samples or acknowledgements for it could be sent.
+    #[error("neither the endpoint nor its participant has a unicast address: give one of them an address")]
+    NoAddress,
+    /// The participant is closed.
+    #[error("the participant is closed")]
+    Closed,
+    /// There are too many endpoints.
+    #[error("the endpoint cannot be announced: {0}")]
+    NotAnnounced(#[from] WriteRefused),
+}
+
+/// What is kept of a local endpoint.
+#[derive(Debug)]
+pub(super) struct LocalEntry {
+    pub(super) topic: String,
+    pub(super) type_name: String,
+    kind: EndpointKind,
+    /// The endpoint as others see it; others may be endpoints of this participant.
+    pub(super) seen: RemoteEndpoint,
+}
+
+impl LocalEntry {
+    pub(super) fn kind(&self) -> EndpointKind {
+        self.kind
+    }
+
+    pub(super) fn guid(&self) -> Guid {
+        self.seen.guid
+    }
+}
+
+impl ParticipantCore {
+    /// Adds a writer and announces it. If there is one with this entity id, its policies or addresses change.
+    ///
+    /// # Errors
+    /// [`LocalEndpointError`]; nothing has changed then.
+    pub fn add_writer(&mut self, now: Time, writer: LocalEndpoint) -> Result<(), LocalEndpointError> {
+        self.add_endpoint(now, EndpointKind::Writer, writer)
+    }
+
+    /// Adds a reader and announces it. If there is one with this entity id, its policies or addresses change.
+    ///
+    /// # Errors
+    /// [`LocalEndpointError`]; nothing has changed then.
+    pub fn add_reader(&mut self, now: Time, reader: LocalEndpoint) -> Result<(), LocalEndpointError> {
+        self.add_endpoint(now, EndpointKind::Reader, reader)
+    }
+
+    /// Removes a writer and tells everybody. There are no events for it any more, only for its readers here.
+    pub fn remove_writer(&mut self, now: Time, writer: EntityId) {
+        self.remove_endpoint(now, EndpointKind::Writer, writer);
+    }
+
+    /// Removes a reader and tells everybody. There are no events for it any more, only for its writers here.
+    pub fn remove_reader(&mut self, now: Time, reader: EntityId) {
+        self.remove_endpoint(now, EndpointKind::Reader, reader);
+    }
+
+    fn add_endpoint(
+        &mut self,
+        now: Time,
+        kind: EndpointKind,
+        endpoint: LocalEndpoint,
+    ) -> Result<(), LocalEndpointError> {
+        self.check_endpoint(kind, &endpoint)?;
+        let entity = endpoint.entity;
+        let guid = Guid::new(self.config.guid_prefix, entity);
+        let receive_buffer = (self.config.receive_buffer > 0).then_some(self.config.receive_buffer);
+        let addresses =
+            if endpoint.unicast.is_empty() { &self.config.default_unicast } else { &endpoint.unicast };
+        // Our own addresses all lead here; loopback, if we use it, on the shortest way.
+        let own = addresses.iter().copied().min_by_key(|address| !address.ip().is_loopback());
+        let destinations = Arc::from([own.ok_or(LocalEndpointError::NoAddress)?]);
+        let data = EndpointData {
+            guid,
+            topic: endpoint.topic,
+            type_name: endpoint.type_name,
+            qos: endpoint.qos,
+            unicast: Locators { addresses: endpoint.unicast, skipped: 0 },
+            expects_inline_qos: false,
+            receive_buffer: receive_buffer.filter(|_| kind == EndpointKind::Reader),
+        };
+        self.builtin.announce(now, kind, &data)?;
+        let seen =
+            RemoteEndpoint { guid, vendor: self.config.vendor, qos: data.qos, destinations, receive_buffer };
+        let entry = LocalEntry { topic: data.topic, type_name: data.type_name, kind, seen };
+        let is_known = self.locals.insert(entity, entry).is_some();
+        self.match_local(entity);
+        self.match_remote(guid, is_known);
+        Ok(())
+    }
+
+    fn remove_endpoint(&mut self, now: Time, kind: EndpointKind, entity: EntityId) {
+        if self.locals.get(&entity).is_none_or(|entry| entry.kind != kind) {
+            return;
+        }
+        self.locals.remove(&entity);
+        let guid = Guid::new(self.config.guid_prefix, entity);
+        self.builtin.dispose(now, kind, guid);
+        self.forget_pairs_of_local(entity);
+        self.unmatch_remote(guid);
+    }
+
+    fn check_endpoint(&self, kind: EndpointKind, endpoint: &LocalEndpoint) -> Result<(), LocalEndpointError> {
+        if self.is_closed {
+            return Err(LocalEndpointError::Closed);
+        }
+        if kind_of(endpoint.entity) != Some(kind) {
+            return Err(LocalEndpointError::WrongKind(endpoint.entity));
+        }
+        let limits = &self.config.limits;
+        let partitions: usize = endpoint.qos.partition.iter().map(String::len).sum();
+        for (what, bytes, max) in [
+            ("topic name", endpoint.topic.len(), limits.name_bytes),
+            ("type name", endpoint.type_name.len(), limits.name_bytes),
+            ("list of partitions", partitions, limits.partition_bytes),
+            ("number of partitions", endpoint.qos.partition.len(), limits.partitions),
+            ("user data", endpoint.qos.user_data.len(), limits.user_data_bytes),
+        ] {
+            if bytes > max {
+                return Err(LocalEndpointError::TooLong { what, bytes, max });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Which of the addresses that a peer announces is the one to send to.
+//!
+//! A peer with several interfaces announces all of them, and some of them lead nowhere: the loopback address
+//! of another host, a virtual bridge that has the same address on every host, a network that we are not in.
+//! The address from which the announcement came is the best witness.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use super::config::{Interface, ParticipantConfig};
+
+/// What is known of our own addresses.
+#[derive(Clone, Debug)]
+pub(super) struct Reachability {
+    interfaces: Vec<Interface>,
+    own: Vec<Ipv4Addr>,
+}
+
+impl Reachability {
+    pub(super) fn new(config: &ParticipantConfig) -> Self {
+        let announced =
+            config.metatraffic_unicast.iter().chain(&config.default_unicast).map(|address| *address.ip());
+        let mut own: Vec<_> =
+            config.interfaces.iter().map(|interface| interface.address).chain(announced).collect();
+        own.sort_unstable();
+        own.dedup();
+        Self { interfaces: config.interfaces.clone(), own }
+    }
+
+    /// The best of the addresses that were `announced` by somebody who sends `from` there; the earlier one of
+    /// equals.
+    pub(super) fn choose(&self, announced: &[SocketAddrV4], from: Ipv4Addr) -> Option<SocketAddrV4> {
+        let ranked = announced.iter().filter_map(|address| Some((self.rank(*address.ip(), from)?, *address)));
+        ranked.min_by_key(|(rank, _)| *rank).map(|(_, address)| address)
+    }
+
+    /// How good an address is, 0 is best. `None`: sending to it would reach somebody else, or many.
+    fn rank(&self, address: Ipv4Addr, from: Ipv4Addr) -> Option<u8> {
+        let is_on_this_host = from.is_loopback() || self.own.contains(&from);
+        if address.is_loopback() {
+            let we_use_it = self.own.iter().any(Ipv4Addr::is_loopback);
+            return is_on_this_host.then_some(if we_use_it { 0 } else { 5 });
+        }
+        if self.interfaces.iter().any(|interface| interface.is_broadcast(address)) {
+            return None;
+        }
+        if address == from {
+            return Some(1);
+        }
+        if self.own.contains(&address) {
+            return is_on_this_host.then_some(2);
+        }
+        Some(if self.interfaces.iter().any(|interface| interface.is_neighbour(address)) { 3 } else { 4 })
+    }
+}
+
+impl Interface {
+    fn is_neighbour(&self, address: Ipv4Addr) -> bool {
+        let mask = self.netmask.to_bits();
+        !self.address.is_loopback() && self.address.to_bits() & mask == address.to_bits() & mask
+    }
+
+    /// Whether the address means everybody in the network. Networks of one or two addresses have no such
+    /// address.
+    fn is_broadcast(&self, address: Ipv4Addr) -> bool {
+        let hosts = !self.netmask.to_bits();
+        hosts > 1 && self.is_neighbour(address) && address.to_bits() & hosts == hosts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_wire::GuidPrefix;
+
+    use super::*;
+
+    fn reachability(interfaces: &[([u8; 4], [u8; 4])]) -> Reachability {
+        let mut config = ParticipantConfig::new(GuidPrefix([1; 12]), 0);
+        config.interfaces = interfaces
+            .iter()
+            .map(|&(address, netmask)| Interface { address: address.into(), netmask: netmask.into() })
+            .collect();
+        Reachability::new(&config)
+    }
+
+    fn check(reachability: &Reachability, announced: &[[u8; 4]], from: [u8; 4], expected: Option<[u8; 4]>) {
+        let announced: Vec<_> = announced.iter().map(|&ip| SocketAddrV4::new(ip.into(), 7410)).collect();
+        let chosen = reachability.choose(&announced, from.into()).map(|address| address.ip().octets());
+        assert_eq!(chosen, expected, "{announced:?} from {from:?}");
+    }
+
+    #[test]
+    fn the_address_that_the_announcement_came_from_is_preferred() {
+        let lan = reachability(&[([10, 0, 0, 1], [255, 255, 255, 0])]);
+        check(&lan, &[[192, 168, 7, 7], [10, 0, 0, 2], [10, 0, 0, 3]], [10, 0, 0, 3], Some([10, 0, 0, 3]));
+        check(&lan, &[[192, 168, 7, 7], [10, 0, 0, 2], [10, 0, 0, 3]], [10, 9, 9, 9], Some([10, 0, 0, 2]));
+        check(&lan, &[[192, 168, 7, 7], [192, 168, 7, 8]], [10, 9, 9, 9], Some([192, 168, 7, 7]));
+    }
+
+    #[test]
+    fn loopback_is_for_peers_on_this_host() {
+        let both = reachability(&[([127, 0, 0, 1], [255, 0, 0, 0]), ([10, 0, 0, 1], [255, 255, 255, 0])]);
+        check(&both, &[[10, 0, 0, 1], [127, 0, 0, 1]], [10, 0, 0, 1], Some([127, 0, 0, 1]));
+        check(&both, &[[127, 0, 0, 1]], [10, 0, 0, 2], None);
+        let lan = reachability(&[([10, 0, 0, 1], [255, 255, 255, 0])]);
+        check(&lan, &[[127, 0, 0, 1], [10, 0, 0, 1]], [10, 0, 0, 1], Some([10, 0, 0, 1]));
+        check(&lan, &[[127, 0, 0, 1]], [10, 0, 0, 1], Some([127, 0, 0, 1]));
+    }
+
+    #[test]
+    fn a_bridge_that_every_host_has_is_not_taken_for_the_peer() {
+        let host = reachability(&[([172, 17, 0, 1], [255, 255, 0, 0]), ([10, 0, 0, 1], [255, 255, 255, 0])]);
+        check(&host, &[[172, 17, 0, 1], [10, 0, 0, 2]], [10, 0, 0, 2], Some([10, 0, 0, 2]));
+        check(&host, &[[172, 17, 0, 1]], [10, 0, 0, 2], None);
+    }
+
+    #[test]
+    fn the_broadcast_address_of_a_network_is_nobody() {
+        let lan = reachability(&[([10, 0, 0, 1], [255, 255, 255, 0])]);
+        check(&lan, &[[10, 0, 0, 255]], [10, 0, 0, 255], None);
+        let link = reachability(&[([10, 0, 0, 0], [255, 255, 255, 254])]);
+        check(&link, &[[10, 0, 0, 1]], [10, 0, 0, 9], Some([10, 0, 0, 1]));
+    }
+}

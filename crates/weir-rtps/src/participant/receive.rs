@@ -1,0 +1,220 @@
+//! Takes metatraffic apart: who speaks, to whom, and for which builtin endpoint (DDSI-RTPS 2.5 §8.3.4).
+
+use core::net::SocketAddrV4;
+
+use weir_wire::{
+    Data, EntityId, Guid, GuidPrefix, Message, ParameterId, Payload, Submessage, Timestamp, VendorId,
+};
+
+use super::ParticipantCore;
+use super::announcer::{DISPOSED, UNREGISTERED};
+use super::remote::kind_of;
+use crate::discovery_data::DiscoveryDataError;
+use crate::sedp::{self, EndpointKind};
+use crate::spdp;
+use crate::time::Time;
+use crate::writer::ChangeKind;
+
+/// What the submessages so far say about the next ones (DDSI-RTPS 2.5 §8.3.4).
+struct Receiver {
+    source: GuidPrefix,
+    source_vendor: VendorId,
+    /// `None`: everybody.
+    destination: Option<GuidPrefix>,
+    timestamp: Option<Timestamp>,
+}
+
+/// What is in the inline QoS of a DATA submessage that discovery needs.
+#[derive(Default)]
+struct InlineQos {
+    key_hash: Option<[u8; 16]>,
+    status: u8,
+}
+
+impl ParticipantCore {
+    /// Takes in a datagram that arrived `from` somewhere on a metatraffic address. What makes no sense is
+    /// counted and dropped.
+    pub fn handle_datagram(&mut self, now: Time, from: SocketAddrV4, datagram: &[u8]) {
+        if self.is_closed {
+            return;
+        }
+        let Ok(message) = Message::parse(datagram) else {
+            self.counters.malformed_messages += 1;
+            return;
+        };
+        let own = self.config.guid_prefix;
+        let mut receiver = Receiver {
+            source: message.header.prefix,
+            source_vendor: message.header.vendor,
+            destination: None,
+            timestamp: None,
+        };
+        if receiver.source == own {
+            self.counters.own_messages += 1;
+            return;
+        }
+        self.assert_alive(now, receiver.source);
+        for submessage in message.submessages() {
+            let Ok(submessage) = submessage else {
+                self.counters.malformed_submessages += 1;
+                break;
+            };
+            match submessage {
+                Submessage::InfoDestination(info) => {
+                    receiver.destination = (info.prefix != GuidPrefix::UNKNOWN).then_some(info.prefix);
+                }
+                Submessage::InfoSource(info) => {
+                    receiver.source = info.prefix;
+                    receiver.source_vendor = info.vendor;
+                    receiver.timestamp = None;
+                    self.assert_alive(now, receiver.source);
+                }
+                Submessage::InfoTimestamp(info) => receiver.timestamp = info.timestamp,
+                _ if receiver.source == own || receiver.destination.is_some_and(|to| to != own) => {}
+                submessage => self.handle_submessage(now, from, &receiver, &submessage),
+            }
+        }
+        self.take_endpoint_announcements();
+    }
+
+    fn handle_submessage(
+        &mut self,
+        now: Time,
+        from: SocketAddrV4,
+        receiver: &Receiver,
+        submessage: &Submessage<'_>,
+    ) {
+        if let Submessage::Data(data) = submessage
+            && data.writer == EntityId::SPDP_WRITER
+            && matches!(data.reader, EntityId::UNKNOWN | EntityId::SPDP_READER)
+        {
+            return self.handle_participant_data(now, from, receiver, data);
+        }
+        let source = receiver.source;
+        let Some(remote) = self.remotes.get_mut(&source) else {
+            self.counters.unknown_participant += 1;
+            return;
+        };
+        remote.has_answered |= receiver.destination.is_some();
+        let is_used = match submessage {
+            Submessage::Data(data) => self.builtin.handle_data(now, source, data, receiver.timestamp),
+            Submessage::Heartbeat(heartbeat) => self.builtin.handle_heartbeat(now, source, heartbeat),
+            Submessage::Gap(gap) => self.builtin.handle_gap(now, source, gap),
+            Submessage::AckNack(acknack) => self.builtin.handle_acknack(now, source, acknack),
+            Submessage::Pad => true,
+            _ => false,
+        };
+        self.counters.ignored_submessages += u64::from(!is_used);
+    }
+
+    /// An announcement or a goodbye (DDSI-RTPS 2.5 §8.5.3).
+    fn handle_participant_data(
+        &mut self,
+        now: Time,
+        from: SocketAddrV4,
+        receiver: &Receiver,
+        data: &Data<'_>,
+    ) {
+        let inline = InlineQos::read(data);
+        let key_hash = inline.key_hash;
+        if inline.status & (DISPOSED | UNREGISTERED) != 0 {
+            let payload = match data.payload {
+                Payload::Data(payload) | Payload::Key(payload) => payload,
+                Payload::None => &[],
+            };
+            // Nobody else writes with this prefix, so without a key it is about the sender.
+            let prefix = spdp::decode_key(payload)
+                .or(key_hash.map(Guid::from_bytes))
+                .map_or(receiver.source, |guid| guid.prefix);
+            return if prefix == receiver.source {
+                self.participant_lost(now, prefix);
+            } else {
+                self.counters.foreign_announcements += 1;
+            };
+        }
+        let Payload::Data(payload) = data.payload else {
+            self.counters.refused_announcements += 1;
+            return;
+        };
+        match spdp::decode(payload, key_hash, receiver.source_vendor, &self.config.limits) {
+            Err(_) => self.counters.refused_announcements += 1,
+            Ok(data) if data.prefix != receiver.source => self.counters.foreign_announcements += 1,
+            Ok(data) if data.domain_id.is_some_and(|id| id != self.config.domain_id) => {
+                self.counters.other_domain += 1;
+            }
+            Ok(data) => {
+                let is_directed = receiver.destination.is_some();
+                self.participant_announced(now, *from.ip(), data, is_directed);
+                if is_directed && let Some(remote) = self.remotes.get_mut(&receiver.source) {
+                    remote.has_answered = true;
+                }
+            }
+        }
+    }
+
+    /// What the builtin readers have put in order.
+    fn take_endpoint_announcements(&mut self) {
+        let limits = self.config.limits;
+        loop {
+            let mut taken = None;
+            let is_some = self.builtin.take_next(|kind, sample| {
+                let announcement = if sample.kind == ChangeKind::Alive {
+                    sedp::decode(kind, sample.payload, sample.key_hash, &limits).map(Ok)
+                } else {
+                    sedp::decode_key(sample.payload, sample.key_hash).map(Err)
+                };
+                taken = Some((kind, sample.writer.prefix, announcement));
+            });
+            if !is_some {
+                return;
+            }
+            if let Some((kind, source, announcement)) = taken {
+                self.handle_endpoint(kind, source, announcement);
+            }
+        }
+    }
+
+    /// `announcement`: an endpoint, or the GUID of one that is gone.
+    fn handle_endpoint(
+        &mut self,
+        kind: EndpointKind,
+        source: GuidPrefix,
+        announcement: Result<Result<sedp::EndpointData, Guid>, DiscoveryDataError>,
+    ) {
+        let guid = match &announcement {
+            Ok(Ok(data)) => data.guid,
+            Ok(Err(guid)) => *guid,
+            Err(_) => {
+                self.counters.refused_announcements += 1;
+                return;
+            }
+        };
+        if guid.prefix != source || kind_of(guid.entity) != Some(kind) {
+            self.counters.foreign_announcements += 1;
+            return;
+        }
+        match announcement {
+            Ok(Ok(data)) => self.endpoint_announced(source, data),
+            _ => self.endpoint_lost(guid),
+        }
+    }
+}
+
+impl InlineQos {
+    /// Reads as far as the list makes sense.
+    fn read(data: &Data<'_>) -> Self {
+        let mut inline = Self::default();
+        let parameters = data.inline_qos.iter().flat_map(|list| list.iter()).map_while(Result::ok);
+        for parameter in parameters {
+            match parameter.id {
+                ParameterId::KEY_HASH => inline.key_hash = parameter.bytes().ok(),
+                // Big-endian in either endianness: the flags are in the last octet (DDSI-RTPS 2.5 §9.6.4.9).
+                ParameterId::STATUS_INFO => {
+                    inline.status = parameter.bytes::<4>().map_or(0, |octets| octets[3]);
+                }
+                _ => {}
+            }
+        }
+        inline
+    }
+}

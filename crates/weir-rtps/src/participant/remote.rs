@@ -1,0 +1,271 @@
+//! What is known of other participants and their endpoints, and for how long (DDSI-RTPS 2.5 §8.5.3.2,
+//! §8.5.5).
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
+
+use super::ParticipantCore;
+use crate::config;
+use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
+use crate::outbox::Destinations;
+use crate::sedp::{EndpointData, EndpointKind};
+use crate::spdp::ParticipantData;
+use crate::time::Time;
+
+/// Another participant.
+#[derive(Debug)]
+pub(super) struct RemoteParticipant {
+    pub(super) data: ParticipantData,
+    /// From where it announced itself; says which of its addresses are good.
+    from: Ipv4Addr,
+    /// Where discovery traffic for it goes.
+    pub(super) metatraffic: Destinations,
+    discovered_at: Time,
+    pub(super) last_heard: Time,
+    lease: core::time::Duration,
+    /// Whether it has sent something to us in particular: then its address is no forgery by somebody who
+    /// cannot hear us.
+    pub(super) has_answered: bool,
+    pub(super) endpoints: BTreeMap<EntityId, RemoteEntry>,
+}
+
+/// An endpoint of another participant.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RemoteEntry {
+    pub(super) topic: String,
+    pub(super) type_name: String,
+    /// Its own addresses, if it has some.
+    unicast: Vec<SocketAddrV4>,
+    pub(super) endpoint: RemoteEndpoint,
+}
+
+impl RemoteParticipant {
+    /// When it counts as lost if nothing more is heard.
+    pub(super) fn expires_at(&self) -> Time {
+        self.last_heard + self.lease
+    }
+
+    pub(super) fn vendor(&self) -> VendorId {
+        self.data.vendor
+    }
+}
+
+impl ParticipantCore {
+    /// Takes in an announcement. `is_directed`: it was sent to us in particular.
+    pub(super) fn participant_announced(
+        &mut self,
+        now: Time,
+        from: Ipv4Addr,
+        data: ParticipantData,
+        is_directed: bool,
+    ) {
+        let prefix = data.prefix;
+        let skipped = data.metatraffic_unicast.skipped + data.default_unicast.skipped;
+        let Some(remote) = self.remotes.get_mut(&prefix) else {
+            self.counters.locators_skipped += u64::from(skipped);
+            return self.participant_discovered(now, from, data);
+        };
+        remote.last_heard = now;
+        if remote.data != data {
+            self.counters.locators_skipped += u64::from(skipped);
+            return self.participant_changed(now, from, data);
+        }
+        // A participant speaks to us in particular when we are new to it. If we have known it for a while, it
+        // must have lost us and everything that we told it: start over with it.
+        if is_directed && now.since(remote.discovered_at) > INTRODUCTION_TIME {
+            remote.discovered_at = now;
+            self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+        }
+    }
+
+    fn participant_discovered(&mut self, now: Time, from: Ipv4Addr, data: ParticipantData) {
+        let Some(address) = self.reachability.choose(&data.metatraffic_unicast.addresses, from) else {
+            self.counters.unreachable += 1;
+            return;
+        };
+        if !self.make_room(now) {
+            self.counters.participants_over_limit += 1;
+            return;
+        }
+        let prefix = data.prefix;
+        let metatraffic = Arc::from([address]);
+        if !self.announcer.reply(now, prefix) {
+            self.counters.replies_suppressed += 1;
+        }
+        self.builtin.match_participant(now, &data, &metatraffic);
+        self.events.push_back(DiscoveryEvent::ParticipantDiscovered {
+            prefix,
+            vendor: data.vendor,
+            name: data.entity_name.clone(),
+        });
+        let remote = RemoteParticipant {
+            from,
+            metatraffic,
+            discovered_at: now,
+            last_heard: now,
+            lease: data.lease.max(self.config.remote_lease_min),
+            has_answered: false,
+            endpoints: BTreeMap::new(),
+            data,
+        };
+        self.remotes.insert(prefix, remote);
+    }
+
+    /// Room for one more participant. If there is none, the oldest of those makes room that never spoke to
+    /// us: a flood of forged announcements does not keep real participants out.
+    fn make_room(&mut self, now: Time) -> bool {
+        // More than the builtin endpoints have room for would be known and never heard.
+        let limit = self.config.limits.participants.min(config::PROXIES_MAX);
+        if self.remotes.len() < limit {
+            return true;
+        }
+        let silent = self.remotes.iter().filter(|(_, remote)| !remote.has_answered);
+        let Some(prefix) = silent.min_by_key(|(_, remote)| remote.discovered_at).map(|(prefix, _)| *prefix)
+        else {
+            return false;
+        };
+        self.counters.participants_over_limit += 1;
+        self.participant_lost(now, prefix);
+        self.remotes.len() < limit
+    }
+
+    fn participant_changed(&mut self, now: Time, from: Ipv4Addr, data: ParticipantData) {
+        let Some(address) = self.reachability.choose(&data.metatraffic_unicast.addresses, from) else {
+            self.counters.unreachable += 1;
+            return;
+        };
+        let Some(remote) = self.remotes.get_mut(&data.prefix) else { return };
+        let is_moved = remote.metatraffic.first() != Some(&address)
+            || remote.data.builtin_endpoints != data.builtin_endpoints
+            || remote.data.vendor != data.vendor;
+        remote.from = from;
+        remote.lease = data.lease.max(self.config.remote_lease_min);
+        remote.data = data;
+        if is_moved {
+            remote.metatraffic = Arc::from([address]);
+            self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+        }
+        // The default addresses of its endpoints may be others now.
+        let prefix = remote.data.prefix;
+        let entities: Vec<_> = remote.endpoints.keys().copied().collect();
+        for entity in entities {
+            self.refresh_endpoint(prefix, entity);
+        }
+    }
+
+    /// Forgets a participant and everything of it.
+    pub(super) fn participant_lost(&mut self, now: Time, prefix: GuidPrefix) {
+        let Some(remote) = self.remotes.remove(&prefix) else { return };
+        for entity in remote.endpoints.keys() {
+            self.unmatch_remote(Guid::new(prefix, *entity));
+        }
+        self.builtin.unmatch_participant(now, prefix);
+        self.events.push_back(DiscoveryEvent::ParticipantLost { prefix });
+    }
+
+    /// Forgets the participants that were silent for longer than their lease.
+    pub(super) fn expire_leases(&mut self, now: Time) {
+        let is_expired =
+            |remote: &RemoteParticipant| remote.expires_at() <= now && remote.expires_at() < Time::MAX;
+        let expired: Vec<_> =
+            self.remotes.iter().filter(|(_, remote)| is_expired(remote)).map(|(prefix, _)| *prefix).collect();
+        for prefix in expired {
+            self.counters.leases_expired += 1;
+            self.participant_lost(now, prefix);
+        }
+    }
+
+    /// Takes in the announcement of an endpoint of a known participant.
+    pub(super) fn endpoint_announced(&mut self, prefix: GuidPrefix, data: EndpointData) {
+        let limits = &self.config.limits;
+        let total: usize = self.remotes.values().map(|remote| remote.endpoints.len()).sum();
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        let entity = data.guid.entity;
+        self.counters.locators_skipped += u64::from(data.unicast.skipped);
+        let is_known = remote.endpoints.contains_key(&entity);
+        if !is_known
+            && (remote.endpoints.len() >= limits.endpoints_per_participant || total >= limits.endpoints)
+        {
+            self.counters.endpoints_over_limit += 1;
+            return;
+        }
+        let is_weir = remote.vendor() == VendorId::WEIR;
+        let Some(destinations) = self.reachability.endpoint_address(remote, &data.unicast.addresses) else {
+            self.counters.unreachable += 1;
+            // What we had of it is out of date.
+            return self.endpoint_lost(data.guid);
+        };
+        let entry = RemoteEntry {
+            topic: data.topic,
+            type_name: data.type_name,
+            unicast: data.unicast.addresses,
+            endpoint: RemoteEndpoint {
+                guid: data.guid,
+                vendor: remote.vendor(),
+                qos: data.qos,
+                destinations,
+                receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
+            },
+        };
+        if remote.endpoints.get(&entity) != Some(&entry) {
+            remote.endpoints.insert(entity, entry);
+            self.match_remote(data.guid, is_known);
+        }
+    }
+
+    /// Forgets an endpoint.
+    pub(super) fn endpoint_lost(&mut self, guid: Guid) {
+        let removed =
+            self.remotes.get_mut(&guid.prefix).and_then(|remote| remote.endpoints.remove(&guid.entity));
+        if removed.is_some() {
+            self.unmatch_remote(guid);
+        }
+    }
+
+    /// Works out again what an endpoint has from its participant.
+    fn refresh_endpoint(&mut self, prefix: GuidPrefix, entity: EntityId) {
+        let Some(remote) = self.remotes.get(&prefix) else { return };
+        let Some(entry) = remote.endpoints.get(&entity) else { return };
+        let Some(destinations) = self.reachability.endpoint_address(remote, &entry.unicast) else {
+            self.counters.unreachable += 1;
+            return self.endpoint_lost(entry.endpoint.guid);
+        };
+        let (guid, vendor) = (entry.endpoint.guid, remote.vendor());
+        if (&entry.endpoint.destinations, entry.endpoint.vendor) == (&destinations, vendor) {
+            return;
+        }
+        if let Some(entry) =
+            self.remotes.get_mut(&prefix).and_then(|remote| remote.endpoints.get_mut(&entity))
+        {
+            entry.endpoint.destinations = destinations;
+            entry.endpoint.vendor = vendor;
+            self.match_remote(guid, true);
+        }
+    }
+}
+
+impl super::Reachability {
+    /// Where to send to an endpoint: to the best of its own addresses or, if it has none, of its
+    /// participant's.
+    fn endpoint_address(&self, remote: &RemoteParticipant, own: &[SocketAddrV4]) -> Option<Destinations> {
+        let address = self
+            .choose(own, remote.from)
+            .or_else(|| self.choose(&remote.data.default_unicast.addresses, remote.from))?;
+        Some(Arc::from([address]))
+    }
+}
+
+/// Which kind of endpoint an entity id names. `None`: neither a writer nor a reader of an application.
+pub(super) fn kind_of(entity: EntityId) -> Option<EndpointKind> {
+    match (entity.is_builtin(), entity.is_writer(), entity.is_reader()) {
+        (false, true, _) => Some(EndpointKind::Writer),
+        (false, _, true) => Some(EndpointKind::Reader),
+        _ => None,
+    }
+}
+
+/// Two participants that find each other exchange directed announcements within this time.
+const INTRODUCTION_TIME: core::time::Duration = core::time::Duration::from_secs(1);

@@ -1,0 +1,256 @@
+//! Whether what a writer offers suits what a reader requests: policies (RxO) and partitions.
+//!
+//! Topic and type names, keyedness and addresses are compared where endpoints are matched
+//! (`participant/matching.rs`); nothing here remembers anything.
+
+use crate::qos::{PolicyId, Qos, XCDR1};
+
+/// Compares every requested-versus-offered policy (DDS 1.4 §2.2.3, column RxO; XTypes 1.3 §7.6.3.1).
+///
+/// # Errors
+/// The first policy that does not fit. DDS reports it in the incompatible-QoS statuses of both sides.
+pub fn check(offered: &Qos, requested: &Qos) -> Result<(), PolicyId> {
+    let fits = [
+        (PolicyId::Reliability, offered.reliability >= requested.reliability),
+        (PolicyId::Durability, offered.durability >= requested.durability),
+        (PolicyId::Deadline, offered.deadline <= requested.deadline),
+        (PolicyId::LatencyBudget, offered.latency_budget <= requested.latency_budget),
+        (PolicyId::Ownership, offered.ownership == requested.ownership),
+        (
+            PolicyId::Liveliness,
+            offered.liveliness.kind >= requested.liveliness.kind
+                && offered.liveliness.lease <= requested.liveliness.lease,
+        ),
+        (PolicyId::DestinationOrder, offered.destination_order >= requested.destination_order),
+        (PolicyId::Presentation, presentation_fits(offered, requested)),
+        (PolicyId::DataRepresentation, representation_fits(offered, requested)),
+    ];
+    fits.iter().find(|(_, fits)| !fits).map_or(Ok(()), |(policy, _)| Err(*policy))
+}
+
+/// Whether the two lists of partitions share one (DDS 1.4 §2.2.3.13). A difference is silent: no status
+/// reports it.
+///
+/// An empty list is the partition `""`. A name with `*`, `?` or `[` is a pattern and is only compared with
+/// names that are none: two patterns match if they are the same text, as nothing says what else they would
+/// mean.
+#[must_use]
+pub fn partitions_match(a: &[String], b: &[String]) -> bool {
+    let default = [String::new()];
+    let a = if a.is_empty() { &default } else { a };
+    let b = if b.is_empty() { &default } else { b };
+    a.iter().any(|a| b.iter().any(|b| names_match(a, b)))
+}
+
+/// `fnmatch(3)` without flags: `*`, `?`, `[a-z]`, `[!a-z]` and `\` to take the next character as it is.
+///
+/// Takes at most `pattern.len() * name.len()` steps, whatever a peer sends.
+#[must_use]
+pub fn fnmatch(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    let (mut p, mut n) = (0, 0);
+    // Where to go on when a try fails: after the last `*`, with one more character given to it.
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if pattern.get(p) == Some(&'*') {
+            p += 1;
+            retry = Some((p, n));
+        } else if let Some(next) = match_one(&pattern, p, name[n]) {
+            p = next;
+            n += 1;
+        } else if let Some((after_star, given)) = retry {
+            p = after_star;
+            n = given + 1;
+            retry = Some((p, n));
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+fn presentation_fits(offered: &Qos, requested: &Qos) -> bool {
+    let (offered, requested) = (&offered.presentation, &requested.presentation);
+    offered.scope >= requested.scope
+        && (offered.coherent_access || !requested.coherent_access)
+        && (offered.ordered_access || !requested.ordered_access)
+}
+
+/// Only the writer's first representation counts: it is the one that it writes.
+fn representation_fits(offered: &Qos, requested: &Qos) -> bool {
+    let offered = offered.representation.first().copied().unwrap_or(XCDR1);
+    if requested.representation.is_empty() {
+        offered == XCDR1
+    } else {
+        requested.representation.contains(&offered)
+    }
+}
+
+fn names_match(a: &str, b: &str) -> bool {
+    match (is_pattern(a), is_pattern(b)) {
+        (true, false) => fnmatch(a, b),
+        (false, true) => fnmatch(b, a),
+        _ => a == b,
+    }
+}
+
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '['])
+}
+
+/// Matches one character against the pattern element at `p`; the index after the element if it fits.
+fn match_one(pattern: &[char], p: usize, c: char) -> Option<usize> {
+    match *pattern.get(p)? {
+        '?' => Some(p + 1),
+        '[' => match match_bracket(pattern, p, c) {
+            Some((fits, next)) => fits.then_some(next),
+            // No closing bracket: an ordinary character.
+            None => (c == '[').then_some(p + 1),
+        },
+        '\\' => match pattern.get(p + 1) {
+            Some(&literal) => (literal == c).then_some(p + 2),
+            None => (c == '\\').then_some(p + 1),
+        },
+        literal => (literal == c).then_some(p + 1),
+    }
+}
+
+/// Matches a bracket expression that opens at `p`: whether `c` fits, and the index after it. `None`: never
+/// closed.
+fn match_bracket(pattern: &[char], p: usize, c: char) -> Option<(bool, usize)> {
+    let mut at = p + 1;
+    let negated = matches!(pattern.get(at), Some('!' | '^'));
+    at += usize::from(negated);
+    let first = at;
+    let mut fits = false;
+    loop {
+        let mut low = *pattern.get(at)?;
+        // A `]` in the first place is an ordinary member.
+        if low == ']' && at > first {
+            return Some((fits != negated, at + 1));
+        }
+        if low == '\\' {
+            at += 1;
+            low = *pattern.get(at)?;
+        }
+        at += 1;
+        let mut high = low;
+        if pattern.get(at) == Some(&'-') && pattern.get(at + 1).is_some_and(|&c| c != ']') {
+            high = pattern[at + 1];
+            at += 2;
+        }
+        fits |= (low..=high).contains(&c);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::qos::{
+        DestinationOrder, Durability, INFINITE, LivelinessKind, Ownership, PresentationScope, Reliability,
+        XCDR2,
+    };
+
+    #[test]
+    fn defaults_fit() {
+        assert_eq!(check(&Qos::for_writer(), &Qos::for_reader()), Ok(()));
+    }
+
+    #[test]
+    fn each_policy_is_named_when_it_does_not_fit() {
+        let check_change = |change: fn(&mut Qos, &mut Qos), expected| {
+            let (mut offered, mut requested) = (Qos::for_writer(), Qos::for_reader());
+            change(&mut offered, &mut requested);
+            assert_eq!(check(&offered, &requested), expected);
+        };
+        let ms = Duration::from_millis;
+        assert!(INFINITE > ms(u64::MAX));
+        check_change(
+            |w, r| {
+                w.reliability = Reliability::BestEffort;
+                r.reliability = Reliability::Reliable;
+            },
+            Err(PolicyId::Reliability),
+        );
+        check_change(|_, r| r.durability = Durability::TransientLocal, Err(PolicyId::Durability));
+        check_change(|w, _| w.durability = Durability::Persistent, Ok(()));
+        check_change(|_, r| r.deadline = Duration::from_secs(1), Err(PolicyId::Deadline));
+        check_change(|w, _| w.deadline = Duration::from_secs(1), Ok(()));
+        check_change(|w, _| w.latency_budget = Duration::from_nanos(1), Err(PolicyId::LatencyBudget));
+        check_change(|_, r| r.ownership = Ownership::Exclusive, Err(PolicyId::Ownership));
+        check_change(|w, _| w.ownership = Ownership::Exclusive, Err(PolicyId::Ownership));
+        check_change(|_, r| r.liveliness.kind = LivelinessKind::ManualByTopic, Err(PolicyId::Liveliness));
+        check_change(|_, r| r.liveliness.lease = Duration::from_secs(1), Err(PolicyId::Liveliness));
+        check_change(
+            |_, r| r.destination_order = DestinationOrder::BySourceTimestamp,
+            Err(PolicyId::DestinationOrder),
+        );
+        check_change(|_, r| r.presentation.scope = PresentationScope::Topic, Err(PolicyId::Presentation));
+        check_change(|_, r| r.presentation.coherent_access = true, Err(PolicyId::Presentation));
+        check_change(|_, r| r.presentation.ordered_access = true, Err(PolicyId::Presentation));
+        check_change(|w, _| w.presentation.ordered_access = true, Ok(()));
+        check_change(|w, _| w.representation = vec![XCDR2, XCDR1], Err(PolicyId::DataRepresentation));
+        check_change(|_, r| r.representation = vec![XCDR2], Err(PolicyId::DataRepresentation));
+        check_change(
+            |w, r| {
+                w.representation = vec![XCDR2];
+                r.representation = vec![XCDR1, XCDR2];
+            },
+            Ok(()),
+        );
+    }
+
+    #[test]
+    fn partitions_match_by_name_or_by_one_sided_pattern() {
+        let check = |a: &[&str], b: &[&str], expected: bool| {
+            let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+            assert_eq!(partitions_match(&list(a), &list(b)), expected, "{a:?} {b:?}");
+            assert_eq!(partitions_match(&list(b), &list(a)), expected, "{b:?} {a:?}");
+        };
+        check(&[], &[], true);
+        check(&[], &[""], true);
+        check(&[], &["a"], false);
+        check(&[], &["*"], true);
+        check(&["a", "b"], &["c", "b"], true);
+        check(&["a*"], &["abc"], true);
+        check(&["a*"], &["*c"], false);
+        check(&["a*"], &["a*"], true);
+        check(&["p[12]"], &["p2"], true);
+        check(&["p[12]"], &["p3"], false);
+    }
+
+    #[test]
+    fn fnmatch_follows_the_manual_page() {
+        let check = |pattern: &str, name: &str, expected: bool| {
+            assert_eq!(fnmatch(pattern, name), expected, "{pattern} {name}");
+        };
+        check("", "", true);
+        check("*", "", true);
+        check("?", "", false);
+        check("?", "é", true);
+        check("a*b*c", "a__b__b_c", true);
+        check("a*b*c", "a__b__b_d", false);
+        check("[a-c]x", "bx", true);
+        check("[!a-c]x", "bx", false);
+        check("[^a-c]x", "dx", true);
+        check("[]]", "]", true);
+        check("[a-]", "-", true);
+        check("[a", "[a", true);
+        check("[a", "a", false);
+        check("\\*", "*", true);
+        check("\\*", "a", false);
+        check("a\\", "a\\", true);
+        check("[\\]]", "]", true);
+        check("[z-a]", "m", false);
+        check("**a", "bba", true);
+    }
+
+    #[test]
+    fn a_hostile_pattern_takes_few_steps() {
+        assert!(!fnmatch(&"*a".repeat(500), &"a".repeat(499)));
+        assert!(fnmatch(&"*a".repeat(500), &"a".repeat(5000)));
+    }
+}

@@ -1,0 +1,200 @@
+//! Policies as parameters of an endpoint's announcement (DDSI-RTPS 2.5 §9.6.3.2, table 9.14).
+//!
+//! Written are reliability and durability always, as engines disagree about their defaults, and everything
+//! else that differs from its default. Read is everything; what is absent keeps its default.
+
+use weir_wire::{Parameter, ParameterId, ParameterListWriter};
+
+use crate::discovery_data::{DiscoveryDataError, DiscoveryLimits, duration, period, wire_duration};
+use crate::qos::{
+    DestinationOrder, Durability, History, Liveliness, LivelinessKind, Ownership, Presentation,
+    PresentationScope, Qos, Reliability, ResourceLimits, XCDR1,
+};
+use crate::sedp::EndpointKind;
+
+/// Appends the policies that a peer must know.
+pub(crate) fn encode(kind: EndpointKind, qos: &Qos, list: &mut ParameterListWriter<'_>) {
+    let default = match kind {
+        EndpointKind::Writer => Qos::for_writer(),
+        EndpointKind::Reader => Qos::for_reader(),
+    };
+    let reliability = match qos.reliability {
+        Reliability::BestEffort => 1,
+        Reliability::Reliable => 2,
+    };
+    list.kind_and_duration(ParameterId::RELIABILITY, reliability, wire_duration(qos.max_blocking_time));
+    list.u32(ParameterId::DURABILITY, qos.durability as u32);
+    if qos.history != default.history {
+        let (kind, depth) = match qos.history {
+            History::KeepLast(depth) => (0, i32::try_from(depth).unwrap_or(i32::MAX)),
+            // The depth says nothing then; 1 is valid everywhere.
+            History::KeepAll => (1, 1),
+        };
+        list.i32s(ParameterId::HISTORY, &[kind, depth]);
+    }
+    encode_periods(kind, qos, &default, list);
+    if qos.liveliness != default.liveliness {
+        let Liveliness { kind, lease } = qos.liveliness;
+        list.kind_and_duration(ParameterId::LIVELINESS, kind as u32, wire_duration(lease));
+    }
+    if qos.ownership != default.ownership {
+        list.u32(ParameterId::OWNERSHIP, qos.ownership as u32);
+    }
+    if kind == EndpointKind::Writer && qos.ownership_strength != default.ownership_strength {
+        list.i32(ParameterId::OWNERSHIP_STRENGTH, qos.ownership_strength);
+    }
+    if qos.destination_order != default.destination_order {
+        list.u32(ParameterId::DESTINATION_ORDER, qos.destination_order as u32);
+    }
+    if qos.presentation != default.presentation {
+        let Presentation { scope, coherent_access, ordered_access } = qos.presentation;
+        let [a, b, c, d] = (scope as u32).to_le_bytes();
+        let value = [a, b, c, d, u8::from(coherent_access), u8::from(ordered_access), 0, 0];
+        list.raw(ParameterId::PRESENTATION, &value);
+    }
+    if !qos.partition.is_empty() {
+        list.strings(ParameterId::PARTITION, qos.partition.iter().map(String::as_str));
+    }
+    encode_representation(kind, qos, list);
+    if !qos.user_data.is_empty() {
+        list.octets(ParameterId::USER_DATA, &qos.user_data);
+    }
+}
+
+/// Reads the parameter into `qos` if it is a policy; `false` if it is none that we know.
+///
+/// # Errors
+/// The value is impossible or longer than `limits` allow.
+pub(crate) fn decode(
+    parameter: &Parameter<'_>,
+    limits: &DiscoveryLimits,
+    qos: &mut Qos,
+) -> Result<bool, DiscoveryDataError> {
+    match parameter.id {
+        ParameterId::RELIABILITY => {
+            qos.reliability = match parameter.u32()? {
+                1 => Reliability::BestEffort,
+                2 => Reliability::Reliable,
+                _ => return Err(bad(parameter)),
+            };
+            // Some engines leave the period out for readers, where it means nothing.
+            if let Ok((_, wait)) = parameter.kind_and_duration() {
+                qos.max_blocking_time = period(wait).ok_or(bad(parameter))?;
+            }
+        }
+        ParameterId::DURABILITY => {
+            let kinds = [
+                Durability::Volatile,
+                Durability::TransientLocal,
+                Durability::Transient,
+                Durability::Persistent,
+            ];
+            qos.durability = one_of(parameter, kinds)?;
+        }
+        ParameterId::HISTORY => qos.history = history(parameter)?,
+        ParameterId::DEADLINE => qos.deadline = duration(parameter)?,
+        ParameterId::LATENCY_BUDGET => qos.latency_budget = duration(parameter)?,
+        ParameterId::LIFESPAN => qos.lifespan = duration(parameter)?,
+        ParameterId::LIVELINESS => {
+            let kinds = [
+                LivelinessKind::Automatic,
+                LivelinessKind::ManualByParticipant,
+                LivelinessKind::ManualByTopic,
+            ];
+            let (_, lease) = parameter.kind_and_duration()?;
+            let lease = period(lease).ok_or(bad(parameter))?;
+            qos.liveliness = Liveliness { kind: one_of(parameter, kinds)?, lease };
+        }
+        ParameterId::OWNERSHIP => {
+            qos.ownership = one_of(parameter, [Ownership::Shared, Ownership::Exclusive])?
+        }
+        ParameterId::OWNERSHIP_STRENGTH => qos.ownership_strength = parameter.i32()?,
+        ParameterId::DESTINATION_ORDER => {
+            let kinds = [DestinationOrder::ByReceptionTimestamp, DestinationOrder::BySourceTimestamp];
+            qos.destination_order = one_of(parameter, kinds)?;
+        }
+        ParameterId::PRESENTATION => {
+            let scopes = [PresentationScope::Instance, PresentationScope::Topic, PresentationScope::Group];
+            let [.., coherent, ordered] = parameter.bytes::<6>()?;
+            qos.presentation = Presentation {
+                scope: one_of(parameter, scopes)?,
+                coherent_access: coherent != 0,
+                ordered_access: ordered != 0,
+            };
+        }
+        ParameterId::PARTITION => qos.partition = partition(parameter, limits)?,
+        ParameterId::DATA_REPRESENTATION => {
+            qos.representation = parameter.i16s()?.take(limits.representations).collect();
+        }
+        ParameterId::RESOURCE_LIMITS => qos.resource_limits = resource_limits(parameter)?,
+        ParameterId::USER_DATA => {
+            let bytes = parameter.octets()?;
+            qos.user_data = if bytes.len() <= limits.user_data_bytes { bytes.to_vec() } else { Vec::new() };
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn encode_periods(kind: EndpointKind, qos: &Qos, default: &Qos, list: &mut ParameterListWriter<'_>) {
+    if qos.deadline != default.deadline {
+        list.duration(ParameterId::DEADLINE, wire_duration(qos.deadline));
+    }
+    if qos.latency_budget != default.latency_budget {
+        list.duration(ParameterId::LATENCY_BUDGET, wire_duration(qos.latency_budget));
+    }
+    if kind == EndpointKind::Writer && qos.lifespan != default.lifespan {
+        list.duration(ParameterId::LIFESPAN, wire_duration(qos.lifespan));
+    }
+}
+
+/// A writer names the one representation that it writes, a reader all that it reads.
+fn encode_representation(kind: EndpointKind, qos: &Qos, list: &mut ParameterListWriter<'_>) {
+    let named = match kind {
+        EndpointKind::Writer => qos.representation.get(..1).unwrap_or_default(),
+        EndpointKind::Reader => &qos.representation,
+    };
+    if !(named.is_empty() || named == [XCDR1]) {
+        list.i16s(ParameterId::DATA_REPRESENTATION, named);
+    }
+}
+
+fn history(parameter: &Parameter<'_>) -> Result<History, DiscoveryDataError> {
+    let [kind, depth] = parameter.u32s()?;
+    match (kind, i32::try_from(depth)) {
+        (0, Ok(1..)) => Ok(History::KeepLast(depth)),
+        (1, _) => Ok(History::KeepAll),
+        _ => Err(bad(parameter)),
+    }
+}
+
+fn resource_limits(parameter: &Parameter<'_>) -> Result<ResourceLimits, DiscoveryDataError> {
+    // A negative number is no limit.
+    let limits = parameter.u32s::<3>()?.map(|limit| u32::try_from(limit.cast_signed()).ok());
+    let [max_samples, max_instances, max_samples_per_instance] = limits;
+    Ok(ResourceLimits { max_samples, max_instances, max_samples_per_instance })
+}
+
+fn partition(parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result<Vec<String>, DiscoveryDataError> {
+    let too_long = DiscoveryDataError::TooLong(parameter.id);
+    if parameter.u32()? as usize > limits.partitions {
+        return Err(too_long);
+    }
+    let names = parameter.strings(limits.partitions)?;
+    if names.iter().map(|name| name.len()).sum::<usize>() > limits.partition_bytes {
+        return Err(too_long);
+    }
+    Ok(names.into_iter().map(str::to_owned).collect())
+}
+
+/// The kind whose number is at the front of the value.
+fn one_of<T: Copy, const N: usize>(
+    parameter: &Parameter<'_>,
+    kinds: [T; N],
+) -> Result<T, DiscoveryDataError> {
+    kinds.get(parameter.u32()? as usize).copied().ok_or(bad(parameter))
+}
+
+fn bad(parameter: &Parameter<'_>) -> DiscoveryDataError {
+    DiscoveryDataError::BadValue(parameter.id)
+}

@@ -1,0 +1,394 @@
+//! Simple endpoint discovery: what a participant says about a writer or reader (DDSI-RTPS 2.5 §8.5.4,
+//! §9.6.3).
+//!
+//! Bytes to values and back, nothing remembered; the reliable exchange of these values is
+//! [`ParticipantCore`](crate::participant::ParticipantCore)'s.
+
+use weir_wire::{
+    EntityId, Guid, Locator, Parameter, ParameterId, ParameterListWriter, ProtocolVersion, VendorId,
+};
+
+use crate::discovery_data::{DiscoveryDataError, DiscoveryLimits, Locators, open, push_encapsulation, text};
+use crate::qos::Qos;
+use crate::qos_parameters;
+
+/// Which of the two kinds of endpoint is spoken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EndpointKind {
+    /// It publishes.
+    Writer,
+    /// It subscribes.
+    Reader,
+}
+
+/// The announcement of one endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointData {
+    /// Which endpoint.
+    pub guid: Guid,
+    /// The topic's name.
+    pub topic: String,
+    /// The name of the topic's type.
+    pub type_name: String,
+    /// What it offers or requests.
+    pub qos: Qos,
+    /// Where it receives; none: where its participant's endpoints do by default.
+    pub unicast: Locators,
+    /// A reader that wants the policies with each sample. We do not send them.
+    pub expects_inline_qos: bool,
+    /// Bytes that its socket buffer was granted; only from Weir.
+    pub receive_buffer: Option<u32>,
+}
+
+/// Appends the payload of an announcement, encapsulation header included.
+pub fn encode(kind: EndpointKind, data: &EndpointData, vendor: VendorId, out: &mut Vec<u8>) {
+    push_encapsulation(out);
+    let mut list = ParameterListWriter::new(out);
+    list.bytes4(
+        ParameterId::PROTOCOL_VERSION,
+        [ProtocolVersion::V2_5.major, ProtocolVersion::V2_5.minor, 0, 0],
+    );
+    list.bytes4(ParameterId::VENDORID, [vendor.0[0], vendor.0[1], 0, 0]);
+    list.guid(ParameterId::ENDPOINT_GUID, data.guid);
+    list.guid(ParameterId::PARTICIPANT_GUID, Guid::new(data.guid.prefix, EntityId::PARTICIPANT));
+    // Older engines look for the endpoint's GUID here.
+    list.guid(ParameterId::KEY_HASH, data.guid);
+    list.string(ParameterId::TOPIC_NAME, &data.topic);
+    list.string(ParameterId::TYPE_NAME, &data.type_name);
+    qos_parameters::encode(kind, &data.qos, &mut list);
+    for &address in &data.unicast.addresses {
+        list.locator(ParameterId::UNICAST_LOCATOR, Locator::udp_v4(address));
+    }
+    if let Some(bytes) = data.receive_buffer {
+        list.u32(ParameterId::WEIR_RECEIVE_BUFFER, bytes);
+    }
+    list.finish();
+}
+
+/// Appends the payload of a disposal: the key alone.
+pub fn encode_key(guid: Guid, out: &mut Vec<u8>) {
+    push_encapsulation(out);
+    let mut list = ParameterListWriter::new(out);
+    list.guid(ParameterId::ENDPOINT_GUID, guid);
+    list.finish();
+}
+
+/// Reads the payload of an announcement; absent policies have their defaults. `key_hash` (from inline QoS) is
+/// the GUID if the list has none.
+///
+/// # Errors
+/// Broken or impossible data, something that must be understood and is not, or no GUID, topic or type name.
+pub fn decode(
+    kind: EndpointKind,
+    payload: &[u8],
+    key_hash: Option<[u8; 16]>,
+    limits: &DiscoveryLimits,
+) -> Result<EndpointData, DiscoveryDataError> {
+    let default = EndpointData {
+        guid: key_hash.map_or(Guid::UNKNOWN, Guid::from_bytes),
+        topic: String::new(),
+        type_name: String::new(),
+        qos: match kind {
+            EndpointKind::Writer => Qos::for_writer(),
+            EndpointKind::Reader => Qos::for_reader(),
+        },
+        unicast: Locators::default(),
+        expects_inline_qos: false,
+        receive_buffer: None,
+    };
+    let mut found = Found { data: default, has_topic: false, has_type_name: false };
+    for parameter in open(payload)?.iter() {
+        let parameter = parameter?;
+        found.take_in(&parameter, limits).map_err(|error| error.about(parameter.id))?;
+    }
+    for (is_there, id) in [
+        (found.data.guid != Guid::UNKNOWN, ParameterId::ENDPOINT_GUID),
+        (found.has_topic, ParameterId::TOPIC_NAME),
+        (found.has_type_name, ParameterId::TYPE_NAME),
+    ] {
+        if !is_there {
+            return Err(DiscoveryDataError::Missing(id));
+        }
+    }
+    Ok(found.data)
+}
+
+/// Reads the payload of a disposal: the key in a parameter list, or else `key_hash`.
+///
+/// # Errors
+/// A broken list, or no GUID at all.
+pub fn decode_key(payload: &[u8], key_hash: Option<[u8; 16]>) -> Result<Guid, DiscoveryDataError> {
+    let missing = DiscoveryDataError::Missing(ParameterId::ENDPOINT_GUID);
+    let mut guid = key_hash.map(Guid::from_bytes);
+    if !payload.is_empty() {
+        for parameter in open(payload)?.iter() {
+            let parameter = parameter?;
+            if parameter.id == ParameterId::ENDPOINT_GUID {
+                guid = Some(parameter.guid()?);
+            }
+        }
+    }
+    guid.ok_or(missing)
+}
+
+/// What was read so far.
+struct Found {
+    data: EndpointData,
+    has_topic: bool,
+    has_type_name: bool,
+}
+
+impl Found {
+    fn take_in(
+        &mut self,
+        parameter: &Parameter<'_>,
+        limits: &DiscoveryLimits,
+    ) -> Result<(), DiscoveryDataError> {
+        let data = &mut self.data;
+        match parameter.id {
+            ParameterId::ENDPOINT_GUID => data.guid = parameter.guid()?,
+            ParameterId::KEY_HASH if data.guid == Guid::UNKNOWN => data.guid = parameter.guid()?,
+            ParameterId::TOPIC_NAME => {
+                text(parameter, limits.name_bytes)?.clone_into(&mut data.topic);
+                self.has_topic = true;
+            }
+            ParameterId::TYPE_NAME => {
+                text(parameter, limits.name_bytes)?.clone_into(&mut data.type_name);
+                self.has_type_name = true;
+            }
+            ParameterId::UNICAST_LOCATOR => data.unicast.add(parameter, limits)?,
+            ParameterId::EXPECTS_INLINE_QOS => data.expects_inline_qos = parameter.bool()?,
+            ParameterId::WEIR_RECEIVE_BUFFER => data.receive_buffer = parameter.u32().ok(),
+            id if qos_parameters::decode(parameter, limits, &mut data.qos)? || !id.must_understand() => {}
+            id => return Err(DiscoveryDataError::NotUnderstood(id)),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::{Ipv4Addr, SocketAddrV4};
+    use core::time::Duration;
+
+    use weir_wire::GuidPrefix;
+
+    use super::*;
+    use crate::qos::{
+        DestinationOrder, Durability, History, INFINITE, Liveliness, LivelinessKind, Ownership, Presentation,
+        PresentationScope, Reliability, XCDR1, XCDR2,
+    };
+
+    fn example(kind: EndpointKind, qos: Qos) -> EndpointData {
+        let entity = match kind {
+            EndpointKind::Writer => EntityId::user_writer(1, true),
+            EndpointKind::Reader => EntityId::user_reader(1, true),
+        };
+        let address = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7500);
+        EndpointData {
+            guid: Guid::new(GuidPrefix([5; 12]), entity),
+            topic: "Square".to_owned(),
+            type_name: "ShapeType".to_owned(),
+            qos,
+            unicast: Locators { addresses: vec![address], skipped: 0 },
+            expects_inline_qos: false,
+            receive_buffer: None,
+        }
+    }
+
+    /// Every policy that is announced differs from its default.
+    fn unusual() -> Qos {
+        Qos {
+            reliability: Reliability::BestEffort,
+            max_blocking_time: INFINITE,
+            durability: Durability::TransientLocal,
+            history: History::KeepLast(7),
+            deadline: Duration::from_millis(100),
+            latency_budget: Duration::from_nanos(1),
+            liveliness: Liveliness {
+                kind: LivelinessKind::ManualByTopic,
+                lease: Duration::new(3, 999_999_999),
+            },
+            ownership: Ownership::Exclusive,
+            ownership_strength: -5,
+            destination_order: DestinationOrder::BySourceTimestamp,
+            presentation: Presentation {
+                scope: PresentationScope::Group,
+                coherent_access: true,
+                ordered_access: true,
+            },
+            partition: vec!["a".to_owned(), String::new(), "four".to_owned()],
+            lifespan: Duration::from_micros(1_500_001),
+            representation: vec![XCDR2],
+            user_data: vec![1, 2, 3],
+            ..Qos::for_writer()
+        }
+    }
+
+    fn list(write: impl FnOnce(&mut ParameterListWriter<'_>)) -> Vec<u8> {
+        let mut payload = Vec::new();
+        push_encapsulation(&mut payload);
+        let mut list = ParameterListWriter::new(&mut payload);
+        write(&mut list);
+        list.finish();
+        payload
+    }
+
+    fn minimum(list: &mut ParameterListWriter<'_>) {
+        list.guid(
+            ParameterId::ENDPOINT_GUID,
+            Guid::new(GuidPrefix([7; 12]), EntityId::user_writer(1, false)),
+        );
+        list.string(ParameterId::TOPIC_NAME, "Square");
+        list.string(ParameterId::TYPE_NAME, "ShapeType");
+    }
+
+    fn read(kind: EndpointKind, payload: &[u8]) -> Result<EndpointData, DiscoveryDataError> {
+        decode(kind, payload, None, &DiscoveryLimits::default())
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut qos_of_reader = unusual();
+        // What only writers have stays at its default for readers.
+        qos_of_reader.ownership_strength = 0;
+        qos_of_reader.lifespan = INFINITE;
+        qos_of_reader.representation = vec![XCDR2, XCDR1];
+        for (kind, qos) in [
+            (EndpointKind::Writer, unusual()),
+            (EndpointKind::Writer, Qos::for_writer()),
+            (EndpointKind::Writer, Qos { history: History::KeepAll, ..Qos::for_writer() }),
+            (EndpointKind::Reader, qos_of_reader),
+            (EndpointKind::Reader, Qos::for_reader()),
+        ] {
+            let data = example(kind, qos);
+            let mut payload = Vec::new();
+            encode(kind, &data, VendorId::WEIR, &mut payload);
+            assert_eq!(read(kind, &payload), Ok(data));
+            assert_eq!(payload.len() % 4, 0);
+        }
+    }
+
+    #[test]
+    fn a_writer_offers_its_first_representation_only() {
+        let kind = EndpointKind::Writer;
+        let data = example(kind, Qos { representation: vec![XCDR2, XCDR1], ..Qos::for_writer() });
+        let mut payload = Vec::new();
+        encode(kind, &data, VendorId::WEIR, &mut payload);
+        assert_eq!(read(kind, &payload).unwrap().qos.representation, [XCDR2]);
+    }
+
+    #[test]
+    fn reliability_and_durability_are_always_said_and_other_defaults_never() {
+        let mut payload = Vec::new();
+        encode(
+            EndpointKind::Writer,
+            &example(EndpointKind::Writer, Qos::for_writer()),
+            VendorId::WEIR,
+            &mut payload,
+        );
+        let ids: Vec<_> = open(&payload).unwrap().iter().map(|parameter| parameter.unwrap().id).collect();
+        let expected = [
+            ParameterId::PROTOCOL_VERSION,
+            ParameterId::VENDORID,
+            ParameterId::ENDPOINT_GUID,
+            ParameterId::PARTICIPANT_GUID,
+            ParameterId::KEY_HASH,
+            ParameterId::TOPIC_NAME,
+            ParameterId::TYPE_NAME,
+            ParameterId::RELIABILITY,
+            ParameterId::DURABILITY,
+            ParameterId::UNICAST_LOCATOR,
+        ];
+        assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn absent_policies_have_the_defaults_of_their_kind() {
+        assert_eq!(read(EndpointKind::Writer, &list(minimum)).unwrap().qos, Qos::for_writer());
+        assert_eq!(read(EndpointKind::Reader, &list(minimum)).unwrap().qos, Qos::for_reader());
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_the_reason() {
+        let check = |write: &dyn Fn(&mut ParameterListWriter<'_>), expected: DiscoveryDataError| {
+            let payload = list(|list| {
+                minimum(list);
+                write(list);
+            });
+            assert_eq!(read(EndpointKind::Writer, &payload), Err(expected));
+        };
+        let bad = DiscoveryDataError::BadValue;
+        check(&|list| list.u32(ParameterId::RELIABILITY, 9), bad(ParameterId::RELIABILITY));
+        check(&|list| list.u32(ParameterId::DURABILITY, 4), bad(ParameterId::DURABILITY));
+        check(&|list| list.u32(ParameterId::OWNERSHIP, u32::MAX), bad(ParameterId::OWNERSHIP));
+        check(&|list| list.u32(ParameterId::HISTORY, 0), bad(ParameterId::HISTORY));
+        check(&|list| list.u32(ParameterId::PARTITION, 3), bad(ParameterId::PARTITION));
+        check(&|list| list.u32(ParameterId::USER_DATA, 3), bad(ParameterId::USER_DATA));
+        check(
+            &|list| list.duration(ParameterId::DEADLINE, weir_wire::Duration { seconds: -1, fraction: 0 }),
+            bad(ParameterId::DEADLINE),
+        );
+        check(
+            &|list| list.u32(ParameterId::PARTITION, u32::MAX),
+            DiscoveryDataError::TooLong(ParameterId::PARTITION),
+        );
+        check(
+            &|list| list.string(ParameterId::TOPIC_NAME, &"t".repeat(257)),
+            DiscoveryDataError::TooLong(ParameterId::TOPIC_NAME),
+        );
+        check(
+            &|list| list.u32(ParameterId(0x4abc), 0),
+            DiscoveryDataError::NotUnderstood(ParameterId(0x4abc)),
+        );
+        for missing in [ParameterId::ENDPOINT_GUID, ParameterId::TOPIC_NAME, ParameterId::TYPE_NAME] {
+            let payload = list(|list| {
+                if missing != ParameterId::ENDPOINT_GUID {
+                    list.guid(
+                        ParameterId::ENDPOINT_GUID,
+                        example(EndpointKind::Reader, Qos::for_reader()).guid,
+                    );
+                }
+                if missing != ParameterId::TOPIC_NAME {
+                    list.string(ParameterId::TOPIC_NAME, "t");
+                }
+                if missing != ParameterId::TYPE_NAME {
+                    list.string(ParameterId::TYPE_NAME, "t");
+                }
+            });
+            assert_eq!(read(EndpointKind::Reader, &payload), Err(DiscoveryDataError::Missing(missing)));
+        }
+    }
+
+    #[test]
+    fn user_data_over_the_limit_is_left_out_and_the_endpoint_stays() {
+        let payload = list(|list| {
+            minimum(list);
+            list.octets(ParameterId::USER_DATA, &[1; 1025]);
+        });
+        assert_eq!(read(EndpointKind::Writer, &payload).unwrap().qos.user_data, []);
+    }
+
+    #[test]
+    fn every_nanosecond_survives_the_wire() {
+        for nanos in (0..1_000_000_000).step_by(9_999_991).chain([1, 999_999_999]) {
+            let period = Duration::new(2, nanos);
+            let payload = list(|list| {
+                minimum(list);
+                list.duration(ParameterId::DEADLINE, crate::discovery_data::wire_duration(period));
+            });
+            assert_eq!(read(EndpointKind::Writer, &payload).unwrap().qos.deadline, period);
+        }
+    }
+
+    #[test]
+    fn the_key_is_found_in_the_payload_or_in_the_key_hash() {
+        let guid = Guid::new(GuidPrefix([5; 12]), EntityId::user_reader(3, false));
+        let mut payload = Vec::new();
+        encode_key(guid, &mut payload);
+        assert_eq!(decode_key(&payload, None), Ok(guid));
+        assert_eq!(decode_key(&[], Some(guid.to_bytes())), Ok(guid));
+        assert_eq!(decode_key(&[], None), Err(DiscoveryDataError::Missing(ParameterId::ENDPOINT_GUID)));
+        assert_eq!(decode_key(&[0, 1, 0, 0], None), Err(DiscoveryDataError::NotAParameterList));
+    }
+}

@@ -1,0 +1,395 @@
+//! Simple participant discovery: what a participant says about itself (DDSI-RTPS 2.5 §8.5.3, §9.6.3).
+//!
+//! Bytes to values and back, nothing remembered; when to announce and what to do with an announcement is
+//! [`ParticipantCore`](crate::participant::ParticipantCore)'s.
+
+use core::net::SocketAddrV4;
+use core::time::Duration;
+
+use weir_wire::{
+    EntityId, Guid, GuidPrefix, Locator, Parameter, ParameterId, ParameterListWriter, ProtocolVersion,
+    VendorId,
+};
+
+use crate::discovery_data::{
+    DiscoveryDataError, DiscoveryLimits, Locators, duration, open, push_encapsulation, text, wire_duration,
+};
+
+/// Bits of BUILTIN_ENDPOINT_SET (DDSI-RTPS 2.5 §9.3.2, table 9.4).
+pub mod builtin_endpoints {
+    /// Announces participants.
+    pub const PARTICIPANT_ANNOUNCER: u32 = 1 << 0;
+    /// Listens for participants.
+    pub const PARTICIPANT_DETECTOR: u32 = 1 << 1;
+    /// Announces writers.
+    pub const PUBLICATIONS_ANNOUNCER: u32 = 1 << 2;
+    /// Listens for writers.
+    pub const PUBLICATIONS_DETECTOR: u32 = 1 << 3;
+    /// Announces readers.
+    pub const SUBSCRIPTIONS_ANNOUNCER: u32 = 1 << 4;
+    /// Listens for readers.
+    pub const SUBSCRIPTIONS_DETECTOR: u32 = 1 << 5;
+    /// What this engine has: SPDP and SEDP, no participant messages.
+    pub const WEIR: u32 = PARTICIPANT_ANNOUNCER
+        | PARTICIPANT_DETECTOR
+        | PUBLICATIONS_ANNOUNCER
+        | PUBLICATIONS_DETECTOR
+        | SUBSCRIPTIONS_ANNOUNCER
+        | SUBSCRIPTIONS_DETECTOR;
+}
+
+/// The lease of a participant that names none (DDSI-RTPS 2.5 §9.6.3.2).
+pub const DEFAULT_LEASE: Duration = Duration::from_secs(100);
+
+/// One participant's announcement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParticipantData {
+    /// Who it is.
+    pub prefix: GuidPrefix,
+    /// The protocol version that it speaks.
+    pub version: ProtocolVersion,
+    /// Who made it.
+    pub vendor: VendorId,
+    /// Its domain; older engines do not say.
+    pub domain_id: Option<u32>,
+    /// Which builtin endpoints it has: [`builtin_endpoints`].
+    pub builtin_endpoints: u32,
+    /// How long it may be silent before it counts as lost.
+    pub lease: Duration,
+    /// Where it receives discovery and everything about it.
+    pub metatraffic_unicast: Locators,
+    /// Where it listens for announcements. Only told, never sent to.
+    pub metatraffic_multicast: Option<SocketAddrV4>,
+    /// Where its endpoints receive that name no addresses of their own.
+    pub default_unicast: Locators,
+    /// A name for people.
+    pub entity_name: Option<String>,
+    /// Bytes that its socket buffers were granted; only from Weir.
+    pub receive_buffer: Option<u32>,
+}
+
+/// Appends the payload of an announcement, encapsulation header included.
+pub fn encode(data: &ParticipantData, out: &mut Vec<u8>) {
+    push_encapsulation(out);
+    let mut list = ParameterListWriter::new(out);
+    list.bytes4(ParameterId::PROTOCOL_VERSION, [data.version.major, data.version.minor, 0, 0]);
+    list.bytes4(ParameterId::VENDORID, [data.vendor.0[0], data.vendor.0[1], 0, 0]);
+    list.guid(ParameterId::PARTICIPANT_GUID, Guid::new(data.prefix, EntityId::PARTICIPANT));
+    if let Some(domain_id) = data.domain_id {
+        list.u32(ParameterId::DOMAIN_ID, domain_id);
+    }
+    list.u32(ParameterId::BUILTIN_ENDPOINT_SET, data.builtin_endpoints);
+    list.duration(ParameterId::PARTICIPANT_LEASE_DURATION, wire_duration(data.lease));
+    for &address in &data.metatraffic_unicast.addresses {
+        list.locator(ParameterId::METATRAFFIC_UNICAST_LOCATOR, Locator::udp_v4(address));
+    }
+    if let Some(address) = data.metatraffic_multicast {
+        list.locator(ParameterId::METATRAFFIC_MULTICAST_LOCATOR, Locator::udp_v4(address));
+    }
+    for &address in &data.default_unicast.addresses {
+        list.locator(ParameterId::DEFAULT_UNICAST_LOCATOR, Locator::udp_v4(address));
+    }
+    if let Some(name) = &data.entity_name {
+        list.string(ParameterId::ENTITY_NAME, name);
+    }
+    if let Some(bytes) = data.receive_buffer {
+        list.u32(ParameterId::WEIR_RECEIVE_BUFFER, bytes);
+    }
+    list.finish();
+}
+
+/// Appends the payload of a disposal: the key alone.
+pub fn encode_key(prefix: GuidPrefix, out: &mut Vec<u8>) {
+    push_encapsulation(out);
+    let mut list = ParameterListWriter::new(out);
+    list.guid(ParameterId::PARTICIPANT_GUID, Guid::new(prefix, EntityId::PARTICIPANT));
+    list.finish();
+}
+
+/// Reads the payload of an announcement. `key_hash` (from inline QoS) and `sender_vendor` (from the message's
+/// header) fill in for what the list does not say.
+///
+/// # Errors
+/// Broken or impossible data, something that must be understood and is not (a domain tag among it), or no
+/// BUILTIN_ENDPOINT_SET.
+pub fn decode(
+    payload: &[u8],
+    key_hash: Option<[u8; 16]>,
+    sender_vendor: VendorId,
+    limits: &DiscoveryLimits,
+) -> Result<ParticipantData, DiscoveryDataError> {
+    let mut data = ParticipantData {
+        prefix: key_hash.map_or(GuidPrefix::UNKNOWN, |hash| Guid::from_bytes(hash).prefix),
+        version: ProtocolVersion::V2_5,
+        vendor: sender_vendor,
+        domain_id: None,
+        builtin_endpoints: 0,
+        lease: DEFAULT_LEASE,
+        metatraffic_unicast: Locators::default(),
+        metatraffic_multicast: None,
+        default_unicast: Locators::default(),
+        entity_name: None,
+        receive_buffer: None,
+    };
+    let mut has_endpoint_set = false;
+    for parameter in open(payload)?.iter() {
+        let parameter = parameter?;
+        has_endpoint_set |= parameter.id == ParameterId::BUILTIN_ENDPOINT_SET;
+        data.take_in(&parameter, limits).map_err(|error| error.about(parameter.id))?;
+    }
+    if data.prefix == GuidPrefix::UNKNOWN {
+        return Err(DiscoveryDataError::Missing(ParameterId::PARTICIPANT_GUID));
+    }
+    if !has_endpoint_set {
+        return Err(DiscoveryDataError::Missing(ParameterId::BUILTIN_ENDPOINT_SET));
+    }
+    if data.vendor != VendorId::WEIR {
+        data.receive_buffer = None;
+    }
+    Ok(data)
+}
+
+/// The GUID that the payload of a disposal names; `None` if it names none.
+#[must_use]
+pub fn decode_key(payload: &[u8]) -> Option<Guid> {
+    let list = open(payload).ok()?;
+    let mut parameters = list.iter().map_while(Result::ok);
+    parameters.find(|parameter| parameter.id == ParameterId::PARTICIPANT_GUID)?.guid().ok()
+}
+
+impl ParticipantData {
+    fn take_in(
+        &mut self,
+        parameter: &Parameter<'_>,
+        limits: &DiscoveryLimits,
+    ) -> Result<(), DiscoveryDataError> {
+        match parameter.id {
+            ParameterId::PROTOCOL_VERSION => {
+                let [major, minor] = parameter.bytes()?;
+                self.version = ProtocolVersion { major, minor };
+            }
+            ParameterId::VENDORID => self.vendor = VendorId(parameter.bytes()?),
+            ParameterId::PARTICIPANT_GUID => self.prefix = parameter.guid()?.prefix,
+            ParameterId::DOMAIN_ID => self.domain_id = Some(parameter.u32()?),
+            ParameterId::BUILTIN_ENDPOINT_SET => self.builtin_endpoints = parameter.u32()?,
+            ParameterId::PARTICIPANT_LEASE_DURATION => self.lease = duration(parameter)?,
+            ParameterId::METATRAFFIC_UNICAST_LOCATOR => self.metatraffic_unicast.add(parameter, limits)?,
+            ParameterId::METATRAFFIC_MULTICAST_LOCATOR => {
+                let address = parameter.locator()?.to_socket_addr_v4();
+                self.metatraffic_multicast = self.metatraffic_multicast.or(address);
+            }
+            ParameterId::DEFAULT_UNICAST_LOCATOR => self.default_unicast.add(parameter, limits)?,
+            ParameterId::ENTITY_NAME => {
+                self.entity_name = Some(text(parameter, limits.name_bytes)?.to_owned())
+            }
+            ParameterId::WEIR_RECEIVE_BUFFER => self.receive_buffer = parameter.u32().ok(),
+            // An empty tag is the default one.
+            ParameterId::DOMAIN_TAG if parameter.string().is_ok_and(str::is_empty) => {}
+            id if id.must_understand() => return Err(DiscoveryDataError::NotUnderstood(id)),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+
+    use weir_wire::encapsulation;
+
+    use super::*;
+
+    fn example() -> ParticipantData {
+        let address = |port| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), port);
+        let locators = |port| Locators { addresses: vec![address(port)], skipped: 0 };
+        ParticipantData {
+            prefix: GuidPrefix([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+            version: ProtocolVersion::V2_5,
+            vendor: VendorId::WEIR,
+            domain_id: Some(3),
+            builtin_endpoints: builtin_endpoints::WEIR,
+            lease: Duration::from_millis(20_500),
+            metatraffic_unicast: locators(7410),
+            metatraffic_multicast: Some(SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7400)),
+            default_unicast: locators(7411),
+            entity_name: Some("weir".to_owned()),
+            receive_buffer: Some(425_984),
+        }
+    }
+
+    fn list(write: impl FnOnce(&mut ParameterListWriter<'_>)) -> Vec<u8> {
+        let mut payload = Vec::new();
+        push_encapsulation(&mut payload);
+        let mut list = ParameterListWriter::new(&mut payload);
+        write(&mut list);
+        list.finish();
+        payload
+    }
+
+    fn read(payload: &[u8]) -> Result<ParticipantData, DiscoveryDataError> {
+        decode(payload, None, VendorId::WEIR, &DiscoveryLimits::default())
+    }
+
+    fn minimum(list: &mut ParameterListWriter<'_>) {
+        list.guid(ParameterId::PARTICIPANT_GUID, Guid::new(GuidPrefix([7; 12]), EntityId::PARTICIPANT));
+        list.u32(ParameterId::BUILTIN_ENDPOINT_SET, 0x0c3f);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut payload = Vec::new();
+        encode(&example(), &mut payload);
+        assert_eq!(read(&payload), Ok(example()));
+        assert_eq!(payload.len() % 4, 0);
+    }
+
+    #[test]
+    fn what_is_written_is_what_the_specification_says() {
+        let mut payload = Vec::new();
+        encode(&ParticipantData { entity_name: None, domain_id: None, ..example() }, &mut payload);
+        let expected: Vec<u8> = [
+            &[0, 3, 0, 0][..],
+            &[0x15, 0, 4, 0, 2, 5, 0, 0],
+            &[0x16, 0, 4, 0, 1, 0xf0, 0, 0],
+            &[0x50, 0, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 1, 0xc1],
+            &[0x58, 0, 4, 0, 0x3f, 0, 0, 0],
+            &[0x02, 0, 8, 0, 20, 0, 0, 0, 0, 0, 0, 0x80],
+            &[0x32, 0, 24, 0, 1, 0, 0, 0, 0xf2, 0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1],
+            &[
+                0x33, 0, 24, 0, 1, 0, 0, 0, 0xe8, 0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 239, 255,
+                0, 1,
+            ],
+            &[0x31, 0, 24, 0, 1, 0, 0, 0, 0xf3, 0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1],
+            &[0x01, 0x8f, 4, 0, 0, 0x80, 6, 0],
+            &[1, 0, 0, 0],
+        ]
+        .concat();
+        assert_eq!(payload, expected);
+    }
+
+    #[test]
+    fn the_minimum_of_other_vendors_is_enough_and_absent_means_default() {
+        let data = read(&list(minimum)).unwrap();
+        assert_eq!((data.lease, data.domain_id, data.entity_name), (DEFAULT_LEASE, None, None));
+        assert!(data.metatraffic_unicast.addresses.is_empty());
+    }
+
+    #[test]
+    fn big_endian_announcements_are_read() {
+        let payload = [
+            &encapsulation::PL_CDR_BE[..],
+            &[0, 0],
+            &[0, 0x50, 0, 16, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0xc1],
+            &[0, 0x58, 0, 4, 0, 0, 0x0c, 0x3f],
+            &[0, 0x02, 0, 8, 0, 0, 0, 9, 0x40, 0, 0, 0],
+            &[0, 0x32, 0, 24, 0, 0, 0, 1, 0, 0, 0x1c, 0xf2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1],
+            &[0, 1, 0, 0],
+        ]
+        .concat();
+        let data = read(&payload).unwrap();
+        assert_eq!(data.prefix, GuidPrefix([1; 12]));
+        assert_eq!(data.builtin_endpoints, 0x0c3f);
+        assert_eq!(data.lease, Duration::from_millis(9250));
+        assert_eq!(data.metatraffic_unicast.addresses, example().metatraffic_unicast.addresses);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_the_reason() {
+        let check = |write: &dyn Fn(&mut ParameterListWriter<'_>), expected: DiscoveryDataError| {
+            assert_eq!(read(&list(write)), Err(expected));
+        };
+        let guid = Guid::new(GuidPrefix([7; 12]), EntityId::PARTICIPANT);
+        check(
+            &|list| list.u32(ParameterId::BUILTIN_ENDPOINT_SET, 0),
+            DiscoveryDataError::Missing(ParameterId::PARTICIPANT_GUID),
+        );
+        check(
+            &|list| list.guid(ParameterId::PARTICIPANT_GUID, guid),
+            DiscoveryDataError::Missing(ParameterId::BUILTIN_ENDPOINT_SET),
+        );
+        check(
+            &|list| {
+                minimum(list);
+                list.string(ParameterId::ENTITY_NAME, &"n".repeat(257));
+            },
+            DiscoveryDataError::TooLong(ParameterId::ENTITY_NAME),
+        );
+        check(
+            &|list| {
+                minimum(list);
+                list.string(ParameterId::DOMAIN_TAG, "tag");
+            },
+            DiscoveryDataError::NotUnderstood(ParameterId::DOMAIN_TAG),
+        );
+        check(
+            &|list| {
+                minimum(list);
+                list.u32(ParameterId(0x4abc), 0);
+            },
+            DiscoveryDataError::NotUnderstood(ParameterId(0x4abc)),
+        );
+        check(
+            &|list| {
+                minimum(list);
+                list.bytes4(ParameterId::PARTICIPANT_LEASE_DURATION, [0; 4]);
+            },
+            DiscoveryDataError::BadValue(ParameterId::PARTICIPANT_LEASE_DURATION),
+        );
+        assert_eq!(read(&[0, 1, 0, 0]), Err(DiscoveryDataError::NotAParameterList));
+        assert_eq!(read(&[0, 3]), Err(DiscoveryDataError::NotAParameterList));
+    }
+
+    #[test]
+    fn what_is_unknown_and_need_not_be_understood_is_skipped() {
+        let data = read(&list(|list| {
+            minimum(list);
+            list.string(ParameterId::DOMAIN_TAG, "");
+            list.u32(ParameterId(0x8abc), 1);
+            list.u32(ParameterId(0x0abc), 1);
+        }));
+        assert_eq!(data.map(|data| data.prefix), Ok(GuidPrefix([7; 12])));
+    }
+
+    #[test]
+    fn only_unicast_ipv4_locators_are_kept_and_only_so_many() {
+        let data = read(&list(|list| {
+            minimum(list);
+            for octets in [[0, 0, 0, 0], [239, 255, 0, 1], [255, 255, 255, 255], [10, 0, 0, 1], [10, 0, 0, 1]]
+            {
+                let locator = Locator::udp_v4(SocketAddrV4::new(octets.into(), 7410));
+                list.locator(ParameterId::METATRAFFIC_UNICAST_LOCATOR, locator);
+            }
+            list.locator(
+                ParameterId::METATRAFFIC_UNICAST_LOCATOR,
+                Locator { kind: 2, port: 7410, address: [1; 16] },
+            );
+            for last in 0..20 {
+                let locator = Locator::udp_v4(SocketAddrV4::new([10, 0, 1, last].into(), 7411));
+                list.locator(ParameterId::DEFAULT_UNICAST_LOCATOR, locator);
+            }
+        }))
+        .unwrap();
+        assert_eq!(data.metatraffic_unicast.addresses, example().metatraffic_unicast.addresses);
+        assert_eq!(data.metatraffic_unicast.skipped, 4);
+        assert_eq!((data.default_unicast.addresses.len(), data.default_unicast.skipped), (8, 12));
+    }
+
+    #[test]
+    fn the_vendor_parameter_of_another_vendor_means_something_else() {
+        let mut payload = Vec::new();
+        encode(&ParticipantData { vendor: VendorId::CYCLONE, ..example() }, &mut payload);
+        assert_eq!(read(&payload).unwrap().receive_buffer, None);
+    }
+
+    #[test]
+    fn the_guid_may_be_in_the_key_hash_alone() {
+        let payload = list(|list| list.u32(ParameterId::BUILTIN_ENDPOINT_SET, 0));
+        let guid = Guid::new(GuidPrefix([9; 12]), EntityId::PARTICIPANT);
+        let data = decode(&payload, Some(guid.to_bytes()), VendorId::EPROSIMA, &DiscoveryLimits::default());
+        assert_eq!(
+            data.map(|data| (data.prefix, data.vendor)),
+            Ok((GuidPrefix([9; 12]), VendorId::EPROSIMA))
+        );
+    }
+}

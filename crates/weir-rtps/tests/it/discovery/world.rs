@@ -1,0 +1,221 @@
+//! Participants on a network of the mind: virtual time, a fixed delay, and whatever the test does to a
+//! datagram.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
+use weir_rtps::outbox::Outbox;
+use weir_rtps::participant::{LocalEndpoint, ParticipantConfig, ParticipantCore};
+use weir_rtps::qos::Qos;
+use weir_rtps::time::Time;
+use weir_wire::{EntityId, Guid, GuidPrefix};
+
+pub(crate) const METATRAFFIC_PORT: u16 = 7410;
+pub(crate) const USER_PORT: u16 = 7411;
+pub(crate) const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7400);
+
+/// A datagram on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Datagram {
+    pub(crate) from: SocketAddrV4,
+    pub(crate) to: SocketAddrV4,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Whether a datagram that is sent now arrives.
+pub(crate) type Filter = Box<dyn FnMut(Time, &Datagram) -> bool>;
+
+/// One participant with what it reported.
+pub(crate) struct Node {
+    pub(crate) core: ParticipantCore,
+    pub(crate) address: SocketAddrV4,
+    pub(crate) events: Vec<(Time, DiscoveryEvent)>,
+    is_up: bool,
+}
+
+/// All participants and what is between them.
+pub(crate) struct World {
+    pub(crate) now: Time,
+    pub(crate) nodes: Vec<Node>,
+    /// Decides which datagrams arrive.
+    pub(crate) passes: Filter,
+    /// Everything that was sent, arrived or not.
+    pub(crate) sent: Vec<Datagram>,
+    in_flight: BTreeMap<(Time, u64), (usize, Datagram)>,
+    sequence: u64,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            now: Time(1_000_000_000),
+            nodes: Vec::new(),
+            passes: Box::new(|_, _| true),
+            sent: Vec::new(),
+            in_flight: BTreeMap::new(),
+            sequence: 0,
+        }
+    }
+
+    /// Adds a participant on a host of its own that starts now.
+    pub(crate) fn start(&mut self) -> usize {
+        self.start_with(|_| ())
+    }
+
+    /// As [`World::start`], with a changed configuration.
+    pub(crate) fn start_with(&mut self, change: impl FnOnce(&mut ParticipantConfig)) -> usize {
+        let index = self.nodes.len();
+        let mut config = config(index);
+        change(&mut config);
+        let address = config.metatraffic_unicast[0];
+        let core = ParticipantCore::new(config, self.now);
+        self.nodes.push(Node { core, address, events: Vec::new(), is_up: true });
+        index
+    }
+
+    /// The participant neither sends nor receives any more.
+    pub(crate) fn kill(&mut self, node: usize) {
+        self.nodes[node].is_up = false;
+    }
+
+    /// Lets time pass.
+    pub(crate) fn run_for(&mut self, period: Duration) {
+        let end = self.now + period;
+        let mut steps = 0_u32;
+        self.transmit();
+        while let Some(at) = self.next_at().filter(|&at| at <= end) {
+            // A core that wants to be called again at once, for ever, would stop time.
+            steps = if at > self.now { 0 } else { steps + 1 };
+            assert!(steps < 10_000, "time stands still at {:?}", self.now);
+            self.now = self.now.max(at);
+            self.step();
+        }
+        self.now = end;
+    }
+
+    /// Adds a writer of the topic.
+    pub(crate) fn add_writer(&mut self, node: usize, key: u32, topic: &str, qos: Qos) -> Guid {
+        let entity = EntityId::user_writer(key, false);
+        let now = self.now;
+        self.nodes[node].core.add_writer(now, endpoint(entity, topic, qos)).unwrap();
+        Guid::new(prefix(node), entity)
+    }
+
+    /// Adds a reader of the topic.
+    pub(crate) fn add_reader(&mut self, node: usize, key: u32, topic: &str, qos: Qos) -> Guid {
+        let entity = EntityId::user_reader(key, false);
+        let now = self.now;
+        self.nodes[node].core.add_reader(now, endpoint(entity, topic, qos)).unwrap();
+        Guid::new(prefix(node), entity)
+    }
+
+    /// What a participant has reported since the last call.
+    pub(crate) fn events(&mut self, node: usize) -> Vec<DiscoveryEvent> {
+        self.collect_events();
+        core::mem::take(&mut self.nodes[node].events).into_iter().map(|(_, event)| event).collect()
+    }
+
+    /// When a participant reported the first event that `is_it`.
+    pub(crate) fn first_time(
+        &mut self,
+        node: usize,
+        is_it: impl Fn(&DiscoveryEvent) -> bool,
+    ) -> Option<Time> {
+        self.collect_events();
+        self.nodes[node].events.iter().find(|(_, event)| is_it(event)).map(|(at, _)| *at)
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        let up = self.nodes.iter().filter(|node| node.is_up);
+        let timeouts = up.filter_map(|node| node.core.next_timeout());
+        timeouts.chain(self.in_flight.keys().next().map(|(at, _)| *at)).min()
+    }
+
+    fn step(&mut self) {
+        let now = self.now;
+        while let Some(entry) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= now) {
+            let (to, datagram) = entry.remove();
+            if self.nodes[to].is_up {
+                self.nodes[to].core.handle_datagram(now, datagram.from, &datagram.bytes);
+            }
+        }
+        for node in self.nodes.iter_mut().filter(|node| node.is_up) {
+            if node.core.next_timeout().is_some_and(|at| at <= now) {
+                node.core.handle_timeout(now);
+            }
+        }
+        self.transmit();
+    }
+
+    fn transmit(&mut self) {
+        let now = self.now;
+        for index in 0..self.nodes.len() {
+            let node = &mut self.nodes[index];
+            let mut out = Outbox::new();
+            node.core.poll_transmit(now, &mut out);
+            if !node.is_up {
+                continue;
+            }
+            let from = node.address;
+            let mut datagrams = Vec::new();
+            out.for_each_datagram(|to, bytes| {
+                assert!(!to.is_empty());
+                datagrams.extend(to.iter().map(|&to| Datagram { from, to, bytes: bytes.to_vec() }));
+            });
+            datagrams.into_iter().for_each(|datagram| self.send(datagram));
+        }
+        self.collect_events();
+    }
+
+    /// Puts a datagram on its way, to everybody if it is for the group.
+    pub(crate) fn send(&mut self, datagram: Datagram) {
+        self.sent.push(datagram.clone());
+        for (index, node) in self.nodes.iter().enumerate() {
+            if (datagram.to == node.address || datagram.to == GROUP) && (self.passes)(self.now, &datagram) {
+                self.sequence += 1;
+                self.in_flight.insert((self.now + DELAY, self.sequence), (index, datagram.clone()));
+            }
+        }
+    }
+
+    fn collect_events(&mut self) {
+        for node in &mut self.nodes {
+            while let Some(event) = node.core.poll_event() {
+                node.events.push((self.now, event));
+            }
+        }
+    }
+}
+
+/// The configuration of the `index`-th participant, alone on its host.
+pub(crate) fn config(index: usize) -> ParticipantConfig {
+    let mut config = ParticipantConfig::new(prefix(index), 0);
+    let host = Ipv4Addr::new(10, 0, (index >> 8) as u8, index as u8 + 1);
+    config.metatraffic_unicast = vec![SocketAddrV4::new(host, METATRAFFIC_PORT)];
+    config.default_unicast = vec![SocketAddrV4::new(host, USER_PORT)];
+    config
+}
+
+pub(crate) fn prefix(index: usize) -> GuidPrefix {
+    let mut prefix = [0xaa; 12];
+    prefix[8..].copy_from_slice(&(index as u32).to_be_bytes());
+    GuidPrefix(prefix)
+}
+
+pub(crate) fn endpoint(entity: EntityId, topic: &str, qos: Qos) -> LocalEndpoint {
+    LocalEndpoint { entity, topic: topic.to_owned(), type_name: "Type".to_owned(), qos, unicast: Vec::new() }
+}
+
+/// The endpoint that an event names as matched.
+pub(crate) fn matched(event: &DiscoveryEvent) -> Option<&RemoteEndpoint> {
+    match event {
+        DiscoveryEvent::ReaderMatched { reader, .. } => Some(reader),
+        DiscoveryEvent::WriterMatched { writer, .. } => Some(writer),
+        _ => None,
+    }
+}
+
+/// From one host to another.
+const DELAY: Duration = Duration::from_micros(100);
