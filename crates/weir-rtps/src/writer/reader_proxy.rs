@@ -100,7 +100,9 @@ impl ReaderProxy {
 }
 
 /// An ACKNACK that acknowledges nothing and only asks for a HEARTBEAT: base 0 (RTI, eProsima) or base 1 with
-/// no number in the set (Cyclone DDS and us).
+/// no number in the set and no final flag (Cyclone DDS and us). With the final flag, base 1 acknowledges a
+/// writer that has nothing: answering it would never end.
 fn is_preemptive(acknack: &AckNack) -> bool {
-    acknack.state.base().0 <= 1 && acknack.state.is_empty()
+    let base = acknack.state.base().0;
+    acknack.state.is_empty() && (base == 0 || (base == 1 && !acknack.is_final))
 }
