@@ -46,4 +46,14 @@ mod tests {
     fn parameter_list() {
         check("parameter_list", crate::parameter_list::run, crate::parameter_list::seeds());
     }
+
+    #[test]
+    fn endpoints() {
+        check("endpoints", crate::endpoints::run, crate::endpoints::seeds());
+    }
+
+    #[test]
+    fn participant() {
+        check("participant", crate::participant::run, crate::participant::seeds());
+    }
 }

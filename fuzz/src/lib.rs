@@ -2,13 +2,19 @@
 //!
 //! - [`cdr`]: arbitrary bytes as samples of derived types.
 //! - [`corpus`]: the committed inputs, made by our own emitters.
+//! - [`endpoints`]: a reliable writer and reader with a hostile network between them.
 //! - [`message`]: arbitrary bytes as an RTPS message.
 //! - [`parameter_list`]: arbitrary bytes as a parameter list.
+//! - [`participant`]: a live participant between hostile datagrams and an honest peer.
 //!
 //! Each function takes arbitrary bytes and panics if a promise of the crates under test is broken.
 #![forbid(unsafe_code)]
 
 pub mod cdr;
 pub mod corpus;
+pub mod endpoints;
 pub mod message;
 pub mod parameter_list;
+pub mod participant;
+
+mod input;
