@@ -30,7 +30,13 @@ impl WriterCore {
         if self.heartbeat.is_due {
             self.send_heartbeat(now, out);
         }
-        // The fields are three words of each proxy; nothing is due in most calls.
+        self.poll_answers(out);
+    }
+
+    /// Appends only what is due to single readers: for a thread that took in their acknowledgements and must
+    /// not overtake the one that sends new samples.
+    #[inline]
+    pub fn poll_answers(&mut self, out: &mut Outbox) {
         if self.proxies.iter().any(|p| p.is_heartbeat_due || p.requested.is_some() || p.gap_to.is_some()) {
             self.answer_readers(out);
         }
@@ -202,11 +208,11 @@ impl WriterCore {
         }
     }
 
-    /// Sends the samples of `set` again, at most half a window of them, and returns those that are no longer
-    /// there.
+    /// Sends the samples of `set` again, at most a window of them, and returns those that are no longer there.
+    /// What is asked for was charged when it was first sent and was lost, so a window of it overruns nobody.
     fn repair(&mut self, set: &SequenceNumberSet, to: &Destinations, out: &mut Outbox) -> Holes {
         let mut holes = Holes::default();
-        let mut budget = self.window.size() / 2;
+        let mut budget = self.window.size();
         let mut wanted: Option<Range<SequenceNumber>> = None;
         for sn in set.iter() {
             let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {

@@ -1,0 +1,299 @@
+//! The loop that all simulations share: hosts with writers and readers, their applications, the checks that
+//! are always on.
+
+mod application;
+mod host;
+
+use core::time::Duration;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use weir_netsim::{Link, Network, Side};
+use weir_rtps::outbox::Outbox;
+use weir_rtps::time::Time;
+
+pub(crate) use application::{ReaderHost, WriterHost};
+pub(crate) use host::dispatch;
+
+/// A simulation: the network, everybody on it, and the time.
+pub(crate) struct Sim {
+    pub(crate) network: Network,
+    pub(crate) now: Time,
+    pub(crate) writers: Vec<WriterHost>,
+    pub(crate) readers: Vec<ReaderHost>,
+    name: String,
+    seed: u64,
+    steps: u64,
+    steps_max: u64,
+    is_recording: bool,
+    out: Outbox,
+}
+
+/// Seeds for a test: `count` of them, or the one that the environment names.
+pub(crate) fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("WEIR_SIM_SEED") {
+        Ok(seed) => vec![seed.parse().expect("WEIR_SIM_SEED is a number")],
+        Err(_) => (1..=count).collect(),
+    }
+}
+
+/// The address of host number `index`.
+pub(crate) fn address(index: usize) -> SocketAddrV4 {
+    let host = u8::try_from(index + 1).expect("few hosts");
+    SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host), 7411)
+}
+
+impl Sim {
+    /// A simulation whose hosts are joined by `link`.
+    pub(crate) fn new(name: &str, seed: u64, link: Link) -> Self {
+        Self::with_network(name, seed, Network::builder(seed).link(link).record().build())
+    }
+
+    /// The same without a recording, for long runs.
+    pub(crate) fn unrecorded(name: &str, seed: u64, link: Link) -> Self {
+        let mut sim = Self::with_network(name, seed, Network::builder(seed).link(link).build());
+        sim.is_recording = false;
+        sim
+    }
+
+    fn with_network(name: &str, seed: u64, network: Network) -> Self {
+        Self {
+            network,
+            now: Time::ZERO,
+            writers: Vec::new(),
+            readers: Vec::new(),
+            name: name.to_owned(),
+            seed,
+            steps: 0,
+            steps_max: 3_000_000,
+            is_recording: true,
+            out: Outbox::new(),
+        }
+    }
+
+    /// Adds a writer on a host of its own and returns its index.
+    pub(crate) fn add_writer(&mut self, config: impl FnOnce(&mut application::WriterSetup)) -> usize {
+        let mut setup = application::WriterSetup::new(self.hosts(), self.writers.len());
+        config(&mut setup);
+        let host = WriterHost::new(setup);
+        self.network.bind(host.address);
+        self.writers.push(host);
+        self.writers.len() - 1
+    }
+
+    /// Adds a reader on a host of its own and returns its index.
+    pub(crate) fn add_reader(&mut self, config: impl FnOnce(&mut application::ReaderSetup)) -> usize {
+        let mut setup = application::ReaderSetup::new(self.hosts(), self.readers.len());
+        config(&mut setup);
+        let host = ReaderHost::new(setup);
+        self.network.bind_with_buffer(host.address, host.receive_buffer as usize);
+        self.readers.push(host);
+        self.readers.len() - 1
+    }
+
+    fn hosts(&self) -> usize {
+        self.writers.len() + self.readers.len()
+    }
+
+    /// Lets a writer and a reader know of each other.
+    pub(crate) fn connect(&mut self, writer: usize, reader: usize) {
+        self.tell_writer(writer, reader);
+        self.tell_reader(writer, reader);
+    }
+
+    /// Lets only the writer know of the reader.
+    pub(crate) fn tell_writer(&mut self, writer: usize, reader: usize) {
+        let proxy = self.readers[reader].proxy();
+        self.writers[writer].core.match_reader(self.now, proxy);
+        self.transmit_writer(writer);
+    }
+
+    /// Lets only the reader know of the writer.
+    pub(crate) fn tell_reader(&mut self, writer: usize, reader: usize) {
+        let proxy = self.writers[writer].proxy();
+        self.readers[reader].core.match_writer(self.now, proxy);
+        self.readers[reader].meet(&self.writers[writer]);
+        self.transmit_reader(reader);
+    }
+
+    /// Everybody knows everybody.
+    pub(crate) fn connect_all(&mut self) {
+        for writer in 0..self.writers.len() {
+            (0..self.readers.len()).for_each(|reader| self.connect(writer, reader));
+        }
+    }
+
+    /// Runs until the goal is reached.
+    pub(crate) fn run_until(&mut self, goal: impl Fn(&Self) -> bool) {
+        while !goal(self) {
+            let at = self.next_event().unwrap_or_else(|| panic!("nothing will happen any more: {self}"));
+            self.step(at);
+        }
+    }
+
+    /// Runs for a time, or until nothing will happen any more.
+    pub(crate) fn run_for(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        while let Some(at) = self.next_event().filter(|at| *at <= end) {
+            self.step(at);
+        }
+        self.now = end;
+    }
+
+    /// Runs until nothing will ever happen any more. It must come to that.
+    pub(crate) fn run_to_silence(&mut self) {
+        while let Some(at) = self.next_event() {
+            self.step(at);
+        }
+    }
+
+    /// Runs until every reliable reader has everything, everything is acknowledged and the network is silent
+    /// for ever; checks that not much was said after the last sample arrived.
+    pub(crate) fn run_to_the_end(&mut self) {
+        self.run_until(Self::is_delivered);
+        let before = self.network.counters().sent;
+        self.run_to_silence();
+        self.check_acknowledged();
+        let pairs = (self.writers.len() * self.readers.len()) as u64;
+        let after = self.network.counters().sent - before;
+        assert!(after <= 60 * pairs, "{after} datagrams after everything was delivered: {self}");
+        for reader in &self.readers {
+            reader.check_complete(&self.writers);
+        }
+    }
+
+    /// Whether all samples were written and every reliable reader has the last one of each writer.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.writers.iter().all(WriterHost::is_done)
+            && self.readers.iter().all(|reader| reader.has_all(&self.writers))
+    }
+
+    /// Asserts that nothing is unacknowledged.
+    pub(crate) fn check_acknowledged(&self) {
+        for writer in &self.writers {
+            let last = writer.core.last_sequence_number();
+            assert!(writer.core.is_acknowledged(last), "{last} is not acknowledged: {self}");
+            assert_eq!(writer.core.window().1, 0, "nothing is in flight: {self}");
+        }
+    }
+
+    /// When something happens next.
+    pub(crate) fn next_event(&self) -> Option<Time> {
+        let arrival = self.network.next_arrival().map(|at| Time(at.as_nanos() as u64));
+        let writers = self.writers.iter().filter_map(WriterHost::next_event);
+        let readers = self.readers.iter().filter_map(ReaderHost::next_event);
+        arrival.into_iter().chain(writers).chain(readers).min()
+    }
+
+    fn step(&mut self, at: Time) {
+        self.steps += 1;
+        assert!(self.steps < self.steps_max, "no end after {} steps: {self}", self.steps);
+        self.now = self.now.max(at);
+        self.deliver();
+        for index in 0..self.writers.len() {
+            let writer = &mut self.writers[index];
+            if writer.core.next_timeout().is_some_and(|at| at <= self.now) {
+                writer.core.handle_timeout(self.now);
+                self.transmit_writer(index);
+                let next = self.writers[index].core.next_timeout();
+                assert!(next.is_none_or(|next| next > self.now), "writer {index} asks for no delay: {self}");
+            }
+            self.write(index);
+        }
+        for index in 0..self.readers.len() {
+            let reader = &mut self.readers[index];
+            if reader.core.next_timeout().is_some_and(|at| at <= self.now) {
+                reader.core.handle_timeout(self.now);
+                self.transmit_reader(index);
+                let next = self.readers[index].core.next_timeout();
+                assert!(next.is_none_or(|next| next > self.now), "reader {index} asks for no delay: {self}");
+            }
+            if self.readers[index].take(self.now) {
+                self.transmit_reader(index);
+            }
+        }
+        self.writers.iter().for_each(WriterHost::check_bounds);
+        self.readers.iter().for_each(ReaderHost::check_bounds);
+    }
+
+    /// Hands out what arrives now.
+    fn deliver(&mut self) {
+        let now = Duration::from_nanos(self.now.0);
+        while let Some(delivery) = self.network.deliver(now) {
+            if let Some(index) = self.writers.iter().position(|host| host.address == delivery.receiver) {
+                dispatch(&delivery.bytes, &mut self.writers[index].receiver(self.now));
+                self.transmit_writer(index);
+            } else if let Some(index) = self.readers.iter().position(|host| host.address == delivery.receiver)
+            {
+                dispatch(&delivery.bytes, &mut self.readers[index].receiver(self.now));
+                self.readers[index].take(self.now);
+                self.transmit_reader(index);
+            }
+        }
+    }
+
+    /// Lets the application of a writer write, as far as its pace and the window allow.
+    fn write(&mut self, index: usize) {
+        while self.writers[index].write(self.now) {
+            self.transmit_writer(index);
+        }
+        // A refusal may have made a HEARTBEAT due.
+        self.transmit_writer(index);
+    }
+
+    fn transmit_writer(&mut self, index: usize) {
+        self.out.clear();
+        let host = &mut self.writers[index];
+        host.core.poll_transmit(self.now, &mut self.out);
+        host.note_sent(&self.out);
+        let from = host.address;
+        self.send(from);
+    }
+
+    fn transmit_reader(&mut self, index: usize) {
+        self.out.clear();
+        let host = &mut self.readers[index];
+        host.core.poll_transmit(self.now, &mut self.out);
+        let from = host.address;
+        self.send(from);
+    }
+
+    fn send(&mut self, from: SocketAddrV4) {
+        let now = Duration::from_nanos(self.now.0);
+        let network = &mut self.network;
+        self.out.for_each_datagram(|destinations, datagram| {
+            for to in destinations.iter() {
+                network.send(now, from, *to, datagram).expect("no link of these tests has an MTU");
+            }
+        });
+    }
+}
+
+impl core::fmt::Display for Sim {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        writeln!(f, "{} with seed {} at {:?} after {} steps", self.name, self.seed, self.now, self.steps)?;
+        for (index, host) in self.writers.iter().enumerate() {
+            writeln!(f, "writer {index}: {host}")?;
+        }
+        for (index, host) in self.readers.iter().enumerate() {
+            writeln!(f, "reader {index}: {host}")?;
+        }
+        write!(f, "network: {:?}", self.network.counters())
+    }
+}
+
+impl Drop for Sim {
+    #[expect(clippy::print_stderr, reason = "says how to run the failing seed again")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{self}\nrun it again with WEIR_SIM_SEED={}", self.seed);
+            if self.is_recording {
+                let path = std::env::temp_dir().join(format!("weir-sim-{}-{}.pcap", self.name, self.seed));
+                let pcap = self.network.recording().to_pcap(Side::Senders);
+                match std::fs::write(&path, pcap) {
+                    Ok(()) => eprintln!("what was sent: {}", path.display()),
+                    Err(error) => eprintln!("no capture: {error}"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! The applications: one that writes at a pace and one that takes and checks.
+
+use core::fmt;
+use core::time::Duration;
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+
+use weir_rtps::config;
+use weir_rtps::outbox::Outbox;
+use weir_rtps::qos::{Durability, History, Reliability};
+use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
+use weir_rtps::time::Time;
+use weir_rtps::writer::{Coalescing, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
+use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
+
+use super::address;
+use super::host::Receiver;
+
+/// What a writer's host is to be.
+pub(crate) struct WriterSetup {
+    pub(crate) config: WriterConfig,
+    /// Samples to write.
+    pub(crate) samples: u64,
+    /// Time from one write to the next.
+    pub(crate) gap: Duration,
+    /// Bytes of payload of sample `n`.
+    pub(crate) size: fn(u64) -> usize,
+    address: SocketAddrV4,
+}
+
+impl WriterSetup {
+    pub(super) fn new(host: usize, number: usize) -> Self {
+        let guid = Guid::new(GuidPrefix([host as u8 + 1; 12]), EntityId::user_writer(number as u32 + 1, false));
+        let config =
+            WriterConfig { history: History::KeepAll, ..WriterConfig::new(guid, Reliability::Reliable) };
+        Self { config, samples: 1000, gap: Duration::from_micros(1), size: |_| 32, address: address(host) }
+    }
+
+    pub(crate) fn coalesce(&mut self) {
+        self.config.coalescing = Some(Coalescing { gap: self.gap, ..Coalescing::default() });
+    }
+}
+
+/// What a reader's host is to be.
+pub(crate) struct ReaderSetup {
+    pub(crate) config: ReaderConfig,
+    /// Whether it asks for what was written before.
+    pub(crate) wants_history: bool,
+    /// Whether its application takes samples at once.
+    pub(crate) is_taking: bool,
+    /// Its socket buffer in bytes, as the kernel charges them.
+    pub(crate) receive_buffer: u32,
+    /// Whether it says so.
+    pub(crate) announces_buffer: bool,
+    address: SocketAddrV4,
+}
+
+impl ReaderSetup {
+    pub(super) fn new(host: usize, number: usize) -> Self {
+        let guid = Guid::new(GuidPrefix([host as u8 + 1; 12]), EntityId::user_reader(number as u32 + 1, false));
+        let config =
+            ReaderConfig { history: History::KeepAll, ..ReaderConfig::new(guid, Reliability::Reliable) };
+        Self {
+            config,
+            wants_history: false,
+            is_taking: true,
+            receive_buffer: 8 << 20,
+            announces_buffer: true,
+            address: address(host),
+        }
+    }
+}
+
+/// A host with one writer.
+pub(crate) struct WriterHost {
+    pub(crate) address: SocketAddrV4,
+    pub(crate) core: WriterCore,
+    pub(crate) config: WriterConfig,
+    /// Samples written so far.
+    pub(crate) written: u64,
+    /// Samples to write.
+    pub(crate) samples: u64,
+    /// Writes that found the window full.
+    pub(crate) refused: u64,
+    /// Datagrams with samples, and samples in them, that were handed out.
+    pub(crate) samples_sent: u64,
+    /// Datagrams that carry no sample.
+    pub(crate) control_sent: u64,
+    /// Sends: several datagrams may leave in one.
+    pub(crate) sends: u64,
+    size: fn(u64) -> usize,
+    gap: Duration,
+    next_write: Time,
+    is_blocked: bool,
+}
+
+impl WriterHost {
+    pub(super) fn new(setup: WriterSetup) -> Self {
+        Self {
+            address: setup.address,
+            core: WriterCore::new(setup.config.clone()),
+            config: setup.config,
+            written: 0,
+            samples: setup.samples,
+            refused: 0,
+            samples_sent: 0,
+            control_sent: 0,
+            sends: 0,
+            size: setup.size,
+            gap: setup.gap,
+            next_write: Time::ZERO,
+            is_blocked: false,
+        }
+    }
+
+    /// Whether all samples were written.
+    pub(crate) fn is_done(&self) -> bool {
+        self.written == self.samples
+    }
+
+    pub(super) fn proxy(&self) -> WriterProxyConfig {
+        WriterProxyConfig {
+            guid: self.config.guid,
+            reliable: self.config.reliability == Reliability::Reliable,
+            destinations: Arc::from([self.address]),
+            vendor: VendorId::WEIR,
+        }
+    }
+
+    pub(crate) fn receiver(&mut self, now: Time) -> Receiver<'_> {
+        self.is_blocked = false;
+        let guid = self.config.guid;
+        Receiver { now, prefix: guid.prefix, writer: Some((guid.entity, &mut self.core)), reader: None }
+    }
+
+    pub(super) fn next_event(&self) -> Option<Time> {
+        let write = (!self.is_done() && !self.is_blocked).then_some(self.next_write);
+        write.into_iter().chain(self.core.next_timeout()).min()
+    }
+
+    /// Writes the next sample if it is time. `false` when there was nothing to do or no room.
+    pub(super) fn write(&mut self, now: Time) -> bool {
+        if self.is_done() || self.is_blocked || now < self.next_write {
+            return false;
+        }
+        let number = self.written + 1;
+        let payload = payload(self.config.guid, number, (self.size)(number));
+        let timestamp = Timestamp { seconds: 1, fraction: number as u32 };
+        let outcome = match self.core.reserve(payload.len()) {
+            Ok(mut room) => {
+                room.payload().copy_from_slice(&payload);
+                room.commit(now, timestamp, None)
+            }
+            Err(refused) => Err(refused),
+        };
+        match outcome {
+            Ok(sn) => {
+                assert_eq!(sn.0 as u64, number, "sequence numbers are dense");
+                self.written = number;
+                self.next_write = now + self.gap;
+                true
+            }
+            Err(WriteRefused::WindowFull) => {
+                self.refused += 1;
+                self.is_blocked = true;
+                false
+            }
+            Err(refused) => panic!("{refused}"),
+        }
+    }
+
+    pub(super) fn note_sent(&mut self, out: &Outbox) {
+        for item in &out.items {
+            self.sends += 1;
+            self.samples_sent += u64::from(item.samples);
+            self.control_sent += u64::from(item.datagrams - item.samples);
+        }
+    }
+
+    pub(super) fn check_bounds(&self) {
+        let (size, in_flight) = self.core.window();
+        let is_keep_all = self.config.history == History::KeepAll;
+        if is_keep_all && self.config.durability == Durability::Volatile {
+            let memory = self.core.memory();
+            assert!(memory <= WRITER_MEMORY_MAX, "a history of {memory} bytes for a window of {size}");
+            assert!(in_flight <= 12 << 20, "{in_flight} bytes in flight with a window of {size}");
+        }
+    }
+}
+
+/// A writer of which a reader has heard.
+struct Known {
+    guid: Guid,
+    /// The samples that were taken, in order.
+    taken: Vec<u64>,
+    is_volatile: bool,
+    written_at_match: u64,
+}
+
+/// A host with one reader.
+pub(crate) struct ReaderHost {
+    pub(crate) address: SocketAddrV4,
+    pub(crate) core: ReaderCore,
+    pub(crate) config: ReaderConfig,
+    /// Whether the application takes samples at once.
+    pub(crate) is_taking: bool,
+    /// When the last sample was taken.
+    pub(crate) last_taken_at: Time,
+    pub(crate) receive_buffer: u32,
+    pub(crate) wants_history: bool,
+    announces_buffer: bool,
+    known: Vec<Known>,
+}
+
+impl ReaderHost {
+    pub(super) fn new(setup: ReaderSetup) -> Self {
+        Self {
+            address: setup.address,
+            core: ReaderCore::new(setup.config.clone()),
+            config: setup.config,
+            is_taking: setup.is_taking,
+            last_taken_at: Time::ZERO,
+            receive_buffer: setup.receive_buffer,
+            wants_history: setup.wants_history,
+            announces_buffer: setup.announces_buffer,
+            known: Vec::new(),
+        }
+    }
+
+    pub(super) fn proxy(&self) -> ReaderProxyConfig {
+        ReaderProxyConfig {
+            guid: self.config.guid,
+            reliable: self.config.reliability == Reliability::Reliable,
+            wants_history: self.wants_history,
+            destinations: Arc::from([self.address]),
+            vendor: VendorId::WEIR,
+            receive_buffer: self.announces_buffer.then_some(self.receive_buffer),
+        }
+    }
+
+    pub(super) fn meet(&mut self, writer: &WriterHost) {
+        self.known.retain(|known| known.guid != writer.config.guid);
+        self.known.push(Known {
+            guid: writer.config.guid,
+            taken: Vec::new(),
+            is_volatile: !self.wants_history || writer.config.durability == Durability::Volatile,
+            written_at_match: writer.written,
+        });
+    }
+
+    pub(crate) fn receiver(&mut self, now: Time) -> Receiver<'_> {
+        let guid = self.config.guid;
+        Receiver { now, prefix: guid.prefix, writer: None, reader: Some((guid.entity, &mut self.core)) }
+    }
+
+    pub(super) fn next_event(&self) -> Option<Time> {
+        self.core.next_timeout()
+    }
+
+    /// The numbers of the samples of a writer that were taken, in order.
+    pub(crate) fn taken(&self, writer: Guid) -> &[u64] {
+        self.known.iter().find(|known| known.guid == writer).map_or(&[], |known| &known.taken)
+    }
+
+    /// Takes everything there is, if the application is taking. Says whether there was something.
+    pub(crate) fn take(&mut self, now: Time) -> bool {
+        let mut is_taken = false;
+        while self.is_taking && self.take_one() {
+            (is_taken, self.last_taken_at) = (true, now);
+        }
+        is_taken
+    }
+
+    /// Takes one sample and checks it.
+    pub(crate) fn take_one(&mut self) -> bool {
+        let Self { core, known, .. } = self;
+        core.take_next(|sample| {
+            let number = sample.sequence_number.0 as u64;
+            let known = known.iter_mut().find(|known| known.guid == sample.writer);
+            let known = known.expect("samples come from matched writers");
+            let last = known.taken.last().copied().unwrap_or(0);
+            assert!(number > last, "sample {number} of {} after {last}", sample.writer);
+            let expected = payload(sample.writer, number, sample.payload.len());
+            assert!(sample.payload == expected, "sample {number} came with other bytes");
+            assert_eq!(sample.source_timestamp.map(|at| at.fraction), Some(number as u32));
+            known.taken.push(number);
+        })
+    }
+
+    /// Whether the reader, if it is reliable, has the last sample of every matched reliable writer.
+    pub(super) fn has_all(&self, writers: &[WriterHost]) -> bool {
+        self.reliable_writers(writers)
+            .all(|(writer, known)| known.taken.last().copied().unwrap_or(known.floor()) == writer.written)
+    }
+
+    /// Asserts that nothing is missing between the first sample and the last, where nothing may be.
+    pub(super) fn check_complete(&self, writers: &[WriterHost]) {
+        for (writer, known) in self.reliable_writers(writers) {
+            let is_keep_all = writer.config.history == History::KeepAll && self.config.history == History::KeepAll;
+            if is_keep_all {
+                let first = known.floor() + 1;
+                let is_dense = known.taken.windows(2).all(|pair| pair[1] == pair[0] + 1);
+                assert!(is_dense, "a hole in what {} got from {}", self.config.guid, writer.config.guid);
+                let from = known.taken.first().copied().unwrap_or(first);
+                assert!(from <= first, "{} got samples from {from} on, not {first}", self.config.guid);
+                assert_eq!(self.core.counters().samples_lost, 0, "{}", self.config.guid);
+            }
+        }
+        assert_eq!(self.core.available(), 0);
+    }
+
+    fn reliable_writers<'a>(
+        &'a self,
+        writers: &'a [WriterHost],
+    ) -> impl Iterator<Item = (&'a WriterHost, &'a Known)> {
+        let is_reliable = self.config.reliability == Reliability::Reliable;
+        let writers = writers.iter().filter(move |writer| {
+            is_reliable && writer.config.reliability == Reliability::Reliable
+        });
+        writers.filter_map(|writer| Some((writer, self.known.iter().find(|k| k.guid == writer.config.guid)?)))
+    }
+
+    pub(super) fn check_bounds(&self) {
+        let memory = self.core.memory();
+        let max = 2 * self.config.max_bytes + READER_SPARE_MAX;
+        assert!(memory <= max, "{} takes {memory} bytes", self.config.guid);
+    }
+}
+
+impl Known {
+    /// The last sample that the reader need not have.
+    fn floor(&self) -> u64 {
+        if self.is_volatile { self.written_at_match } else { 0 }
+    }
+}
+
+impl fmt::Display for WriterHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { written, samples, refused, .. } = self;
+        let (window, counters) = (self.core.window(), self.core.counters());
+        write!(f, "{written} of {samples} written, refused {refused} times, window {window:?}, {counters:?}")
+    }
+}
+
+impl fmt::Display for ReaderHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Known { guid, taken, .. } in &self.known {
+            write!(f, "{} samples of {guid} up to {:?}; ", taken.len(), taken.last())?;
+        }
+        write!(f, "{:?}", self.core.counters())
+    }
+}
+
+/// The bytes of a sample, which follow from who wrote it and its number.
+fn payload(writer: Guid, number: u64, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0, 1, 0, 0];
+    let first = number as u8 ^ writer.prefix.0[0];
+    bytes.extend(number.to_le_bytes());
+    bytes.extend((12..len).map(|n| first.wrapping_add(n as u8)));
+    bytes
+}
+
+/// Blocks of the largest window and the spare ones.
+const WRITER_MEMORY_MAX: usize = (12 << 20) + config::BLOCKS_SPARE_MAX * config::BLOCK_BYTES;
+/// Spare pieces, pieces that are partly used, and the index.
+const READER_SPARE_MAX: usize = 12 << 20;
