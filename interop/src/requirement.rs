@@ -1,0 +1,98 @@
+//! What a test needs from the machine.
+//!
+//! A test begins with `if !Requirement::Tshark.is_met() { return; }`. Where the need is not met, the test says so on standard error and
+//! passes; with the variable that [`Requirement::variable`] names set to 1 it fails instead, so that a run that is meant to include the
+//! test cannot pass without it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Something that not every machine has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requirement {
+    /// Cyclone DDS with its headers and tools, and a C compiler.
+    CycloneDds,
+    /// The right to make network namespaces, and the tools to furnish them.
+    Netns,
+    /// Wireshark's command line tool.
+    Tshark,
+}
+
+impl Requirement {
+    /// Whether a test that needs this can run; says on standard error why if not.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot, and the environment demands it.
+    #[must_use]
+    pub fn is_met(self) -> bool {
+        let Some(missing) = self.missing() else { return true };
+        let demanded = std::env::var(self.variable()).is_ok_and(|value| value == "1");
+        assert!(!demanded, "{missing}, and {}=1", self.variable());
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        // Past the capture of the test harness: a skipped test must not look like one that ran.
+        let _ = writeln!(std::io::stderr(), "skipped {test}: {missing}");
+        false
+    }
+
+    /// The environment variable that, set to 1, turns a skip into a failure.
+    #[must_use]
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::CycloneDds => "WEIR_REQUIRE_CYCLONEDDS",
+            Self::Netns => "WEIR_REQUIRE_NETNS",
+            Self::Tshark => "WEIR_REQUIRE_TSHARK",
+        }
+    }
+
+    fn missing(self) -> Option<String> {
+        let programs: &[&str] = match self {
+            Self::CycloneDds => &["idlc", "cc", "/usr/include/dds/dds.h"],
+            Self::Netns => &["ip", "nft", "ethtool", "unshare"],
+            Self::Tshark => &["tshark"],
+        };
+        if let Some(program) = programs.iter().find(|program| find(program).is_none()) {
+            return Some(format!("{program} is not installed"));
+        }
+        (self == Self::Netns && !can_unshare()).then(|| "network namespaces need root".to_owned())
+    }
+}
+
+/// Where a program is; a name with a slash stands for itself.
+fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    let mut candidates = folders.map(|folder| folder.join(program));
+    if Path::new(program).is_absolute() {
+        Some(program.into()).filter(|path: &PathBuf| path.exists())
+    } else {
+        candidates.find(|path| path.is_file())
+    }
+}
+
+fn can_unshare() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--net", "true"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_by_name_and_files_by_path() {
+        assert!(find("sh").is_some());
+        assert!(find("/dev/null").is_some());
+        assert_eq!(find("weir-has-no-such-program"), None);
+        assert_eq!(find("/weir/has/no/such/file"), None);
+    }
+
+    #[test]
+    fn each_requirement_has_a_variable_of_its_own() {
+        let all =
+            [Requirement::CycloneDds, Requirement::Netns, Requirement::Tshark].map(Requirement::variable);
+        assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
+    }
+}

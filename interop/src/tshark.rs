@@ -1,0 +1,105 @@
+//! Wireshark's dissector as an independent judge of our packets.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// What tshark makes of a capture.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Packets in the file.
+    pub packets: usize,
+    /// Of these, those that were dissected as RTPS.
+    pub rtps: usize,
+    /// How many submessages there are of each id.
+    pub submessages: BTreeMap<u8, usize>,
+    /// One line for each packet with a wrong checksum, that is malformed, or about which an expert note warns.
+    pub complaints: Vec<String>,
+}
+
+/// Dissects a capture file.
+///
+/// # Errors
+///
+/// What went wrong, when tshark cannot be run or refuses the file.
+pub fn dissect(capture: &Path) -> Result<Verdict, String> {
+    let fields = [
+        "frame.number",
+        "frame.protocols",
+        "rtps.sm.id",
+        "_ws.malformed",
+        "_ws.expert.severity",
+        "_ws.expert.message",
+    ];
+    let checksums = ["ip.checksum.status", "udp.checksum.status"];
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(capture).args([
+        "-n",
+        "-o",
+        "ip.check_checksum:TRUE",
+        "-o",
+        "udp.check_checksum:TRUE",
+    ]);
+    command.args(["-T", "fields", "-E", "separator=;", "-E", "occurrence=a", "-E", "aggregator=,"]);
+    for field in fields.iter().chain(&checksums) {
+        command.args(["-e", field]);
+    }
+    let output = command.output().map_err(|error| format!("tshark cannot be run: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    Ok(judge(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Reads the table of fields: one line for each packet.
+fn judge(table: &str) -> Verdict {
+    let mut verdict = Verdict::default();
+    for line in table.lines() {
+        let mut fields = line.split(';');
+        let mut next = || fields.next().unwrap_or_default();
+        let (number, protocols, ids, malformed, severities, message) =
+            (next(), next(), next(), next(), next(), next());
+        let checksums = [next(), next()];
+        verdict.packets += 1;
+        verdict.rtps += usize::from(protocols.split(':').any(|protocol| protocol == "rtps"));
+        for id in ids.split(',').filter_map(|id| u8::from_str_radix(id.trim_start_matches("0x"), 16).ok()) {
+            *verdict.submessages.entry(id).or_default() += 1;
+        }
+        let worst =
+            severities.split(',').filter_map(|severity| severity.parse::<u64>().ok()).max().unwrap_or(0);
+        let is_bad_checksum = checksums.iter().any(|status| status.split(',').any(|status| status != GOOD));
+        if !malformed.is_empty() || worst >= WARNING || is_bad_checksum {
+            verdict
+                .complaints
+                .push(format!("packet {number}: {message} (checksums {checksums:?}, severity {worst:#x})"));
+        }
+    }
+    verdict
+}
+
+/// Wireshark's number for a warning; notes and chats are below, errors above.
+const WARNING: u64 = 0x0060_0000;
+
+/// Wireshark's number for a checksum that is right.
+const GOOD: &str = "1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_packets_are_counted() {
+        let verdict = judge(
+            "1;raw:ip:udp:rtps;0x09,0x15;;;;1;1\n2;raw:ip:udp:rtps;0x06;;2097152;a chat;1;1\n3;raw:ip:udp:data;;;;;1;1\n",
+        );
+        assert_eq!((verdict.packets, verdict.rtps), (3, 2));
+        assert_eq!(verdict.submessages, BTreeMap::from([(0x06, 1), (0x09, 1), (0x15, 1)]));
+        assert!(verdict.complaints.is_empty(), "{verdict:?}");
+    }
+
+    #[test]
+    fn bad_packets_are_complained_about() {
+        let table = "1;rtps;;1;8388608;Malformed;1;1\n2;rtps;;;6291456;odd;1;1\n3;rtps;;;;;1;0\n";
+        assert_eq!(judge(table).complaints.len(), 3);
+    }
+}
