@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-cdr-derive", &[]),
     ("weir-cli", &["weir-bench", "weir-report", "weir-results"]),
     ("weir-dds", &["weir-cdr", "weir-rtps", "weir-udp", "weir-wire"]),
-    ("weir-interop", &[]),
+    ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-netsim", &[]),
     ("weir-report", &["weir-results"]),
     ("weir-results", &[]),
@@ -28,12 +28,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// What tests, examples and benches may use beyond that.
-const TEST_ARROWS: &[(&str, &[&str])] = &[
-    ("weir-cdr-derive", &["weir-cdr"]),
-    ("weir-dds", &["weir-netsim"]),
-    ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),
-    ("weir-rtps", &["weir-netsim"]),
-];
+const TEST_ARROWS: &[(&str, &[&str])] =
+    &[("weir-cdr-derive", &["weir-cdr"]), ("weir-dds", &["weir-netsim"]), ("weir-rtps", &["weir-netsim"])];
 
 /// Crates without input and output, clock, threads or randomness: nothing that offers those may be in what they are built from.
 const PURE: &[&str] = &["weir-cdr", "weir-netsim", "weir-report", "weir-rtps", "weir-wire"];
