@@ -21,19 +21,26 @@ pub const WINDOW_INITIAL_BYTES: u64 = 128 * 1024;
 pub const WINDOW_MIN_BYTES: u64 = 96 * 1024;
 /// Largest window towards readers that do not say what their socket was granted.
 pub const WINDOW_UNKNOWN_READER_MAX_BYTES: u64 = 1024 * 1024;
-/// A window is reduced at most once in this time: one lost burst is one signal, not many.
-pub const WINDOW_REDUCTION_INTERVAL: Duration = Duration::from_millis(2);
+/// Behind a hole, this many windows may be sent before the hole must be filled: at 10 % random loss the last
+/// of a window's holes is filled after about four round trips.
+pub const UNACKNOWLEDGED_WINDOWS: u64 = 4;
+/// The window is reduced when more than one in this many bytes of it had to be sent again.
+pub const WINDOW_LOSS_SHARE: u64 = 2;
 
 /// A HEARTBEAT that asks for an answer rides along whenever this share of the window was sent since the last.
 pub const HEARTBEAT_WINDOW_SHARE: u64 = 8;
 /// First HEARTBEAT after the last write when samples are unacknowledged: the tail of a burst has no later
 /// data that would show its loss.
 pub const HEARTBEAT_DELAY_MIN: Duration = Duration::from_millis(5);
+/// The same when a write waits for room, at the earliest; otherwise two measured round trips.
+pub const HEARTBEAT_DELAY_AWAITED_MIN: Duration = Duration::from_micros(250);
 /// Unanswered HEARTBEATs back off to this.
 pub const HEARTBEAT_DELAY_MAX: Duration = Duration::from_secs(1);
 
-/// First repetition of an unanswered negative acknowledgement, doubled each time.
-pub const NACK_RETRY_MIN: Duration = Duration::from_millis(2);
+/// First repetition of an unanswered negative acknowledgement before a round trip was measured.
+pub const NACK_RETRY_FIRST: Duration = Duration::from_millis(2);
+/// First repetition of an unanswered negative acknowledgement after that, at the earliest; doubled each time.
+pub const NACK_RETRY_MIN: Duration = Duration::from_micros(250);
 /// Negative acknowledgements are repeated at least this often while samples are missing.
 pub const NACK_RETRY_MAX: Duration = Duration::from_millis(500);
 /// First repetition of the preemptive ACKNACK that asks a new writer for a HEARTBEAT, doubled each time (a

@@ -12,11 +12,11 @@ mod writer_proxy;
 
 use weir_wire::{
     AckNack, Data, Gap, Guid, Header, Heartbeat, InfoDestination, ParameterId, Payload, ProtocolVersion,
-    Timestamp, VendorId, push,
+    SequenceNumberSet, Timestamp, VendorId, push,
 };
 
 use crate::config;
-use crate::outbox::Outbox;
+use crate::outbox::{Destinations, Outbox};
 use crate::qos::{History, Reliability};
 use crate::time::Time;
 use crate::writer::ChangeKind;
@@ -93,6 +93,8 @@ pub struct ReaderCore {
     recent: usize,
     cache: Cache,
     counters: ReaderCounters,
+    /// Reused for what one ACKNACK does not reach.
+    more: Vec<SequenceNumberSet>,
     /// Whether some proxy may have an answer to send.
     is_answer_due: bool,
 }
@@ -102,7 +104,7 @@ impl ReaderCore {
     pub fn new(config: ReaderConfig) -> Self {
         let cache = Cache::new(&config);
         let (proxies, counters) = (Vec::new(), ReaderCounters::default());
-        Self { config, proxies, recent: 0, cache, counters, is_answer_due: false }
+        Self { config, proxies, recent: 0, cache, counters, more: Vec::new(), is_answer_due: false }
     }
 
     /// Adds a writer. A writer that is matched already is replaced.
@@ -123,6 +125,13 @@ impl ReaderCore {
             self.proxies.remove(index);
             self.recent = 0;
             self.cache.writer_gone(guid);
+        }
+    }
+
+    /// Sends acknowledgements to other addresses from now on.
+    pub fn move_writer(&mut self, guid: Guid, destinations: Destinations) {
+        if let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == guid) {
+            proxy.destinations = destinations;
         }
     }
 
@@ -167,14 +176,14 @@ impl ReaderCore {
                 counters.samples_received += 1;
                 cache.push(writer, sn, &sample);
                 if proxy.has_held() {
-                    self.deliver_held(now, index);
+                    self.deliver_held(index);
                 }
             }
             Arrival::Ahead => {
                 match sample(&self.config, data, source_timestamp) {
-                    Ok(sample) if !cache.is_full(sample.payload.len()) => {
+                    Ok(sample) if !cache.is_full_of_held(sample.payload.len()) => {
                         let held = cache.hold(&sample);
-                        if !proxy.hold(sn, held) {
+                        if !proxy.hold(now, sn, held) {
                             cache.drop_held(held);
                         }
                     }
@@ -188,7 +197,7 @@ impl ReaderCore {
     }
 
     /// Takes a HEARTBEAT (RTPS 2.5 §8.3.8.6): which samples there are, and whether an answer is wanted.
-    pub fn handle_heartbeat(&mut self, now: Time, writer: Guid, heartbeat: &Heartbeat) {
+    pub fn handle_heartbeat(&mut self, _now: Time, writer: Guid, heartbeat: &Heartbeat) {
         let Some(index) = self.find(writer) else {
             self.counters.unknown_writers += 1;
             return;
@@ -197,14 +206,14 @@ impl ReaderCore {
         if !proxy.is_news(heartbeat.count) {
             return;
         }
-        let lost = proxy.heartbeat(now, heartbeat);
+        let lost = proxy.heartbeat(heartbeat);
         self.counters.samples_lost += lost;
         self.is_answer_due = true;
-        self.deliver_held(now, index);
+        self.deliver_held(index);
     }
 
     /// Takes a GAP (RTPS 2.5 §8.3.8.4): samples that will not come.
-    pub fn handle_gap(&mut self, now: Time, writer: Guid, gap: &Gap) {
+    pub fn handle_gap(&mut self, _now: Time, writer: Guid, gap: &Gap) {
         let Some(index) = self.find(writer) else {
             self.counters.unknown_writers += 1;
             return;
@@ -212,7 +221,7 @@ impl ReaderCore {
         let Some(proxy) = self.proxies.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
         proxy.gap(gap);
         self.is_answer_due = true;
-        self.deliver_held(now, index);
+        self.deliver_held(index);
     }
 
     /// Appends the acknowledgements that are due to `out`.
@@ -298,10 +307,10 @@ impl ReaderCore {
         Some(index)
     }
 
-    /// Moves the samples that were held back and are next now into the cache.
-    fn deliver_held(&mut self, now: Time, index: usize) {
+    /// Moves the samples that were held back and are next now into the cache, as far as there is room.
+    fn deliver_held(&mut self, index: usize) {
         let Some(proxy) = self.proxies.get_mut(index) else { return };
-        while let Some((sn, held)) = proxy.next_held(now) {
+        while let Some((sn, held)) = proxy.next_held(|held| !self.cache.is_full(held.len())) {
             self.counters.samples_received += 1;
             self.cache.push_held(proxy.guid, sn, held);
         }
@@ -309,9 +318,11 @@ impl ReaderCore {
 
     fn room_was_made(&mut self) {
         if self.proxies.iter().any(|proxy| proxy.is_refused) && !self.cache.is_nearly_full() {
-            for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_refused) {
-                proxy.is_refused = false;
-                proxy.ask_again();
+            for index in 0..self.proxies.len() {
+                if core::mem::take(&mut self.proxies[index].is_refused) {
+                    self.proxies[index].ask_again();
+                    self.deliver_held(index);
+                }
             }
             self.is_answer_due = true;
         }
@@ -320,8 +331,8 @@ impl ReaderCore {
     fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
         self.is_answer_due = false;
         for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable) {
-            let Some(answer) = proxy.answer(now) else { continue };
-            self.counters.nacks_sent += u64::from(!answer.state.is_empty());
+            let Some(answer) = proxy.answer(now, &mut self.more) else { continue };
+            self.counters.nacks_sent += u64::from(!answer.state.is_empty() || !self.more.is_empty());
             let acknack = AckNack {
                 reader: self.config.guid.entity,
                 writer: proxy.guid.entity,
@@ -339,6 +350,9 @@ impl ReaderCore {
                 push(message, &header);
                 push(message, &destination);
                 push(message, &acknack);
+                for state in &self.more {
+                    push(message, &AckNack { state: *state, ..acknack.clone() });
+                }
             });
         }
     }

@@ -2,12 +2,12 @@
 //!
 //! A socket buffer is charged for whole kernel buffers, not for payload: a datagram of 100 bytes costs about
 //! eight times that. A window counted in payload would overrun the buffers of small samples and starve those
-//! of large ones. The window starts small, doubles with what is acknowledged while nothing is lost, and backs
-//! off once per round of repairs. Weir readers announce what their socket was granted, and the window never
-//! passes half of it; others are paced by what they acknowledge.
+//! of large ones. The window starts small, doubles with what leaves the readers' sockets, and backs off when much
+//! of what is sent is lost: random loss, which a smaller window would not make less, is no reason to slow down,
+//! a buffer that is overrun is. Weir readers announce what their socket was granted, and the window never passes
+//! half of it; others are paced by what they acknowledge.
 
 use crate::config;
-use crate::time::Time;
 
 /// What the kernel charges a receiving socket for one datagram of `len` bytes, approximately and not less.
 ///
@@ -25,8 +25,11 @@ pub(crate) const fn charge(len: usize) -> u64 {
 pub(crate) struct Window {
     size: u64,
     limit: u64,
-    reduced_at: Option<Time>,
     is_slow_start: bool,
+    /// What left the readers' sockets since the window was last judged, and what had to be sent again, in
+    /// bytes as the kernel charges them.
+    round: u64,
+    repaired: u64,
 }
 
 impl Window {
@@ -34,8 +37,9 @@ impl Window {
         Self {
             size: config::WINDOW_INITIAL_BYTES,
             limit: config::WINDOW_UNKNOWN_READER_MAX_BYTES,
-            reduced_at: None,
             is_slow_start: true,
+            round: 0,
+            repaired: 0,
         }
     }
 
@@ -55,20 +59,24 @@ impl Window {
         self.size = self.size.min(self.limit);
     }
 
-    /// Room was made by an acknowledgement of `bytes`: grow by as much at first, by a share later.
+    /// An acknowledgement says that `bytes` have left the socket of the slowest reader: grow by as much at first,
+    /// by a share later. Once per window, back off when too much of it had to be sent again.
     pub(crate) fn on_acknowledged(&mut self, bytes: u64) {
+        self.round += bytes;
         let growth = if self.is_slow_start { bytes } else { bytes / 16 };
         self.size = (self.size + growth).min(self.limit);
+        if self.round >= self.size {
+            if self.repaired > self.round / config::WINDOW_LOSS_SHARE {
+                self.is_slow_start = false;
+                self.size = (self.size - self.size / 4).max(config::WINDOW_MIN_BYTES);
+            }
+            (self.round, self.repaired) = (0, 0);
+        }
     }
 
-    /// A reader asked for a repair: back off, at most once per `WINDOW_REDUCTION_INTERVAL`.
-    pub(crate) fn on_repair(&mut self, now: Time) {
-        let recently = self.reduced_at.is_some_and(|at| now.since(at) < config::WINDOW_REDUCTION_INTERVAL);
-        if !recently {
-            self.reduced_at = Some(now);
-            self.is_slow_start = false;
-            self.size = (self.size - self.size / 4).max(config::WINDOW_MIN_BYTES);
-        }
+    /// `bytes` were sent again.
+    pub(crate) fn on_repaired(&mut self, bytes: u64) {
+        self.repaired += bytes;
     }
 }
 
@@ -84,20 +92,22 @@ mod tests {
     }
 
     #[test]
-    fn the_window_grows_to_half_of_what_the_reader_announced_and_backs_off_once_per_interval() {
+    fn the_window_grows_to_half_of_what_the_reader_announced_and_backs_off_when_much_is_lost() {
         let mut window = Window::new();
         window.set_receive_buffer(Some(8 << 20));
         for _ in 0..100 {
+            window.on_repaired(window.size() / 20);
             window.on_acknowledged(window.size() / 2);
         }
         assert_eq!(window.size(), 4 << 20);
-        window.on_repair(Time(1_000_000));
-        window.on_repair(Time(1_000_001));
+        window.on_repaired(3 << 20);
+        window.on_acknowledged(4 << 20);
         assert_eq!(window.size(), 3 << 20);
-        for n in 1..1_000_u64 {
-            window.on_repair(Time(n * 1_000_000_000));
+        for _ in 0..1_000 {
+            window.on_repaired(window.size());
+            window.on_acknowledged(window.size());
         }
-        assert_eq!(window.size(), config::WINDOW_MIN_BYTES);
+        assert!(window.size() < config::WINDOW_MIN_BYTES * 9 / 8, "{}", window.size());
         window.set_receive_buffer(Some(1024));
         assert_eq!(window.size(), config::WINDOW_MIN_BYTES);
     }

@@ -154,6 +154,10 @@ pub struct WriterCore {
     acknowledged: SequenceNumber,
     /// `history.charged_to(acknowledged)`.
     acknowledged_charge: u64,
+    /// Charge of everything that is known to have left the sockets of all reliable readers.
+    seen_charge: u64,
+    /// Some proxy may have something to be told.
+    is_answer_due: bool,
     heartbeat: Heartbeat,
     burst: Burst,
     counters: WriterCounters,
@@ -169,6 +173,30 @@ struct Heartbeat {
     is_due: bool,
     next_at: Option<Time>,
     delay: Duration,
+    /// A write was refused since the last acknowledgement.
+    is_awaited: bool,
+    /// When the HEARTBEAT was sent that was not answered yet.
+    asked_at: Option<Time>,
+    /// Smoothed time from a HEARTBEAT to the next acknowledgement.
+    round_trip: Option<Duration>,
+}
+
+impl Heartbeat {
+    /// An acknowledgement arrived.
+    fn answered(&mut self, now: Time) {
+        if let Some(asked_at) = self.asked_at.take() {
+            let measured = now.since(asked_at);
+            self.round_trip = Some(self.round_trip.map_or(measured, |mean| (mean * 7 + measured) / 8));
+        }
+    }
+
+    /// Somebody waits for room: an answer that does not come within about two round trips was lost.
+    fn hurry(&mut self, now: Time) {
+        self.is_awaited = false;
+        let delay = self.round_trip.map_or(config::HEARTBEAT_DELAY_MIN, |mean| mean * 2);
+        self.delay = delay.clamp(config::HEARTBEAT_DELAY_AWAITED_MIN, config::HEARTBEAT_DELAY_MIN);
+        self.next_at = Some(self.next_at.map_or(now + self.delay, |at| at.min(now + self.delay)));
+    }
 }
 
 /// Whether writes come in quick succession.
@@ -192,6 +220,8 @@ impl WriterCore {
             unsent: SequenceNumber::FIRST,
             acknowledged: SequenceNumber::ZERO,
             acknowledged_charge: 0,
+            seen_charge: 0,
+            is_answer_due: false,
             heartbeat: Heartbeat { delay: config::HEARTBEAT_DELAY_MIN, ..Heartbeat::default() },
             burst: Burst::default(),
             counters: WriterCounters::default(),
@@ -214,6 +244,7 @@ impl WriterCore {
         if !self.has_room(charge(len)) {
             // The answer to this HEARTBEAT is what makes room.
             self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
+            self.heartbeat.is_awaited = true;
             return Err(WriteRefused::WindowFull);
         }
         Ok(Reservation { core: self, payload_len })
@@ -273,6 +304,14 @@ impl WriterCore {
         }
     }
 
+    /// Sends to other addresses from now on.
+    pub fn move_reader(&mut self, now: Time, guid: Guid, destinations: Destinations) {
+        if let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == guid) {
+            proxy.destinations = destinations;
+            self.readers_changed(now);
+        }
+    }
+
     /// Takes an acknowledgement (RTPS 2.5 §8.3.8.1): everything before the set's base has arrived, the numbers
     /// in the set are missing.
     pub fn handle_acknack(&mut self, now: Time, reader: Guid, acknack: &AckNack) {
@@ -283,16 +322,28 @@ impl WriterCore {
             self.counters.acknacks_ignored += 1;
             return;
         };
-        if acknack.state.base() > next || !proxy.is_news(acknack) {
+        if acknack.state.base() > next {
             self.counters.acknacks_ignored += 1;
-            return;
+        } else if proxy.is_news(acknack) {
+            self.counters.acknacks_received += 1;
+            self.is_answer_due |= proxy.update(acknack, first, self.unsent)
+                || proxy.is_heartbeat_due
+                || proxy.gap_to.is_some();
+            self.heartbeat.answered(now);
+            self.update_acknowledged(now);
+        } else if proxy.is_continuation(acknack) {
+            self.is_answer_due |= proxy.request(acknack, first, self.unsent) || proxy.gap_to.is_some();
+            self.update_acknowledged(now);
+        } else {
+            self.counters.acknacks_ignored += 1;
         }
-        self.counters.acknacks_received += 1;
-        let has_repairs = proxy.update(acknack, first, self.unsent);
-        if has_repairs {
-            self.window.on_repair(now);
-        }
-        self.update_acknowledged(now);
+    }
+
+    /// Whether the write of a payload of this many bytes, which was refused, should be tried again: it fits,
+    /// and enough for many more if it is small, so that a waiting thread is not woken for each sample.
+    pub fn has_room_for(&self, payload_len: usize) -> bool {
+        let share = self.window.size() / 8;
+        self.has_room(charge(compose::datagram_len(payload_len)).max(share))
     }
 
     /// Whether every reliable reader has acknowledged `sn` and all samples before it.
@@ -341,6 +392,14 @@ impl WriterCore {
     #[inline]
     pub fn has_unsent(&self) -> bool {
         self.unsent < self.history.next()
+    }
+
+    /// Lowers the largest datagram, in bytes, that leaves in a segmented send: the smallest path MTU to any
+    /// matched reader, less 28. No effect without coalescing.
+    pub fn limit_segments(&mut self, bytes: u16) {
+        if let Some(coalescing) = &mut self.config.coalescing {
+            coalescing.segment_max = coalescing.segment_max.min(bytes);
+        }
     }
 
     /// Tells when a send call for this writer ended, so that the gap to the next write can be judged.
@@ -394,12 +453,22 @@ impl WriterCore {
         }
         self.config.history != History::KeepAll
             || !self.has_reliable_readers()
-            || self.in_flight() + charge <= self.window.size()
+            || (self.in_flight() + charge <= self.window.size() && self.has_room_behind_hole(charge))
     }
 
+    /// What may be in a reader's socket: not what it asked for again, nor what was sent before that.
     #[inline]
     fn in_flight(&self) -> u64 {
-        self.history.charged() - self.acknowledged_charge
+        self.history.charged() - self.seen_charge
+    }
+
+    /// Whether a reader that misses a sample can keep more of what follows it, and whether we can.
+    #[inline]
+    fn has_room_behind_hole(&self, charge: u64) -> bool {
+        let samples = self.history.next().0 - self.acknowledged.0;
+        let unacknowledged = self.history.charged() - self.acknowledged_charge;
+        samples <= config::REORDER_MAX_SAMPLES as i64
+            && unacknowledged + charge <= config::UNACKNOWLEDGED_WINDOWS * self.window.size()
     }
 
     #[inline]
@@ -421,6 +490,7 @@ impl WriterCore {
             self.unsent = sn.next();
             self.acknowledged = sn;
             self.acknowledged_charge = self.history.charged();
+            self.seen_charge = self.acknowledged_charge;
             self.release();
             return;
         }
@@ -445,13 +515,20 @@ impl WriterCore {
     }
 
     fn update_acknowledged(&mut self, now: Time) {
-        let all = self.proxies.iter().filter(|proxy| proxy.is_reliable).map(|proxy| proxy.acknowledged).min();
-        let acknowledged = all.unwrap_or_else(|| self.unsent.prev());
+        let reliable = self.proxies.iter().filter(|proxy| proxy.is_reliable);
+        let all = reliable.fold(None, |all: Option<(SequenceNumber, SequenceNumber)>, proxy| {
+            let (acknowledged, seen) = all.unwrap_or((proxy.acknowledged, proxy.seen));
+            Some((acknowledged.min(proxy.acknowledged), seen.min(proxy.seen)))
+        });
+        let (acknowledged, seen) = all.unwrap_or((self.unsent.prev(), self.unsent.prev()));
+        let seen_charge = self.history.charged_to(seen);
+        if seen_charge > self.seen_charge {
+            self.window.on_acknowledged(seen_charge - self.seen_charge);
+            self.seen_charge = seen_charge;
+        }
         if acknowledged > self.acknowledged {
-            let charge = self.history.charged_to(acknowledged);
-            self.window.on_acknowledged(charge.saturating_sub(self.acknowledged_charge));
             self.acknowledged = acknowledged;
-            self.acknowledged_charge = charge;
+            self.acknowledged_charge = self.history.charged_to(acknowledged);
             self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
             self.heartbeat.next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
             self.release();
@@ -480,6 +557,7 @@ impl WriterCore {
         if !self.has_reliable_readers() {
             self.acknowledged = self.unsent.prev();
             self.acknowledged_charge = self.history.charged_to(self.acknowledged);
+            self.seen_charge = self.acknowledged_charge;
             self.heartbeat.next_at = None;
             self.heartbeat.is_due = false;
             self.release();
@@ -488,6 +566,9 @@ impl WriterCore {
             let all = self.proxies.iter().filter(|p| p.is_reliable).map(|p| p.acknowledged).min();
             self.acknowledged = all.unwrap_or(self.acknowledged).max(self.history.first().prev());
             self.acknowledged_charge = self.history.charged_to(self.acknowledged);
+            let seen = self.proxies.iter().filter(|p| p.is_reliable).map(|p| p.seen).min();
+            self.seen_charge = self.history.charged_to(seen.unwrap_or(self.acknowledged));
+            self.is_answer_due = true;
             self.heartbeat.next_at = Some(now + config::HEARTBEAT_DELAY_MIN);
             self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
             self.release();

@@ -69,6 +69,13 @@ pub(super) struct Held {
     source_timestamp: Option<Timestamp>,
 }
 
+impl Held {
+    /// Bytes of its payload.
+    pub(super) fn len(&self) -> usize {
+        self.at.len as usize
+    }
+}
+
 #[derive(Debug)]
 struct Entry {
     at: ChunkRef,
@@ -99,7 +106,9 @@ pub(super) struct Cache {
     live: usize,
     unread: usize,
     held: usize,
+    /// Bytes of the samples that wait, and of those that are held back.
     bytes: usize,
+    held_bytes: usize,
     instances: Instances,
     accesses: u64,
 }
@@ -122,17 +131,26 @@ impl Cache {
             unread: 0,
             held: 0,
             bytes: 0,
+            held_bytes: 0,
             instances: Instances::new(config.key_of.is_some()),
             accesses: 0,
         }
     }
 
-    /// Whether a sample with a payload of `len` bytes finds no room. An empty cache takes any one sample.
+    /// Whether a sample with a payload of `len` bytes finds no room. An empty cache takes any one sample. What
+    /// is held back does not count: the sample that it waits for must find room.
     #[inline]
     pub(super) fn is_full(&self, len: usize) -> bool {
+        (self.live >= self.max_samples && self.depth.is_none())
+            || (self.bytes + len > self.max_bytes && self.live > 0)
+    }
+
+    /// Whether a sample with a payload of `len` bytes, whose turn has not come, finds no room.
+    #[inline]
+    pub(super) fn is_full_of_held(&self, len: usize) -> bool {
         let count = self.live + self.held;
         (count >= self.max_samples && self.depth.is_none())
-            || (self.bytes + len > self.max_bytes && count > 0)
+            || self.bytes + self.held_bytes + len > self.max_bytes
     }
 
     /// Whether asking for more would be pointless, with some distance to [`Cache::is_full`].
@@ -165,7 +183,7 @@ impl Cache {
     #[inline]
     pub(super) fn hold(&mut self, sample: &Sample<'_>) -> Held {
         self.held += 1;
-        self.bytes += sample.payload.len();
+        self.held_bytes += sample.payload.len();
         Held {
             at: self.chunks.store(sample.payload),
             kind: sample.kind,
@@ -177,7 +195,7 @@ impl Cache {
     /// Lets go of a stored sample.
     pub(super) fn drop_held(&mut self, held: Held) {
         self.held -= 1;
-        self.bytes -= held.at.len as usize;
+        self.held_bytes -= held.len();
         self.chunks.release(held.at);
     }
 
@@ -190,6 +208,7 @@ impl Cache {
             return;
         };
         self.held -= 1;
+        self.held_bytes -= held.len();
         let instance = self.instances.get_mut(index);
         match held.kind {
             ChangeKind::Alive => instance.written_by(writer),
@@ -291,6 +310,7 @@ impl Cache {
             next: 0,
         });
         self.live += 1;
+        self.bytes += held.len();
         self.unread += 1;
     }
 

@@ -4,7 +4,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use weir_wire::{Gap, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
+use weir_wire::{EntityId, Gap, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
 
 use super::cache::Held;
 use crate::config;
@@ -36,6 +36,7 @@ pub(super) enum Arrival {
 
 /// What to send to the writer.
 pub(super) struct Answer {
+    /// What has arrived, and what is missing of the 256 samples behind it.
     pub(super) state: SequenceNumberSet,
     pub(super) count: u32,
     pub(super) is_final: bool,
@@ -43,7 +44,11 @@ pub(super) struct Answer {
 
 #[derive(Debug)]
 enum Slot {
-    Missing,
+    /// When it was asked for last, and how often.
+    Missing {
+        asked_at: Time,
+        tries: u8,
+    },
     Held(Held),
     /// It will not come, and is not missed.
     Irrelevant,
@@ -77,17 +82,49 @@ pub(super) struct WriterProxy {
     preemptive_sent: u32,
 }
 
-/// The state of asking for what is missing.
+/// The state of asking for what is missing. Each sample is asked for as soon as its absence shows, and again
+/// when its repair should have been there.
 #[derive(Debug)]
 struct Request {
-    /// The last sample that was asked for; nothing up to it is asked for again before `quiet_until`.
-    highest: SequenceNumber,
-    asked_at: Option<Time>,
-    quiet_until: Time,
+    /// Everything that is missing before this was asked for.
+    frontier: SequenceNumber,
+    /// Nothing that was asked for is to be asked for again before this.
+    recheck_at: Time,
+    /// The writer has just answered a request: what is missing still was probably lost again.
+    is_prompted: bool,
+    /// Everything that is missing is to be asked for, whenever that was done last.
+    is_forced: bool,
     retry_at: Option<Time>,
     delay: Duration,
-    /// Smoothed time from asking to the first repair.
-    round_trip: Duration,
+    round_trip: RoundTrip,
+}
+
+/// The time from asking to the repair, smoothed, and how much it varies (as RFC 6298 §2 has it).
+#[derive(Debug)]
+struct RoundTrip {
+    mean_ns: u64,
+    variation_ns: u64,
+    is_measured: bool,
+}
+
+impl RoundTrip {
+    fn measured(&mut self, ns: u64) {
+        if self.is_measured {
+            self.variation_ns = (self.variation_ns * 3 + self.mean_ns.abs_diff(ns)) / 4;
+            self.mean_ns = (self.mean_ns * 7 + ns) / 8;
+        } else {
+            (self.mean_ns, self.variation_ns, self.is_measured) = (ns, ns / 2, true);
+        }
+    }
+
+    /// A repair that is not there after this is lost.
+    fn patience_ns(&self) -> u64 {
+        self.mean_ns + (self.variation_ns * 4).max(self.mean_ns / 8)
+    }
+
+    fn retry_delay(&self) -> Duration {
+        Duration::from_nanos(self.patience_ns()).clamp(config::NACK_RETRY_MIN, config::NACK_RETRY_MAX)
+    }
 }
 
 impl WriterProxy {
@@ -107,12 +144,17 @@ impl WriterProxy {
             is_answer_wanted: false,
             count: 0,
             request: Request {
-                highest: SequenceNumber::ZERO,
-                asked_at: None,
-                quiet_until: Time::ZERO,
+                frontier: SequenceNumber::FIRST,
+                recheck_at: Time::ZERO,
+                is_prompted: false,
+                is_forced: false,
                 retry_at: None,
-                delay: config::NACK_RETRY_MIN,
-                round_trip: config::NACK_RETRY_MIN / 2,
+                delay: config::NACK_RETRY_FIRST,
+                round_trip: RoundTrip {
+                    mean_ns: config::NACK_RETRY_FIRST.as_nanos() as u64,
+                    variation_ns: 0,
+                    is_measured: false,
+                },
             },
             preemptive_at: is_reliable.then_some(now),
             preemptive_sent: 0,
@@ -134,7 +176,7 @@ impl WriterProxy {
         }
         match self.held.get(self.offset(sn)) {
             Some(Slot::Held(_) | Slot::Irrelevant) => Arrival::Duplicate,
-            Some(Slot::Missing) | None => Arrival::Ahead,
+            Some(Slot::Missing { .. }) | None => Arrival::Ahead,
         }
     }
 
@@ -146,10 +188,11 @@ impl WriterProxy {
             self.expected = sn.next();
             return;
         }
-        self.advance();
-        if self.request.asked_at.is_some() {
-            self.note_repair(now, sn);
+        if let Some(Slot::Missing { asked_at, tries }) = self.held.front() {
+            let (asked_at, tries) = (*asked_at, *tries);
+            self.note_repair(now, asked_at, tries);
         }
+        self.advance();
     }
 
     /// The sample that [`WriterProxy::arrival`] called the next found no room.
@@ -164,15 +207,16 @@ impl WriterProxy {
     }
 
     /// Keeps a sample that is ahead. `false` when it is too far ahead.
-    pub(super) fn hold(&mut self, sn: SequenceNumber, held: Held) -> bool {
+    pub(super) fn hold(&mut self, now: Time, sn: SequenceNumber, held: Held) -> bool {
         let offset = self.offset(sn);
         if offset >= config::REORDER_MAX_SAMPLES {
             return false;
         }
-        while self.held.len() <= offset {
-            self.held.push_back(Slot::Missing);
+        self.extend_to(offset + 1);
+        if let Slot::Missing { asked_at, tries } = core::mem::replace(&mut self.held[offset], Slot::Held(held))
+        {
+            self.note_repair(now, asked_at, tries);
         }
-        self.held[offset] = Slot::Held(held);
         true
     }
 
@@ -181,21 +225,22 @@ impl WriterProxy {
         !self.held.is_empty()
     }
 
-    /// The next sample to deliver among those that were held back, if its turn has come.
-    pub(super) fn next_held(&mut self, now: Time) -> Option<(SequenceNumber, Held)> {
+    /// The next sample to deliver among those that were held back, if its turn has come and `has_room`.
+    pub(super) fn next_held(&mut self, has_room: impl Fn(&Held) -> bool) -> Option<(SequenceNumber, Held)> {
         loop {
             match self.held.front() {
+                Some(Slot::Held(held)) if !has_room(held) => {
+                    self.is_refused = true;
+                    return None;
+                }
                 Some(Slot::Held(held)) => {
                     let (sn, held) = (self.expected, *held);
                     self.advance();
-                    if self.request.asked_at.is_some() {
-                        self.note_repair(now, sn);
-                    }
                     return Some((sn, held));
                 }
                 Some(Slot::Irrelevant) => self.advance(),
-                Some(Slot::Missing) if self.expected < self.floor => self.advance(),
-                Some(Slot::Missing) => return None,
+                Some(Slot::Missing { .. }) if self.expected < self.floor => self.advance(),
+                Some(Slot::Missing { .. }) => return None,
                 None => {
                     self.expected = self.expected.max(self.floor);
                     return None;
@@ -214,13 +259,13 @@ impl WriterProxy {
     }
 
     /// Takes in a HEARTBEAT. Returns how many samples it says are lost. Call [`WriterProxy::next_held`] after.
-    pub(super) fn heartbeat(&mut self, now: Time, heartbeat: &Heartbeat) -> u64 {
+    pub(super) fn heartbeat(&mut self, heartbeat: &Heartbeat) -> u64 {
         let known = self.expected.max(self.floor);
         let mut lost = 0;
         if heartbeat.first > known {
             if self.is_started {
                 let span = self.offset(heartbeat.first).min(self.held.len());
-                let there = self.held.iter().take(span).filter(|slot| !matches!(slot, Slot::Missing)).count();
+                let there = self.held.iter().take(span).filter(|slot| !matches!(slot, Slot::Missing { .. })).count();
                 lost = ((heartbeat.first.0 - known.0) as u64).saturating_sub(there as u64);
             }
             self.floor = heartbeat.first;
@@ -229,10 +274,8 @@ impl WriterProxy {
         self.preemptive_at = None;
         self.announced = self.announced.max(heartbeat.last);
         self.is_answer_wanted |= !heartbeat.is_final;
-        // What is still missing behind a HEARTBEAT that was sent after our request had arrived is lost again.
-        if now >= self.request.quiet_until {
-            self.request.highest = SequenceNumber::ZERO;
-        }
+        // One that is for us alone follows the repairs that we asked for.
+        self.request.is_prompted |= heartbeat.reader != EntityId::UNKNOWN;
         lost
     }
 
@@ -249,44 +292,36 @@ impl WriterProxy {
         }
     }
 
-    /// Forgets what was asked for, so that the next answer asks for everything that is missing.
+    /// The next answer asks for everything that is missing, whenever it was asked for last.
     pub(super) fn ask_again(&mut self) {
-        self.request.highest = SequenceNumber::ZERO;
+        self.request.is_forced = true;
         self.is_answer_wanted = true;
     }
 
-    /// What to tell the writer now, if anything.
-    pub(super) fn answer(&mut self, now: Time) -> Option<Answer> {
+    /// What to tell the writer now, if anything. What is missing beyond the answer's own set is appended to
+    /// `more`, when the writer takes that (see [`WriterProxy::takes_more`]).
+    pub(super) fn answer(&mut self, now: Time, more: &mut Vec<SequenceNumberSet>) -> Option<Answer> {
+        more.clear();
         if !self.is_started {
             return self.preemptive(now);
         }
-        let missing = if self.is_refused { None } else { self.missing() };
-        match missing {
-            Some(state) => {
-                self.is_answer_wanted = false;
-                self.request.highest = state.iter().last().unwrap_or(self.request.highest);
-                self.request.asked_at = Some(now);
-                self.request.quiet_until = now + self.request.round_trip;
-                self.request.retry_at = Some(now + self.request.delay);
-                Some(self.counted(state, false))
-            }
-            None if core::mem::take(&mut self.is_answer_wanted) => {
-                let state = SequenceNumberSet::new(self.expected);
-                Some(self.counted(state, true))
-            }
-            None => None,
+        let mut state = SequenceNumberSet::new(self.expected);
+        let is_asking = !self.is_refused && self.ask(now, &mut state, more);
+        self.arm(now, is_asking);
+        if is_asking {
+            self.is_answer_wanted = false;
+            let is_final = state.is_empty();
+            return Some(self.counted(state, is_final));
         }
+        core::mem::take(&mut self.is_answer_wanted).then(|| self.counted(state, true))
     }
 
     /// Whether something is to be sent because of the time.
     pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
         if self.request.retry_at.is_some_and(|at| at <= now) {
             self.request.retry_at = None;
-            if self.is_caught_up() && self.held.is_empty() {
-                return false;
-            }
             self.request.delay = (self.request.delay * 2).min(config::NACK_RETRY_MAX);
-            self.request.highest = SequenceNumber::ZERO;
+            self.request.is_forced = true;
             return true;
         }
         self.preemptive_at.is_some_and(|at| at <= now)
@@ -303,20 +338,61 @@ impl WriterProxy {
         !self.is_reliable || (self.is_started && self.expected > self.announced)
     }
 
-    /// Samples that are known to exist, are missing and were not asked for lately: at most 256 numbers.
-    fn missing(&self) -> Option<SequenceNumberSet> {
-        let seen = SequenceNumber(self.expected.0 + self.held.len() as i64 - 1);
-        let last = self.announced.max(seen);
-        let mut set = SequenceNumberSet::new(self.expected);
-        let from = self.request.highest.next().max(self.expected);
-        let to = last.0.min(self.expected.0 + 255);
-        for sn in from.0..=to {
-            let sn = SequenceNumber(sn);
-            if !matches!(self.held.get(self.offset(sn)), Some(Slot::Held(_) | Slot::Irrelevant)) {
-                set.insert(sn);
+    /// Whether the writer takes several sets at once: more ACKNACKs with the count of the first. To everybody
+    /// but Weir those are repetitions, to be ignored; Weir repairs what is in their sets and does not take
+    /// their bases for acknowledgements. One set reaches no further than 256 samples, which is less than what
+    /// is on its way in a round trip, so one set a round trip would hold up the writer.
+    fn takes_more(&self) -> bool {
+        self.vendor == VendorId::WEIR
+    }
+
+    /// Puts what is known to exist, is missing and was not asked for lately into `state` and `more`. `false`
+    /// when there is nothing.
+    fn ask(&mut self, now: Time, state: &mut SequenceNumberSet, more: &mut Vec<SequenceNumberSet>) -> bool {
+        let reach = if self.takes_more() { config::REORDER_MAX_SAMPLES } else { 256 };
+        let announced = self.offset(self.announced.next()).min(reach);
+        self.extend_to(announced);
+        let is_prompted = core::mem::take(&mut self.request.is_prompted);
+        let is_forced = core::mem::take(&mut self.request.is_forced);
+        let mean_ns = self.request.round_trip.mean_ns;
+        let patience_ns = match (is_forced, is_prompted) {
+            (true, _) => 0,
+            (_, true) => mean_ns - mean_ns / 8,
+            _ => self.request.round_trip.patience_ns(),
+        };
+        let is_recheck = is_forced || is_prompted || now >= self.request.recheck_at;
+        let from = if is_recheck { 0 } else { self.offset(self.request.frontier) };
+        let (mut is_asking, mut oldest) = (false, Time::MAX);
+        let to = self.held.len().min(reach);
+        for offset in from..to {
+            let sn = SequenceNumber(self.expected.0 + offset as i64);
+            let Slot::Missing { asked_at, tries } = &mut self.held[offset] else { continue };
+            if *tries == 0 || now.nanos_since(*asked_at) >= patience_ns {
+                (*asked_at, *tries) = (now, tries.saturating_add(1));
+                is_asking = true;
+                if !state.insert(sn) && !more.last_mut().is_some_and(|set| set.insert(sn)) {
+                    let mut set = SequenceNumberSet::new(sn);
+                    set.insert(sn);
+                    more.push(set);
+                }
             }
+            oldest = oldest.min(*asked_at);
         }
-        (!set.is_empty()).then_some(set)
+        if is_recheck {
+            self.request.recheck_at = oldest.plus_nanos(self.request.round_trip.patience_ns());
+        }
+        self.request.frontier = SequenceNumber(self.expected.0 + to.max(from) as i64);
+        is_asking
+    }
+
+    /// Sets the timer that asks again when nothing comes.
+    fn arm(&mut self, now: Time, is_asking: bool) {
+        let is_waiting = !self.is_refused && (!self.is_caught_up() || !self.held.is_empty());
+        if !is_waiting {
+            self.request.retry_at = None;
+        } else if is_asking || self.request.retry_at.is_none() {
+            self.request.retry_at = Some(now + self.request.delay);
+        }
     }
 
     /// An ACKNACK that acknowledges nothing and asks for a HEARTBEAT. Its form depends on whose writer it is:
@@ -345,28 +421,31 @@ impl WriterProxy {
         self.expected = self.expected.next();
     }
 
-    /// A sample was delivered while a request is open: measures the time that the repair took.
-    fn note_repair(&mut self, now: Time, sn: SequenceNumber) {
-        if sn > self.request.highest {
-            return;
+    /// A sample that was missing is there: measures the time that the repair took. What was asked for more
+    /// than once tells nothing, since it is not known which request was answered.
+    fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
+        if tries == 1 {
+            self.request.round_trip.measured(now.nanos_since(asked_at));
         }
-        if let Some(asked_at) = self.request.asked_at.take() {
-            let measured = now.since(asked_at);
-            self.request.round_trip = (self.request.round_trip * 3 + measured) / 4;
-            self.request.delay =
-                (self.request.round_trip * 2).clamp(config::NACK_RETRY_MIN, config::NACK_RETRY_MAX);
+        if tries > 0 {
+            self.request.delay = self.request.round_trip.retry_delay();
+        }
+    }
+
+    /// Makes room for what is known about the next `len` samples.
+    fn extend_to(&mut self, len: usize) {
+        while self.held.len() < len {
+            self.held.push_back(Slot::Missing { asked_at: Time::ZERO, tries: 0 });
         }
     }
 
     fn mark_irrelevant(&mut self, from: SequenceNumber, to: SequenceNumber) {
         let from = self.offset(from.max(self.expected));
         let to = self.offset(to.max(self.expected)).min(config::REORDER_MAX_SAMPLES);
-        for offset in from..to {
-            while self.held.len() <= offset {
-                self.held.push_back(Slot::Missing);
-            }
-            if matches!(self.held[offset], Slot::Missing) {
-                self.held[offset] = Slot::Irrelevant;
+        self.extend_to(to);
+        for slot in self.held.range_mut(from.min(to)..to) {
+            if matches!(slot, Slot::Missing { .. }) {
+                *slot = Slot::Irrelevant;
             }
         }
     }

@@ -1,7 +1,8 @@
 //! What a writer knows about one matched reader (RTPS 2.5 §8.4.7.5).
 
-use weir_wire::{AckNack, Guid, SequenceNumber, SequenceNumberSet, VendorId};
+use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 
+use crate::config;
 use crate::outbox::Destinations;
 
 /// A reader to be matched.
@@ -32,13 +33,18 @@ pub(super) struct ReaderProxy {
     pub(super) acknowledged: SequenceNumber,
     /// The first sample that is meant for it: a volatile reader gets nothing from before it was matched.
     pub(super) start: SequenceNumber,
-    /// What it asked for and was not sent yet.
-    pub(super) requested: Option<SequenceNumberSet>,
+    /// The last sample that it is known to have looked for: what was sent before is lost or out of its
+    /// socket's buffer.
+    pub(super) seen: SequenceNumber,
+    /// What it asked for and was not sent yet, in no order.
+    pub(super) requested: Vec<SequenceNumber>,
     /// Samples below this are no longer there, and it waits for one of them.
     pub(super) gap_to: Option<SequenceNumber>,
     /// It is to be told what there is.
     pub(super) is_heartbeat_due: bool,
+    vendor: VendorId,
     last_count: Option<u32>,
+    last_base: SequenceNumber,
 }
 
 impl ReaderProxy {
@@ -49,11 +55,14 @@ impl ReaderProxy {
             destinations: config.destinations,
             receive_buffer: config.receive_buffer,
             acknowledged: start.prev(),
+            seen: start.prev(),
             start,
-            requested: None,
+            requested: Vec::new(),
             gap_to: None,
             is_heartbeat_due: is_reliable,
+            vendor: config.vendor,
             last_count: None,
+            last_base: SequenceNumber::ZERO,
         }
     }
 
@@ -65,8 +74,18 @@ impl ReaderProxy {
         let is_news = self.last_count.is_none_or(|last| acknack.count.wrapping_sub(last).cast_signed() > 0);
         if is_news {
             self.last_count = Some(acknack.count);
+            self.last_base = acknack.state.base();
         }
         is_news
+    }
+
+    /// Whether an ACKNACK that is no news asks for more than the one before it with the same count could name:
+    /// a Weir reader's way to ask for samples that lie further apart than a set reaches. Its base acknowledges
+    /// nothing.
+    pub(super) fn is_continuation(&self, acknack: &AckNack) -> bool {
+        self.vendor == VendorId::WEIR
+            && self.last_count == Some(acknack.count)
+            && acknack.state.base() > self.last_base
     }
 
     /// Takes in an ACKNACK, and says whether something is to be repaired. `first` is the first sample in the
@@ -81,21 +100,29 @@ impl ReaderProxy {
         self.is_heartbeat_due |= is_preemptive(acknack) || (!acknack.is_final && acknack.state.is_empty());
         if base.0 >= 1 && base <= unsent {
             self.acknowledged = self.acknowledged.max(base.prev());
+            self.seen = self.seen.max(self.acknowledged);
         }
-        if acknack.state.is_empty() {
-            return false;
-        }
+        self.request(acknack, first, unsent)
+    }
+
+    /// Takes in the numbers that an ACKNACK asks for, and says whether something is to be repaired.
+    pub(super) fn request(
+        &mut self,
+        acknack: &AckNack,
+        first: SequenceNumber,
+        unsent: SequenceNumber,
+    ) -> bool {
         let there = first.max(self.start);
-        let mut wanted: Option<SequenceNumberSet> = None;
+        let before = self.requested.len();
         for sn in acknack.state.iter().filter(|sn| *sn < unsent) {
             if sn < there {
                 self.gap_to = Some(there);
-            } else if sn > self.acknowledged {
-                wanted.get_or_insert_with(|| SequenceNumberSet::new(sn)).insert(sn);
+            } else if sn > self.acknowledged && self.requested.len() < config::REORDER_MAX_SAMPLES {
+                self.requested.push(sn);
+                self.seen = self.seen.max(sn);
             }
         }
-        self.requested = wanted;
-        self.requested.is_some()
+        self.requested.len() > before
     }
 }
 

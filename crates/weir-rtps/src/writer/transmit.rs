@@ -30,6 +30,9 @@ impl WriterCore {
         if self.heartbeat.is_due {
             self.send_heartbeat(now, out);
         }
+        if self.heartbeat.is_awaited {
+            self.heartbeat.hurry(now);
+        }
         self.poll_answers(out);
     }
 
@@ -37,7 +40,7 @@ impl WriterCore {
     /// not overtake the one that sends new samples.
     #[inline]
     pub fn poll_answers(&mut self, out: &mut Outbox) {
-        if self.proxies.iter().any(|p| p.is_heartbeat_due || p.requested.is_some() || p.gap_to.is_some()) {
+        if self.is_answer_due {
             self.answer_readers(out);
         }
     }
@@ -70,6 +73,7 @@ impl WriterCore {
         if !self.has_reliable_readers() {
             self.acknowledged = self.unsent.prev();
             self.acknowledged_charge = self.history.charged();
+            self.seen_charge = self.acknowledged_charge;
             self.release();
             return;
         }
@@ -126,6 +130,7 @@ impl WriterCore {
         self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
         self.heartbeat.charged = self.history.charged();
         self.heartbeat.next_at = Some(now + self.heartbeat.delay);
+        self.heartbeat.asked_at.get_or_insert(now);
         self.counters.heartbeats_sent += 1;
         Heartbeat {
             reader,
@@ -181,16 +186,19 @@ impl WriterCore {
 
     /// Sends what single readers wait for: repairs, GAPs, HEARTBEATs of their own.
     fn answer_readers(&mut self, out: &mut Outbox) {
+        self.is_answer_due = false;
         for index in 0..self.proxies.len() {
             let proxy = &mut self.proxies[index];
-            let requested = proxy.requested.take();
+            let mut requested = core::mem::take(&mut proxy.requested);
             let gap_to = proxy.gap_to.take();
             let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
             let (guid, to, start) = (proxy.guid, Arc::clone(&proxy.destinations), proxy.start);
-            let holes = requested.map(|set| self.repair(&set, &to, out)).unwrap_or_default();
-            if requested.is_none() && gap_to.is_none() && !is_heartbeat_due {
+            if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
                 continue;
             }
+            let gone = self.repair(&mut requested, &to, out);
+            requested.clear();
+            self.proxies[index].requested = requested;
             let first = start.max(self.history.first());
             // Directed HEARTBEATs count on their own line, and do not move the timer.
             self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
@@ -204,19 +212,31 @@ impl WriterCore {
                 is_final: false,
                 is_liveliness: false,
             };
-            self.tell(guid, &to, gap_to, &holes, &heartbeat, out);
+            self.tell(guid, &to, gap_to, &gone, &heartbeat, out);
         }
     }
 
-    /// Sends the samples of `set` again, at most a window of them, and returns those that are no longer there.
-    /// What is asked for was charged when it was first sent and was lost, so a window of it overruns nobody.
-    fn repair(&mut self, set: &SequenceNumberSet, to: &Destinations, out: &mut Outbox) -> Holes {
-        let mut holes = Holes::default();
+    /// Sends the samples that were asked for again, at most a window of them, and returns those that are no
+    /// longer there. What is asked for was charged when it was first sent and was lost, so a window of it
+    /// overruns nobody.
+    fn repair(
+        &mut self,
+        requested: &mut Vec<SequenceNumber>,
+        to: &Destinations,
+        out: &mut Outbox,
+    ) -> Vec<SequenceNumberSet> {
+        let mut gone: Vec<SequenceNumberSet> = Vec::new();
         let mut budget = self.window.size();
         let mut wanted: Option<Range<SequenceNumber>> = None;
-        for sn in set.iter() {
+        requested.sort_unstable();
+        requested.dedup();
+        for &sn in requested.iter() {
             let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
-                holes.insert(sn);
+                if !gone.last_mut().is_some_and(|set| set.insert(sn)) {
+                    let mut set = SequenceNumberSet::new(sn);
+                    set.insert(sn);
+                    gone.push(set);
+                }
                 continue;
             };
             let cost = charge(entry.len as usize);
@@ -224,6 +244,7 @@ impl WriterCore {
                 break;
             }
             budget -= cost;
+            self.window.on_repaired(cost);
             self.counters.samples_repaired += 1;
             match &mut wanted {
                 Some(range) if range.end == sn => range.end = sn.next(),
@@ -237,7 +258,7 @@ impl WriterCore {
         if let Some(range) = wanted {
             self.append_samples(range, to, out);
         }
-        holes
+        gone
     }
 
     /// One message to one reader: GAPs for what is gone, then what there is.
@@ -246,36 +267,23 @@ impl WriterCore {
         reader: Guid,
         to: &Destinations,
         gap_to: Option<SequenceNumber>,
-        holes: &Holes,
+        gone: &[SequenceNumberSet],
         heartbeat: &Heartbeat,
         out: &mut Outbox,
     ) {
         let header = compose::header(&self.config);
         let writer = self.config.guid.entity;
-        // Everything before `gap_to` in one GAP; the holes behind it in another.
+        // Everything before `gap_to` in one GAP; the holes behind it in others.
         let front = gap_to.map(|end| (SequenceNumber::FIRST, SequenceNumberSet::new(end)));
-        let behind = holes.set.map(|set| (set.base(), set));
-        let gaps = front.into_iter().chain(behind);
-        self.counters.gaps_sent += u64::from(front.is_some()) + u64::from(behind.is_some());
+        let behind = gone.iter().map(|set| (set.base(), *set));
+        self.counters.gaps_sent += u64::from(front.is_some()) + gone.len() as u64;
         out.message(to, |message| {
             push(message, &header);
             push(message, &InfoDestination { prefix: reader.prefix });
-            for (start, list) in gaps {
+            for (start, list) in front.into_iter().chain(behind) {
                 push(message, &Gap { reader: reader.entity, writer, start, list });
             }
             push(message, heartbeat);
         });
-    }
-}
-
-/// Sequence numbers that a reader asked for and that are no longer there.
-#[derive(Default)]
-struct Holes {
-    set: Option<SequenceNumberSet>,
-}
-
-impl Holes {
-    fn insert(&mut self, sn: SequenceNumber) {
-        self.set.get_or_insert_with(|| SequenceNumberSet::new(sn)).insert(sn);
     }
 }

@@ -1,0 +1,65 @@
+//! The engine's clocks: monotonic time for the protocol, wall-clock time for samples.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use weir_rtps::time::Time;
+use weir_wire::Timestamp;
+
+static ORIGIN: OnceLock<Instant> = OnceLock::new();
+
+/// Nanoseconds since the first call in this process, and one more: never zero.
+#[inline]
+pub(crate) fn now() -> Time {
+    let origin = ORIGIN.get_or_init(Instant::now);
+    Time(origin.elapsed().as_nanos() as u64 + 1)
+}
+
+/// Wall-clock time without a second clock read per sample: the difference between the clocks, measured now
+/// and then.
+#[derive(Debug)]
+pub(crate) struct WallClock {
+    unix_nanos_at_zero: AtomicU64,
+}
+
+impl WallClock {
+    pub(crate) fn new() -> Self {
+        let clock = Self { unix_nanos_at_zero: AtomicU64::new(0) };
+        clock.adjust();
+        clock
+    }
+
+    /// Measures the difference again: the wall clock may have been set or slewed.
+    pub(crate) fn adjust(&self) {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        self.unix_nanos_at_zero.store(unix.saturating_sub(now().0), Ordering::Relaxed);
+    }
+
+    /// The wall-clock time at `now`.
+    #[inline]
+    pub(crate) fn timestamp(&self, now: Time) -> Timestamp {
+        Timestamp::from_unix_nanos(self.unix_nanos_at_zero.load(Ordering::Relaxed).saturating_add(now.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_does_not_go_back_and_is_never_zero() {
+        let first = now();
+        assert!(first.0 > 0 && now() >= first);
+    }
+
+    #[test]
+    fn wall_clock_time_is_that_of_the_system() {
+        let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let clock = WallClock::new();
+        let stamped = clock.timestamp(now()).to_unix_nanos();
+        let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+        // The wall clock may be slewed between the two reads of `adjust`.
+        assert!(stamped + 1_000_000 >= before && stamped <= after + 1_000_000);
+    }
+}

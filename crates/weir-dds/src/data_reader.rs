@@ -1,0 +1,314 @@
+//! Reading (DDS 1.4 §2.2.2.5.3).
+
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
+use weir_rtps::participant::LocalEndpoint;
+use weir_rtps::qos::{Durability, History};
+use weir_rtps::reader::{KeyOf, RawSample, ReaderConfig, ReaderCore, ReaderCounters, SampleSelection};
+use weir_rtps::writer::ChangeKind;
+use weir_wire::Guid;
+
+use crate::clock;
+use crate::driver::Driver;
+use crate::driver::endpoints::ReaderEndpoint;
+use crate::error::{DdsError, Result};
+use crate::listener::{DataReaderListener, ReaderEvent};
+use crate::participant::Handle;
+use crate::qos::DataReaderQos;
+use crate::sample::{Sample, SampleInfo, SampleSeq};
+use crate::status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};
+use crate::topic::Topic;
+use crate::wait_strategy::WaitStrategy;
+
+/// Reads samples of a topic. A handle: clones mean the same reader, which is gone with the last of them.
+pub struct DataReader<T> {
+    inner: Arc<Inner>,
+    sample: PhantomData<fn() -> T>,
+}
+
+struct Inner {
+    handle: Arc<Handle>,
+    endpoint: Arc<ReaderEndpoint>,
+}
+
+impl<T: DdsType> DataReader<T> {
+    pub(crate) fn new(
+        handle: &Arc<Handle>,
+        topic: &Topic<T>,
+        qos: DataReaderQos,
+        listener: Option<Arc<dyn DataReaderListener<T>>>,
+    ) -> Result<Self> {
+        check_qos(&qos)?;
+        let driver = &handle.driver;
+        let entity = driver.new_reader_id(T::HAS_KEY);
+        let config = core_config::<T>(driver.guid(entity), &qos);
+        let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config)));
+        driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
+        let reader =
+            Self { inner: Arc::new(Inner { handle: Arc::clone(handle), endpoint }), sample: PhantomData };
+        reader.set_listener(listener);
+        let local = LocalEndpoint {
+            entity,
+            topic: topic.name().to_owned(),
+            type_name: T::TYPE_NAME.to_owned(),
+            qos: qos.policies,
+            unicast: Vec::new(),
+        };
+        driver
+            .with_discovery(|core, now| core.add_reader(now, local))
+            .map_err(|error| DdsError::BadParameter(error.to_string()))?;
+        Ok(reader)
+    }
+
+    /// Removes up to `max` samples, oldest first, and returns them.
+    pub fn take(&self, max: usize) -> Vec<Sample<T>> {
+        self.collect(max, SampleSelection::default(), true)
+    }
+
+    /// Returns up to `max` samples, oldest first, and leaves them where they are, marked as read.
+    pub fn read(&self, max: usize) -> Vec<Sample<T>> {
+        self.collect(max, SampleSelection::default(), false)
+    }
+
+    /// Returns up to `max` samples that were not read before, and leaves them where they are, marked as read.
+    pub fn read_unread(&self, max: usize) -> Vec<Sample<T>> {
+        self.collect(max, SampleSelection { unread_only: true, instance: None }, false)
+    }
+
+    /// Removes up to `max` samples into memory that is used again: nothing is allocated once it is warm, and
+    /// the reader is locked once for all of them. Returns how many there were.
+    pub fn take_into(&self, samples: &mut SampleSeq<T>, max: usize) -> usize {
+        self.access(samples, max, SampleSelection::default(), true)
+    }
+
+    /// Removes the oldest sample into `sample`, whose memory is used again. `None` when there is none.
+    pub fn take_next_sample(&self, sample: &mut T) -> Option<SampleInfo> {
+        let mut core = self.inner.endpoint.core.lock();
+        loop {
+            let mut info = None;
+            let mut is_malformed = false;
+            let is_taken = core.take_next(|raw| match decode(&raw, sample) {
+                Ok(()) => info = Some(SampleInfo::new(&raw)),
+                Err(_) => is_malformed = true,
+            });
+            if is_malformed {
+                self.inner.endpoint.malformed.fetch_add(1, Ordering::Relaxed);
+            }
+            if info.is_some() || !is_taken {
+                return info;
+            }
+        }
+    }
+
+    fn collect(&self, max: usize, selection: SampleSelection, remove: bool) -> Vec<Sample<T>> {
+        let mut samples = SampleSeq::new();
+        self.access(&mut samples, max, selection, remove);
+        samples.into_vec()
+    }
+
+    fn access(
+        &self,
+        samples: &mut SampleSeq<T>,
+        max: usize,
+        selection: SampleSelection,
+        remove: bool,
+    ) -> usize {
+        samples.clear();
+        let mut malformed = 0;
+        self.inner.endpoint.core.lock().access(max, selection, remove, |raw| {
+            match decode(&raw, samples.slot(SampleInfo::new(&raw))) {
+                Ok(()) => samples.keep(),
+                Err(_) => malformed += 1,
+            }
+        });
+        if malformed > 0 {
+            self.inner.endpoint.malformed.fetch_add(malformed, Ordering::Relaxed);
+        }
+        samples.len()
+    }
+
+    /// Sets or removes the listener.
+    pub fn set_listener(&self, listener: Option<Arc<dyn DataReaderListener<T>>>) {
+        let me: Weak<Inner> = Arc::downgrade(&self.inner);
+        self.inner.endpoint.set_listener(listener.map(|listener| {
+            let call = move |event| {
+                let Some(inner) = me.upgrade() else { return };
+                let reader = Self { inner, sample: PhantomData };
+                match event {
+                    ReaderEvent::DataAvailable => listener.on_data_available(&reader),
+                    ReaderEvent::Matched => {
+                        listener.on_subscription_matched(&reader, reader.subscription_matched_status());
+                    }
+                    ReaderEvent::Incompatible => {
+                        let status = reader.requested_incompatible_qos_status();
+                        listener.on_requested_incompatible_qos(&reader, status);
+                    }
+                    ReaderEvent::SampleLost => listener.on_sample_lost(&reader, reader.sample_lost_status()),
+                }
+            };
+            Arc::new(call) as crate::listener::ReaderListener
+        }));
+    }
+}
+
+impl<T> DataReader<T> {
+    /// Waits until there is a sample that was not read, in the participant's way of waiting; `true` when there
+    /// is. The calling thread receives itself meanwhile, for all endpoints of the participant.
+    pub fn wait_for_data(&self, timeout: Duration) -> bool {
+        self.wait_for_data_by(timeout, self.inner.driver().wait)
+    }
+
+    /// [`DataReader::wait_for_data`] in a way of the caller's choice.
+    pub fn wait_for_data_by(&self, timeout: Duration, strategy: WaitStrategy) -> bool {
+        let endpoint = &self.inner.endpoint;
+        let is_done = || endpoint.core.lock().has_unread();
+        self.inner.driver().receive_until(Some(clock::now() + timeout), strategy, is_done)
+    }
+
+    /// Waits until at least `count` writers are matched.
+    ///
+    /// # Errors
+    /// [`DdsError::Timeout`].
+    pub fn wait_for_publications(&self, count: u32, timeout: Duration) -> Result<()> {
+        let matched = &self.inner.endpoint.matched;
+        let is_done = || matched.lock().current_count >= count;
+        if self.inner.driver().discovery.wait_until(clock::now() + timeout, is_done) {
+            return Ok(());
+        }
+        let hint = format!(": {} of {count} writers are matched", matched.lock().current_count);
+        Err(DdsError::Timeout { what: "a match with writers", waited: timeout, hint })
+    }
+
+    /// Who is matched. Reading the status sets its changes to zero.
+    pub fn subscription_matched_status(&self) -> MatchedStatus {
+        self.inner.endpoint.matched.lock().read()
+    }
+
+    /// Which writers do not fit. Reading the status sets its changes to zero.
+    pub fn requested_incompatible_qos_status(&self) -> IncompatibleQosStatus {
+        self.inner.endpoint.incompatible.lock().read()
+    }
+
+    /// Samples that will never arrive. Reading the status sets its changes to zero.
+    pub fn sample_lost_status(&self) -> SampleCountStatus {
+        let total = self.protocol_counters().samples_lost;
+        self.inner.endpoint.lost.lock().read(total)
+    }
+
+    /// Samples that found no room, or that did not fit the type. Reading the status sets its changes to zero.
+    pub fn sample_rejected_status(&self) -> SampleCountStatus {
+        let total =
+            self.protocol_counters().samples_rejected + self.inner.endpoint.malformed.load(Ordering::Relaxed);
+        self.inner.endpoint.rejected.lock().read(total)
+    }
+
+    /// What identifies the reader.
+    pub fn guid(&self) -> Guid {
+        self.inner.driver().guid(self.inner.endpoint.entity)
+    }
+
+    /// Number of samples that wait to be taken.
+    pub fn available(&self) -> usize {
+        self.inner.endpoint.core.lock().available()
+    }
+
+    /// What the protocol counted.
+    pub fn protocol_counters(&self) -> ReaderCounters {
+        self.inner.endpoint.core.lock().counters()
+    }
+}
+
+impl Inner {
+    fn driver(&self) -> &Driver {
+        &self.handle.driver
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let entity = self.endpoint.entity;
+        self.endpoint.set_listener(None);
+        self.driver().with_discovery(|core, now| core.remove_reader(now, entity));
+        self.driver().routes.change(|table| {
+            table.readers.remove(&entity);
+            table.readers_of.retain(|_, readers| {
+                readers.retain(|reader| reader.entity != entity);
+                !readers.is_empty()
+            });
+        });
+    }
+}
+
+impl<T> Clone for DataReader<T> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), sample: PhantomData }
+    }
+}
+
+impl<T> std::fmt::Debug for DataReader<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DataReader({})", self.guid())
+    }
+}
+
+fn check_qos(qos: &DataReaderQos) -> Result<()> {
+    if qos.policies.history == History::KeepLast(0) {
+        return Err(DdsError::InconsistentPolicy(
+            "HISTORY: KEEP_LAST needs a depth of at least 1".to_owned(),
+        ));
+    }
+    if qos.policies.durability > Durability::TransientLocal {
+        let text = "DURABILITY: there is no service for TRANSIENT and PERSISTENT: request TRANSIENT_LOCAL";
+        return Err(DdsError::InconsistentPolicy(text.to_owned()));
+    }
+    Ok(())
+}
+
+fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos) -> ReaderConfig {
+    let policies = &qos.policies;
+    ReaderConfig {
+        history: policies.history,
+        max_samples: policies.resource_limits.max_samples,
+        key_of: T::HAS_KEY.then_some(key_of::<T> as KeyOf),
+        ..ReaderConfig::new(guid, policies.reliability)
+    }
+}
+
+/// The key hash of a payload (RTPS 2.5 §9.6.4.8): the key is copied out of it without decoding the rest.
+fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
+    const ON_STACK: usize = 64;
+    let mut body = weir_cdr::payload_reader(payload).ok()?;
+    let mut on_stack = [0; ON_STACK];
+    let fits = T::MAX_KEY_SIZE.is_some_and(|max| max <= ON_STACK);
+    if fits && !is_key {
+        let mut key = CdrWriter::new(&mut on_stack, Endianness::Big, Encoding::Xcdr1);
+        T::copy_key(&mut body, &mut key).ok()?;
+        return Some(weir_cdr::key_hash::<T>(key.written()));
+    }
+    // The key of a payload is no longer than the payload, but for padding.
+    let mut on_heap = vec![0; 2 * payload.len() + ON_STACK];
+    let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, Encoding::Xcdr1);
+    if is_key {
+        T::decode_key(&mut body).ok()?.encode_key(&mut key).ok()?;
+    } else {
+        T::copy_key(&mut body, &mut key).ok()?;
+    }
+    Some(weir_cdr::key_hash::<T>(key.written()))
+}
+
+/// Decodes a sample into `value`: all of it, or the key only.
+#[inline]
+fn decode<T: DdsType>(raw: &RawSample<'_>, value: &mut T) -> std::result::Result<(), weir_cdr::CdrError> {
+    if raw.kind == ChangeKind::Alive {
+        return weir_cdr::from_payload_into(raw.payload, value);
+    }
+    *value = match raw.payload {
+        [] => T::default(),
+        payload => T::decode_key(&mut weir_cdr::payload_reader(payload)?)?,
+    };
+    Ok(())
+}

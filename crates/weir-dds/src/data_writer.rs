@@ -1,0 +1,435 @@
+//! Writing (DDS 1.4 §2.2.2.4.2). From `write` to the system call on the caller's thread.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
+use weir_rtps::participant::LocalEndpoint;
+use weir_rtps::qos::{Durability, History, Reliability};
+use weir_rtps::time::Time;
+use weir_rtps::writer::{
+    Change, ChangeKind, Coalescing as CoreCoalescing, WriteRefused, WriterConfig, WriterCore, WriterCounters,
+};
+use weir_wire::{Guid, SequenceNumber, Timestamp};
+
+use crate::clock;
+use crate::driver::Driver;
+use crate::driver::endpoints::{Sending, WriterEndpoint};
+use crate::driver::transport::SendCounters;
+use crate::error::{DdsError, Result};
+use crate::listener::{DataWriterListener, WriterEvent};
+use crate::participant::Handle;
+use crate::qos::{Coalescing, DataWriterQos};
+use crate::sample::InstanceHandle;
+use crate::status::{IncompatibleQosStatus, MatchedStatus};
+use crate::topic::Topic;
+
+/// Writes samples of a topic. A handle: clones mean the same writer, which is gone with the last of them.
+pub struct DataWriter<T> {
+    inner: Arc<Inner>,
+    sample: PhantomData<fn(T)>,
+}
+
+struct Inner {
+    handle: Arc<Handle>,
+    endpoint: Arc<WriterEndpoint>,
+    qos: DataWriterQos,
+}
+
+impl<T: DdsType> DataWriter<T> {
+    pub(crate) fn new(handle: &Arc<Handle>, topic: &Topic<T>, qos: DataWriterQos) -> Result<Self> {
+        check_qos(&qos)?;
+        let driver = &handle.driver;
+        let entity = driver.new_writer_id(T::HAS_KEY);
+        let endpoint =
+            Arc::new(WriterEndpoint::new(entity, WriterCore::new(core_config(driver.guid(entity), &qos))));
+        driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
+        let inner = Arc::new(Inner { handle: Arc::clone(handle), endpoint, qos });
+        let local = LocalEndpoint {
+            entity,
+            topic: topic.name().to_owned(),
+            type_name: T::TYPE_NAME.to_owned(),
+            qos: inner.qos.policies.clone(),
+            unicast: Vec::new(),
+        };
+        driver
+            .with_discovery(|core, now| core.add_writer(now, local))
+            .map_err(|error| DdsError::BadParameter(error.to_string()))?;
+        Ok(Self { inner, sample: PhantomData })
+    }
+
+    /// Writes a sample, stamped with the time of the call.
+    ///
+    /// Returns when the sample was given to the kernel, or lies in a burst that will be within
+    /// [`Coalescing::Automatic`]'s `delay_max`. A reliable writer that keeps all waits up to `max_blocking_time`
+    /// for room when readers have not acknowledged earlier samples.
+    ///
+    /// # Errors
+    /// [`DdsError::Timeout`] when there was no room in time; the sample was not written.
+    /// [`DdsError::BadParameter`] when it does not fit one datagram, [`DdsError::Encoding`] when its type does
+    /// not allow the value, [`DdsError::OutOfResources`] for one instance too many.
+    #[inline]
+    pub fn write(&self, sample: &T) -> Result<()> {
+        self.write_at(sample, None)
+    }
+
+    /// Writes a sample with a time stamp of the caller's.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`].
+    pub fn write_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
+        let since_epoch = timestamp.duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.write_at(sample, Some(Timestamp::from_unix_nanos(since_epoch.as_nanos() as u64)))
+    }
+
+    /// Says that an instance is no more. Only the key members of `sample` matter.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for a topic without a key.
+    pub fn dispose(&self, sample: &T) -> Result<()> {
+        self.change(sample, ChangeKind::Disposed)
+    }
+
+    /// Says that this writer writes an instance no more. Only the key members of `sample` matter.
+    ///
+    /// # Errors
+    /// As [`DataWriter::dispose`].
+    pub fn unregister_instance(&self, sample: &T) -> Result<()> {
+        self.change(sample, ChangeKind::Unregistered)
+    }
+
+    /// The handle of the instance that a sample belongs to.
+    ///
+    /// # Errors
+    /// [`DdsError::Encoding`] when the type does not allow the key.
+    pub fn lookup_instance(&self, sample: &T) -> Result<InstanceHandle> {
+        Ok(InstanceHandle(key_hash_of(sample)?))
+    }
+
+    fn write_at(&self, sample: &T, timestamp: Option<Timestamp>) -> Result<()> {
+        let inner = &*self.inner;
+        let len = weir_cdr::payload_len(sample);
+        let key = if T::HAS_KEY && inner.needs_key() { Some(key_hash_of(sample)?) } else { None };
+        let mut waiting_since = None;
+        loop {
+            let now = clock::now();
+            let timestamp = timestamp.unwrap_or_else(|| inner.driver().wall_clock.timestamp(now));
+            let mut sending = inner.endpoint.sending.lock();
+            let sending = &mut *sending;
+            let mut core = inner.endpoint.core.lock();
+            if let Some(at) = sending.sent_at.take() {
+                core.note_sent(at);
+            }
+            let refused = match core.reserve(len) {
+                Ok(mut room) => {
+                    weir_cdr::encode_payload(sample, room.payload())?;
+                    match room.commit(now, timestamp, key) {
+                        Ok(_) => {
+                            inner.send(core, sending, now);
+                            return Ok(());
+                        }
+                        Err(refused) => refused,
+                    }
+                }
+                Err(refused) => refused,
+            };
+            core.flush(now, &mut sending.outbox);
+            inner.transmit(core, sending);
+            inner.make_room(refused, len, now, &mut waiting_since)?;
+        }
+    }
+
+    fn change(&self, sample: &T, kind: ChangeKind) -> Result<()> {
+        if !T::HAS_KEY {
+            let text = format!("topics of type {} have no key, so there is no instance to end", T::TYPE_NAME);
+            return Err(DdsError::BadParameter(text));
+        }
+        let inner = &*self.inner;
+        let key = Some(key_hash_of(sample)?);
+        let payload = key_payload(sample)?;
+        let mut waiting_since = None;
+        loop {
+            let now = clock::now();
+            let timestamp = Some(inner.driver().wall_clock.timestamp(now));
+            let mut sending = inner.endpoint.sending.lock();
+            let sending = &mut *sending;
+            let mut core = inner.endpoint.core.lock();
+            let result = core.write_copy(now, timestamp, Change { kind, key, payload: &payload });
+            core.flush(now, &mut sending.outbox);
+            inner.transmit(core, sending);
+            match result {
+                Ok(_) => return Ok(()),
+                Err(refused) => inner.make_room(refused, payload.len(), now, &mut waiting_since)?,
+            }
+        }
+    }
+
+    /// Sets or removes the listener.
+    pub fn set_listener(&self, listener: Option<Arc<dyn DataWriterListener<T>>>) {
+        let me: Weak<Inner> = Arc::downgrade(&self.inner);
+        *self.inner.endpoint.listener.lock() = listener.map(|listener| {
+            let call = move |event| {
+                let Some(inner) = me.upgrade() else { return };
+                let writer = Self { inner, sample: PhantomData };
+                match event {
+                    WriterEvent::Matched => {
+                        listener.on_publication_matched(&writer, writer.publication_matched_status());
+                    }
+                    WriterEvent::Incompatible => {
+                        listener
+                            .on_offered_incompatible_qos(&writer, writer.offered_incompatible_qos_status());
+                    }
+                }
+            };
+            Arc::new(call) as crate::listener::WriterListener
+        });
+    }
+}
+
+impl<T> DataWriter<T> {
+    /// Sends what automatic coalescing holds back.
+    pub fn flush(&self) {
+        let inner = &*self.inner;
+        let mut sending = inner.endpoint.sending.lock();
+        let mut core = inner.endpoint.core.lock();
+        core.flush(clock::now(), &mut sending.outbox);
+        inner.transmit(core, &mut sending);
+    }
+
+    /// Waits until all matched reliable readers have acknowledged everything that was written.
+    ///
+    /// # Errors
+    /// [`DdsError::Timeout`] that names a reader which has not.
+    pub fn wait_for_acknowledgments(&self, timeout: Duration) -> Result<()> {
+        let inner = &*self.inner;
+        let endpoint = &inner.endpoint;
+        let last = {
+            let mut sending = endpoint.sending.lock();
+            let mut core = endpoint.core.lock();
+            core.request_acknowledgement();
+            core.flush(clock::now(), &mut sending.outbox);
+            let last = core.last_sequence_number();
+            inner.transmit(core, &mut sending);
+            last
+        };
+        let deadline = clock::now() + timeout;
+        let is_done = || endpoint.core.lock().is_acknowledged(last);
+        if inner.driver().receive_until(Some(deadline), inner.driver().wait, is_done) {
+            return Ok(());
+        }
+        Err(DdsError::Timeout {
+            what: "the acknowledgement of all samples",
+            waited: timeout,
+            hint: inner.lagging_hint(),
+        })
+    }
+
+    /// Waits until at least `count` readers are matched.
+    ///
+    /// # Errors
+    /// [`DdsError::Timeout`].
+    pub fn wait_for_subscriptions(&self, count: u32, timeout: Duration) -> Result<()> {
+        let matched = &self.inner.endpoint.matched;
+        let is_done = || matched.lock().current_count >= count;
+        if self.inner.driver().discovery.wait_until(clock::now() + timeout, is_done) {
+            return Ok(());
+        }
+        let hint = format!(": {} of {count} readers are matched", matched.lock().current_count);
+        Err(DdsError::Timeout { what: "a match with readers", waited: timeout, hint })
+    }
+
+    /// Who is matched. Reading the status sets its changes to zero.
+    pub fn publication_matched_status(&self) -> MatchedStatus {
+        self.inner.endpoint.matched.lock().read()
+    }
+
+    /// Which readers do not fit. Reading the status sets its changes to zero.
+    pub fn offered_incompatible_qos_status(&self) -> IncompatibleQosStatus {
+        self.inner.endpoint.incompatible.lock().read()
+    }
+
+    /// What identifies the writer.
+    pub fn guid(&self) -> Guid {
+        self.inner.driver().guid(self.inner.endpoint.entity)
+    }
+
+    /// The number of the last sample; 0 before the first.
+    pub fn last_sequence_number(&self) -> SequenceNumber {
+        self.inner.endpoint.core.lock().last_sequence_number()
+    }
+
+    /// GUIDs of the reliable readers that have not acknowledged the last sample.
+    pub fn lagging_subscriptions(&self) -> Vec<Guid> {
+        self.inner.endpoint.core.lock().lagging_readers().collect()
+    }
+
+    /// What was sent, repairs by other threads not included.
+    pub fn send_counters(&self) -> SendCounters {
+        self.inner.endpoint.sending.lock().sender.counters
+    }
+
+    /// What the protocol counted.
+    pub fn protocol_counters(&self) -> WriterCounters {
+        self.inner.endpoint.core.lock().counters()
+    }
+}
+
+impl Inner {
+    #[inline]
+    fn driver(&self) -> &Driver {
+        &self.handle.driver
+    }
+
+    /// Whether the writer has to know the instance of a sample: only to find what it replaces.
+    #[inline]
+    fn needs_key(&self) -> bool {
+        self.qos.policies.history != History::KeepAll
+    }
+
+    /// After a sample was committed: sends it, or sees to it that it is sent in time.
+    #[inline]
+    fn send(&self, mut core: parking_lot::MutexGuard<'_, WriterCore>, sending: &mut Sending, now: Time) {
+        core.poll_transmit(now, &mut sending.outbox);
+        let next = core.next_timeout();
+        let (window, in_flight) = core.window();
+        self.transmit(core, sending);
+        if let Some(at) = next {
+            self.driver().timers.arm(at);
+        }
+        // Acknowledgements are due: taking them in here spares the background thread a wake-up.
+        if in_flight > window / 2 && sending.sent_at.is_some() {
+            self.driver().receive_what_is_there();
+        }
+    }
+
+    /// Sends the outbox, outside the lock of the writer's state.
+    #[inline]
+    fn transmit(&self, core: parking_lot::MutexGuard<'_, WriterCore>, sending: &mut Sending) {
+        drop(core);
+        if !sending.outbox.is_empty() {
+            sending.sender.send(&self.driver().channel.socket, &mut sending.outbox);
+            sending.sent_at = Some(clock::now());
+        }
+    }
+
+    /// Waits for room after a refusal, or says why there is none.
+    #[cold]
+    fn make_room(
+        &self,
+        refused: WriteRefused,
+        payload_len: usize,
+        now: Time,
+        waiting_since: &mut Option<Time>,
+    ) -> Result<()> {
+        match refused {
+            WriteRefused::WindowFull => {}
+            WriteRefused::TooLarge { .. } => return Err(DdsError::BadParameter(refused.to_string())),
+            WriteRefused::TooManyInstances => return Err(DdsError::OutOfResources(refused.to_string())),
+        }
+        let patience = self.qos.policies.max_blocking_time;
+        let deadline = *waiting_since.get_or_insert(now) + patience;
+        let endpoint = &self.endpoint;
+        let is_done = || endpoint.core.lock().has_room_for(payload_len);
+        if self.driver().receive_until(Some(deadline), self.driver().wait, is_done) {
+            return Ok(());
+        }
+        Err(DdsError::Timeout {
+            what: "room for another sample",
+            waited: patience,
+            hint: self.lagging_hint(),
+        })
+    }
+
+    fn lagging_hint(&self) -> String {
+        match self.endpoint.core.lock().lagging_readers().next() {
+            Some(reader) => format!(": reader {reader} has not acknowledged what was written"),
+            None => String::new(),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let entity = self.endpoint.entity;
+        {
+            // What automatic coalescing holds back was written, and leaves.
+            let mut sending = self.endpoint.sending.lock();
+            let mut core = self.endpoint.core.lock();
+            core.flush(clock::now(), &mut sending.outbox);
+            self.transmit(core, &mut sending);
+        }
+        self.driver().with_discovery(|core, now| core.remove_writer(now, entity));
+        self.driver().routes.change(|table| _ = table.writers.remove(&entity));
+    }
+}
+
+impl<T> Clone for DataWriter<T> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), sample: PhantomData }
+    }
+}
+
+impl<T> std::fmt::Debug for DataWriter<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DataWriter({})", self.guid())
+    }
+}
+
+fn check_qos(qos: &DataWriterQos) -> Result<()> {
+    let policies = &qos.policies;
+    if policies.history == History::KeepLast(0) {
+        return Err(DdsError::InconsistentPolicy(
+            "HISTORY: KEEP_LAST needs a depth of at least 1".to_owned(),
+        ));
+    }
+    if policies.durability > Durability::TransientLocal {
+        let text = "DURABILITY: there is no service for TRANSIENT and PERSISTENT; TRANSIENT_LOCAL keeps samples \
+                    as long as their writer lives";
+        return Err(DdsError::InconsistentPolicy(text.to_owned()));
+    }
+    Ok(())
+}
+
+fn core_config(guid: Guid, qos: &DataWriterQos) -> WriterConfig {
+    let policies = &qos.policies;
+    let is_reliable = policies.reliability == Reliability::Reliable;
+    WriterConfig {
+        history: policies.history,
+        durability: policies.durability,
+        // A best-effort writer keeps nothing that could be limited.
+        max_samples: policies.resource_limits.max_samples.filter(|_| is_reliable),
+        coalescing: match qos.coalescing {
+            Coalescing::Off => None,
+            Coalescing::Automatic { delay_max } => {
+                Some(CoreCoalescing { delay_max, ..CoreCoalescing::default() })
+            }
+        },
+        ..WriterConfig::new(guid, policies.reliability)
+    }
+}
+
+/// The key hash of a sample (RTPS 2.5 §9.6.4.8). Keys up to 64 bytes are serialized on the stack.
+fn key_hash_of<T: DdsType>(sample: &T) -> Result<[u8; 16]> {
+    const ON_STACK: usize = 64;
+    let len = sample.key_size(Encoding::Xcdr1);
+    let mut on_stack = [0; ON_STACK];
+    let mut on_heap;
+    let key = if len <= ON_STACK {
+        &mut on_stack[..len]
+    } else {
+        on_heap = vec![0; len];
+        &mut on_heap[..]
+    };
+    sample.encode_key(&mut CdrWriter::new(key, Endianness::Big, Encoding::Xcdr1))?;
+    Ok(weir_cdr::key_hash::<T>(key))
+}
+
+/// The serialized key with its encapsulation header.
+fn key_payload<T: DdsType>(sample: &T) -> Result<Vec<u8>> {
+    let len = sample.key_size(Encoding::Xcdr1);
+    let mut payload = vec![0; 4 + len];
+    payload[..2].copy_from_slice(&weir_wire::encapsulation::CDR_LE);
+    sample.encode_key(&mut CdrWriter::new(&mut payload[4..], Endianness::Little, Encoding::Xcdr1))?;
+    Ok(payload)
+}

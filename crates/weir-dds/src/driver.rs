@@ -1,0 +1,159 @@
+//! Where the protocol meets the operating system: sockets, threads, and who does what.
+//!
+//! | file | content |
+//! |---|---|
+//! | `transport` | the sockets of a participant; an outbox becomes system calls |
+//! | `endpoints` | writers and readers as the driver knows them, and the routes to them |
+//! | `dispatch` | from datagrams to writers and readers, one lock per batch |
+//! | `channel` | whoever waits, receives: application threads and the background thread share a socket |
+//! | `matching` | what discovery finds becomes matches, statuses and calls of listeners |
+//! | `timers` | the thread of metatraffic and timers |
+
+pub(crate) mod channel;
+pub(crate) mod dispatch;
+pub(crate) mod endpoints;
+pub(crate) mod matching;
+pub(crate) mod timers;
+pub(crate) mod transport;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+use weir_rtps::participant::{ParticipantConfig, ParticipantCore};
+use weir_rtps::ports;
+use weir_wire::{EntityId, Guid, GuidPrefix};
+
+use crate::clock::{self, WallClock};
+use crate::error::{DdsError, Result};
+use crate::settings::ParticipantSettings;
+use crate::wait_strategy::WaitStrategy;
+use channel::Channel;
+use endpoints::Routes;
+use matching::Discovery;
+use timers::Timers;
+use transport::{MetaSockets, Selected};
+
+/// Everything that the threads and handles of a participant share.
+pub(crate) struct Driver {
+    pub(crate) prefix: GuidPrefix,
+    pub(crate) domain_id: u32,
+    pub(crate) wait: WaitStrategy,
+    pub(crate) wall_clock: WallClock,
+    pub(crate) channel: Channel,
+    pub(crate) routes: Routes,
+    pub(crate) discovery: Discovery,
+    pub(crate) timers: Timers,
+    pub(crate) meta: MetaSockets,
+    is_stopping: AtomicBool,
+    next_entity: AtomicU32,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Driver {
+    /// Opens the sockets and starts the threads.
+    pub(crate) fn start(domain_id: u32, settings: &ParticipantSettings) -> Result<Arc<Self>> {
+        if ports::metatraffic_unicast_port(domain_id, 0).is_none() {
+            let text = format!("domain id {domain_id} is not possible: it is a number from 0 to 232");
+            return Err(DdsError::BadParameter(text));
+        }
+        let cpus = weir_udp::affinity::allowed_cpus().map_or(1, |cpus| cpus.len());
+        let selected = Selected::new(settings)?;
+        let (user, meta) = transport::open(domain_id, settings, &selected)?;
+        let prefix = new_prefix();
+        let config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
+        let driver = Arc::new(Self {
+            prefix,
+            domain_id,
+            wait: settings.wait.on_cpus(cpus),
+            wall_clock: WallClock::new(),
+            channel: Channel::new(user),
+            routes: Routes::default(),
+            discovery: Discovery::new(ParticipantCore::new(config, clock::now())),
+            timers: Timers::new().map_err(|error| DdsError::network("cannot make an eventfd", error))?,
+            meta,
+            is_stopping: AtomicBool::new(false),
+            next_entity: AtomicU32::new(1),
+            threads: Mutex::new(Vec::new()),
+        });
+        driver.spawn("weir-receive", channel::run)?;
+        driver.spawn("weir-timers", timers::run)?;
+        Ok(driver)
+    }
+
+    /// Says goodbye, and ends the threads.
+    pub(crate) fn stop(&self) {
+        self.with_discovery(|core, now| core.close(now));
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.timers.wake();
+        self.channel.kick();
+        let me = std::thread::current().id();
+        for thread in self.threads.lock().drain(..) {
+            // The last handle may be dropped in a listener, on one of these threads: that one ends by itself.
+            if thread.thread().id() != me {
+                // A thread that panicked has said so on standard error.
+                let _ = thread.join();
+            }
+        }
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn new_writer_id(&self, is_keyed: bool) -> EntityId {
+        EntityId::user_writer(self.next_entity.fetch_add(1, Ordering::Relaxed), is_keyed)
+    }
+
+    pub(crate) fn new_reader_id(&self, is_keyed: bool) -> EntityId {
+        EntityId::user_reader(self.next_entity.fetch_add(1, Ordering::Relaxed), is_keyed)
+    }
+
+    pub(crate) fn guid(&self, entity: EntityId) -> Guid {
+        Guid::new(self.prefix, entity)
+    }
+
+    fn spawn(self: &Arc<Self>, name: &str, run: fn(&Self)) -> Result<()> {
+        let driver = Arc::clone(self);
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .stack_size(1 << 20)
+            .spawn(move || run(&driver))
+            .map_err(|error| DdsError::network(format!("cannot start the thread {name}"), error))?;
+        self.threads.lock().push(thread);
+        Ok(())
+    }
+}
+
+/// A prefix that no other participant has: the vendor id (RTPS 2.5 §9.3.1.5), then chance and the process id.
+fn new_prefix() -> GuidPrefix {
+    let mut prefix = [0; 12];
+    prefix[..2].copy_from_slice(&weir_wire::VendorId::WEIR.0);
+    prefix[2..6].copy_from_slice(&std::process::id().to_be_bytes());
+    prefix[6..].copy_from_slice(&fastrand::u64(..).to_be_bytes()[..6]);
+    GuidPrefix(prefix)
+}
+
+fn participant_config(
+    prefix: GuidPrefix,
+    domain_id: u32,
+    settings: &ParticipantSettings,
+    selected: &Selected,
+    user: &weir_udp::UdpSocket,
+    meta: &MetaSockets,
+) -> ParticipantConfig {
+    let mut config = ParticipantConfig::new(prefix, domain_id);
+    config.metatraffic_unicast = selected.announced(meta.unicast.local_addr().port());
+    config.default_unicast = selected.announced(user.local_addr().port());
+    config.interfaces = selected.networks();
+    if !settings.multicast {
+        config.metatraffic_multicast = None;
+    }
+    config.initial_peers = settings.peers.iter().flat_map(|peer| peer.addresses(domain_id)).collect();
+    config.lease_duration = settings.lease_duration;
+    config.announce_period = (settings.lease_duration / 3).min(config.announce_period);
+    config.entity_name.clone_from(&settings.name);
+    config.receive_buffer = u32::try_from(user.granted_recv_buffer()).unwrap_or(u32::MAX);
+    config
+}

@@ -1,0 +1,340 @@
+//! Whoever waits, receives.
+//!
+//! The socket for user data is received from by one thread at a time, the holder of the *role*. A background
+//! thread has it while nobody else wants it. An application thread that waits (for data, for room in a
+//! window, for acknowledgements) takes the role and receives itself: no other thread has to be woken on the
+//! way of a sample, a listener that writes and waits cannot wait for itself, and a process on one processor
+//! does not starve its own receiver. The background thread takes over again when no application thread has
+//! received for a millisecond.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use weir_rtps::outbox::Outbox;
+use weir_rtps::time::Time;
+use weir_udp::{Outgoing, RecvBatch, UdpSocket, Wait};
+
+use super::Driver;
+use super::dispatch::{self, ReceiveCounters, Touched};
+use super::endpoints::{ReaderEndpoint, Table};
+use super::transport::Sender;
+use crate::clock;
+use crate::listener::ReaderEvent;
+use crate::wait_strategy::WaitStrategy;
+
+/// Buffers of 64 KiB for one receive call. Memory is used only as far as they were filled.
+const RECEIVE_BUFFERS: usize = 32;
+/// Two receive calls closer together than this, each with a full batch, make the next batch larger.
+const BUSY_GAP: Duration = Duration::from_micros(3);
+/// How long the background thread leaves the role to application threads after they last received.
+const TAKE_OVER_AFTER: Duration = Duration::from_millis(1);
+/// How often the background thread looks whether it should take over while an application thread waits.
+const IDLE_LOOK: Duration = Duration::from_millis(5);
+/// Longest sleep in a receive call: bounds what a lost kick can cost.
+const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The socket for user data, and who receives from it.
+pub(crate) struct Channel {
+    pub(crate) socket: UdpSocket,
+    role: Mutex<Role>,
+    /// Goes up, under the lock, after every batch and whenever the role is free again.
+    progress: Mutex<u64>,
+    progressed: Condvar,
+    /// Threads that sleep on `progressed`.
+    sleepers: AtomicU32,
+    /// Application threads that wait, with or without the role.
+    waiting: AtomicU32,
+    /// When an application thread last received.
+    application_at: AtomicU64,
+    is_background_receiving: AtomicBool,
+    parked: Mutex<()>,
+    unpark: Condvar,
+    /// Where a datagram has to go to come in at this socket.
+    own_address: std::net::SocketAddrV4,
+}
+
+/// What the receiving thread needs; whoever holds it receives.
+struct Role {
+    batch: RecvBatch,
+    limit: usize,
+    received_at: Time,
+    table: Arc<Table>,
+    table_version: u64,
+    touched: Touched,
+    outbox: Outbox,
+    sender: Sender,
+}
+
+impl Channel {
+    pub(crate) fn new(socket: UdpSocket) -> Self {
+        let mut own_address = socket.local_addr();
+        if own_address.ip().is_unspecified() {
+            own_address.set_ip(std::net::Ipv4Addr::LOCALHOST);
+        }
+        let role = Role {
+            batch: RecvBatch::new(RECEIVE_BUFFERS),
+            limit: 1,
+            received_at: Time::ZERO,
+            table: Arc::default(),
+            table_version: u64::MAX,
+            touched: Touched::default(),
+            outbox: Outbox::new(),
+            sender: Sender::default(),
+        };
+        Self {
+            socket,
+            role: Mutex::new(role),
+            progress: Mutex::new(0),
+            progressed: Condvar::new(),
+            sleepers: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            application_at: AtomicU64::new(0),
+            is_background_receiving: AtomicBool::new(false),
+            parked: Mutex::new(()),
+            unpark: Condvar::new(),
+            own_address,
+        }
+    }
+
+    /// Makes whoever sleeps in a receive call of this socket look around: an empty datagram to ourselves.
+    pub(crate) fn kick(&self) {
+        self.unpark.notify_all();
+        let _ = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
+    }
+
+    /// Tells threads that sleep until something happens that something has.
+    pub(crate) fn announce_progress(&self) {
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            *self.progress.lock() += 1;
+            self.progressed.notify_all();
+        }
+    }
+
+    /// What the receiver counted. Waits for the role.
+    pub(crate) fn counters(&self) -> Option<ReceiveCounters> {
+        self.role.try_lock().map(|role| role.touched.counters)
+    }
+}
+
+impl Driver {
+    /// Receives until `is_done` or `deadline`; `true` when it is done. What is received meanwhile goes to all
+    /// endpoints of the participant.
+    pub(crate) fn receive_until(
+        &self,
+        deadline: Option<Time>,
+        strategy: WaitStrategy,
+        mut is_done: impl FnMut() -> bool,
+    ) -> bool {
+        if is_done() {
+            return true;
+        }
+        let channel = &self.channel;
+        channel.waiting.fetch_add(1, Ordering::SeqCst);
+        let spin_until = strategy.spin_time().map(|time| clock::now() + time);
+        let is_done = loop {
+            match channel.role.try_lock() {
+                Some(role) => {
+                    let now = clock::now();
+                    if deadline.is_some_and(|deadline| now >= deadline) {
+                        drop(role);
+                        break is_done();
+                    }
+                    let is_spinning = spin_until.is_none_or(|until| now < until);
+                    self.receive_as_application(role, is_spinning, now, deadline);
+                }
+                None => self.sleep_until_progress(deadline, &mut is_done),
+            }
+            if is_done() {
+                break true;
+            }
+            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                break false;
+            }
+        };
+        channel.waiting.fetch_sub(1, Ordering::SeqCst);
+        // Somebody else who waits may have slept while we had the role.
+        channel.announce_progress();
+        is_done
+    }
+
+    /// Takes in what has arrived already, if nobody else is at it: for writers, whose acknowledgements come
+    /// this way, so that the background thread need not be woken for them.
+    pub(crate) fn receive_what_is_there(&self) {
+        if let Some(role) = self.channel.role.try_lock() {
+            self.receive_batch(role, Wait::DontWait);
+            self.channel.application_at.store(clock::now().0, Ordering::Relaxed);
+        }
+    }
+
+    fn receive_as_application(
+        &self,
+        role: MutexGuard<'_, Role>,
+        is_spinning: bool,
+        now: Time,
+        deadline: Option<Time>,
+    ) {
+        if is_spinning {
+            self.receive_batch(role, Wait::DontWait);
+        } else {
+            // Rounded up to whole milliseconds, so that a loop with a steady timeout sets it once.
+            let left = deadline.map_or(RECEIVE_TIMEOUT, |deadline| deadline.since(now)).min(RECEIVE_TIMEOUT);
+            let left = Duration::from_millis(left.as_millis() as u64 + 1);
+            let _ = self.channel.socket.set_recv_timeout(Some(left));
+            self.receive_batch(role, Wait::Block);
+        }
+        self.channel.application_at.store(clock::now().0, Ordering::Relaxed);
+    }
+
+    /// Sleeps while another thread receives. The background thread is asked for its place.
+    fn sleep_until_progress(&self, deadline: Option<Time>, is_done: &mut impl FnMut() -> bool) {
+        let channel = &self.channel;
+        channel.sleepers.fetch_add(1, Ordering::SeqCst);
+        if channel.is_background_receiving.load(Ordering::SeqCst) {
+            channel.kick();
+        }
+        let before = *channel.progress.lock();
+        // Whatever comes in from here on is announced to us.
+        if !is_done() && channel.role.is_locked() {
+            let limit = clock::now() + RECEIVE_TIMEOUT;
+            let until = deadline.map_or(limit, |deadline| deadline.min(limit));
+            let mut progress = channel.progress.lock();
+            while *progress == before {
+                let left = until.since(clock::now());
+                if left.is_zero() || channel.progressed.wait_for(&mut progress, left).timed_out() {
+                    break;
+                }
+            }
+        }
+        channel.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Receives one batch, hands it to the endpoints, sends their answers, gives the role away, and calls
+    /// listeners.
+    fn receive_batch(&self, mut role: MutexGuard<'_, Role>, wait: Wait) {
+        let role_mut = &mut *role;
+        let limit = role_mut.limit;
+        let count = self.channel.socket.recv_batch(&mut role_mut.batch, limit, wait).unwrap_or(0);
+        if count == 0 {
+            drop(role);
+            self.channel.announce_progress();
+            return;
+        }
+        let now = clock::now();
+        role_mut.adapt_limit(count, now);
+        if role_mut.table_version != self.routes.version() {
+            role_mut.table_version = self.routes.version();
+            role_mut.table = self.routes.table();
+        }
+        let Role { batch, table, touched, outbox, sender, .. } = role_mut;
+        touched.counters.batches += 1;
+        dispatch::receive(table, self.prefix, now, batch, touched);
+        dispatch::answer(now, touched, outbox);
+        if !outbox.is_empty() {
+            sender.send(&self.channel.socket, outbox);
+        }
+        self.arm_timers(touched);
+        touched.writers.clear();
+        self.finish_batch(role);
+    }
+
+    /// A reader that asks for repairs asks again after some time.
+    fn arm_timers(&self, touched: &Touched) {
+        for reader in &touched.readers {
+            let at = reader.core.lock().next_timeout();
+            if let Some(at) = at {
+                self.timers.arm(at);
+            }
+        }
+    }
+
+    /// Gives the role away, then calls the listeners of the readers that got something.
+    fn finish_batch(&self, mut role: MutexGuard<'_, Role>) {
+        let touched = &mut role.touched;
+        if touched.readers.iter().all(|reader| !reader.has_listener()) {
+            touched.readers.clear();
+            drop(role);
+            self.channel.announce_progress();
+            return;
+        }
+        let readers = core::mem::take(&mut touched.readers);
+        drop(role);
+        self.channel.announce_progress();
+        for reader in readers.iter().filter(|reader| reader.has_listener()) {
+            notify(reader);
+        }
+        self.give_back(readers);
+    }
+
+    /// Lends the memory of the list to the next batch.
+    fn give_back(&self, mut readers: Vec<Arc<ReaderEndpoint>>) {
+        readers.clear();
+        if let Some(mut role) = self.channel.role.try_lock()
+            && role.touched.readers.capacity() == 0
+        {
+            role.touched.readers = readers;
+        }
+    }
+}
+
+/// Calls a reader's listener for what is new.
+fn notify(reader: &ReaderEndpoint) {
+    let (has_unread, lost) = {
+        let core = reader.core.lock();
+        (core.has_unread(), core.counters().samples_lost)
+    };
+    if reader.lost.lock().total_count != lost {
+        reader.notify(ReaderEvent::SampleLost);
+    }
+    if has_unread {
+        reader.notify_data();
+    }
+}
+
+impl Role {
+    /// One message per call while messages come one by one, which is the quickest for each; more when they
+    /// come faster than they are taken in.
+    #[inline]
+    fn adapt_limit(&mut self, count: usize, now: Time) {
+        let is_busy = count == self.limit && now.since(self.received_at) < BUSY_GAP;
+        self.limit =
+            if is_busy { (self.limit * 2).min(RECEIVE_BUFFERS) } else { self.limit.div_ceil(2).max(1) };
+        self.received_at = now;
+    }
+}
+
+/// The background thread.
+pub(crate) fn run(driver: &Driver) {
+    let channel = &driver.channel;
+    while !driver.is_stopping() {
+        if is_application_at_it(channel) {
+            park(channel);
+            continue;
+        }
+        channel.is_background_receiving.store(true, Ordering::SeqCst);
+        // Whoever began to wait before this store sees it, or is seen here.
+        if channel.waiting.load(Ordering::SeqCst) == 0 {
+            let role = channel.role.lock();
+            let wait = if driver.wait == WaitStrategy::Spin { Wait::DontWait } else { Wait::Block };
+            if wait == Wait::Block {
+                let _ = channel.socket.set_recv_timeout(Some(RECEIVE_TIMEOUT));
+            }
+            driver.receive_batch(role, wait);
+        }
+        channel.is_background_receiving.store(false, Ordering::SeqCst);
+    }
+}
+
+fn is_application_at_it(channel: &Channel) -> bool {
+    let last = Time(channel.application_at.load(Ordering::Relaxed));
+    channel.waiting.load(Ordering::SeqCst) > 0
+        || (last != Time::ZERO && clock::now().since(last) < TAKE_OVER_AFTER)
+}
+
+fn park(channel: &Channel) {
+    let last = Time(channel.application_at.load(Ordering::Relaxed));
+    let is_idle = clock::now().since(last) > IDLE_LOOK;
+    let mut parked = channel.parked.lock();
+    channel.unpark.wait_for(&mut parked, if is_idle { IDLE_LOOK } else { TAKE_OVER_AFTER });
+}

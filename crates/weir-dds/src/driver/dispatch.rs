@@ -1,0 +1,184 @@
+//! From datagrams to writers and readers: messages are read in place, each endpoint's lock is taken once per
+//! batch of datagrams (and once more only where traffic of several endpoints alternates), and answers,
+//! repairs and listeners follow when the whole batch is in.
+
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
+use weir_rtps::outbox::Outbox;
+use weir_rtps::reader::ReaderCore;
+use weir_rtps::time::Time;
+use weir_udp::RecvBatch;
+use weir_wire::{AckNack, Data, EntityId, Gap, Guid, GuidPrefix, Heartbeat, Message, Submessage, Timestamp};
+
+use super::endpoints::{ReaderEndpoint, Table, WriterEndpoint};
+
+/// What a batch left to do. Reused from batch to batch.
+#[derive(Default)]
+pub(crate) struct Touched {
+    pub(crate) readers: Vec<Arc<ReaderEndpoint>>,
+    pub(crate) writers: Vec<Arc<WriterEndpoint>>,
+    /// Counters for the whole life of the receiver.
+    pub(crate) counters: ReceiveCounters,
+}
+
+/// What is counted about received datagrams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReceiveCounters {
+    /// Datagrams, as they were sent.
+    pub datagrams: u64,
+    /// System calls that received something.
+    pub batches: u64,
+    /// Datagrams that are no RTPS message, or one with a malformed submessage.
+    pub malformed: u64,
+    /// Submessages for endpoints that are not there, or of a kind that is not understood.
+    pub ignored: u64,
+}
+
+/// Takes in every datagram of a batch.
+pub(crate) fn receive(
+    table: &Table,
+    prefix: GuidPrefix,
+    now: Time,
+    batch: &RecvBatch,
+    touched: &mut Touched,
+) {
+    let mut receiver = Receiver { table, prefix, now, touched, current: None };
+    for message in batch.messages() {
+        for datagram in message.datagrams() {
+            receiver.datagram(datagram);
+        }
+    }
+}
+
+/// Collects what the endpoints of a batch have to send: acknowledgements and repairs.
+pub(crate) fn answer(now: Time, touched: &Touched, outbox: &mut Outbox) {
+    for reader in &touched.readers {
+        reader.core.lock().poll_transmit(now, outbox);
+    }
+    for writer in &touched.writers {
+        writer.core.lock().poll_answers(outbox);
+    }
+}
+
+/// The reader whose lock is held, and the writer whose samples it gets.
+struct Current<'t> {
+    writer: Guid,
+    reader: &'t ReaderEndpoint,
+    core: MutexGuard<'t, ReaderCore>,
+}
+
+struct Receiver<'t, 'c> {
+    table: &'t Table,
+    prefix: GuidPrefix,
+    now: Time,
+    touched: &'c mut Touched,
+    current: Option<Current<'t>>,
+}
+
+impl<'t> Receiver<'t, '_> {
+    fn datagram(&mut self, datagram: &[u8]) {
+        if datagram.is_empty() {
+            // Somebody wants our place: see `Channel::kick`.
+            return;
+        }
+        self.touched.counters.datagrams += 1;
+        let Ok(message) = Message::parse(datagram) else {
+            self.touched.counters.malformed += 1;
+            return;
+        };
+        // The state of a message receiver (RTPS 2.5 §8.3.4).
+        let mut source = message.header.prefix;
+        let mut timestamp: Option<Timestamp> = None;
+        let mut is_for_us = true;
+        for submessage in message.submessages() {
+            match submessage {
+                Ok(Submessage::InfoTimestamp(info)) => timestamp = info.timestamp,
+                Ok(Submessage::InfoSource(info)) => source = info.prefix,
+                Ok(Submessage::InfoDestination(info)) => {
+                    is_for_us = info.prefix == self.prefix || info.prefix == GuidPrefix::UNKNOWN;
+                }
+                Ok(Submessage::Pad | Submessage::InfoReply(_)) => {}
+                Ok(_) if !is_for_us => {}
+                Ok(Submessage::Data(data)) => self.data(source, &data, timestamp),
+                Ok(Submessage::Heartbeat(heartbeat)) => self.heartbeat(source, &heartbeat),
+                Ok(Submessage::Gap(gap)) => self.gap(source, &gap),
+                Ok(Submessage::AckNack(acknack)) => self.acknack(source, &acknack),
+                Ok(_) => self.touched.counters.ignored += 1,
+                Err(_) => {
+                    self.touched.counters.malformed += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn data(&mut self, source: GuidPrefix, data: &Data<'_>, timestamp: Option<Timestamp>) {
+        let now = self.now;
+        let writer = Guid::new(source, data.writer);
+        self.for_readers(writer, data.reader, |core| core.handle_data(now, writer, data, timestamp));
+    }
+
+    fn heartbeat(&mut self, source: GuidPrefix, heartbeat: &Heartbeat) {
+        let now = self.now;
+        let writer = Guid::new(source, heartbeat.writer);
+        self.for_readers(writer, heartbeat.reader, |core| core.handle_heartbeat(now, writer, heartbeat));
+    }
+
+    fn gap(&mut self, source: GuidPrefix, gap: &Gap) {
+        let now = self.now;
+        let writer = Guid::new(source, gap.writer);
+        self.for_readers(writer, gap.reader, |core| core.handle_gap(now, writer, gap));
+    }
+
+    fn acknack(&mut self, source: GuidPrefix, acknack: &AckNack) {
+        let Some(writer) = self.table.writers.get(&acknack.writer) else {
+            self.touched.counters.ignored += 1;
+            return;
+        };
+        self.current = None;
+        writer.core.lock().handle_acknack(self.now, Guid::new(source, acknack.reader), acknack);
+        note(&mut self.touched.writers, writer);
+    }
+
+    /// Calls `f` with every reader that is meant: the one that is named, or all that are matched with the
+    /// writer.
+    #[inline]
+    fn for_readers(&mut self, writer: Guid, meant: EntityId, mut f: impl FnMut(&mut ReaderCore)) {
+        if let Some(current) = &mut self.current
+            && current.writer == writer
+            && (meant == EntityId::UNKNOWN || meant == current.reader.entity)
+        {
+            f(&mut current.core);
+            return;
+        }
+        // Never two locks at a time.
+        self.current = None;
+        let Some(readers) = self.table.readers_of.get(&writer) else {
+            self.touched.counters.ignored += 1;
+            return;
+        };
+        if let [reader] = &readers[..] {
+            if meant != EntityId::UNKNOWN && meant != reader.entity {
+                return;
+            }
+            note(&mut self.touched.readers, reader);
+            let mut current = Current { writer, reader, core: reader.core.lock() };
+            f(&mut current.core);
+            self.current = Some(current);
+            return;
+        }
+        for reader in readers.iter().filter(|it| meant == EntityId::UNKNOWN || meant == it.entity) {
+            note(&mut self.touched.readers, reader);
+            f(&mut reader.core.lock());
+        }
+    }
+}
+
+/// Remembers an endpoint once. Few are touched by one batch.
+fn note<E>(touched: &mut Vec<Arc<E>>, endpoint: &Arc<E>) {
+    if !touched.iter().any(|known| Arc::ptr_eq(known, endpoint)) {
+        touched.push(Arc::clone(endpoint));
+    }
+}

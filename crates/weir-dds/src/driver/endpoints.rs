@@ -1,0 +1,162 @@
+//! Writers and readers as the driver knows them, without their types, and the routes to them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use weir_rtps::outbox::Outbox;
+use weir_rtps::reader::ReaderCore;
+use weir_rtps::time::Time;
+use weir_rtps::writer::WriterCore;
+use weir_wire::{EntityId, Guid};
+
+use super::transport::Sender;
+use crate::listener::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
+use crate::status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};
+
+/// A writer.
+pub(crate) struct WriterEndpoint {
+    pub(crate) entity: EntityId,
+    /// Held while samples are handed out and sent, so that they leave in the order of their numbers. Taken
+    /// before `core`.
+    pub(crate) sending: Mutex<Sending>,
+    pub(crate) core: Mutex<WriterCore>,
+    pub(crate) matched: Mutex<MatchedStatus>,
+    pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
+    pub(crate) listener: Mutex<Option<WriterListener>>,
+}
+
+/// What is needed to send.
+#[derive(Default)]
+pub(crate) struct Sending {
+    pub(crate) outbox: Outbox,
+    pub(crate) sender: Sender,
+    /// When the last send call ended.
+    pub(crate) sent_at: Option<Time>,
+}
+
+impl WriterEndpoint {
+    pub(crate) fn new(entity: EntityId, core: WriterCore) -> Self {
+        Self {
+            entity,
+            sending: Mutex::default(),
+            core: Mutex::new(core),
+            matched: Mutex::default(),
+            incompatible: Mutex::default(),
+            listener: Mutex::default(),
+        }
+    }
+
+    /// Calls the listener, with no lock held.
+    pub(crate) fn notify(&self, event: WriterEvent) {
+        let listener = self.listener.lock().clone();
+        if let Some(listener) = listener {
+            listener(event);
+        }
+    }
+}
+
+/// A reader.
+pub(crate) struct ReaderEndpoint {
+    pub(crate) entity: EntityId,
+    pub(crate) core: Mutex<ReaderCore>,
+    pub(crate) matched: Mutex<MatchedStatus>,
+    pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
+    pub(crate) lost: Mutex<SampleCountStatus>,
+    pub(crate) rejected: Mutex<SampleCountStatus>,
+    pub(crate) malformed: AtomicU64,
+    listener: Mutex<Option<ReaderListener>>,
+    has_listener: AtomicBool,
+    /// One thread at a time is in `on_data_available`; news that come meanwhile make it go round again.
+    is_in_listener: AtomicBool,
+    is_news_pending: AtomicBool,
+}
+
+impl ReaderEndpoint {
+    pub(crate) fn new(entity: EntityId, core: ReaderCore) -> Self {
+        Self {
+            entity,
+            core: Mutex::new(core),
+            matched: Mutex::default(),
+            incompatible: Mutex::default(),
+            lost: Mutex::default(),
+            rejected: Mutex::default(),
+            malformed: AtomicU64::new(0),
+            listener: Mutex::default(),
+            has_listener: AtomicBool::new(false),
+            is_in_listener: AtomicBool::new(false),
+            is_news_pending: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn set_listener(&self, listener: Option<ReaderListener>) {
+        self.has_listener.store(listener.is_some(), Ordering::SeqCst);
+        *self.listener.lock() = listener;
+    }
+
+    #[inline]
+    pub(crate) fn has_listener(&self) -> bool {
+        self.has_listener.load(Ordering::Relaxed)
+    }
+
+    /// Calls the listener, with no lock held.
+    pub(crate) fn notify(&self, event: ReaderEvent) {
+        let listener = self.listener.lock().clone();
+        if let Some(listener) = listener {
+            listener(event);
+        }
+    }
+
+    /// Tells the listener of new samples. When some thread does so already, that one does it once more.
+    pub(crate) fn notify_data(&self) {
+        let listener = self.listener.lock().clone();
+        let Some(listener) = listener else { return };
+        self.is_news_pending.store(true, Ordering::SeqCst);
+        while self.is_news_pending.load(Ordering::SeqCst) {
+            if self.is_in_listener.swap(true, Ordering::SeqCst) {
+                return;
+            }
+            self.is_news_pending.store(false, Ordering::SeqCst);
+            listener(ReaderEvent::DataAvailable);
+            self.is_in_listener.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+/// The routes from entity ids and GUIDs to endpoints: a table that is replaced when it changes, so that whoever
+/// receives looks things up without a lock.
+#[derive(Default)]
+pub(crate) struct Routes {
+    table: RwLock<Arc<Table>>,
+    version: AtomicU64,
+}
+
+/// One state of the routes.
+#[derive(Default, Clone)]
+pub(crate) struct Table {
+    pub(crate) writers: HashMap<EntityId, Arc<WriterEndpoint>>,
+    pub(crate) readers: HashMap<EntityId, Arc<ReaderEndpoint>>,
+    /// The readers that a remote (or own) writer is matched with.
+    pub(crate) readers_of: HashMap<Guid, Vec<Arc<ReaderEndpoint>>>,
+}
+
+impl Routes {
+    /// The current table.
+    pub(crate) fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.table.read())
+    }
+
+    /// Goes up with every change.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Changes the table.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Table)) {
+        let mut table = self.table.write();
+        change(Arc::make_mut(&mut table));
+        self.version.fetch_add(1, Ordering::Release);
+    }
+}

@@ -1,0 +1,238 @@
+//! What discovery finds becomes matches, statuses and calls of listeners.
+
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
+use weir_rtps::outbox::Outbox;
+use weir_rtps::participant::ParticipantCore;
+use weir_rtps::qos::{Durability, Reliability};
+use weir_rtps::reader::WriterProxyConfig;
+use weir_rtps::time::Time;
+use weir_rtps::writer::ReaderProxyConfig;
+
+use super::Driver;
+use super::endpoints::{ReaderEndpoint, WriterEndpoint};
+use super::transport::{self, Sender};
+use crate::clock;
+use crate::listener::{ReaderEvent, WriterEvent};
+
+/// The participant's discovery, behind one lock that also keeps its events in order.
+pub(crate) struct Discovery {
+    state: Mutex<State>,
+    /// Notified after every change of matches.
+    changed: Condvar,
+    epoch: Mutex<u64>,
+}
+
+struct State {
+    core: ParticipantCore,
+    outbox: Outbox,
+    user_outbox: Outbox,
+    sender: Sender,
+}
+
+/// Listeners to call when no lock is held any more.
+enum Call {
+    Reader(Arc<ReaderEndpoint>, ReaderEvent),
+    Writer(Arc<WriterEndpoint>, WriterEvent),
+}
+
+impl Discovery {
+    pub(crate) fn new(core: ParticipantCore) -> Self {
+        let (outbox, user_outbox) = (Outbox::new(), Outbox::new());
+        let state = Mutex::new(State { core, outbox, user_outbox, sender: Sender::default() });
+        Self { state, changed: Condvar::new(), epoch: Mutex::new(0) }
+    }
+
+    /// Sleeps until matches change so that `is_done`, or until `deadline`; `true` when it is done.
+    pub(crate) fn wait_until(&self, deadline: Time, mut is_done: impl FnMut() -> bool) -> bool {
+        let mut epoch = self.epoch.lock();
+        loop {
+            if is_done() {
+                return true;
+            }
+            let left = deadline.since(clock::now());
+            if left.is_zero() {
+                return false;
+            }
+            self.changed.wait_for(&mut epoch, left);
+        }
+    }
+}
+
+impl Driver {
+    /// Lets `f` work on discovery, then sends what comes of it and makes matches of its events.
+    pub(crate) fn with_discovery<R>(&self, f: impl FnOnce(&mut ParticipantCore, Time) -> R) -> R {
+        let mut calls = Vec::new();
+        let result = {
+            let mut state = self.discovery.state.lock();
+            let state = &mut *state;
+            let now = clock::now();
+            let result = f(&mut state.core, now);
+            while let Some(event) = state.core.poll_event() {
+                self.apply(now, event, &mut state.user_outbox, &mut calls);
+            }
+            // Only now: whoever is matched by what we say finds us ready.
+            state.core.poll_transmit(now, &mut state.outbox);
+            self.meta.send(&state.outbox);
+            state.outbox.clear();
+            if !state.user_outbox.is_empty() {
+                state.sender.send(&self.channel.socket, &mut state.user_outbox);
+            }
+            if let Some(at) = state.core.next_timeout() {
+                self.timers.arm(at);
+            }
+            result
+        };
+        if !calls.is_empty() {
+            *self.discovery.epoch.lock() += 1;
+            self.discovery.changed.notify_all();
+        }
+        for call in calls {
+            match call {
+                Call::Reader(reader, event) => reader.notify(event),
+                Call::Writer(writer, event) => writer.notify(event),
+            }
+        }
+        result
+    }
+
+    /// Does what is due in discovery and says when something is due next.
+    pub(crate) fn discovery_timeout(&self, now: Time) -> Option<Time> {
+        let next = self.discovery.state.lock().core.next_timeout()?;
+        if next > now {
+            return Some(next);
+        }
+        self.with_discovery(|core, now| {
+            core.handle_timeout(now);
+            core.next_timeout()
+        })
+    }
+
+    fn apply(&self, now: Time, event: DiscoveryEvent, out: &mut Outbox, calls: &mut Vec<Call>) {
+        let table = self.routes.table();
+        match event {
+            DiscoveryEvent::ReaderMatched { writer, reader } => {
+                let Some(writer) = table.writers.get(&writer) else { return };
+                writer.matched.lock().matched(reader.guid);
+                self.match_reader(now, writer, reader, out);
+                calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
+            }
+            DiscoveryEvent::ReaderChanged { writer, reader } => {
+                let Some(writer) = table.writers.get(&writer) else { return };
+                let segment_max = transport::segment_max(&reader.destinations);
+                let mut core = writer.core.lock();
+                core.move_reader(now, reader.guid, reader.destinations);
+                core.limit_segments(segment_max);
+            }
+            DiscoveryEvent::ReaderUnmatched { writer, reader } => {
+                let Some(writer) = table.writers.get(&writer) else { return };
+                writer.core.lock().unmatch_reader(now, reader);
+                writer.matched.lock().unmatched(reader);
+                // Whoever waits for this reader's acknowledgements waits no longer.
+                self.channel.announce_progress();
+                calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
+            }
+            DiscoveryEvent::OfferedIncompatibleQos { writer, policy, .. } => {
+                let Some(writer) = table.writers.get(&writer) else { return };
+                writer.incompatible.lock().found(policy);
+                calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Incompatible));
+            }
+            other => self.apply_to_reader(now, other, out, calls),
+        }
+    }
+
+    fn apply_to_reader(&self, now: Time, event: DiscoveryEvent, out: &mut Outbox, calls: &mut Vec<Call>) {
+        let table = self.routes.table();
+        match event {
+            DiscoveryEvent::WriterMatched { reader, writer } => {
+                let Some(reader) = table.readers.get(&reader) else { return };
+                reader.matched.lock().matched(writer.guid);
+                self.match_writer(now, reader, writer, out);
+                calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
+            }
+            DiscoveryEvent::WriterChanged { reader, writer } => {
+                let Some(reader) = table.readers.get(&reader) else { return };
+                reader.core.lock().move_writer(writer.guid, writer.destinations);
+            }
+            DiscoveryEvent::WriterUnmatched { reader, writer } => {
+                let Some(reader) = table.readers.get(&reader) else { return };
+                reader.core.lock().unmatch_writer(now, writer);
+                reader.matched.lock().unmatched(writer);
+                self.routes.change(|table| {
+                    if let Some(readers) = table.readers_of.get_mut(&writer) {
+                        readers.retain(|other| other.entity != reader.entity);
+                        if readers.is_empty() {
+                            table.readers_of.remove(&writer);
+                        }
+                    }
+                });
+                calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
+                calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::DataAvailable));
+                // Instances without writers are news for whoever waits for data.
+                self.channel.announce_progress();
+            }
+            DiscoveryEvent::RequestedIncompatibleQos { reader, policy, .. } => {
+                let Some(reader) = table.readers.get(&reader) else { return };
+                reader.incompatible.lock().found(policy);
+                calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Incompatible));
+            }
+            // The application is not told of participants as such.
+            _ => {}
+        }
+    }
+
+    fn match_reader(&self, now: Time, writer: &WriterEndpoint, reader: RemoteEndpoint, out: &mut Outbox) {
+        let segment_max = transport::segment_max(&reader.destinations);
+        let mut core = writer.core.lock();
+        core.match_reader(
+            now,
+            ReaderProxyConfig {
+                guid: reader.guid,
+                reliable: reader.qos.reliability == Reliability::Reliable,
+                wants_history: reader.qos.durability != Durability::Volatile,
+                destinations: reader.destinations,
+                vendor: reader.vendor,
+                receive_buffer: reader.receive_buffer,
+            },
+        );
+        core.limit_segments(segment_max);
+        core.poll_answers(out);
+        if let Some(at) = core.next_timeout() {
+            self.timers.arm(at);
+        }
+    }
+
+    fn match_writer(
+        &self,
+        now: Time,
+        reader: &Arc<ReaderEndpoint>,
+        writer: RemoteEndpoint,
+        out: &mut Outbox,
+    ) {
+        let guid = writer.guid;
+        {
+            let mut core = reader.core.lock();
+            core.match_writer(
+                now,
+                WriterProxyConfig {
+                    guid,
+                    reliable: writer.qos.reliability == Reliability::Reliable,
+                    destinations: writer.destinations,
+                    vendor: writer.vendor,
+                },
+            );
+            core.poll_transmit(now, out);
+            if let Some(at) = core.next_timeout() {
+                self.timers.arm(at);
+            }
+        }
+        self.routes.change(|table| {
+            let readers = table.readers_of.entry(guid).or_default();
+            if !readers.iter().any(|known| Arc::ptr_eq(known, reader)) {
+                readers.push(Arc::clone(reader));
+            }
+        });
+    }
+}

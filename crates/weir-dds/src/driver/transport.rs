@@ -1,0 +1,251 @@
+//! The sockets of a participant, and how an outbox becomes system calls.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use weir_rtps::config;
+use weir_rtps::outbox::Outbox;
+use weir_rtps::participant::Interface as Network;
+use weir_rtps::ports;
+use weir_udp::{Interface, Outgoing, SendScratch, SocketOptions, UdpError, UdpSocket};
+
+use crate::error::{DdsError, Result};
+use crate::settings::ParticipantSettings;
+
+/// Participants of one domain on one host: as many as the port formula has room for (RTPS 2.5 §9.6.2.3).
+const PARTICIPANTS_PER_HOST_MAX: u32 = 120;
+const META_BUFFER_BYTES: usize = 1024 * 1024;
+
+/// The interfaces that a participant uses.
+#[derive(Debug)]
+pub(crate) struct Selected {
+    interfaces: Vec<Interface>,
+}
+
+impl Selected {
+    /// Finds the interfaces that the settings name; all that are up when they name none.
+    pub(crate) fn new(settings: &ParticipantSettings) -> Result<Self> {
+        let all =
+            weir_udp::interfaces().map_err(|error| DdsError::network("cannot list the interfaces", error))?;
+        let up: Vec<_> = all.into_iter().filter(|interface| interface.is_up).collect();
+        let mut interfaces = Vec::new();
+        for name in &settings.interfaces {
+            let known = interfaces.len();
+            let named = |it: &&Interface| it.name == *name || it.address.to_string() == *name;
+            interfaces.extend(up.iter().filter(named).cloned());
+            if interfaces.len() == known {
+                let names: Vec<_> = up.iter().map(|it| format!("{} ({})", it.name, it.address)).collect();
+                let there = names.join(", ");
+                let text = format!("no interface {name:?} is up with an IPv4 address; there are: {there}");
+                return Err(DdsError::BadParameter(text));
+            }
+        }
+        if settings.interfaces.is_empty() {
+            interfaces = up;
+        }
+        if interfaces.is_empty() {
+            let text = "no interface is up with an IPv4 address; `ip link set lo up` gives the loopback one";
+            return Err(DdsError::BadParameter(text.to_owned()));
+        }
+        Ok(Self { interfaces })
+    }
+
+    /// The address that sockets are bound to: the only one, or all.
+    fn bind_address(&self) -> Ipv4Addr {
+        match &self.interfaces[..] {
+            [only] => only.address,
+            _ => Ipv4Addr::UNSPECIFIED,
+        }
+    }
+
+    /// The addresses that others are told, with a port. Loopback only where there is nothing else: from other
+    /// hosts it leads nowhere.
+    pub(crate) fn announced(&self, port: u16) -> Vec<SocketAddrV4> {
+        let has_network = self.interfaces.iter().any(|interface| !interface.is_loopback);
+        let announced = self.interfaces.iter().filter(|interface| !(has_network && interface.is_loopback));
+        announced.map(|interface| SocketAddrV4::new(interface.address, port)).collect()
+    }
+
+    pub(crate) fn networks(&self) -> Vec<Network> {
+        let network = |it: &Interface| Network { address: it.address, netmask: it.netmask };
+        self.interfaces.iter().map(network).collect()
+    }
+}
+
+/// The sockets of discovery.
+#[derive(Debug)]
+pub(crate) struct MetaSockets {
+    pub(crate) unicast: UdpSocket,
+    /// Receives what is sent to the domain's group; `None` without multicast.
+    pub(crate) multicast: Option<UdpSocket>,
+    /// One for each interface, to send to the group.
+    senders: Vec<UdpSocket>,
+}
+
+/// Opens the socket for user data and those for discovery on the ports of the first free participant id.
+pub(crate) fn open(
+    domain_id: u32,
+    settings: &ParticipantSettings,
+    selected: &Selected,
+) -> Result<(UdpSocket, MetaSockets)> {
+    let address = selected.bind_address();
+    for id in 0..PARTICIPANTS_PER_HOST_MAX {
+        let meta_port = ports::metatraffic_unicast_port(domain_id, id);
+        let user_port = ports::user_unicast_port(domain_id, id);
+        let Some((meta_port, user_port)) = meta_port.zip(user_port) else { break };
+        let Some(unicast) = bind_if_free(&meta_options(SocketAddrV4::new(address, meta_port)))? else {
+            continue;
+        };
+        let user = SocketOptions {
+            recv_buffer: Some(settings.receive_buffer),
+            send_buffer: Some(settings.send_buffer),
+            gro: true,
+            ..SocketOptions::new(SocketAddrV4::new(address, user_port))
+        };
+        let Some(user) = bind_if_free(&user)? else { continue };
+        let (multicast, senders) = if settings.multicast {
+            (Some(open_multicast(domain_id, selected)?), open_senders(selected)?)
+        } else {
+            (None, Vec::new())
+        };
+        return Ok((user, MetaSockets { unicast, multicast, senders }));
+    }
+    Err(DdsError::OutOfResources(format!(
+        "all {PARTICIPANTS_PER_HOST_MAX} participant ids of domain {domain_id} are in use on this host: \
+         end some participants, or use another domain id"
+    )))
+}
+
+fn meta_options(bind: SocketAddrV4) -> SocketOptions {
+    SocketOptions { recv_buffer: Some(META_BUFFER_BYTES), ..SocketOptions::new(bind) }
+}
+
+/// `None` when somebody else has the port.
+fn bind_if_free(options: &SocketOptions) -> Result<Option<UdpSocket>> {
+    match UdpSocket::bind(options) {
+        Ok(socket) => Ok(Some(socket)),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Ok(None),
+        Err(error) => Err(network("cannot open a socket", error)),
+    }
+}
+
+fn open_multicast(domain_id: u32, selected: &Selected) -> Result<UdpSocket> {
+    let group = ports::metatraffic_multicast(domain_id)
+        .ok_or_else(|| DdsError::BadParameter(format!("domain id {domain_id} has no multicast port")))?;
+    let options = SocketOptions {
+        reuse_address: true,
+        ..meta_options(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, group.port()))
+    };
+    let socket =
+        UdpSocket::bind(&options).map_err(|error| network("cannot open the multicast socket", error))?;
+    let mut failure = None;
+    let mut joined = 0;
+    for interface in &selected.interfaces {
+        match socket.join_multicast(*group.ip(), interface.address) {
+            Ok(()) => joined += 1,
+            Err(error) => failure = Some(error),
+        }
+    }
+    match failure {
+        // An interface without multicast is no harm while another one has it.
+        Some(error) if joined == 0 => Err(network("cannot join the discovery group on any interface", error)),
+        _ => Ok(socket),
+    }
+}
+
+fn open_senders(selected: &Selected) -> Result<Vec<UdpSocket>> {
+    let open = |interface: &Interface| {
+        let options = SocketOptions {
+            multicast_interface: Some(interface.address),
+            multicast_loop: true,
+            ..SocketOptions::new(SocketAddrV4::new(interface.address, 0))
+        };
+        UdpSocket::bind(&options).map_err(|error| network("cannot open a socket", error))
+    };
+    selected.interfaces.iter().map(open).collect()
+}
+
+fn network(what: &str, error: UdpError) -> DdsError {
+    DdsError::network(what, error)
+}
+
+impl MetaSockets {
+    /// Sends discovery: to the group from every interface, else from the unicast socket. What the network does
+    /// not take is announced again later.
+    pub(crate) fn send(&self, outbox: &Outbox) {
+        outbox.for_each_datagram(|destinations, datagram| {
+            for to in destinations.iter() {
+                let outgoing = Outgoing::datagram(Some(*to), datagram);
+                if to.ip().is_multicast() {
+                    self.senders.iter().for_each(|sender| _ = sender.send_one(&outgoing));
+                } else {
+                    let _ = self.unicast.send_one(&outgoing);
+                }
+            }
+        });
+    }
+}
+
+/// What a sender of user data counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SendCounters {
+    /// Samples, repaired ones included, once for every destination.
+    pub samples: u64,
+    /// Datagrams that the kernel took.
+    pub datagrams: u64,
+    /// System calls that sent them.
+    pub system_calls: u64,
+    /// Datagrams that the kernel did not take.
+    pub refused: u64,
+}
+
+/// Sends outboxes through a socket; one for each thread of execution that sends.
+#[derive(Default)]
+pub(crate) struct Sender {
+    scratch: SendScratch,
+    pub(crate) counters: SendCounters,
+}
+
+/// Messages that are laid out at a time, on the stack.
+const LAID_OUT_MAX: usize = 16;
+
+impl Sender {
+    /// Sends everything in `outbox` and empties it. What the kernel does not take counts as lost on the way:
+    /// reliability deals with it.
+    pub(crate) fn send(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
+        let mut laid_out = [Outgoing::datagram(None, &[]); LAID_OUT_MAX];
+        let mut count = 0;
+        let mut samples = 0;
+        for item in &outbox.items {
+            let (head, tail) = outbox.parts(item);
+            for to in item.to.iter() {
+                if count == LAID_OUT_MAX {
+                    self.send_laid_out(socket, &laid_out[..count]);
+                    count = 0;
+                }
+                laid_out[count] = Outgoing { to: Some(*to), head, tail, segment: item.segment };
+                count += 1;
+                samples += u64::from(item.samples);
+            }
+        }
+        if count > 0 {
+            self.send_laid_out(socket, &laid_out[..count]);
+        }
+        self.counters.samples += samples;
+        outbox.clear();
+    }
+
+    fn send_laid_out(&mut self, socket: &UdpSocket, messages: &[Outgoing<'_>]) {
+        let outcome = socket.send_all(messages, &mut self.scratch);
+        self.counters.datagrams += outcome.datagrams;
+        self.counters.system_calls += outcome.system_calls;
+        self.counters.refused += outcome.refused;
+    }
+}
+
+/// The largest datagram, in bytes, that reaches all of `destinations` unfragmented, as far as this host knows.
+pub(crate) fn segment_max(destinations: &[SocketAddrV4]) -> u16 {
+    const HEADERS: usize = 28;
+    let mtus = destinations.iter().map(|to| weir_udp::path_mtu_to(*to).unwrap_or(1500));
+    let smallest = mtus.min().unwrap_or(1500).saturating_sub(HEADERS);
+    u16::try_from(smallest.min(config::SEGMENTED_MAX_BYTES)).unwrap_or(u16::MAX)
+}

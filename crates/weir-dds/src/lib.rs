@@ -1,0 +1,79 @@
+//! Weir's DDS engine: publish and subscribe over RTPS/UDP.
+//!
+//! The API has the names of the OMG's DDS 1.4, the wire those of DDSI-RTPS 2.5; it talks to RTI Connext,
+//! Cyclone DDS and Fast DDS. Linux only.
+//!
+//! ```
+//! use std::time::Duration;
+//! use weir_dds::{DataReaderQos, DataWriterQos, DdsType, DomainParticipant, ParticipantSettings};
+//!
+//! #[derive(DdsType, Default, Debug, PartialEq)]
+//! #[dds(extensibility = "final")]
+//! struct Temperature {
+//!     #[dds(key)]
+//!     sensor: u32,
+//!     celsius: f64,
+//! }
+//!
+//! let participant = DomainParticipant::new(87, ParticipantSettings::default().interface("lo"))?;
+//! let topic = participant.create_topic::<Temperature>("Temperatures")?;
+//! let writer = participant.create_publisher().create_datawriter(&topic, DataWriterQos::default().keep_all())?;
+//! let reader =
+//!     participant.create_subscriber().create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
+//!
+//! writer.wait_for_subscriptions(1, Duration::from_secs(10))?;
+//! writer.write(&Temperature { sensor: 1, celsius: 21.5 })?;
+//!
+//! assert!(reader.wait_for_data(Duration::from_secs(10)));
+//! assert_eq!(reader.take(1)[0].data, Temperature { sensor: 1, celsius: 21.5 });
+//! # Ok::<(), weir_dds::DdsError>(())
+//! ```
+//!
+//! # How it is fast
+//!
+//! - [`DataWriter::write`] encodes the sample where it stays and sends from there, on the caller's thread; what
+//!   is sent again is the same bytes.
+//! - Writes in quick succession leave together by UDP segmentation offload ([`Coalescing`]); one that comes
+//!   alone leaves at once.
+//! - Whoever waits, receives: a thread in [`DataReader::wait_for_data`] takes datagrams from the socket itself.
+//!   How it waits is a [`WaitStrategy`].
+//! - After warm-up nothing is allocated per sample ([`DataReader::take_into`],
+//!   [`DataReader::take_next_sample`]).
+
+mod clock;
+mod data_reader;
+mod data_writer;
+mod driver;
+mod error;
+mod listener;
+mod participant;
+mod publisher;
+mod qos;
+mod sample;
+mod settings;
+mod status;
+mod subscriber;
+mod topic;
+mod wait_strategy;
+
+pub use weir_cdr as cdr;
+pub use weir_cdr::DdsType;
+pub use weir_rtps::reader::ReaderCounters;
+pub use weir_rtps::writer::WriterCounters;
+pub use weir_wire::{Guid, GuidPrefix, SequenceNumber};
+
+pub use data_reader::DataReader;
+pub use data_writer::DataWriter;
+pub use driver::dispatch::ReceiveCounters;
+pub use driver::transport::SendCounters;
+pub use error::{DdsError, Result};
+pub use listener::{DataReaderListener, DataWriterListener};
+pub use participant::DomainParticipant;
+pub use publisher::Publisher;
+pub use qos::{Coalescing, DataReaderQos, DataWriterQos, Durability, History, PolicyId, Qos, Reliability};
+pub use sample::{InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, ViewState};
+pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
+pub use status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};
+pub use subscriber::Subscriber;
+pub use topic::Topic;
+pub use wait_strategy::{NotAWaitStrategy, WaitStrategy};

@@ -1,0 +1,51 @@
+//! Listeners: calls that tell of news (DDS 1.4 §2.2.4.4).
+//!
+//! They are made on the thread that received the news, and no lock of the engine is held meanwhile: a listener
+//! may read, write, and even wait. `on_data_available` of one reader is never called by two threads at a time.
+
+use std::sync::Arc;
+
+use crate::data_reader::DataReader;
+use crate::data_writer::DataWriter;
+use crate::status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};
+
+/// News of a reader. Every method does nothing unless it is implemented.
+pub trait DataReaderListener<T>: Send + Sync {
+    /// Samples wait to be taken.
+    fn on_data_available(&self, _reader: &DataReader<T>) {}
+    /// A writer was matched or unmatched.
+    fn on_subscription_matched(&self, _reader: &DataReader<T>, _status: MatchedStatus) {}
+    /// A writer offers less than is requested.
+    fn on_requested_incompatible_qos(&self, _reader: &DataReader<T>, _status: IncompatibleQosStatus) {}
+    /// Samples will never arrive.
+    fn on_sample_lost(&self, _reader: &DataReader<T>, _status: SampleCountStatus) {}
+}
+
+/// News of a writer. Every method does nothing unless it is implemented.
+pub trait DataWriterListener<T>: Send + Sync {
+    /// A reader was matched or unmatched.
+    fn on_publication_matched(&self, _writer: &DataWriter<T>, _status: MatchedStatus) {}
+    /// A reader requests more than is offered.
+    fn on_offered_incompatible_qos(&self, _writer: &DataWriter<T>, _status: IncompatibleQosStatus) {}
+}
+
+/// What a reader's listener is called for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ReaderEvent {
+    DataAvailable,
+    Matched,
+    Incompatible,
+    SampleLost,
+}
+
+/// What a writer's listener is called for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WriterEvent {
+    Matched,
+    Incompatible,
+}
+
+/// A reader's listener without its type.
+pub(crate) type ReaderListener = Arc<dyn Fn(ReaderEvent) + Send + Sync>;
+/// A writer's listener without its type.
+pub(crate) type WriterListener = Arc<dyn Fn(WriterEvent) + Send + Sync>;

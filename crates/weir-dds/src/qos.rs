@@ -1,0 +1,121 @@
+//! QoS of writers and readers (DDS 1.4 §2.2.3), with the defaults of the specification.
+//!
+//! ```
+//! use weir_dds::{DataReaderQos, DataWriterQos};
+//!
+//! let writer = DataWriterQos::default().reliable().keep_all();
+//! let reader = DataReaderQos::default().reliable().keep_last(10);
+//! # let _ = (writer, reader);
+//! ```
+
+use std::time::Duration;
+
+use weir_rtps::config;
+pub use weir_rtps::qos::{Durability, History, PolicyId, Qos, Reliability};
+
+/// Whether writes in quick succession leave together, each sample in a datagram of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coalescing {
+    /// One send call per sample.
+    Off,
+    /// Only when the gap between two writes is shorter than a send call do samples wait for each other, no
+    /// longer than `delay_max`; a sample that is written alone leaves at once.
+    Automatic {
+        /// Longest time that a sample may be held back.
+        delay_max: Duration,
+    },
+}
+
+impl Default for Coalescing {
+    fn default() -> Self {
+        Self::Automatic { delay_max: config::COALESCING_DELAY_MAX }
+    }
+}
+
+/// QoS of a writer: reliable, volatile, keeping the last sample, unless told otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataWriterQos {
+    /// The policies that readers are told.
+    pub policies: Qos,
+    /// Whether writes in quick succession leave together.
+    pub coalescing: Coalescing,
+}
+
+impl Default for DataWriterQos {
+    fn default() -> Self {
+        Self { policies: Qos::for_writer(), coalescing: Coalescing::default() }
+    }
+}
+
+/// QoS of a reader: best effort, volatile, keeping the last sample, unless told otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataReaderQos {
+    /// The policies that writers are told.
+    pub policies: Qos,
+}
+
+impl Default for DataReaderQos {
+    fn default() -> Self {
+        Self { policies: Qos::for_reader() }
+    }
+}
+
+macro_rules! fluent {
+    ($qos:ty) => {
+        impl $qos {
+            /// Lost samples are sent again.
+            #[must_use]
+            pub fn reliable(mut self) -> Self {
+                self.policies.reliability = Reliability::Reliable;
+                self
+            }
+
+            /// Lost samples stay lost.
+            #[must_use]
+            pub fn best_effort(mut self) -> Self {
+                self.policies.reliability = Reliability::BestEffort;
+                self
+            }
+
+            /// Every sample is kept until it is delivered (a writer) or taken (a reader).
+            #[must_use]
+            pub fn keep_all(mut self) -> Self {
+                self.policies.history = History::KeepAll;
+                self
+            }
+
+            /// The last `depth` samples of each instance are kept.
+            #[must_use]
+            pub fn keep_last(mut self, depth: u32) -> Self {
+                self.policies.history = History::KeepLast(depth);
+                self
+            }
+
+            /// Names the partitions; patterns as in `fnmatch(3)`.
+            #[must_use]
+            pub fn partition(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+                self.policies.partition = names.into_iter().map(Into::into).collect();
+                self
+            }
+        }
+    };
+}
+
+fluent!(DataWriterQos);
+fluent!(DataReaderQos);
+
+impl DataWriterQos {
+    /// How long a write may wait for room (RELIABILITY, `max_blocking_time`).
+    #[must_use]
+    pub fn max_blocking_time(mut self, time: Duration) -> Self {
+        self.policies.max_blocking_time = time;
+        self
+    }
+
+    /// Whether writes in quick succession leave together.
+    #[must_use]
+    pub fn coalescing(mut self, coalescing: Coalescing) -> Self {
+        self.coalescing = coalescing;
+        self
+    }
+}

@@ -1,0 +1,222 @@
+//! How a participant meets the network: from defaults, environment variables, and code, in this order.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use crate::error::{DdsError, Result};
+use crate::wait_strategy::WaitStrategy;
+
+/// Bytes that are asked for each socket buffer.
+pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Settings of a participant.
+///
+/// | field | environment variable | default |
+/// |---|---|---|
+/// | `interfaces` | `WEIR_INTERFACES`: names or addresses, comma-separated | every IPv4 interface that is up |
+/// | `peers` | `WEIR_PEERS`: `ADDRESS[:PORT]`, comma-separated | none: multicast finds everybody |
+/// | `receive_buffer` | `WEIR_RECEIVE_BUFFER`: bytes | 4 MiB |
+/// | `send_buffer` | `WEIR_SEND_BUFFER`: bytes | 4 MiB |
+/// | `wait` | `WEIR_WAIT`: `block`, `spin`, `spin:MICROSECONDS` | `block` |
+///
+/// The domain id is an argument of its own; [`domain_id_from_environment`] reads `WEIR_DOMAIN_ID`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParticipantSettings {
+    /// Names (`eth0`) or addresses of the interfaces to use; empty: all that are up.
+    pub interfaces: Vec<String>,
+    /// Hosts to announce ourselves to directly, beside multicast. Without a port, the first few participants
+    /// of the host are tried.
+    pub peers: Vec<Peer>,
+    /// Whether participants are announced and found by multicast.
+    pub multicast: bool,
+    /// Bytes asked for the buffer of the socket that receives user data. What was granted may be less:
+    /// [`DomainParticipant::granted_receive_buffer`](crate::DomainParticipant::granted_receive_buffer).
+    pub receive_buffer: usize,
+    /// Bytes asked for the buffer of the socket that sends user data.
+    pub send_buffer: usize,
+    /// How threads of this participant wait for data.
+    pub wait: WaitStrategy,
+    /// How long others keep the participant when they hear nothing.
+    pub lease_duration: Duration,
+    /// A name for people (`ENTITY_NAME`).
+    pub name: Option<String>,
+}
+
+impl Default for ParticipantSettings {
+    fn default() -> Self {
+        Self {
+            interfaces: Vec::new(),
+            peers: Vec::new(),
+            multicast: true,
+            receive_buffer: SOCKET_BUFFER_BYTES,
+            send_buffer: SOCKET_BUFFER_BYTES,
+            wait: WaitStrategy::Block,
+            lease_duration: Duration::from_secs(20),
+            name: None,
+        }
+    }
+}
+
+impl ParticipantSettings {
+    /// The defaults, changed by the environment.
+    ///
+    /// # Errors
+    /// [`DdsError::BadParameter`] that names the variable and what it may be.
+    pub fn from_environment() -> Result<Self> {
+        Self::from_variables(|name| std::env::var(name).ok())
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let mut settings = Self::default();
+        let list = |name: &str| {
+            let text = variable(name).unwrap_or_default();
+            text.split(',')
+                .map(str::trim)
+                .filter(|item| !item.is_empty())
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        settings.interfaces = list("WEIR_INTERFACES");
+        for peer in list("WEIR_PEERS") {
+            settings.peers.push(peer.parse()?);
+        }
+        for (name, field) in [
+            ("WEIR_RECEIVE_BUFFER", &mut settings.receive_buffer),
+            ("WEIR_SEND_BUFFER", &mut settings.send_buffer),
+        ] {
+            if let Some(text) = variable(name) {
+                *field = text.parse().map_err(|_| bad(name, &text, "a number of bytes, such as 4194304"))?;
+            }
+        }
+        if let Some(text) = variable("WEIR_WAIT") {
+            settings.wait =
+                text.parse().map_err(|_| bad("WEIR_WAIT", &text, "block, spin or spin:MICROSECONDS"))?;
+        }
+        Ok(settings)
+    }
+
+    /// Uses this interface, by its name or address, and those named before.
+    #[must_use]
+    pub fn interface(mut self, name: impl Into<String>) -> Self {
+        self.interfaces.push(name.into());
+        self
+    }
+
+    /// Announces the participant to this host directly, too.
+    #[must_use]
+    pub fn peer(mut self, peer: Peer) -> Self {
+        self.peers.push(peer);
+        self
+    }
+
+    /// Waits in this way.
+    #[must_use]
+    pub fn wait(mut self, wait: WaitStrategy) -> Self {
+        self.wait = wait;
+        self
+    }
+}
+
+/// The domain id in `WEIR_DOMAIN_ID`; 0 when it is not set.
+///
+/// # Errors
+/// [`DdsError::BadParameter`] when it is no number from 0 to 232.
+pub fn domain_id_from_environment() -> Result<u32> {
+    match std::env::var("WEIR_DOMAIN_ID") {
+        Err(_) => Ok(0),
+        Ok(text) => {
+            let id = text.trim().parse().ok().filter(|id| *id <= 232);
+            id.ok_or_else(|| bad("WEIR_DOMAIN_ID", &text, "a number from 0 to 232"))
+        }
+    }
+}
+
+/// A host to which announcements go directly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// The port at which a participant receives discovery; `None`: the first few ports of the domain.
+    pub port: Option<u16>,
+}
+
+/// Participants of one host that are tried when a peer is named without a port.
+const PEER_PARTICIPANTS: u32 = 5;
+
+impl Peer {
+    /// Where to announce to.
+    pub(crate) fn addresses(self, domain_id: u32) -> impl Iterator<Item = SocketAddrV4> {
+        let guesses = (0..PEER_PARTICIPANTS)
+            .filter_map(move |id| weir_rtps::ports::metatraffic_unicast_port(domain_id, id))
+            .filter(move |_| self.port.is_none());
+        guesses.chain(self.port).map(move |port| SocketAddrV4::new(self.address, port))
+    }
+}
+
+impl std::str::FromStr for Peer {
+    type Err = DdsError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (address, port) = match text.split_once(':') {
+            Some((address, port)) => (address, Some(port)),
+            None => (text, None),
+        };
+        let parsed = address.parse().ok().zip(port.map(str::parse).transpose().ok());
+        let (address, port) = parsed
+            .filter(|(address, port)| *port != Some(0) && !Ipv4Addr::is_unspecified(address))
+            .ok_or_else(|| {
+                DdsError::BadParameter(format!("{text:?} is no peer: write ADDRESS or ADDRESS:PORT"))
+            })?;
+        Ok(Self { address, port })
+    }
+}
+
+fn bad(name: &str, text: &str, allowed: &str) -> DdsError {
+    DdsError::BadParameter(format!("the environment variable {name} is {text:?}: it should be {allowed}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_changes_the_defaults() {
+        let settings = ParticipantSettings::from_variables(|name| {
+            let value = match name {
+                "WEIR_INTERFACES" => "lo, eth1",
+                "WEIR_PEERS" => "10.0.0.1,10.0.0.2:7410",
+                "WEIR_RECEIVE_BUFFER" => "1000",
+                "WEIR_WAIT" => "spin:50",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        })
+        .unwrap();
+        assert_eq!(settings.interfaces, ["lo", "eth1"]);
+        assert_eq!(settings.peers[1].port, Some(7410));
+        assert_eq!((settings.receive_buffer, settings.send_buffer), (1000, SOCKET_BUFFER_BYTES));
+        assert_eq!(settings.wait, WaitStrategy::SpinThenBlock(Duration::from_micros(50)));
+    }
+
+    #[test]
+    fn a_bad_variable_is_named_with_what_it_may_be() {
+        let error = |name: &'static str, value: &'static str| {
+            let found =
+                ParticipantSettings::from_variables(|asked| (asked == name).then(|| value.to_owned()));
+            found.unwrap_err().to_string()
+        };
+        assert!(error("WEIR_WAIT", "sleep").contains("WEIR_WAIT"));
+        assert!(error("WEIR_SEND_BUFFER", "4M").contains("number of bytes"));
+        assert!(error("WEIR_PEERS", "10.0.0.1:x").contains("ADDRESS:PORT"));
+        assert!(error("WEIR_PEERS", "0.0.0.0").contains("no peer"));
+    }
+
+    #[test]
+    fn a_peer_without_a_port_stands_for_the_first_participants_of_its_host() {
+        let peer: Peer = "10.0.0.1".parse().unwrap();
+        let ports: Vec<_> = peer.addresses(0).map(|address| address.port()).collect();
+        assert_eq!(ports, [7410, 7412, 7414, 7416, 7418]);
+        let peer: Peer = "10.0.0.1:9000".parse().unwrap();
+        assert_eq!(peer.addresses(0).count(), 1);
+    }
+}

@@ -1,0 +1,86 @@
+//! How a thread waits for data: a sleeping one takes longest to get going, a spinning one takes a processor.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What a thread does while there is nothing to receive. Spinning is not done where only one processor may be
+/// used: it would keep the sender from sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WaitStrategy {
+    /// Sleep until something arrives.
+    #[default]
+    Block,
+    /// Ask again and again.
+    Spin,
+    /// Ask again and again for some time, then sleep.
+    SpinThenBlock(Duration),
+}
+
+impl WaitStrategy {
+    /// How long to spin before sleeping; `None` when not to sleep at all.
+    pub(crate) fn spin_time(self) -> Option<Duration> {
+        match self {
+            Self::Block => Some(Duration::ZERO),
+            Self::Spin => None,
+            Self::SpinThenBlock(time) => Some(time),
+        }
+    }
+
+    /// This strategy where the process may use `cpus` processors.
+    pub(crate) fn on_cpus(self, cpus: usize) -> Self {
+        if cpus < 2 { Self::Block } else { self }
+    }
+}
+
+impl fmt::Display for WaitStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Block => f.write_str("block"),
+            Self::Spin => f.write_str("spin"),
+            Self::SpinThenBlock(time) => write!(f, "spin:{}", time.as_micros()),
+        }
+    }
+}
+
+/// A text that is no wait strategy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a wait strategy is block, spin or spin:MICROSECONDS")]
+pub struct NotAWaitStrategy;
+
+impl FromStr for WaitStrategy {
+    type Err = NotAWaitStrategy;
+
+    fn from_str(text: &str) -> Result<Self, NotAWaitStrategy> {
+        match text.split_once(':') {
+            None if text == "block" => Ok(Self::Block),
+            None if text == "spin" => Ok(Self::Spin),
+            Some(("spin", micros)) => {
+                let micros = micros.parse().map_err(|_| NotAWaitStrategy)?;
+                Ok(Self::SpinThenBlock(Duration::from_micros(micros)))
+            }
+            _ => Err(NotAWaitStrategy),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strategies_are_read_as_they_are_written() {
+        for text in ["block", "spin", "spin:50"] {
+            assert_eq!(text.parse::<WaitStrategy>().unwrap().to_string(), text);
+        }
+        for text in ["", "Block", "spin:", "spin:x", "block:5"] {
+            assert!(text.parse::<WaitStrategy>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn nobody_spins_on_one_processor() {
+        assert_eq!(WaitStrategy::Spin.on_cpus(1), WaitStrategy::Block);
+        assert_eq!(WaitStrategy::Spin.on_cpus(2), WaitStrategy::Spin);
+    }
+}
