@@ -17,6 +17,22 @@ impl Endianness {
     pub const fn from_flags(flags: u8) -> Self {
         if flags & 1 == 1 { Self::Little } else { Self::Big }
     }
+
+    #[inline]
+    pub(crate) const fn u16(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            Self::Little => u16::from_le_bytes(bytes),
+            Self::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn u32(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(bytes),
+            Self::Big => u32::from_be_bytes(bytes),
+        }
+    }
 }
 
 /// Something that can be written as it stands in a message: whole submessages, and the message header.
@@ -59,7 +75,7 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(crate) fn fail<T>(&self, problem: Problem) -> Result<T, ParseError> {
-        Err(ParseError::new(self.item, problem))
+        Err(error(self.item, problem))
     }
 
     #[inline]
@@ -86,26 +102,24 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(crate) fn u16(&mut self) -> Result<u16, ParseError> {
-        let bytes = self.array()?;
-        Ok(match self.endianness {
-            Endianness::Little => u16::from_le_bytes(bytes),
-            Endianness::Big => u16::from_be_bytes(bytes),
-        })
+        Ok(self.endianness.u16(self.array()?))
     }
 
     #[inline]
     pub(crate) fn u32(&mut self) -> Result<u32, ParseError> {
-        let bytes = self.array()?;
-        Ok(match self.endianness {
-            Endianness::Little => u32::from_le_bytes(bytes),
-            Endianness::Big => u32::from_be_bytes(bytes),
-        })
+        Ok(self.endianness.u32(self.array()?))
     }
 
     #[inline]
     pub(crate) fn i32(&mut self) -> Result<i32, ParseError> {
         self.u32().map(u32::cast_signed)
     }
+}
+
+/// Out of line, so that the paths of well-formed messages stay short.
+#[inline]
+fn error(item: &'static str, problem: Problem) -> ParseError {
+    ParseError::new(item, problem)
 }
 
 /// Writes one after the other into a slice that is long enough.
@@ -122,9 +136,10 @@ impl<'a> Filler<'a> {
 
     /// The header of a submessage whose body has `len` bytes (RTPS 2.5 §9.4.5.1); bit 0 of the flags is set.
     #[inline]
-    pub(crate) fn submessage(&mut self, id: u8, flags: u8, len: u16) {
+    pub(crate) fn submessage(&mut self, id: u8, flags: u8, len: usize) {
+        debug_assert!(len <= usize::from(u16::MAX), "the body of a submessage has {len} bytes");
         self.bytes(&[id, flags | 1]);
-        self.u16(len);
+        self.u16(len as u16);
     }
 
     #[inline]

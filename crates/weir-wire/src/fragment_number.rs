@@ -17,8 +17,9 @@ pub struct FragmentNumberSet {
 }
 
 impl FragmentNumberSet {
-    /// The empty set from `base` on.
+    /// The empty set from `base` on; from the first fragment when `base` is 0.
     pub const fn new(base: FragmentNumber) -> Self {
+        let base = FragmentNumber(if base.0 == 0 { 1 } else { base.0 });
         Self { base, num_bits: 0, bitmap: [0; 8] }
     }
 
@@ -62,5 +63,28 @@ impl FragmentNumberSet {
         out.u32(self.base.0);
         out.u32(self.num_bits);
         self.bitmap.iter().take(self.num_bits.div_ceil(32) as usize).for_each(|word| out.u32(*word));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_holds_256_numbers_from_its_base() {
+        let mut set = FragmentNumberSet::new(FragmentNumber(10));
+        assert_eq!(set.wire_len(), 8);
+        assert!(set.insert(FragmentNumber(10)) && set.insert(FragmentNumber(265)));
+        assert!(!set.insert(FragmentNumber(266)) && !set.insert(FragmentNumber(9)));
+        assert_eq!(set.iter().collect::<Vec<_>>(), [FragmentNumber(10), FragmentNumber(265)]);
+        assert_eq!(set.wire_len(), 40);
+    }
+
+    #[test]
+    fn no_set_begins_before_the_first_fragment_or_runs_over() {
+        assert_eq!(FragmentNumberSet::new(FragmentNumber(0)).base(), FragmentNumber(1));
+        let mut set = FragmentNumberSet::new(FragmentNumber(u32::MAX - 1));
+        assert!(set.insert(FragmentNumber(u32::MAX)));
+        assert_eq!(set.iter().collect::<Vec<_>>(), [FragmentNumber(u32::MAX)]);
     }
 }

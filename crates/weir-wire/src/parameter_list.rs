@@ -26,7 +26,7 @@ impl<'a> ParameterList<'a> {
     /// Walks over a list to its sentinel. Returns the list and how many bytes it took, sentinel included.
     ///
     /// # Errors
-    /// When a parameter is cut short, or there is no sentinel.
+    /// When a parameter is cut short or its length is no multiple of 4, or there is no sentinel.
     pub fn parse(bytes: &'a [u8], endianness: Endianness) -> Result<(Self, usize), ParseError> {
         let mut cursor = Cursor::new(bytes, endianness, "a parameter list");
         loop {
@@ -36,6 +36,9 @@ impl<'a> ParameterList<'a> {
             };
             if ParameterId(id) == ParameterId::SENTINEL {
                 return Ok((Self { bytes: &bytes[..len], endianness }, len + 4));
+            }
+            if !value_len.is_multiple_of(4) {
+                return cursor.fail(Problem::BadLength);
             }
             cursor.slice(usize::from(value_len))?;
         }
@@ -78,7 +81,11 @@ impl<'a> Iterator for Parameters<'a> {
             let len = usize::from(self.cursor.u16()?);
             Ok(Parameter { id, value: self.cursor.slice(len)?, endianness: self.endianness })
         };
-        Some(next())
+        let next = next();
+        if next.is_err() {
+            self.cursor = Cursor::new(&[], self.endianness, "a parameter");
+        }
+        Some(next)
     }
 }
 
@@ -300,6 +307,7 @@ mod tests {
         assert_eq!(problem(&[]), Problem::NoSentinel);
         assert_eq!(problem(&[5, 0, 0, 0]), Problem::NoSentinel);
         assert_eq!(problem(&[5, 0, 8, 0, 1, 0, 0, 0]), Problem::Truncated);
+        assert_eq!(problem(&[5, 0, 2, 0, 1, 0, 1, 0, 0, 0]), Problem::BadLength);
         let value = |value| Parameter { id: ParameterId::TOPIC_NAME, value, endianness: Endianness::Little };
         assert_eq!(value(&[2, 0, 0, 0, b'a', b'b']).string().unwrap_err().problem, Problem::BadString);
         assert_eq!(value(&[9, 0, 0, 0, b'a', 0]).string().unwrap_err().problem, Problem::Truncated);

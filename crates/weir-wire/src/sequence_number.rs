@@ -79,19 +79,22 @@ pub struct SequenceNumberSet {
 }
 
 impl SequenceNumberSet {
-    /// The empty set from `base` on, which also says that everything before `base` is not in it.
+    /// The empty set from `base` on, which also says that everything before `base` is not in it. A set from 0 on,
+    /// or from a negative base which is taken for 0, stays empty: some vendors want it in their first ACKNACK.
     #[inline]
     pub const fn new(base: SequenceNumber) -> Self {
+        let base = if base.0 < 0 { SequenceNumber::ZERO } else { base };
         Self { base, num_bits: 0, bitmap: [0; 8] }
     }
 
-    /// Adds a number; `false` when it lies outside of the 256 numbers that the set can hold.
+    /// Adds a number; `false` when it lies outside of the 256 numbers that the set can hold, or the base is
+    /// 0.
     #[inline]
     pub fn insert(&mut self, number: SequenceNumber) -> bool {
-        let Some(offset) = number.0.checked_sub(self.base.0).filter(|offset| (0..256).contains(offset))
-        else {
+        let offset = number.0.wrapping_sub(self.base.0);
+        if !(0..256).contains(&offset) || self.base.0 == 0 {
             return false;
-        };
+        }
         self.bitmap[offset as usize / 32] |= 1 << (31 - offset % 32);
         self.num_bits = self.num_bits.max(offset as u32 + 1);
         true
@@ -161,7 +164,7 @@ pub(crate) fn parse_bitmap(cursor: &mut Cursor<'_>, num_bits: u32) -> Result<[u3
     for word in bitmap.iter_mut().take(num_bits.div_ceil(32) as usize) {
         *word = cursor.u32()?;
     }
-    if num_bits % 32 != 0
+    if !num_bits.is_multiple_of(32)
         && let Some(last) = bitmap.get_mut(num_bits as usize / 32)
     {
         *last &= u32::MAX << (32 - num_bits % 32);
@@ -188,6 +191,7 @@ impl fmt::Debug for SequenceNumberSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::Endianness;
 
     #[test]
     fn a_set_holds_256_numbers_from_its_base() {
@@ -198,5 +202,27 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), [SequenceNumber(10), SequenceNumber(265)]);
         assert_eq!((set.num_bits(), set.wire_len()), (256, 44));
         assert_eq!(set.to_string(), "10/256:10,265");
+        assert!(set.contains(SequenceNumber(265)) && !set.contains(SequenceNumber(266)));
+        assert!(!set.contains(SequenceNumber(11)) && !set.contains(SequenceNumber(i64::MIN)));
+        assert!(!set.insert(SequenceNumber(i64::MIN)));
+    }
+
+    #[test]
+    fn a_set_from_zero_on_stays_empty() {
+        for base in [SequenceNumber::ZERO, SequenceNumber::UNKNOWN] {
+            let mut set = SequenceNumberSet::new(base);
+            assert_eq!(set.base(), SequenceNumber::ZERO);
+            assert!(!set.insert(SequenceNumber(0)) && !set.insert(SequenceNumber(1)));
+            assert_eq!(set, SequenceNumberSet::new(SequenceNumber::ZERO));
+        }
+    }
+
+    #[test]
+    fn bits_behind_the_last_number_are_not_in_the_set() {
+        let bytes = [0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 33, 0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
+        let set = SequenceNumberSet::parse(&mut Cursor::new(&bytes, Endianness::Big, "a set")).unwrap();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [SequenceNumber(5), SequenceNumber(37)]);
+        assert_eq!(set.iter().rev().collect::<Vec<_>>(), [SequenceNumber(37), SequenceNumber(5)]);
+        assert_eq!(set.num_bits(), 33);
     }
 }

@@ -57,7 +57,7 @@ pub mod id {
 }
 
 /// One submessage.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submessage<'a> {
     /// What has arrived and what is missing.
     AckNack(AckNack),
@@ -83,7 +83,8 @@ pub enum Submessage<'a> {
     NackFrag(NackFrag),
     /// Fills up.
     Pad,
-    /// One that this crate does not know; to be skipped (RTPS 2.5 §8.6.1.2).
+    /// One that this crate does not know; to be skipped (RTPS 2.5 §8.6.1.2). Also a DATA or DATA_FRAG whose payload
+    /// is flagged as not encoded the standard way, which nobody here could read.
     Unknown {
         /// Its id.
         id: u8,
@@ -96,22 +97,24 @@ impl<'a> Submessage<'a> {
     #[inline]
     pub(crate) fn parse(id: u8, flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         match id {
-            id::DATA => Data::parse(flags, body).map(Self::Data),
+            id::DATA if Data::is_standard(flags) => Data::parse(flags, body).map(Self::Data),
             id::INFO_TS => InfoTimestamp::parse(flags, body).map(Self::InfoTimestamp),
             id::HEARTBEAT => Heartbeat::parse(flags, body).map(Self::Heartbeat),
-            id::ACKNACK => AckNack::parse(flags, body).map(Self::AckNack),
             _ => Self::parse_less_frequent(id, flags, body),
         }
     }
 
+    /// Out of line: sets are large, and moving them would cost the frequent ones.
+    #[inline(never)]
     fn parse_less_frequent(id: u8, flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         match id {
             id::PAD => Ok(Self::Pad),
+            id::ACKNACK => AckNack::parse(flags, body).map(Self::AckNack),
             id::GAP => Gap::parse(flags, body).map(Self::Gap),
             id::INFO_DST => InfoDestination::parse(flags, body).map(Self::InfoDestination),
             id::INFO_SRC => InfoSource::parse(flags, body).map(Self::InfoSource),
             id::INFO_REPLY => InfoReply::parse(flags, body).map(Self::InfoReply),
-            id::DATA_FRAG => DataFrag::parse(flags, body).map(Self::DataFrag),
+            id::DATA_FRAG if DataFrag::is_standard(flags) => DataFrag::parse(flags, body).map(Self::DataFrag),
             id::NACK_FRAG => NackFrag::parse(flags, body).map(Self::NackFrag),
             id::HEARTBEAT_FRAG => HeartbeatFrag::parse(flags, body).map(Self::HeartbeatFrag),
             _ => Ok(Self::Unknown { id, len: body.len() }),

@@ -53,7 +53,7 @@ impl Emit for AckNack {
     }
 
     fn emit(&self, out: &mut [u8]) {
-        let len = self.wire_len() as u16 - 4;
+        let len = self.wire_len() - 4;
         let mut out = Filler::new(out);
         out.submessage(id::ACKNACK, if self.is_final { Self::FINAL } else { 0 }, len);
         out.bytes(&self.reader.0);

@@ -31,7 +31,7 @@ pub enum Payload<'a> {
 }
 
 /// A sample.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data<'a> {
     /// For whom; UNKNOWN for all.
     pub reader: EntityId,
@@ -48,23 +48,33 @@ pub struct Data<'a> {
 pub(super) const INLINE_QOS: u8 = 0x02;
 const DATA: u8 = 0x04;
 const KEY: u8 = 0x08;
+const NON_STANDARD_PAYLOAD: u8 = 0x10;
+/// Length of the header that every payload begins with (RTPS 2.5 §10.2).
+const ENCAPSULATION_LEN: usize = 4;
 
 impl<'a> Data<'a> {
+    /// Whether the payload, if any, begins with an encapsulation header.
+    #[inline]
+    pub(super) const fn is_standard(flags: u8) -> bool {
+        flags & NON_STANDARD_PAYLOAD == 0
+    }
+
     #[inline]
     pub(super) fn parse(flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         let endianness = Endianness::from_flags(flags);
         let mut cursor = Cursor::new(body, endianness, "DATA");
-        let _extra_flags = cursor.u16()?;
-        let to_inline_qos = usize::from(cursor.u16()?);
-        let mut behind = cursor;
-        let reader = EntityId(cursor.array()?);
-        let writer = EntityId(cursor.array()?);
-        let sequence_number = SequenceNumber::parse_positive(&mut cursor)?;
-        if to_inline_qos < 16 {
+        // One check of the length for everything that is always there, extraFlags first.
+        let mut fixed = Cursor::new(cursor.slice(20)?, endianness, "DATA");
+        let _extra_flags = fixed.u16()?;
+        let to_inline_qos = usize::from(fixed.u16()?);
+        let reader = EntityId(fixed.array()?);
+        let writer = EntityId(fixed.array()?);
+        let sequence_number = SequenceNumber::parse_positive(&mut fixed)?;
+        let Some(unknown) = to_inline_qos.checked_sub(16) else {
             return cursor.fail(Problem::BadLength);
-        }
-        behind.slice(to_inline_qos)?;
-        let mut rest = behind.rest();
+        };
+        cursor.slice(unknown)?;
+        let mut rest = cursor.rest();
         let mut inline_qos = None;
         if flags & INLINE_QOS != 0 {
             let (list, len) = ParameterList::parse(rest, endianness)?;
@@ -77,6 +87,9 @@ impl<'a> Data<'a> {
             KEY => Payload::Key(rest),
             _ => return cursor.fail(Problem::BadFlags),
         };
+        if flags & (DATA | KEY) != 0 && rest.len() < ENCAPSULATION_LEN {
+            return cursor.fail(Problem::Truncated);
+        }
         Ok(Self { reader, writer, sequence_number, inline_qos, payload })
     }
 }
@@ -93,6 +106,7 @@ impl fmt::Display for Data<'_> {
 }
 
 /// The part of a DATA submessage before inline QoS and payload, which the writer of the message lays behind it.
+/// Both together may have 65515 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataHeader {
     /// For whom; UNKNOWN for all.
@@ -127,7 +141,8 @@ impl Emit for DataHeader {
             (_, true) => KEY,
         };
         let mut out = Filler::new(out);
-        out.submessage(id::DATA, inline_qos | payload, (20 + self.inline_qos_len + self.payload_len) as u16);
+        let len = 20 + self.inline_qos_len as usize + self.payload_len as usize;
+        out.submessage(id::DATA, inline_qos | payload, len);
         out.u16(0);
         out.u16(16);
         out.bytes(&self.reader.0);
@@ -191,5 +206,28 @@ mod tests {
         check(6, 200, Problem::Truncated);
         check(12 + 4 + 3, 0x80, Problem::BadSequenceNumber);
         check(20, 0, Problem::BadSequenceNumber);
+    }
+
+    #[test]
+    fn a_payload_has_room_for_its_encapsulation_header() {
+        for len in 24..28 {
+            let problem = Data::parse(LITTLE[1], &LITTLE[4..len]).unwrap_err().problem;
+            assert_eq!(problem, Problem::Truncated, "{len} bytes");
+        }
+        assert!(Data::parse(LITTLE[1], &LITTLE[4..28]).is_ok());
+        assert_eq!(Data::parse(0x01, &LITTLE[4..24]).unwrap().payload, Payload::None);
+    }
+
+    #[test]
+    fn what_lies_between_the_known_fields_and_the_inline_qos_is_skipped() {
+        let mut bytes = vec![0x15, 0x07, 0, 0, 0, 0, 20, 0];
+        bytes.extend_from_slice(&LITTLE[8..24]);
+        bytes.extend_from_slice(&[0xee, 0xee, 0xee, 0xee, 0x71, 0, 4, 0, 0, 0, 0, 3, 1, 0, 0, 0]);
+        bytes.extend_from_slice(&LITTLE[24..]);
+        let data = Data::parse(bytes[1], &bytes[4..]).unwrap();
+        let parameter = data.inline_qos.unwrap().iter().next().unwrap().unwrap();
+        assert_eq!(parameter.bytes(), Ok([0, 0, 0, 3]));
+        assert_eq!(data.payload, Payload::Data(&LITTLE[24..]));
+        assert_eq!(data.to_string(), "DATA 00000203->00000000 7 8 B");
     }
 }

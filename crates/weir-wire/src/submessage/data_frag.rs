@@ -24,7 +24,7 @@ use crate::parameter_list::ParameterList;
 use crate::sequence_number::SequenceNumber;
 
 /// Fragments of a sample, which follow each other.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataFrag<'a> {
     /// For whom; UNKNOWN for all.
     pub reader: EntityId,
@@ -50,6 +50,12 @@ pub struct DataFrag<'a> {
 
 impl<'a> DataFrag<'a> {
     const KEY: u8 = 0x04;
+    const NON_STANDARD_PAYLOAD: u8 = 0x08;
+
+    /// Whether the payload begins with an encapsulation header.
+    pub(super) const fn is_standard(flags: u8) -> bool {
+        flags & Self::NON_STANDARD_PAYLOAD == 0
+    }
 
     pub(super) fn parse(flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         let endianness = Endianness::from_flags(flags);
@@ -101,7 +107,7 @@ impl<'a> DataFrag<'a> {
 }
 
 impl Emit for DataFrag<'_> {
-    /// Without inline QoS, which is not written.
+    /// Without inline QoS, which is not written. The payload may have 65500 bytes.
     fn wire_len(&self) -> usize {
         36 + self.payload.len().next_multiple_of(4)
     }
@@ -110,7 +116,7 @@ impl Emit for DataFrag<'_> {
         let len = self.wire_len();
         out[36 + self.payload.len()..len].fill(0);
         let mut out = Filler::new(out);
-        out.submessage(id::DATA_FRAG, if self.is_key { Self::KEY } else { 0 }, (len - 4) as u16);
+        out.submessage(id::DATA_FRAG, if self.is_key { Self::KEY } else { 0 }, len - 4);
         out.u16(0);
         out.u16(28);
         out.bytes(&self.reader.0);
@@ -147,6 +153,10 @@ mod tests {
         16, 0, 0, 0, // sampleSize
         1, 2, 3, 4, 5, 6, 7, 8, // the second fragment
     ];
+    const BIG: [u8; 44] = [
+        0x16, 0x00, 0, 40, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 2, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2, 0, 1, 0,
+        8, 0, 0, 0, 16, 1, 2, 3, 4, 5, 6, 7, 8,
+    ];
 
     #[test]
     fn octets_are_as_the_specification_draws_them() {
@@ -166,6 +176,19 @@ mod tests {
         frag.emit(&mut out);
         assert_eq!(out, LITTLE);
         assert_eq!(DataFrag::parse(LITTLE[1], &LITTLE[4..]), Ok(frag));
+        assert_eq!(DataFrag::parse(BIG[1], &BIG[4..]), Ok(frag));
+        assert_eq!(frag.to_string(), "DATA_FRAG 00000203->00000000 7 fragment 2+1 of 8 B, sample 16 B");
+    }
+
+    #[test]
+    fn only_the_last_fragment_may_be_short() {
+        let mut bytes = LITTLE;
+        bytes[32] = 11;
+        assert_eq!(DataFrag::parse(bytes[1], &bytes[4..39]).unwrap().payload, [1, 2, 3]);
+        assert_eq!(DataFrag::parse(bytes[1], &bytes[4..]).unwrap().payload, [1, 2, 3], "padding is cut off");
+        let problem = |bytes: &[u8]| DataFrag::parse(bytes[1], &bytes[4..]).unwrap_err().problem;
+        assert_eq!(problem(&bytes[..38]), Problem::BadFragment);
+        assert_eq!(problem(&LITTLE[..43]), Problem::BadFragment);
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::guid::EntityId;
 use crate::sequence_number::{SequenceNumber, SequenceNumberSet};
 
 /// The samples from `start` to before the base of `list`, and those in `list`, are irrelevant.
+///
+/// A received one never has its `start` behind the base: the specification allows such a range, which can only
+/// mean the empty one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Gap {
     /// For whom; UNKNOWN for all.
@@ -32,16 +35,14 @@ pub struct Gap {
 impl Gap {
     pub(super) fn parse(flags: u8, body: &[u8]) -> Result<Self, ParseError> {
         let mut cursor = Cursor::new(body, Endianness::from_flags(flags), "GAP");
-        let gap = Self {
-            reader: EntityId(cursor.array()?),
-            writer: EntityId(cursor.array()?),
-            start: SequenceNumber::parse_positive(&mut cursor)?,
-            list: SequenceNumberSet::parse(&mut cursor)?,
-        };
-        if gap.list.base() < gap.start {
-            return cursor.fail(Problem::BadSequenceNumber);
+        let reader = EntityId(cursor.array()?);
+        let writer = EntityId(cursor.array()?);
+        let start = SequenceNumber::parse_positive(&mut cursor)?;
+        let list = SequenceNumberSet::parse(&mut cursor)?;
+        if list.base() == SequenceNumber::ZERO {
+            return cursor.fail(Problem::BadSet);
         }
-        Ok(gap)
+        Ok(Self { reader, writer, start: start.min(list.base()), list })
     }
 }
 
@@ -51,7 +52,7 @@ impl Emit for Gap {
     }
 
     fn emit(&self, out: &mut [u8]) {
-        let len = self.wire_len() as u16 - 4;
+        let len = self.wire_len() - 4;
         let mut out = Filler::new(out);
         out.submessage(id::GAP, 0, len);
         out.bytes(&self.reader.0);
@@ -96,5 +97,38 @@ mod tests {
         assert_eq!(out, LITTLE);
         assert_eq!(Gap::parse(LITTLE[1], &LITTLE[4..]), Ok(gap));
         assert_eq!(Gap::parse(BIG[1], &BIG[4..]), Ok(gap));
+        assert_eq!(gap.to_string(), "GAP 00000203->00000104 5 to 8/0:");
+    }
+
+    #[test]
+    fn a_range_that_ends_before_it_begins_is_empty() {
+        let mut bytes = BIG;
+        bytes[19] = 9;
+        let gap = Gap::parse(bytes[1], &bytes[4..]).unwrap();
+        assert_eq!((gap.start, gap.list.base()), (SequenceNumber(8), SequenceNumber(8)));
+    }
+
+    #[test]
+    fn numbers_that_no_sample_has_are_refused() {
+        for (at, value, problem) in [
+            (12, 0xff, Problem::BadSequenceNumber),
+            (12, 0x7f, Problem::BadSequenceNumber),
+            (19, 0, Problem::BadSequenceNumber),
+            (20, 0xff, Problem::BadSet),
+            (27, 0, Problem::BadSet),
+            (30, 2, Problem::BadSet),
+            (31, 1, Problem::Truncated),
+        ] {
+            let mut bytes = BIG;
+            bytes[at] = value;
+            if value == 0x7f {
+                bytes[13..20].fill(0xff);
+            }
+            assert_eq!(
+                Gap::parse(bytes[1], &bytes[4..]).unwrap_err().problem,
+                problem,
+                "octet {at} = {value}"
+            );
+        }
     }
 }

@@ -71,3 +71,47 @@ impl fmt::Display for HeartbeatFrag {
         write!(f, "HEARTBEAT_FRAG {writer}->{reader} {sn} fragments ..{} #{}", self.last_fragment, self.count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LITTLE: [u8; 28] = [
+        0x13, 0x01, 24, 0, // id, flag E, octetsToNextHeader
+        0, 0, 1, 4, // reader
+        0, 0, 2, 3, // writer
+        0, 0, 0, 0, 7, 0, 0, 0, // writerSN
+        0x03, 0x02, 0, 0, // lastFragmentNum
+        9, 0, 0, 0, // count
+    ];
+    const BIG: [u8; 28] =
+        [0x13, 0x00, 0, 24, 0, 0, 1, 4, 0, 0, 2, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 2, 3, 0, 0, 0, 9];
+
+    #[test]
+    fn octets_are_as_the_specification_draws_them() {
+        let frag = HeartbeatFrag {
+            reader: EntityId([0, 0, 1, 4]),
+            writer: EntityId([0, 0, 2, 3]),
+            sequence_number: SequenceNumber(7),
+            last_fragment: 0x0203,
+            count: 9,
+        };
+        let mut out = [0xee; 28];
+        frag.emit(&mut out);
+        assert_eq!(out, LITTLE);
+        assert_eq!(HeartbeatFrag::parse(LITTLE[1], &LITTLE[4..]), Ok(frag));
+        assert_eq!(HeartbeatFrag::parse(BIG[1], &BIG[4..]), Ok(frag));
+        assert_eq!(frag.to_string(), "HEARTBEAT_FRAG 00000203->00000104 7 fragments ..515 #9");
+    }
+
+    #[test]
+    fn numbers_that_nothing_has_are_refused() {
+        let problem = |at: core::ops::Range<usize>| {
+            let mut bytes = LITTLE;
+            bytes[at].fill(0);
+            HeartbeatFrag::parse(bytes[1], &bytes[4..]).unwrap_err().problem
+        };
+        assert_eq!(problem(12..20), Problem::BadSequenceNumber);
+        assert_eq!(problem(20..24), Problem::BadFragment);
+    }
+}

@@ -44,3 +44,26 @@ impl fmt::Display for InfoDestination {
         write!(f, "INFO_DST {}", self.prefix)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LITTLE: [u8; 16] = [
+        0x0e, 0x01, 12, 0, // id, flag E, octetsToNextHeader
+        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, // guidPrefix
+    ];
+    const BIG: [u8; 16] = [0x0e, 0x00, 0, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+
+    #[test]
+    fn octets_are_as_the_specification_draws_them() {
+        let info = InfoDestination { prefix: GuidPrefix([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) };
+        let mut out = [0xee; 16];
+        info.emit(&mut out);
+        assert_eq!(out, LITTLE);
+        assert_eq!(InfoDestination::parse(LITTLE[1], &LITTLE[4..]), Ok(info));
+        assert_eq!(InfoDestination::parse(BIG[1], &BIG[4..]), Ok(info));
+        assert!(InfoDestination::parse(BIG[1], &BIG[4..15]).is_err());
+        assert_eq!(info.to_string(), "INFO_DST 0102030405060708090a0b0c");
+    }
+}

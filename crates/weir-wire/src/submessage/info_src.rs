@@ -56,3 +56,34 @@ impl fmt::Display for InfoSource {
         write!(f, "INFO_SRC {} {}", self.prefix, self.vendor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LITTLE: [u8; 24] = [
+        0x0c, 0x01, 20, 0, // id, flag E, octetsToNextHeader
+        0, 0, 0, 0, // unused
+        2, 5, // version
+        0x01, 0x10, // vendor
+        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, // guidPrefix
+    ];
+    const BIG: [u8; 24] =
+        [0x0c, 0x00, 0, 20, 0, 0, 0, 0, 2, 5, 0x01, 0x10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+
+    #[test]
+    fn octets_are_as_the_specification_draws_them() {
+        let info = InfoSource {
+            version: ProtocolVersion::V2_5,
+            vendor: VendorId::CYCLONE,
+            prefix: GuidPrefix([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+        };
+        let mut out = [0xee; 24];
+        info.emit(&mut out);
+        assert_eq!(out, LITTLE);
+        assert_eq!(InfoSource::parse(LITTLE[1], &LITTLE[4..]), Ok(info));
+        assert_eq!(InfoSource::parse(BIG[1], &BIG[4..]), Ok(info));
+        assert!(InfoSource::parse(BIG[1], &BIG[4..23]).is_err());
+        assert_eq!(info.to_string(), "INFO_SRC 0102030405060708090a0b0c Cyclone DDS");
+    }
+}

@@ -13,7 +13,8 @@ use crate::bytes::{Cursor, Emit, Endianness, Filler};
 use crate::error::ParseError;
 use crate::timestamp::Timestamp;
 
-/// The time of writing; `None` ends the effect of an earlier one.
+/// The time of writing; `None` ends the effect of an earlier one. A received one is never
+/// [`Timestamp::INVALID`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InfoTimestamp {
     /// When.
@@ -29,7 +30,8 @@ impl InfoTimestamp {
             return Ok(Self { timestamp: None });
         }
         let mut cursor = Cursor::new(body, Endianness::from_flags(flags), "INFO_TS");
-        Ok(Self { timestamp: Some(Timestamp { seconds: cursor.u32()?, fraction: cursor.u32()? }) })
+        let timestamp = Timestamp { seconds: cursor.u32()?, fraction: cursor.u32()? };
+        Ok(Self { timestamp: (timestamp != Timestamp::INVALID).then_some(timestamp) })
     }
 }
 
@@ -57,5 +59,43 @@ impl fmt::Display for InfoTimestamp {
             Some(timestamp) => write!(f, "INFO_TS {} ns", timestamp.to_unix_nanos()),
             None => f.write_str("INFO_TS none"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LITTLE: [u8; 12] = [
+        0x09, 0x01, 8, 0, // id, flag E, octetsToNextHeader
+        0x04, 0x03, 0x02, 0x01, // seconds
+        0, 0, 0, 0x80, // fraction: a half
+    ];
+    const BIG: [u8; 12] = [0x09, 0x00, 0, 8, 1, 2, 3, 4, 0x80, 0, 0, 0];
+
+    #[test]
+    fn octets_are_as_the_specification_draws_them() {
+        let info =
+            InfoTimestamp { timestamp: Some(Timestamp { seconds: 0x0102_0304, fraction: 0x8000_0000 }) };
+        let mut out = [0xee; 12];
+        info.emit(&mut out);
+        assert_eq!(out, LITTLE);
+        assert_eq!(InfoTimestamp::parse(LITTLE[1], &LITTLE[4..]), Ok(info));
+        assert_eq!(InfoTimestamp::parse(BIG[1], &BIG[4..]), Ok(info));
+        assert_eq!(info.to_string(), "INFO_TS 16909060500000000 ns");
+    }
+
+    #[test]
+    fn no_time_is_said_by_a_flag_or_by_the_invalid_time() {
+        let none = InfoTimestamp { timestamp: None };
+        let mut out = [0xee; 4];
+        none.emit(&mut out);
+        assert_eq!(out, [0x09, 0x03, 0, 0]);
+        assert_eq!(none.wire_len(), 4);
+        assert_eq!(InfoTimestamp::parse(0x03, &[]), Ok(none));
+        assert_eq!(InfoTimestamp::parse(0x02, &[]), Ok(none));
+        assert_eq!(InfoTimestamp::parse(0x01, &[0xff; 8]), Ok(none));
+        assert_eq!(none.to_string(), "INFO_TS none");
+        assert!(InfoTimestamp::parse(0x01, &[0; 7]).is_err());
     }
 }

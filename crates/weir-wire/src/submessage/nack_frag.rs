@@ -52,7 +52,7 @@ impl Emit for NackFrag {
     }
 
     fn emit(&self, out: &mut [u8]) {
-        let len = self.wire_len() as u16 - 4;
+        let len = self.wire_len() - 4;
         let mut out = Filler::new(out);
         out.submessage(id::NACK_FRAG, 0, len);
         out.bytes(&self.reader.0);
@@ -67,5 +67,62 @@ impl fmt::Display for NackFrag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (reader, writer, sn) = (self.reader, self.writer, self.sequence_number);
         write!(f, "NACK_FRAG {reader}->{writer} {sn} from {} #{}", self.state.base().0, self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Problem;
+    use crate::fragment_number::FragmentNumber;
+
+    const LITTLE: [u8; 36] = [
+        0x12, 0x01, 32, 0, // id, flag E, octetsToNextHeader
+        0, 0, 1, 4, // reader
+        0, 0, 2, 3, // writer
+        0, 0, 0, 0, 7, 0, 0, 0, // writerSN
+        2, 0, 0, 0, // base 2
+        3, 0, 0, 0, // numBits
+        0, 0, 0, 0xa0, // bits 0 and 2
+        9, 0, 0, 0, // count
+    ];
+    const BIG: [u8; 36] = [
+        0x12, 0x00, 0, 32, 0, 0, 1, 4, 0, 0, 2, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2, 0, 0, 0, 3, 0xa0, 0,
+        0, 0, 0, 0, 0, 9,
+    ];
+
+    #[test]
+    fn octets_are_as_the_specification_draws_them() {
+        let mut state = FragmentNumberSet::new(FragmentNumber(2));
+        state.insert(FragmentNumber(2));
+        state.insert(FragmentNumber(4));
+        let nack = NackFrag {
+            reader: EntityId([0, 0, 1, 4]),
+            writer: EntityId([0, 0, 2, 3]),
+            sequence_number: SequenceNumber(7),
+            state,
+            count: 9,
+        };
+        let mut out = [0xee; 36];
+        nack.emit(&mut out);
+        assert_eq!(out, LITTLE);
+        assert_eq!(NackFrag::parse(LITTLE[1], &LITTLE[4..]), Ok(nack));
+        assert_eq!(NackFrag::parse(BIG[1], &BIG[4..]), Ok(nack));
+        assert_eq!(nack.to_string(), "NACK_FRAG 00000104->00000203 7 from 2 #9");
+    }
+
+    #[test]
+    fn sets_that_nothing_can_be_in_are_refused() {
+        for (at, octets, problem) in [
+            (12..20, [0; 8].as_slice(), Problem::BadSequenceNumber),
+            (20..24, &[0; 4], Problem::BadSet),
+            (20..24, &[0xff; 4], Problem::BadSet),
+            (24..28, &[0, 0, 2, 0], Problem::BadSet),
+            (24..28, &[0, 0, 0, 65], Problem::Truncated),
+        ] {
+            let mut bytes = BIG;
+            bytes[at].copy_from_slice(octets);
+            assert_eq!(NackFrag::parse(bytes[1], &bytes[4..]).unwrap_err().problem, problem, "{octets:?}");
+        }
     }
 }

@@ -1,0 +1,6 @@
+//! Tests of the message formats through the public API.
+
+mod hostile;
+mod octets;
+mod roundtrip;
+mod values;
