@@ -68,3 +68,37 @@ impl CaseSpec {
         format!("weir_bench_{}_{}_{}", self.test, self.size_bytes, self.repeat)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A case of 32 bytes: 50 ms of warm-up, 100 ms measured.
+    pub(crate) fn case(engine: &str, test: Test) -> CaseSpec {
+        CaseSpec {
+            engine: engine.to_owned(),
+            test,
+            reliability: Reliability::BestEffort,
+            size_bytes: 32,
+            instances: 0,
+            batch_bytes: 0,
+            wait: WaitStrategy::Block,
+            repeat: 1,
+            duration: Duration::from_millis(100),
+            warmup: Duration::from_millis(50),
+            verify: false,
+            domain: 0,
+            interface: "lo".to_owned(),
+            address: Ipv4Addr::LOCALHOST,
+            socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
+            cpus: None,
+        }
+    }
+
+    #[test]
+    fn a_case_survives_the_control_channel() {
+        let case = case("udp", Test::Latency);
+        let text = serde_json::to_string(&case).unwrap();
+        assert_eq!(serde_json::from_str::<CaseSpec>(&text).unwrap(), case);
+    }
+}

@@ -4,6 +4,9 @@
 //! unknown engines, refused before a run begins.
 
 mod mock;
+mod raw;
+mod udp;
+mod udp_gso;
 
 use crate::endpoint::Engine;
 
@@ -12,7 +15,7 @@ use mock::Mock;
 /// All engines, in the order in which tables show them: the floors first, then the engines measured against them; hidden ones last.
 #[must_use]
 pub fn registry() -> &'static [&'static dyn Engine] {
-    &[&Mock::Sound, &Mock::Lossy, &Mock::Corrupt, &Mock::Hang, &Mock::Crash]
+    &[&udp::Udp, &udp_gso::UdpGso, &Mock::Sound, &Mock::Lossy, &Mock::Corrupt, &Mock::Hang, &Mock::Crash]
 }
 
 /// The engine of this name.

@@ -3,16 +3,34 @@
 //! The bench runs every engine through the same harness: two processes of the same program, joined by a control channel, one case
 //! after the other. It prints nothing and knows no file format: progress goes to a callback, results are [`weir_results::Case`]s.
 //!
-//! - [`endpoint`]: the seam between the harness and an engine
-//! - [`engine`]: the engines of this build
-//! - [`payload`]: the bytes of a sample, the same for every engine
-//! - [`sink`]: where a subscriber's samples are counted and checked
+//! - [`plan`]: from options to a list of cases
 //! - [`case`]: one point of a measurement
-//! - [`clock`]: monotonic nanoseconds
+//! - [`coordinator`]: runs the plan; [`session`]: the two processes of a case; [`agent`]: one of them
+//! - [`control`]: what coordinator and agents say to each other; [`signal`]: the part that reaches a running measurement
+//! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
+//! - [`latency`], [`throughput`]: the measurements
+//! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
+//! - [`record`]: from what both ends found to a result with its doubts
+//! - [`outside`]: independent programs beside our floor
+//! - [`host`]: interfaces and processors; [`clock`]: monotonic nanoseconds
 
+pub mod agent;
 pub mod case;
 pub mod clock;
+pub mod control;
+pub mod coordinator;
 pub mod endpoint;
 pub mod engine;
+pub mod host;
+pub mod latency;
+pub mod outside;
 pub mod payload;
+pub mod plan;
+mod record;
+mod session;
+pub mod signal;
 pub mod sink;
+pub mod throughput;
+
+pub use record::Fault;
+pub use session::AgentCommand;

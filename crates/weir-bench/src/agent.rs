@@ -1,0 +1,282 @@
+//! One end of one case, in a process of its own.
+//!
+//! The main thread opens the end and measures. A second thread listens to the coordinator: it sleeps in the kernel while the case
+//! runs, sets the [`Signal`] when the other end is done, and ends the process when the coordinator is gone, so that no agent is
+//! ever left behind.
+
+use std::net::{SocketAddr, SocketAddrV4, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use thiserror::Error;
+use weir_results::{ProcessFigures, Test};
+use weir_telemetry::{UdpCounters, process_figures};
+
+use crate::case::CaseSpec;
+use crate::control::{
+    self, AgentFault, AgentReport, ControlError, FromAgent, MessageReader, Outcome, Role, SCHEMA, ToAgent,
+    VERSION,
+};
+use crate::endpoint::{EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber};
+use crate::engine;
+use crate::signal::Signal;
+use crate::{latency, throughput};
+
+/// Where and as what an agent joins.
+#[derive(Clone, Debug)]
+pub struct AgentOptions {
+    /// Which end it is.
+    pub role: Role,
+    /// The coordinator's control address.
+    pub control: SocketAddr,
+    /// What the coordinator gave to the process.
+    pub token: String,
+    /// Ends the process: called on another thread when the coordinator is gone.
+    pub on_orphaned: fn(),
+}
+
+/// Why an agent could not do its part. What goes wrong with the case itself is told to the coordinator instead.
+#[derive(Debug, Error)]
+pub enum AgentError {
+    /// The channel to the coordinator.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The coordinator said something that does not belong here.
+    #[error("the coordinator sent an unexpected message")]
+    Unexpected,
+    /// The coordinator said nothing.
+    #[error("the coordinator said nothing for {0:?}")]
+    Silent(Duration),
+}
+
+/// Joins the coordinator and runs one case.
+///
+/// # Errors
+/// When the control channel fails; the coordinator notices that by itself.
+pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
+    let mut stream = TcpStream::connect_timeout(&options.control, CONNECT_WAIT).map_err(ControlError::Io)?;
+    stream.set_nodelay(true).map_err(ControlError::Io)?;
+    let hello = FromAgent::Hello {
+        schema: SCHEMA,
+        version: VERSION.to_owned(),
+        role: options.role,
+        token: options.token.clone(),
+    };
+    control::send(&mut stream, &hello)?;
+    stream.set_read_timeout(Some(MESSAGE_WAIT)).map_err(ControlError::Io)?;
+    let mut reader = MessageReader::new(stream.try_clone().map_err(ControlError::Io)?);
+    let ToAgent::Case { schema, version, case, cpu } = reader.receive()? else {
+        return Err(AgentError::Unexpected);
+    };
+    control::check_version(schema, &version)?;
+    // Before any thread starts: threads inherit it.
+    let pinned = cpu.map_or(Ok(()), |cpu| pin(cpu));
+    stream.set_read_timeout(None).map_err(ControlError::Io)?;
+    let signal = Arc::new(Signal::new());
+    let messages = listen(reader, Arc::clone(&signal), options.on_orphaned)?;
+    let mut agent = Agent { role: options.role, case: *case, stream, messages, signal };
+    if let Err(error) = pinned.and_then(|()| agent.measure()) {
+        control::send(&mut agent.stream, &failure(&error))?;
+        // Until told, so that the end of this process is never mistaken for a crash.
+        agent.expect_close()?;
+    }
+    Ok(())
+}
+
+/// How long connecting may take: the coordinator listens before it starts anybody.
+const CONNECT_WAIT: Duration = Duration::from_secs(2);
+
+/// How long the coordinator may take to answer, while it waits for the other agent.
+const MESSAGE_WAIT: Duration = Duration::from_secs(20);
+
+/// How long the engine may look for its peer.
+const PEER_WAIT: Duration = Duration::from_secs(5);
+
+/// How long an agent that is done waits for the others. The coordinator's own limits end a case before.
+const CLOSE_WAIT: Duration = Duration::from_secs(24 * 3600);
+
+struct Agent {
+    role: Role,
+    case: CaseSpec,
+    stream: TcpStream,
+    messages: Receiver<ToAgent>,
+    signal: Arc<Signal>,
+}
+
+/// Why an agent's case cannot go on.
+#[derive(Debug, Error)]
+enum Failure {
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error("cannot run on processor {cpu}: {source}; choose others with --cpus")]
+    Pin { cpu: usize, source: std::io::Error },
+    #[error("`{0}` is not an engine of this program")]
+    UnknownEngine(String),
+}
+
+impl Agent {
+    /// Runs the case and keeps its end open until told to close it: the other end may still need repairs from it.
+    fn measure(&mut self) -> Result<(), Failure> {
+        let case = self.case.clone();
+        let engine = engine::find(&case.engine).ok_or_else(|| Failure::UnknownEngine(case.engine.clone()))?;
+        match (case.test, self.role) {
+            (Test::Throughput, Role::Publisher) => self.publish(engine),
+            (Test::Throughput, Role::Subscriber) => self.subscribe(engine),
+            (Test::Latency, Role::Publisher) => self.ping(engine),
+            (Test::Latency, Role::Subscriber) => self.pong(engine),
+        }
+    }
+
+    fn publish(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
+        let mut end: Box<dyn Publisher> = engine.open_publisher(&self.case)?;
+        let peer = self.prepared(end.address())?;
+        end.connect(peer, PEER_WAIT)?;
+        let before = self.start_sending()?;
+        let outcome = throughput::run_publisher(end.as_mut(), &self.case)?;
+        self.finish(before.report(Outcome::Publisher(outcome), &end.report()))
+    }
+
+    fn subscribe(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
+        let mut end: Box<dyn Subscriber> = engine.open_subscriber(&self.case)?;
+        let peer = self.prepared(end.address())?;
+        end.connect(peer, PEER_WAIT)?;
+        let before = self.start_receiving()?;
+        let outcome = throughput::run_subscriber(end.as_mut(), &self.case, &self.signal)?;
+        self.finish(before.report(Outcome::Subscriber(outcome), &end.report()))
+    }
+
+    fn ping(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
+        let mut end: Box<dyn Pinger> = engine.open_pinger(&self.case)?;
+        let peer = self.prepared(end.address())?;
+        end.connect(peer, PEER_WAIT)?;
+        let before = self.start_sending()?;
+        let outcome = latency::run_pinger(end.as_mut(), &self.case)?;
+        self.finish(before.report(Outcome::Pinger(outcome), &end.report()))
+    }
+
+    fn pong(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
+        let mut end: Box<dyn Ponger> = engine.open_ponger(&self.case)?;
+        let peer = self.prepared(end.address())?;
+        end.connect(peer, PEER_WAIT)?;
+        let before = self.start_receiving()?;
+        let echoed = end.echo(self.signal.stop())?;
+        self.finish(before.report(Outcome::Ponger { echoed }, &end.report()))
+    }
+
+    /// Tells where this end is, and waits to be told where the other one is.
+    fn prepared(&mut self, address: Option<SocketAddrV4>) -> Result<Option<SocketAddrV4>, Failure> {
+        control::send(&mut self.stream, &FromAgent::Prepared { address })?;
+        let peer = |message| if let ToAgent::Connect { peer } = message { Some(peer) } else { None };
+        Ok(self.expect(peer, MESSAGE_WAIT)?)
+    }
+
+    fn start_sending(&mut self) -> Result<Before, Failure> {
+        control::send(&mut self.stream, &FromAgent::Connected)?;
+        self.expect_start()?;
+        Ok(Before::now())
+    }
+
+    fn start_receiving(&mut self) -> Result<Before, Failure> {
+        control::send(&mut self.stream, &FromAgent::Connected)?;
+        self.expect_start()?;
+        let before = Before::now();
+        control::send(&mut self.stream, &FromAgent::Started)?;
+        Ok(before)
+    }
+
+    fn finish(&mut self, report: AgentReport) -> Result<(), Failure> {
+        control::send(&mut self.stream, &FromAgent::Finished { report: Box::new(report) })?;
+        Ok(self.expect_close()?)
+    }
+
+    fn expect_close(&mut self) -> Result<(), AgentError> {
+        self.expect(|message| matches!(message, ToAgent::Close).then_some(()), CLOSE_WAIT)
+    }
+
+    fn expect_start(&mut self) -> Result<(), AgentError> {
+        self.expect(|message| matches!(message, ToAgent::Start).then_some(()), MESSAGE_WAIT)
+    }
+
+    fn expect<T>(
+        &mut self,
+        accept: impl Fn(ToAgent) -> Option<T>,
+        timeout: Duration,
+    ) -> Result<T, AgentError> {
+        match self.messages.recv_timeout(timeout) {
+            Ok(message) => accept(message).ok_or(AgentError::Unexpected),
+            Err(RecvTimeoutError::Timeout) => Err(AgentError::Silent(timeout)),
+            Err(RecvTimeoutError::Disconnected) => Err(ControlError::Closed.into()),
+        }
+    }
+}
+
+/// What was already used when the case began.
+struct Before {
+    process: ProcessFigures,
+    udp: Option<UdpCounters>,
+}
+
+impl Before {
+    fn now() -> Self {
+        Self { process: process_figures(), udp: UdpCounters::read().ok() }
+    }
+
+    fn report(&self, outcome: Outcome, end: &EndReport) -> AgentReport {
+        let now = Self::now();
+        let udp = now.udp.zip(self.udp).map(|(now, before)| now.since(&before));
+        AgentReport {
+            outcome,
+            process: now.process.since(&self.process),
+            buffers: end.buffers,
+            host_receive_errors: udp.map(|udp| udp.receive_buffer_errors),
+        }
+    }
+}
+
+/// Listens to the coordinator until it closes the channel.
+fn listen(
+    mut reader: MessageReader<TcpStream>,
+    signal: Arc<Signal>,
+    on_orphaned: fn(),
+) -> Result<Receiver<ToAgent>, ControlError> {
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new()
+        .name("control".to_owned())
+        .spawn(move || {
+            loop {
+                let message = match reader.receive() {
+                    Ok(ToAgent::Finish { sent }) => {
+                        signal.finish(sent);
+                        continue;
+                    }
+                    Ok(message) => message,
+                    Err(_) => return on_orphaned(),
+                };
+                let is_last = message == ToAgent::Close;
+                // When nobody takes it any more, the agent is leaving.
+                if sender.send(message).is_err() || is_last {
+                    return;
+                }
+            }
+        })
+        .map_err(ControlError::Io)?;
+    Ok(receiver)
+}
+
+fn pin(cpu: usize) -> Result<(), Failure> {
+    weir_udp::affinity::pin_process(cpu).map_err(|source| Failure::Pin { cpu, source })
+}
+
+fn failure(error: &Failure) -> FromAgent {
+    let fault = match error {
+        Failure::Endpoint(EndpointError::NotSupported { .. }) => AgentFault::NotSupported,
+        _ => AgentFault::Trouble,
+    };
+    FromAgent::Failed { fault, reason: error.to_string() }
+}

@@ -1,0 +1,300 @@
+//! What coordinator and agents say to each other: JSON lines over TCP.
+//!
+//! The coordinator listens, each agent connects and introduces itself. From then on both sides take turns as `coordinator.rs` lists
+//! them. Every wait has a time-out; a connection that ends means that the other process is gone. Nothing is sent while a case is
+//! measured.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddrV4, TcpStream};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use weir_results::{ProcessFigures, SocketBuffers};
+
+use crate::case::CaseSpec;
+use crate::latency::PingerOutcome;
+use crate::throughput::{PublisherOutcome, SubscriberOutcome};
+
+/// Version of these messages. Both sides must have the same one.
+pub const SCHEMA: u32 = 1;
+
+/// The version of the program, which must be the same as well: two versions would measure two things.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The environment variable that carries [`FromAgent::Hello::token`] to an agent.
+pub const TOKEN_VARIABLE: &str = "WEIR_CONTROL_TOKEN";
+
+/// Which end of a case an agent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Sends: publisher or pinger.
+    Publisher,
+    /// Receives: subscriber or ponger.
+    Subscriber,
+}
+
+impl Role {
+    /// The name on the command line and in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Publisher => "publisher",
+            Self::Subscriber => "subscriber",
+        }
+    }
+
+    /// The other end.
+    #[must_use]
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Publisher => Self::Subscriber,
+            Self::Subscriber => Self::Publisher,
+        }
+    }
+}
+
+/// From an agent to the coordinator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "kebab-case")]
+pub enum FromAgent {
+    /// The first message.
+    Hello {
+        /// [`SCHEMA`].
+        schema: u32,
+        /// [`VERSION`].
+        version: String,
+        /// Which end it is.
+        role: Role,
+        /// What the coordinator gave to the process when it started it: no stranger takes its place.
+        token: String,
+    },
+    /// Sockets and entities are made.
+    Prepared {
+        /// Where the peer finds them, for engines without discovery.
+        address: Option<SocketAddrV4>,
+    },
+    /// The peer was found.
+    Connected,
+    /// The receiving end is about to receive.
+    Started,
+    /// The case is over.
+    Finished {
+        /// What this end has to say.
+        report: Box<AgentReport>,
+    },
+    /// The case cannot go on at this end.
+    Failed {
+        /// What kind of trouble it is.
+        fault: AgentFault,
+        /// What went wrong and what to do.
+        reason: String,
+    },
+}
+
+/// From the coordinator to an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "kebab-case")]
+pub enum ToAgent {
+    /// What to measure.
+    Case {
+        /// [`SCHEMA`].
+        schema: u32,
+        /// [`VERSION`].
+        version: String,
+        /// The case.
+        case: Box<CaseSpec>,
+        /// The processor to run on.
+        cpu: Option<usize>,
+    },
+    /// Both ends are prepared: find the peer.
+    Connect {
+        /// Where it is, for engines without discovery.
+        peer: Option<SocketAddrV4>,
+    },
+    /// Begin.
+    Start,
+    /// To the receiving end: the sending one is done.
+    Finish {
+        /// It sent the numbers `0..sent`.
+        sent: u64,
+    },
+    /// Leave.
+    Close,
+}
+
+/// What kind of trouble an agent has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentFault {
+    /// The engine cannot do what the case asks.
+    NotSupported,
+    /// The host, the peer or the engine.
+    Trouble,
+}
+
+/// What one end found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentReport {
+    /// What was measured.
+    pub outcome: Outcome,
+    /// What the process used from the start of the case.
+    pub process: ProcessFigures,
+    /// The end's socket buffers.
+    pub buffers: SocketBuffers,
+    /// Receive-buffer errors of the whole host in the meantime, if known.
+    pub host_receive_errors: Option<u64>,
+}
+
+/// What was measured, by the kind of end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The sending end of a stream.
+    Publisher(PublisherOutcome),
+    /// The receiving end of a stream.
+    Subscriber(SubscriberOutcome),
+    /// The measuring end of a ping-pong.
+    Pinger(PingerOutcome),
+    /// The echoing end of a ping-pong.
+    Ponger {
+        /// Pings echoed.
+        echoed: u64,
+    },
+}
+
+/// Why a message could not be exchanged.
+#[derive(Debug, Error)]
+pub enum ControlError {
+    /// The other process closed the connection, or is gone.
+    #[error("the control channel was closed")]
+    Closed,
+    /// The connection failed.
+    #[error("the control channel failed: {0}")]
+    Io(#[from] io::Error),
+    /// Something else than a message arrived.
+    #[error("the control channel carried something else than a message of this version: {0}")]
+    Message(String),
+    /// The other side speaks another version.
+    #[error(
+        "the other process is weir {found_version} with control messages {found_schema}, this one is {VERSION} with {SCHEMA}: use the same version on both sides"
+    )]
+    Version {
+        /// The schema that it named.
+        found_schema: u32,
+        /// The version that it named.
+        found_version: String,
+    },
+}
+
+/// Compares what the other side named with what we are.
+///
+/// # Errors
+/// [`ControlError::Version`].
+pub fn check_version(schema: u32, version: &str) -> Result<(), ControlError> {
+    if schema == SCHEMA && version == VERSION {
+        return Ok(());
+    }
+    Err(ControlError::Version { found_schema: schema, found_version: version.to_owned() })
+}
+
+/// Sends one message.
+///
+/// # Errors
+/// When the connection failed.
+pub fn send(stream: &mut TcpStream, message: &impl Serialize) -> Result<(), ControlError> {
+    let mut line = serde_json::to_vec(message).map_err(|error| ControlError::Message(error.to_string()))?;
+    line.push(b'\n');
+    Ok(stream.write_all(&line)?)
+}
+
+/// Reads messages, one per line.
+#[derive(Debug)]
+pub struct MessageReader<R> {
+    reader: BufReader<R>,
+}
+
+impl<R: Read> MessageReader<R> {
+    /// A reader of `stream`.
+    pub fn new(stream: R) -> Self {
+        Self { reader: BufReader::new(stream) }
+    }
+
+    /// The next message.
+    ///
+    /// # Errors
+    /// When the connection ended or failed (a read time-out of the stream included), or when the line is no message.
+    pub fn receive<T: DeserializeOwned>(&mut self) -> Result<T, ControlError> {
+        let mut line = Vec::new();
+        let read = self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+        if read == 0 {
+            return Err(ControlError::Closed);
+        }
+        if line.last() != Some(&b'\n') {
+            return Err(ControlError::Message(format!("a line of {read} bytes without an end")));
+        }
+        serde_json::from_slice(&line).map_err(|error| ControlError::Message(error.to_string()))
+    }
+}
+
+/// No message comes near it.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive(text: &str) -> Result<ToAgent, ControlError> {
+        MessageReader::new(text.as_bytes()).receive()
+    }
+
+    #[test]
+    fn messages_are_lines_of_json_with_their_name() {
+        let text = serde_json::to_string(&ToAgent::Finish { sent: 7 }).unwrap();
+        assert_eq!(text, r#"{"message":"finish","sent":7}"#);
+        let mut reader =
+            MessageReader::new(&b"{\"message\":\"start\"}\n{\"message\":\"finish\",\"sent\":7}\n"[..]);
+        assert_eq!(reader.receive::<ToAgent>().unwrap(), ToAgent::Start);
+        assert_eq!(reader.receive::<ToAgent>().unwrap(), ToAgent::Finish { sent: 7 });
+        assert!(matches!(reader.receive::<ToAgent>(), Err(ControlError::Closed)));
+    }
+
+    #[test]
+    fn reports_survive_the_channel() {
+        let report = AgentReport {
+            outcome: Outcome::Publisher(PublisherOutcome {
+                sent: 3,
+                offered: 2,
+                offered_in: std::time::Duration::from_nanos(1_000_000_001),
+                datagrams: Some(2),
+                sends: None,
+                refused: 0,
+                flushed: true,
+            }),
+            process: ProcessFigures::default(),
+            buffers: SocketBuffers::default(),
+            host_receive_errors: Some(4),
+        };
+        let message = FromAgent::Finished { report: Box::new(report) };
+        let text = serde_json::to_string(&message).unwrap();
+        assert_eq!(serde_json::from_str::<FromAgent>(&text).unwrap(), message);
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_and_not_awaited() {
+        assert!(matches!(receive("{\"message\":\"start\"}"), Err(ControlError::Message(_))));
+        assert!(matches!(receive("{\"message\":\"dance\"}\n"), Err(ControlError::Message(_))));
+        assert!(matches!(receive("\n"), Err(ControlError::Message(_))));
+        let endless = "x".repeat(LINE_BYTES_MAX as usize + 5);
+        assert!(matches!(receive(&endless), Err(ControlError::Message(_))));
+    }
+
+    #[test]
+    fn another_version_is_refused_by_name() {
+        assert!(check_version(SCHEMA, VERSION).is_ok());
+        let error = check_version(SCHEMA + 1, VERSION).unwrap_err().to_string();
+        assert!(error.contains("use the same version on both sides"), "{error}");
+        assert!(check_version(SCHEMA, "0.0.0").is_err());
+    }
+}

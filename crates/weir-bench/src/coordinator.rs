@@ -1,0 +1,236 @@
+//! Runs a plan, case after case.
+//!
+//! Every case has two fresh processes. Starting them costs a few milliseconds beside the seconds that are measured, and buys three
+//! things: an engine that crashes or hangs fails one case and not the run; nothing of one case (threads, sockets, history, discovery
+//! state, a warm heap) reaches into the next; and the peak of memory is that of this case alone, since a process cannot forget it.
+//!
+//! The turns of a case: `hello` from both, `case` to both, `prepared` from both, `connect` to both, `connected` from both, `start` to the
+//! receiving end, `started` from it, `start` to the sending end, then silence until its `finished`, `finish` to the receiving end, its
+//! `finished`, and `close` to both.
+
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use weir_results::{Case, Environment};
+
+use crate::case::CaseSpec;
+use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
+use crate::outside::{OutsideError, OutsideTool};
+use crate::plan::{Action, Plan, Step};
+use crate::record::{self, Fault};
+use crate::session::{AgentCommand, Session, SessionError};
+use crate::throughput::{DRAIN_WAIT, FLUSH_WAIT};
+
+/// What a run needs besides its plan.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOptions<'a> {
+    /// How to start an agent.
+    pub agent: &'a AgentCommand,
+    /// The host, for the doubts that it raises.
+    pub environment: &'a Environment,
+    /// Set from outside to end the run; looked at every tenth of a second.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// What happens during a run.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A case begins.
+    CaseStarted {
+        /// Which one, from 1.
+        number: usize,
+        /// The case.
+        case: &'a CaseSpec,
+    },
+    /// The case is being measured.
+    Progress {
+        /// For how long.
+        elapsed: Duration,
+    },
+    /// A case is over, well or not.
+    CaseFinished {
+        /// Which one, from 1.
+        number: usize,
+        /// Its figures, or why there are none.
+        case: &'a Case,
+        /// What makes the run a failed one.
+        fault: Option<Fault>,
+    },
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunOutcome {
+    /// Some case lost or damaged samples that it may not.
+    pub data_lost: bool,
+    /// Some case could not be measured.
+    pub trouble: bool,
+    /// The run was ended from outside; the case under way has no result.
+    pub interrupted: bool,
+}
+
+/// Runs all cases of `plan`, and tells what happens by `on_event`. A case that fails does not end the run.
+pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> RunOutcome {
+    let mut outcome = RunOutcome::default();
+    for (index, step) in plan.steps.iter().enumerate() {
+        let number = index + 1;
+        on_event(Event::CaseStarted { number, case: &step.case });
+        let mut result = record::blank(&step.case, options.environment);
+        let fault = match run_step(step, options, &mut result, on_event) {
+            Ok(fault) => fault,
+            Err(StepError::Interrupted) => {
+                outcome.interrupted = true;
+                return outcome;
+            }
+            Err(StepError::NotSupported(reason)) => {
+                record::not_supported(&mut result, reason);
+                None
+            }
+            Err(StepError::Trouble(reason)) => record::failed(&mut result, reason),
+        };
+        outcome.data_lost |= fault == Some(Fault::DataLost);
+        outcome.trouble |= fault == Some(Fault::Trouble);
+        on_event(Event::CaseFinished { number, case: &result, fault });
+    }
+    outcome
+}
+
+/// Why a step has no figures.
+enum StepError {
+    Interrupted,
+    NotSupported(String),
+    Trouble(String),
+}
+
+fn run_step(
+    step: &Step,
+    options: &RunOptions<'_>,
+    result: &mut Case,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<Option<Fault>, StepError> {
+    if options.interrupted.load(Ordering::Acquire) {
+        return Err(StepError::Interrupted);
+    }
+    let mut on_tick = |elapsed| on_event(Event::Progress { elapsed });
+    match &step.action {
+        Action::NotSupported(reason) => Err(StepError::NotSupported(reason.clone())),
+        Action::RunOutside(tool) => run_outside(*tool, &step.case, options, result, &mut on_tick),
+        Action::Measure => {
+            let mut session = Session::start(options.agent, options.interrupted)?;
+            let (publisher, subscriber) = measure(&mut session, &step.case, &mut on_tick)?;
+            session.close();
+            Ok(record::enter(result, &step.case, &publisher, &subscriber))
+        }
+    }
+}
+
+fn run_outside(
+    tool: OutsideTool,
+    case: &CaseSpec,
+    options: &RunOptions<'_>,
+    result: &mut Case,
+    on_tick: &mut dyn FnMut(Duration),
+) -> Result<Option<Fault>, StepError> {
+    match tool.run(case, result, options.interrupted, on_tick) {
+        Ok(()) => Ok(None),
+        Err(OutsideError::Interrupted) => Err(StepError::Interrupted),
+        Err(OutsideError::NotSupported(reason)) => Err(StepError::NotSupported(reason)),
+        Err(OutsideError::Failed(reason)) => Err(StepError::Trouble(reason)),
+    }
+}
+
+/// Takes both agents through one case.
+fn measure(
+    session: &mut Session<'_>,
+    case: &CaseSpec,
+    on_tick: &mut dyn FnMut(Duration),
+) -> Result<(AgentReport, AgentReport), SessionError> {
+    use Role::{Publisher, Subscriber};
+    for (role, cpu) in [
+        (Publisher, case.cpus.map(|cpus| cpus.publisher)),
+        (Subscriber, case.cpus.map(|cpus| cpus.subscriber)),
+    ] {
+        let case = Box::new(case.clone());
+        session.send(role, &ToAgent::Case { schema: SCHEMA, version: VERSION.to_owned(), case, cpu })?;
+    }
+    let addresses = [expect_prepared(session, Publisher)?, expect_prepared(session, Subscriber)?];
+    session.send(Publisher, &ToAgent::Connect { peer: addresses[1] })?;
+    session.send(Subscriber, &ToAgent::Connect { peer: addresses[0] })?;
+    for role in [Publisher, Subscriber] {
+        expect(session, role, "did not find its peer", CONNECT_WAIT, &FromAgent::Connected)?;
+    }
+    session.send(Subscriber, &ToAgent::Start)?;
+    expect(session, Subscriber, "did not start", START_WAIT, &FromAgent::Started)?;
+    session.send(Publisher, &ToAgent::Start)?;
+    let run_wait = case.warmup + case.duration + FLUSH_WAIT + GRACE;
+    let published = expect_report(session, Publisher, run_wait, on_tick)?;
+    session.send(Subscriber, &ToAgent::Finish { sent: sent(&published) })?;
+    let received = expect_report(session, Subscriber, DRAIN_WAIT + GRACE, &mut |_| {})?;
+    Ok((published, received))
+}
+
+/// How long an engine may take to open its sockets and entities.
+const PREPARE_WAIT: Duration = Duration::from_secs(5);
+
+/// How long two ends may take to find each other: a little more than they give themselves, so that their own words are heard.
+const CONNECT_WAIT: Duration = Duration::from_secs(7);
+
+/// How long an agent may take to enter its receive loop.
+const START_WAIT: Duration = Duration::from_secs(5);
+
+/// How much longer than its own limits an agent is waited for.
+const GRACE: Duration = Duration::from_secs(5);
+
+fn expect_prepared(session: &mut Session<'_>, role: Role) -> Result<Option<SocketAddrV4>, SessionError> {
+    match session.wait_for(role, "was not ready", PREPARE_WAIT, &mut |_| {})? {
+        FromAgent::Prepared { address } => Ok(address),
+        other => Err(unexpected(role, &other)),
+    }
+}
+
+fn expect(
+    session: &mut Session<'_>,
+    role: Role,
+    what: &str,
+    timeout: Duration,
+    expected: &FromAgent,
+) -> Result<(), SessionError> {
+    let message = session.wait_for(role, what, timeout, &mut |_| {})?;
+    if message == *expected { Ok(()) } else { Err(unexpected(role, &message)) }
+}
+
+fn expect_report(
+    session: &mut Session<'_>,
+    role: Role,
+    timeout: Duration,
+    on_tick: &mut dyn FnMut(Duration),
+) -> Result<AgentReport, SessionError> {
+    match session.wait_for(role, "did not finish", timeout, on_tick)? {
+        FromAgent::Finished { report } => Ok(*report),
+        other => Err(unexpected(role, &other)),
+    }
+}
+
+fn unexpected(role: Role, message: &FromAgent) -> SessionError {
+    SessionError::Trouble(format!("the {} sent a message out of turn: {message:?}", role.name()))
+}
+
+/// How far the sending end got.
+fn sent(report: &AgentReport) -> u64 {
+    match &report.outcome {
+        Outcome::Publisher(outcome) => outcome.sent,
+        Outcome::Pinger(outcome) => outcome.sent,
+        Outcome::Subscriber(_) | Outcome::Ponger { .. } => 0,
+    }
+}
+
+impl From<SessionError> for StepError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Interrupted => Self::Interrupted,
+            SessionError::NotSupported(reason) => Self::NotSupported(reason),
+            SessionError::Trouble(reason) => Self::Trouble(reason),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What the raw UDP engines share: a connected socket on the measured interface, and waiting on it in the way that was asked for.
+
+use std::hint;
+use std::io;
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use weir_results::{SocketBuffers, WaitStrategy};
+use weir_udp::{SocketOptions, UdpError, UdpSocket, Wait};
+
+use crate::case::CaseSpec;
+use crate::clock;
+use crate::endpoint::EndpointError;
+use crate::payload;
+
+/// The most that one UDP datagram carries over IPv4: 65535 less the headers of IP and UDP.
+pub(super) const DATAGRAM_BYTES_MAX: usize = 65_507;
+
+/// Opens the socket of one end, on a port of the kernel's choice.
+pub(super) fn open(case: &CaseSpec, gro: bool) -> Result<UdpSocket, EndpointError> {
+    let options = SocketOptions {
+        bind: SocketAddrV4::new(case.address, 0),
+        recv_buffer: Some(case.socket_buffer_bytes),
+        send_buffer: Some(case.socket_buffer_bytes),
+        gro,
+        ..SocketOptions::default()
+    };
+    UdpSocket::bind(&options).map_err(|error| environment(&error))
+}
+
+/// Connects to the address that the peer told.
+pub(super) fn connect(socket: &UdpSocket, peer: Option<SocketAddrV4>) -> Result<(), EndpointError> {
+    let peer = peer.ok_or_else(|| EndpointError::NoPeer("the other end told no address".to_owned()))?;
+    socket.connect(peer).map_err(|error| environment(&error))
+}
+
+/// What was asked for and granted.
+pub(super) fn buffers(case: &CaseSpec, socket: &UdpSocket) -> SocketBuffers {
+    SocketBuffers {
+        receive_asked: Some(case.socket_buffer_bytes as u64),
+        receive_granted: Some(socket.granted_recv_buffer() as u64),
+        send_asked: Some(case.socket_buffer_bytes as u64),
+        send_granted: Some(socket.granted_send_buffer() as u64),
+    }
+}
+
+/// Datagrams that the socket dropped so far.
+pub(super) fn kernel_drops(socket: &UdpSocket) -> Option<u64> {
+    socket.kernel_drops().ok().map(u64::from)
+}
+
+/// A sample of the case's size; its header is written before each send.
+pub(super) fn sample_buffer(case: &CaseSpec) -> Vec<u8> {
+    let mut sample = vec![0; case.size_bytes];
+    payload::fill_octets(0, &mut sample[payload::HEADER_BYTES..]);
+    sample
+}
+
+/// Calls `receive` as the wait strategy says until it has something or `timeout` is over.
+///
+/// Blocking gives the kernel the whole `timeout` again after spinning: one more or less does not matter, and the receive timeout of
+/// the socket never has to be changed.
+#[inline]
+pub(super) fn wait<T>(
+    socket: &UdpSocket,
+    strategy: WaitStrategy,
+    timeout: Duration,
+    mut receive: impl FnMut(Wait) -> io::Result<Option<T>>,
+) -> io::Result<Option<T>> {
+    let spin = match strategy {
+        WaitStrategy::Block => Duration::ZERO,
+        WaitStrategy::Spin => timeout,
+        WaitStrategy::SpinThenBlock { spin_us } => timeout.min(Duration::from_micros(spin_us.into())),
+    };
+    if !spin.is_zero() {
+        let end_ns = clock::now_ns() + u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
+        loop {
+            for _ in 0..RECEIVES_PER_CLOCK_READ {
+                if let Some(received) = receive(Wait::DontWait)? {
+                    return Ok(Some(received));
+                }
+                hint::spin_loop();
+            }
+            if clock::now_ns() >= end_ns {
+                break;
+            }
+        }
+        if strategy == WaitStrategy::Spin {
+            return Ok(None);
+        }
+    }
+    socket.set_recv_timeout(Some(timeout))?;
+    receive(Wait::Block)
+}
+
+/// An error of the socket in the middle of a run.
+pub(super) fn failed(what: &str, error: &io::Error) -> EndpointError {
+    EndpointError::Engine(format!("{what} failed: {error}"))
+}
+
+/// How often a spinning receiver asks the socket before it looks at the clock.
+const RECEIVES_PER_CLOCK_READ: u32 = 16;
+
+fn environment(error: &UdpError) -> EndpointError {
+    EndpointError::Environment(error.to_string())
+}

@@ -1,0 +1,139 @@
+//! The closed-loop ping-pong: one ping under way at a time, half of its round trip reported.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weir_results::{LatencyKind, LatencyRecorder, LatencySummary, Reliability};
+
+use crate::case::CaseSpec;
+use crate::endpoint::{EndpointError, Pinger};
+
+/// What the measuring end found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PingerOutcome {
+    /// Half round trips of the measured part, lost pings included.
+    pub summary: LatencySummary,
+    /// Pings sent, warm-up included.
+    pub sent: u64,
+    /// How long the measured part took.
+    pub measured_in: Duration,
+}
+
+/// Pings until the case's time is over. Pings of the warm-up are not recorded.
+///
+/// A lost ping of a best-effort case is counted after a time-out; a reliable case may lose none and fails.
+///
+/// # Errors
+/// Of the engine; when a reliable ping got no echo, or no ping at all did.
+pub fn run_pinger(end: &mut dyn Pinger, case: &CaseSpec) -> Result<PingerOutcome, EndpointError> {
+    let timeout = ping_timeout(case.reliability);
+    let mut recorder = LatencyRecorder::new();
+    let mut lost_in_a_row = 0;
+    let start_ns = end.now_ns();
+    let measure_from_ns = start_ns.saturating_add(nanos(case.warmup));
+    let end_ns = measure_from_ns.saturating_add(nanos(case.duration));
+    let mut sequence = 0;
+    loop {
+        let sent_ns = end.now_ns();
+        let came_back = end.ping(sequence, sent_ns, timeout)?;
+        let now_ns = end.now_ns();
+        sequence += 1;
+        let measured = sent_ns >= measure_from_ns;
+        if came_back {
+            lost_in_a_row = 0;
+            if measured {
+                recorder.record(now_ns.saturating_sub(sent_ns));
+            }
+        } else {
+            lost_in_a_row += 1;
+            check_loss(case.reliability, lost_in_a_row, timeout)?;
+            if measured {
+                recorder.record_lost();
+            }
+        }
+        if now_ns >= end_ns {
+            let measured_in = Duration::from_nanos(now_ns.saturating_sub(measure_from_ns));
+            return Ok(PingerOutcome {
+                summary: recorder.summary(LatencyKind::HalfRtt),
+                sent: sequence,
+                measured_in,
+            });
+        }
+    }
+}
+
+/// Some engines repeat what is lost after a second or more; best effort repeats nothing, and a round trip of a fifth of a second
+/// is a lost one (RTI Perftest draws the same line).
+fn ping_timeout(reliability: Reliability) -> Duration {
+    match reliability {
+        Reliability::Reliable => Duration::from_secs(5),
+        Reliability::BestEffort | Reliability::None => Duration::from_millis(200),
+    }
+}
+
+/// After so many lost pings in a row, nobody is there.
+const LOST_IN_A_ROW_MAX: u32 = 25;
+
+fn check_loss(reliability: Reliability, lost_in_a_row: u32, timeout: Duration) -> Result<(), EndpointError> {
+    if reliability == Reliability::Reliable {
+        return Err(EndpointError::NoPeer(format!("a reliable ping got no echo within {timeout:?}")));
+    }
+    if lost_in_a_row >= LOST_IN_A_ROW_MAX {
+        return Err(EndpointError::NoPeer(format!("{lost_in_a_row} pings in a row got no echo")));
+    }
+    Ok(())
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::tests::case;
+    use crate::engine;
+    use weir_results::Test;
+
+    fn run(engine: &str, reliability: Reliability) -> Result<PingerOutcome, EndpointError> {
+        let case = CaseSpec { reliability, ..case(engine, Test::Latency) };
+        let mut end = engine::find(engine).unwrap().open_pinger(&case).unwrap();
+        run_pinger(end.as_mut(), &case)
+    }
+
+    #[test]
+    fn half_of_the_round_trip_is_reported_and_the_warm_up_is_not() {
+        let outcome = run("mock", Reliability::Reliable).unwrap();
+        // A round trip of the mock takes 40.0 to 41.0 us at 32 bytes; 100 ms are measured after 50 ms of warm-up.
+        assert!((20.0..20.6).contains(&outcome.summary.p50), "{:?}", outcome.summary);
+        assert_eq!(outcome.summary.kind, LatencyKind::HalfRtt);
+        assert_eq!(outcome.summary.lost, 0);
+        assert!((2460..2475).contains(&outcome.summary.count), "{:?}", outcome.summary);
+        assert!((3690..3710).contains(&outcome.sent), "{outcome:?}");
+    }
+
+    #[test]
+    fn lost_pings_of_best_effort_are_counted() {
+        // Ping 7 of the warm-up and ping 1007 are lost; each waits 200 ms, so the first one ends the warm-up and the second one
+        // the run.
+        let outcome = run("mock", Reliability::BestEffort).unwrap();
+        assert_eq!(outcome.summary.lost, 1);
+        assert_eq!(outcome.sent, 1008);
+        assert!(outcome.summary.max < 30.0);
+    }
+
+    #[test]
+    fn a_lost_reliable_ping_fails_the_case() {
+        let error = run("mock-lossy", Reliability::Reliable).unwrap_err();
+        assert!(error.to_string().contains("reliable ping"), "{error}");
+    }
+
+    #[test]
+    fn nobody_there_is_an_error_and_not_an_endless_run() {
+        assert!(check_loss(Reliability::BestEffort, 24, Duration::ZERO).is_ok());
+        assert!(matches!(
+            check_loss(Reliability::BestEffort, 25, Duration::ZERO),
+            Err(EndpointError::NoPeer(_))
+        ));
+    }
+}

@@ -1,0 +1,106 @@
+//! Independent programs that measure the same floor: `sockperf` for latency, `iperf3` for throughput.
+//!
+//! Whoever doubts our floor, and so every ratio that divides by it, asks for these checks. Both programs run between our own cases,
+//! with the same size, the same pinning, the same socket buffers and the same way of waiting. Their figures go through the same
+//! arithmetic as ours: of sockperf the log of every single round trip is read, not its own summary.
+
+mod iperf3;
+mod process;
+mod sockperf;
+
+use std::net::{SocketAddrV4, UdpSocket};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use thiserror::Error;
+use weir_results::{Case, Test};
+
+use crate::case::CaseSpec;
+
+/// A program that can check the floor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OutsideTool {
+    /// Latency.
+    Sockperf,
+    /// Throughput.
+    Iperf3,
+}
+
+/// Why an outside program gave no figures.
+#[derive(Debug, Error)]
+pub enum OutsideError {
+    /// The user stopped the run.
+    #[error("interrupted")]
+    Interrupted,
+    /// It cannot do what the case asks.
+    #[error("{0}")]
+    NotSupported(String),
+    /// It did not run as it should.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl OutsideTool {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Sockperf, Self::Iperf3];
+
+    /// The program, and the engine's name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sockperf => "sockperf",
+            Self::Iperf3 => "iperf3",
+        }
+    }
+
+    /// What it measures.
+    #[must_use]
+    pub const fn test(self) -> Test {
+        match self {
+            Self::Sockperf => Test::Latency,
+            Self::Iperf3 => Test::Throughput,
+        }
+    }
+
+    /// The largest datagram that it sends, bytes.
+    #[must_use]
+    pub const fn size_bytes_max(self) -> usize {
+        match self {
+            Self::Sockperf => 65_506,
+            Self::Iperf3 => 65_507,
+        }
+    }
+
+    /// Whether the program is on the `PATH`.
+    #[must_use]
+    pub fn is_installed(self) -> bool {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&folders).any(|folder: PathBuf| folder.join(self.name()).is_file())
+    }
+
+    /// Measures `case`; its figures come back in `result`.
+    ///
+    /// # Errors
+    /// When the program cannot do it, fails, or the user interrupts.
+    pub(crate) fn run(
+        self,
+        case: &CaseSpec,
+        result: &mut Case,
+        interrupted: &AtomicBool,
+        on_tick: &mut dyn FnMut(Duration),
+    ) -> Result<(), OutsideError> {
+        match self {
+            Self::Sockperf => sockperf::run(case, result, interrupted, on_tick),
+            Self::Iperf3 => iperf3::run(case, result, interrupted, on_tick),
+        }
+    }
+}
+
+/// A port that nobody uses now. Another program may take it before ours does, which then says so.
+fn free_port(case: &CaseSpec) -> Result<u16, OutsideError> {
+    UdpSocket::bind(SocketAddrV4::new(case.address, 0))
+        .and_then(|socket| socket.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| OutsideError::Failed(format!("no free port on {}: {error}", case.address)))
+}

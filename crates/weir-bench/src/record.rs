@@ -1,0 +1,266 @@
+//! From what the ends found to a case of the results, with its doubts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use weir_results::{
+    Case, Environment, LossBreakdown, NotMeasured, Reliability, SocketBuffers, ThroughputCounts,
+    ThroughputSummary, Warning,
+};
+use weir_telemetry::host_warnings;
+
+use crate::case::CaseSpec;
+use crate::control::{AgentReport, Outcome};
+use crate::latency::PingerOutcome;
+use crate::throughput::{PublisherOutcome, SubscriberOutcome};
+
+/// What makes a run a failed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// Samples were lost where none may be, or were not what was written.
+    DataLost,
+    /// The host, a peer or an engine did not work.
+    Trouble,
+}
+
+/// A case without figures yet: what was asked for, and the doubts that are known before.
+pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
+    let mut result = Case::new(case.engine.as_str(), case.test, case.reliability, case.size_bytes as u64);
+    result.keyed = case.is_keyed();
+    result.instances = u64::from(case.instances);
+    result.batch_bytes = u64::from(case.batch_bytes);
+    result.wait = case.wait;
+    result.repeat = case.repeat;
+    result.settings = settings(case);
+    result.warnings = doubts(case, environment);
+    result
+}
+
+/// Says in `result` that nothing was measured because the engine cannot do it.
+pub(crate) fn not_supported(result: &mut Case, reason: String) {
+    result.not_measured = Some(NotMeasured::NotSupported { reason });
+}
+
+/// Says in `result` that nothing was measured although it should have been.
+pub(crate) fn failed(result: &mut Case, reason: String) -> Option<Fault> {
+    result.not_measured = Some(NotMeasured::Failed { reason });
+    Some(Fault::Trouble)
+}
+
+/// Enters what both ends found.
+pub(crate) fn enter(
+    result: &mut Case,
+    case: &CaseSpec,
+    publisher: &AgentReport,
+    subscriber: &AgentReport,
+) -> Option<Fault> {
+    result.publisher = Some(publisher.process);
+    result.subscriber = Some(subscriber.process);
+    enter_buffers(result, publisher.buffers, subscriber.buffers);
+    match (&publisher.outcome, &subscriber.outcome) {
+        (Outcome::Pinger(pinger), Outcome::Ponger { .. }) => enter_latency(result, pinger),
+        (Outcome::Publisher(sent), Outcome::Subscriber(received)) => {
+            enter_throughput(result, case, sent, received, subscriber.host_receive_errors)
+        }
+        _ => failed(result, "the two ends measured different things".to_owned()),
+    }
+}
+
+fn enter_latency(result: &mut Case, pinger: &PingerOutcome) -> Option<Fault> {
+    result.latency_us = Some(pinger.summary);
+    result.duration_s = Some(seconds(pinger.measured_in));
+    if pinger.summary.count == 0 {
+        result.warnings.push(Warning::NothingReceived);
+        return Some(Fault::Trouble);
+    }
+    None
+}
+
+fn enter_throughput(
+    result: &mut Case,
+    case: &CaseSpec,
+    sent: &PublisherOutcome,
+    received: &SubscriberOutcome,
+    host_receive_errors: Option<u64>,
+) -> Option<Fault> {
+    let counts = ThroughputCounts {
+        offered: sent.offered,
+        offered_in: sent.offered_in,
+        received: received.counts,
+        received_in: received.received_in,
+        datagrams: sent.datagrams,
+        sends: sent.sends,
+    };
+    let lost = received.counts.lost;
+    result.throughput = Some(ThroughputSummary::new(case.size_bytes as u64, &counts));
+    result.duration_s = Some(seconds(received.received_in));
+    result.loss = Some(LossBreakdown::explain(
+        lost,
+        sent.refused,
+        received.kernel_drops.unwrap_or(0),
+        host_receive_errors,
+    ));
+    let lost_anywhere = lost + received.lost_in_warmup;
+    let mut fault = None;
+    if case.reliability == Reliability::Reliable && lost_anywhere > 0 {
+        result.warnings.push(Warning::LostSamples { lost: lost_anywhere });
+        fault = Some(Fault::DataLost);
+    }
+    if received.corrupt > 0 {
+        result.warnings.push(Warning::CorruptSamples { corrupt: received.corrupt });
+        fault = Some(Fault::DataLost);
+    }
+    fault
+}
+
+/// The receive buffer that counts is the receiving end's, the send buffer the sending end's.
+fn enter_buffers(result: &mut Case, publisher: SocketBuffers, subscriber: SocketBuffers) {
+    let buffers = SocketBuffers {
+        receive_asked: subscriber.receive_asked,
+        receive_granted: subscriber.receive_granted,
+        send_asked: publisher.send_asked,
+        send_granted: publisher.send_granted,
+    };
+    if buffers == SocketBuffers::default() {
+        return;
+    }
+    result.socket_buffers = Some(buffers);
+    let small = |asked: Option<u64>, granted: Option<u64>| {
+        let (asked, granted) = asked.zip(granted)?;
+        // The kernel reports twice what it granted: half is for its own overhead.
+        (granted < 2 * asked).then_some(Warning::SocketBufferSmall { asked, granted: granted / 2 })
+    };
+    let receive = small(buffers.receive_asked, buffers.receive_granted);
+    let send = small(buffers.send_asked, buffers.send_granted);
+    result.warnings.extend(receive.or(send));
+}
+
+fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
+    let cpus =
+        case.cpus.map_or_else(|| "none".to_owned(), |cpus| format!("{},{}", cpus.publisher, cpus.subscriber));
+    BTreeMap::from([
+        ("cpus".to_owned(), cpus),
+        ("domain".to_owned(), case.domain.to_string()),
+        ("duration".to_owned(), format!("{:?}", case.duration)),
+        ("interface".to_owned(), case.interface.clone()),
+        ("verify".to_owned(), case.verify.to_string()),
+        ("warmup".to_owned(), format!("{:?}", case.warmup)),
+    ])
+}
+
+fn doubts(case: &CaseSpec, environment: &Environment) -> Vec<Warning> {
+    let mut warnings = host_warnings(environment);
+    if case.cpus.is_some_and(|cpus| cpus.publisher == cpus.subscriber) {
+        warnings.push(Warning::CoresShared);
+    }
+    let mtu = environment.interface.as_ref().and_then(|interface| interface.mtu);
+    let needed = case.size_bytes as u64 + UDP_OVERHEAD_BYTES;
+    if let Some(mtu) = mtu.filter(|mtu| needed > u64::from(*mtu)) {
+        warnings.push(Warning::MtuSmallerThan { mtu, needed });
+    }
+    if cfg!(debug_assertions) {
+        warnings.push(Warning::DebugBuild);
+    }
+    warnings
+}
+
+/// The headers of IPv4 (without options) and UDP.
+const UDP_OVERHEAD_BYTES: u64 = 28;
+
+fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::CpuPair;
+    use crate::case::tests::case;
+    use weir_results::{Interface, ProcessFigures, SequenceCounts, Test};
+
+    fn report(outcome: Outcome, buffers: SocketBuffers) -> AgentReport {
+        AgentReport { outcome, process: ProcessFigures::default(), buffers, host_receive_errors: Some(7) }
+    }
+
+    fn streamed(case: &CaseSpec, lost: u64, lost_in_warmup: u64, corrupt: u64) -> (Case, Option<Fault>) {
+        let sent = PublisherOutcome {
+            sent: 1500,
+            offered: 1000,
+            offered_in: Duration::from_secs(1),
+            datagrams: Some(1000),
+            sends: Some(500),
+            refused: 0,
+            flushed: true,
+        };
+        let received = SubscriberOutcome {
+            counts: SequenceCounts { received: 1000 - lost, lost, ..SequenceCounts::default() },
+            received_in: Duration::from_secs(2),
+            lost_in_warmup,
+            corrupt,
+            kernel_drops: Some(2),
+        };
+        let mut result = blank(case, &Environment::default());
+        let fault = enter(
+            &mut result,
+            case,
+            &report(Outcome::Publisher(sent), SocketBuffers::default()),
+            &report(Outcome::Subscriber(received), SocketBuffers::default()),
+        );
+        (result, fault)
+    }
+
+    #[test]
+    fn the_subscribers_rate_is_the_result_and_the_publishers_stands_beside_it() {
+        let (result, fault) = streamed(&case("udp", Test::Throughput), 10, 0, 0);
+        let figures = result.throughput.unwrap();
+        assert_eq!((figures.samples_per_s, figures.offered_samples_per_s), (495.0, 1000.0));
+        assert_eq!(figures.datagrams_per_send, Some(2.0));
+        assert_eq!(result.loss, Some(LossBreakdown::explain(10, 0, 2, Some(7))));
+        assert_eq!(fault, None);
+    }
+
+    #[test]
+    fn a_reliable_case_may_lose_nothing_not_even_in_its_warm_up() {
+        let reliable = CaseSpec { reliability: Reliability::Reliable, ..case("mock", Test::Throughput) };
+        assert_eq!(streamed(&reliable, 0, 0, 0).1, None);
+        let (result, fault) = streamed(&reliable, 2, 3, 0);
+        assert_eq!(fault, Some(Fault::DataLost));
+        assert!(result.warnings.contains(&Warning::LostSamples { lost: 5 }));
+        assert_eq!(streamed(&case("mock", Test::Throughput), 2, 3, 0).1, None);
+    }
+
+    #[test]
+    fn damaged_samples_are_a_fault_whatever_the_reliability() {
+        assert_eq!(streamed(&case("mock", Test::Throughput), 1, 0, 1).1, Some(Fault::DataLost));
+    }
+
+    #[test]
+    fn doubts_are_known_before_the_measurement() {
+        let cpus = Some(CpuPair { publisher: 1, subscriber: 1 });
+        let case = CaseSpec { cpus, size_bytes: 8192, ..case("udp", Test::Latency) };
+        let interface = Some(Interface { name: "eth0".into(), mtu: Some(1500), ..Interface::default() });
+        let environment =
+            Environment { interface, allowed_cpus: 4, logical_cpus: 4, ..Environment::default() };
+        let warnings = blank(&case, &environment).warnings;
+        assert!(warnings.contains(&Warning::CoresShared));
+        assert!(warnings.contains(&Warning::MtuSmallerThan { mtu: 1500, needed: 8220 }));
+    }
+
+    #[test]
+    fn a_clamped_socket_buffer_is_told() {
+        let granted = |bytes| SocketBuffers {
+            receive_asked: Some(4 << 20),
+            receive_granted: Some(bytes),
+            send_asked: Some(4 << 20),
+            send_granted: Some(8 << 20),
+        };
+        let check = |bytes, expected: usize| {
+            let mut result = blank(&case("udp", Test::Latency), &Environment::default());
+            let before = result.warnings.len();
+            enter_buffers(&mut result, granted(bytes), granted(bytes));
+            assert_eq!(result.warnings.len() - before, expected, "{bytes}");
+        };
+        check(8 << 20, 0);
+        check(425_984, 1);
+    }
+}

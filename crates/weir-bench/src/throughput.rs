@@ -1,0 +1,271 @@
+//! The one-way stream: the publisher sends as fast as the engine takes, the subscriber counts.
+//!
+//! The subscriber's figures are the result. It counts from the end of the warm-up, which begins with the first sample that
+//! arrives; its rate is what arrived after the last sample of the warm-up, over the time from that one to the last counted one.
+//! The publisher's rate is shown beside it. How far the publisher went is agreed through the control channel at the end, so that
+//! samples lost at the tail are counted, too.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weir_results::{Reliability, SequenceCounts};
+
+use crate::case::CaseSpec;
+use crate::endpoint::{EndReport, EndpointError, Publisher, Subscriber};
+use crate::signal::Signal;
+use crate::sink::SampleSink;
+
+/// What the sending end did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublisherOutcome {
+    /// Samples sent, warm-up included: their numbers are `0..sent`.
+    pub sent: u64,
+    /// Samples sent in the measured part.
+    pub offered: u64,
+    /// How long the measured part took.
+    pub offered_in: Duration,
+    /// Datagrams of the measured part, if known.
+    pub datagrams: Option<u64>,
+    /// System calls that sent them, if known.
+    pub sends: Option<u64>,
+    /// Samples that the system refused to send, warm-up included.
+    pub refused: u64,
+    /// Whether everything was acknowledged at the end, as far as the engine has such a thing.
+    pub flushed: bool,
+}
+
+/// What the receiving end saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubscriberOutcome {
+    /// Counts of the measured part.
+    pub counts: SequenceCounts,
+    /// From the last sample of the warm-up to the last counted one.
+    pub received_in: Duration,
+    /// Lost before the measured part.
+    pub lost_in_warmup: u64,
+    /// Samples of wrong size or content, in the whole run.
+    pub corrupt: u64,
+    /// Datagrams dropped at the receiving socket in the whole run, if known.
+    pub kernel_drops: Option<u64>,
+}
+
+/// Sends until the case's time is over.
+///
+/// # Errors
+/// Of the engine, and when it took no sample for ten seconds.
+pub fn run_publisher(end: &mut dyn Publisher, case: &CaseSpec) -> Result<PublisherOutcome, EndpointError> {
+    let mut pace = Pace { next: 0, burst: 1, progress_ns: end.now_ns() };
+    let start_ns = end.now_ns();
+    let measure_from_ns = pace.publish_until(end, start_ns.saturating_add(nanos(case.warmup)))?;
+    let (first, before) = (pace.next, end.report());
+    let end_ns = pace.publish_until(end, start_ns.saturating_add(nanos(case.warmup + case.duration)))?;
+    let after = end.report();
+    let flushed = end.flush(FLUSH_WAIT)?;
+    Ok(PublisherOutcome {
+        sent: pace.next,
+        offered: pace.next - first,
+        offered_in: Duration::from_nanos(end_ns - measure_from_ns),
+        datagrams: difference(&before, &after, |report| report.datagrams),
+        sends: difference(&before, &after, |report| report.sends),
+        refused: after.refused,
+        flushed,
+    })
+}
+
+/// Counts until the publisher is done (`signal`), and everything arrived or nothing arrives any more.
+///
+/// # Errors
+/// Of the engine, and when nothing arrived after the warm-up.
+pub fn run_subscriber(
+    end: &mut dyn Subscriber,
+    case: &CaseSpec,
+    signal: &Signal,
+) -> Result<SubscriberOutcome, EndpointError> {
+    let mut sink = SampleSink::new(case);
+    let mut window = Window::new(nanos(case.warmup));
+    let quiet_ns = nanos(quiet_time(case.reliability));
+    let mut finished_at_ns = None;
+    let mut last_arrival_ns = 0;
+    loop {
+        let arrivals_before = sink.arrivals();
+        end.receive(&mut sink, RECEIVE_WAIT)?;
+        let now_ns = end.now_ns();
+        if sink.arrivals() != arrivals_before {
+            last_arrival_ns = now_ns;
+            window.batch_arrived(now_ns, &mut sink);
+        }
+        if let Some(sent) = signal.sent() {
+            let finished_at_ns = *finished_at_ns.get_or_insert(now_ns);
+            let quiet_since_ns = last_arrival_ns.max(finished_at_ns);
+            let has_waited = now_ns.saturating_sub(finished_at_ns) >= nanos(DRAIN_WAIT);
+            if sink.has_all(sent) || now_ns.saturating_sub(quiet_since_ns) >= quiet_ns || has_waited {
+                sink.finish(sent);
+                break;
+            }
+        }
+    }
+    let received_in = window.length().ok_or_else(|| {
+        EndpointError::NoPeer(format!("no sample arrived after the warm-up ({} during it)", sink.arrivals()))
+    })?;
+    Ok(SubscriberOutcome {
+        counts: sink.counts(),
+        received_in,
+        lost_in_warmup: sink.lost_in_warmup(),
+        corrupt: sink.corrupt(),
+        kernel_drops: end.report().kernel_drops,
+    })
+}
+
+/// How long an end may take to have everything acknowledged. The coordinator waits longer than that.
+pub(crate) const FLUSH_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a subscriber goes on after its publisher is done, however busy it is.
+pub(crate) const DRAIN_WAIT: Duration = Duration::from_secs(30);
+
+/// How often a subscriber without samples looks whether the run is over.
+const RECEIVE_WAIT: Duration = Duration::from_millis(20);
+
+/// How long an engine may take no sample.
+const STALL_WAIT: Duration = Duration::from_secs(10);
+
+/// When nothing arrived for so long after the publisher's end, nothing will: a reliable engine may still be repairing.
+fn quiet_time(reliability: Reliability) -> Duration {
+    match reliability {
+        Reliability::Reliable => Duration::from_secs(3),
+        Reliability::BestEffort | Reliability::None => Duration::from_millis(100),
+    }
+}
+
+/// The publisher's loop. Bursts grow and shrink so that the clock is read about every hundred microseconds: often enough for the
+/// time of the run, too seldom to cost anything per sample.
+struct Pace {
+    next: u64,
+    burst: u32,
+    progress_ns: u64,
+}
+
+impl Pace {
+    const BURST_MAX: u32 = 4096;
+
+    /// Publishes until the clock shows `end_ns`, and returns what it shows then.
+    fn publish_until(&mut self, end: &mut dyn Publisher, end_ns: u64) -> Result<u64, EndpointError> {
+        let mut now_ns = end.now_ns();
+        while now_ns < end_ns {
+            let taken = end.publish(self.next, self.burst)?;
+            let before_ns = now_ns;
+            now_ns = end.now_ns();
+            self.next += u64::from(taken);
+            if taken > 0 {
+                self.progress_ns = now_ns;
+            } else if now_ns.saturating_sub(self.progress_ns) >= nanos(STALL_WAIT) {
+                return Err(EndpointError::Engine(format!("no sample could be written for {STALL_WAIT:?}")));
+            }
+            self.burst = match now_ns - before_ns {
+                0..50_000 => (self.burst * 2).min(Self::BURST_MAX),
+                50_000..200_000 => self.burst,
+                _ => (self.burst / 2).max(1),
+            };
+        }
+        Ok(now_ns)
+    }
+}
+
+/// The part of the run that the subscriber counts.
+struct Window {
+    warmup_ns: u64,
+    /// When the first sample arrived.
+    first_ns: Option<u64>,
+    /// When the last sample of the warm-up arrived.
+    from_ns: Option<u64>,
+    /// When the last counted sample arrived.
+    to_ns: Option<u64>,
+}
+
+impl Window {
+    fn new(warmup_ns: u64) -> Self {
+        Self { warmup_ns, first_ns: None, from_ns: None, to_ns: None }
+    }
+
+    fn batch_arrived(&mut self, now_ns: u64, sink: &mut SampleSink) {
+        let first_ns = *self.first_ns.get_or_insert(now_ns);
+        if self.from_ns.is_some() {
+            self.to_ns = Some(now_ns);
+        } else if now_ns - first_ns >= self.warmup_ns {
+            self.from_ns = Some(now_ns);
+            sink.start_counting();
+        }
+    }
+
+    fn length(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.to_ns? - self.from_ns?))
+    }
+}
+
+fn difference(before: &EndReport, after: &EndReport, of: impl Fn(&EndReport) -> Option<u64>) -> Option<u64> {
+    Some(of(after)?.saturating_sub(of(before)?))
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::tests::case;
+    use crate::engine;
+    use weir_results::Test;
+
+    /// Runs both ends of the mock one after the other: they need no network.
+    fn run(case: &CaseSpec) -> (PublisherOutcome, SubscriberOutcome) {
+        let engine = engine::find(&case.engine).unwrap();
+        let published = run_publisher(engine.open_publisher(case).unwrap().as_mut(), case).unwrap();
+        let signal = Signal::new();
+        signal.finish(published.sent);
+        let received = run_subscriber(engine.open_subscriber(case).unwrap().as_mut(), case, &signal).unwrap();
+        (published, received)
+    }
+
+    fn throughput(engine: &str, reliability: Reliability) -> CaseSpec {
+        CaseSpec { reliability, verify: true, ..case(engine, Test::Throughput) }
+    }
+
+    #[test]
+    fn both_ends_count_the_measured_part_only() {
+        let (published, received) = run(&throughput("mock", Reliability::Reliable));
+        // 10 004 ns per sample: 4 999 in 50 ms of warm-up, 9 997 in the 100 ms that are measured.
+        assert_eq!(published.sent, 14_995);
+        assert!((9_985..=9_997).contains(&published.offered), "{published:?}");
+        assert_eq!(
+            (published.sends, published.datagrams),
+            (Some(published.offered), Some(published.offered))
+        );
+        assert!((9_900..=9_997).contains(&received.counts.received), "{received:?}");
+        assert_eq!((received.counts.lost, received.lost_in_warmup, received.corrupt), (0, 0, 0));
+        let ns_per_sample = received.received_in.as_nanos() / u128::from(received.counts.received);
+        assert_eq!(ns_per_sample, 10_004);
+    }
+
+    #[test]
+    fn lost_samples_are_counted_on_both_sides_of_the_warm_up() {
+        let (_, received) = run(&throughput("mock", Reliability::BestEffort));
+        assert_eq!((received.lost_in_warmup, received.counts.lost), (5, 10));
+    }
+
+    #[test]
+    fn samples_lost_at_the_tail_are_counted() {
+        let case = throughput("mock", Reliability::Reliable);
+        let signal = Signal::new();
+        signal.finish(14_995 + 3);
+        let mut end = engine::find("mock").unwrap().open_subscriber(&case).unwrap();
+        let received = run_subscriber(end.as_mut(), &case, &signal).unwrap();
+        assert_eq!(received.counts.lost, 3);
+    }
+
+    #[test]
+    fn damaged_samples_are_counted_and_are_not_received() {
+        let (_, received) = run(&throughput("mock-corrupt", Reliability::Reliable));
+        assert_eq!(received.corrupt, 150);
+        assert!(received.counts.lost >= 99, "{received:?}");
+    }
+}

@@ -1,0 +1,193 @@
+//! The options of `weir bench`, each with its default.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ArgAction;
+use weir_bench::case::CpuPair;
+use weir_bench::engine;
+use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
+
+use super::Format;
+
+/// Measure this machine: the raw UDP floor and the engines above it, latency and throughput.
+///
+/// Every case runs in two processes, a publisher and a subscriber. Finished cases are kept in a results file at once, so that a run
+/// that is stopped keeps what it had. One-way latency is half of a round trip; throughput is what the subscriber received.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BenchArgs {
+    #[arg(
+        long, value_name = "LIST", value_delimiter = ',', default_values_t = default_engines(),
+        long_help = engines_help(), help = "What to measure, separated by commas"
+    )]
+    pub(crate) engines: Vec<String>,
+
+    /// Which tests: latency, throughput
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "latency,throughput")]
+    pub(crate) tests: Vec<Test>,
+
+    /// Sizes of a sample in bytes, its 28 bytes of header included; k and M are powers of 1024
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size, default_value = "32,1024,8192,63000")]
+    pub(crate) sizes: Vec<u64>,
+
+    /// Delivery guarantees: best-effort, reliable (for engines that know them)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_reliability, default_value = "best-effort,reliable")]
+    pub(crate) reliability: Vec<Reliability>,
+
+    /// Instances that samples go round; 0 = an unkeyed topic
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) instances: u32,
+
+    /// How receivers wait: block, spin, or spin:USEC to spin that long and then block
+    #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block")]
+    pub(crate) wait: WaitStrategy,
+
+    /// Processors of publisher and subscriber, or none [default: two different ones, if there are two]
+    #[arg(long, value_name = "PUB,SUB", value_parser = parse_cpus)]
+    pub(crate) cpus: Option<Cpus>,
+
+    /// How long each case is measured, e.g. 2s, 500ms
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
+    pub(crate) duration: Duration,
+
+    /// How long each case runs before it is measured
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "300ms")]
+    pub(crate) warmup: Duration,
+
+    /// How often everything is measured; tables show the median and the range
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) repeat: u32,
+
+    /// What to print on stdout
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// Folder for results.jsonl; made if it is not there [default: weir-results/ and the time]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// DDS domain
+    #[arg(long, value_name = "ID", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=232))]
+    pub(crate) domain: u32,
+
+    /// Network interface that carries the samples
+    #[arg(long, value_name = "NAME", default_value = "lo")]
+    pub(crate) interface: String,
+
+    /// Fill every sample from its number and compare what arrives
+    #[arg(long)]
+    pub(crate) verify: bool,
+
+    /// Run sockperf and iperf3 in between, where installed, beside our floor
+    #[arg(long)]
+    pub(crate) outside_checks: bool,
+
+    /// Say on stderr when a case starts and how it ends
+    #[arg(short, long, action = ArgAction::SetTrue)]
+    pub(crate) verbose: bool,
+}
+
+/// The value of `--cpus`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cpus {
+    /// Leave it to the kernel.
+    None,
+    /// These.
+    Pair(CpuPair),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir bench                                      everything, about a minute
+  weir bench --engines udp --tests latency --wait spin --outside-checks
+  weir bench --sizes 32,64,1k,8k --duration 10s --repeat 3 --output results/lab
+  weir bench --format json > run.json
+  weir bench --cpus 0,0 --verify                  both ends on one processor, content checked";
+
+/// The engines of the main job, as far as this build has them.
+fn default_engines() -> Vec<String> {
+    ["udp", "udp-gso", "weir"]
+        .into_iter()
+        .filter(|name| engine::find(name).is_some())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn engines_help() -> String {
+    let mut help = String::from("What to measure, separated by commas:");
+    for engine in engine::registry() {
+        if let Some(about) = engine.about() {
+            help.push_str(&format!("\n- {}: {about}", engine.name()));
+        }
+    }
+    help
+}
+
+fn parse_reliability(text: &str) -> Result<Reliability, String> {
+    match text.parse() {
+        Ok(reliability @ (Reliability::BestEffort | Reliability::Reliable)) => Ok(reliability),
+        _ => Err("it is best-effort or reliable".to_owned()),
+    }
+}
+
+fn parse_wait(text: &str) -> Result<WaitStrategy, String> {
+    let spin_us = |text: &str| {
+        let number = text.strip_prefix("spin:")?;
+        number.strip_suffix("us").unwrap_or(number).parse().ok()
+    };
+    match text {
+        "block" => Ok(WaitStrategy::Block),
+        "spin" => Ok(WaitStrategy::Spin),
+        _ => spin_us(text).map(|spin_us| WaitStrategy::SpinThenBlock { spin_us }).ok_or_else(|| {
+            "it is block, spin, or spin:USEC to spin so many microseconds and then block, e.g. spin:50"
+                .to_owned()
+        }),
+    }
+}
+
+fn parse_cpus(text: &str) -> Result<Cpus, String> {
+    if text == "none" {
+        return Ok(Cpus::None);
+    }
+    let parse = || {
+        let (publisher, subscriber) = text.split_once(',')?;
+        Some(CpuPair {
+            publisher: publisher.trim().parse().ok()?,
+            subscriber: subscriber.trim().parse().ok()?,
+        })
+    };
+    parse().map(Cpus::Pair).ok_or_else(|| "it is two processor numbers, e.g. 1,0, or none".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_strategies_may_leave_the_unit_out() {
+        let check = |text: &str, expected: Option<WaitStrategy>| {
+            assert_eq!(parse_wait(text).ok(), expected, "{text}")
+        };
+        check("block", Some(WaitStrategy::Block));
+        check("spin", Some(WaitStrategy::Spin));
+        check("spin:50", Some(WaitStrategy::SpinThenBlock { spin_us: 50 }));
+        check("spin:50us", Some(WaitStrategy::SpinThenBlock { spin_us: 50 }));
+        check("spin:", None);
+        check("spin:-1", None);
+        check("nap", None);
+    }
+
+    #[test]
+    fn processors_come_in_pairs() {
+        let pair = |publisher, subscriber| Some(Cpus::Pair(CpuPair { publisher, subscriber }));
+        let check =
+            |text: &str, expected: Option<Cpus>| assert_eq!(parse_cpus(text).ok(), expected, "{text}");
+        check("1,0", pair(1, 0));
+        check("0,0", pair(0, 0));
+        check("none", Some(Cpus::None));
+        check("1", None);
+        check("1,2,3", None);
+        check("a,b", None);
+    }
+}

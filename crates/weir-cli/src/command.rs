@@ -1,0 +1,6 @@
+//! What to do about what was typed: one file per command.
+
+pub(crate) mod agent;
+pub(crate) mod bench;
+pub(crate) mod completions;
+pub(crate) mod report;

@@ -1,0 +1,163 @@
+//! `weir bench`: the main job.
+
+use std::env;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
+use weir_bench::outside::OutsideTool;
+use weir_bench::plan::{self, Plan, PlanOptions};
+use weir_bench::{AgentCommand, host};
+use weir_results::{Environment, ResultsError, ResultsWriter, Run};
+
+use super::report;
+use crate::args::{BenchArgs, Cpus, Format};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::progress::Progress;
+
+pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
+    let plan = make_plan(args)?;
+    let environment = describe_host(args);
+    let mut writer = create_writer(args, &environment)?;
+    let interrupted = watch_signals().map_err(|error| Failure::environment(anyhow::Error::new(error)))?;
+    let agent = this_program()?;
+    if args.format == Format::Table {
+        report::talk_block(&weir_report::environment(&environment));
+    }
+    let mut record = Run::new(environment);
+    let (outcome, written) = {
+        let environment = record.environment.clone();
+        let options = RunOptions { agent: &agent, environment: &environment, interrupted: &interrupted };
+        execute(&plan, &options, &mut writer, &mut record, &Progress::new(&plan, args.verbose))
+    };
+    report::print(&record, args.format)?;
+    output::talk(&format!("results: {}", writer.path().display()));
+    written.map_err(Failure::environment)?;
+    Ok(exit(outcome))
+}
+
+/// Runs the plan; every finished case is in the results file before the next one starts.
+fn execute(
+    plan: &Plan,
+    options: &RunOptions<'_>,
+    writer: &mut ResultsWriter,
+    record: &mut Run,
+    progress: &Progress,
+) -> (RunOutcome, Result<(), ResultsError>) {
+    let mut written = Ok(());
+    let outcome = coordinator::run(plan, options, &mut |event| match event {
+        Event::CaseStarted { number, case } => progress.case_started(number, case),
+        Event::Progress { elapsed } => progress.measuring(elapsed),
+        Event::CaseFinished { number, case, .. } => {
+            progress.case_finished(number, case);
+            record.cases.push(case.clone());
+            if let Err(error) = writer.append(case) {
+                // Measuring on would only lose more.
+                options.interrupted.store(true, Ordering::Release);
+                written = Err(error);
+            }
+        }
+    });
+    progress.finish();
+    (outcome, written)
+}
+
+fn exit(outcome: RunOutcome) -> Exit {
+    match outcome {
+        RunOutcome { interrupted: true, .. } => Exit::Interrupted,
+        RunOutcome { data_lost: true, .. } => Exit::DataLost,
+        RunOutcome { trouble: true, .. } => Exit::Environment,
+        _ => Exit::Success,
+    }
+}
+
+fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
+    let cpus = match args.cpus {
+        Some(Cpus::None) => None,
+        Some(Cpus::Pair(cpus)) => {
+            host::check_cpus(cpus).map_err(Failure::usage)?;
+            Some(cpus)
+        }
+        None => host::default_cpus().map_err(Failure::environment)?,
+    };
+    let options = PlanOptions {
+        engines: args.engines.clone(),
+        tests: args.tests.clone(),
+        sizes: args.sizes.clone(),
+        reliabilities: args.reliability.clone(),
+        instances: args.instances,
+        wait: args.wait,
+        cpus,
+        duration: args.duration,
+        warmup: args.warmup,
+        repeats: args.repeat,
+        verify: args.verify,
+        domain: args.domain,
+        interface: args.interface.clone(),
+        address: host::interface_address(&args.interface).map_err(Failure::usage)?,
+        outside: outside_tools(args),
+    };
+    plan::plan(&options).map_err(Failure::usage)
+}
+
+fn outside_tools(args: &BenchArgs) -> Vec<OutsideTool> {
+    if !args.outside_checks {
+        return Vec::new();
+    }
+    let (installed, missing): (Vec<_>, Vec<_>) =
+        OutsideTool::ALL.into_iter().partition(|tool| tool.is_installed());
+    for tool in missing {
+        let name = tool.name();
+        output::talk(&format!(
+            "weir: {name} is not installed, so it is left out (on Debian: apt install {name})"
+        ));
+    }
+    installed
+}
+
+fn describe_host(args: &BenchArgs) -> Environment {
+    let mut environment = host::environment(&args.interface);
+    environment.command = env::args().collect();
+    environment
+}
+
+/// Makes the output folder before anything is measured: a run that cannot be kept is not made.
+fn create_writer(args: &BenchArgs, environment: &Environment) -> Result<ResultsWriter, Failure> {
+    let failure = |error: ResultsError| match error {
+        ResultsError::AlreadyExists { .. } => Failure::usage(error),
+        _ => Failure::environment(error),
+    };
+    if let Some(folder) = &args.output {
+        return ResultsWriter::create(folder, environment).map_err(failure);
+    }
+    // 2026-11-21T20:00:00Z without what file names do badly with; a second run in the same second gets a number.
+    let time = environment.date.replace(['-', ':'], "");
+    let folder = |number: u32| {
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        PathBuf::from("weir-results").join(format!("{time}{suffix}"))
+    };
+    let free = (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000));
+    ResultsWriter::create(&free, environment).map_err(failure)
+}
+
+/// Ctrl-C sets the flag; a second one ends this process at once (its agents notice and follow).
+fn watch_signals() -> io::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))?;
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    Ok(interrupted)
+}
+
+fn this_program() -> Result<AgentCommand, Failure> {
+    let program = env::current_exe()
+        .context("cannot find this program's own file, which it starts again for each end of a case")
+        .map_err(Failure::environment)?;
+    Ok(AgentCommand { program, arguments: vec!["agent".into()] })
+}

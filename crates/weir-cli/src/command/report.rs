@@ -1,0 +1,72 @@
+//! `weir report`: an earlier run, printed again or drawn.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use weir_results::Run;
+
+use crate::args::{Format, PlotTest, ReportArgs};
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    let run = Run::load(&args.run).map_err(Failure::environment)?;
+    if args.plot.is_empty() {
+        print(&run, args.format)?;
+        return Ok(Exit::Success);
+    }
+    let folder = args.output.clone().unwrap_or_else(|| folder_of(&args.run));
+    fs::create_dir_all(&folder)
+        .with_context(|| {
+            format!("cannot make the folder {}: choose another one with --output", folder.display())
+        })
+        .map_err(Failure::environment)?;
+    for test in &args.plot {
+        write_plots(&run, *test, &folder)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Prints a run on stdout, and what is doubtful about it on stderr.
+pub(crate) fn print(run: &Run, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Table => {
+            output::data(&weir_report::tables(run))?;
+            talk_block(&weir_report::warnings(run));
+            Ok(())
+        }
+        Format::Csv => output::data(&weir_report::csv(run)),
+        Format::Json => output::data(&weir_report::json(run)),
+    }
+}
+
+/// Prints lines on stderr, if there are any.
+pub(crate) fn talk_block(text: &str) {
+    let text = text.trim_end();
+    if !text.is_empty() {
+        output::talk(text);
+    }
+}
+
+fn write_plots(run: &Run, test: PlotTest, folder: &Path) -> Result<(), Failure> {
+    let prefix = match test {
+        PlotTest::Latency => "latency",
+        PlotTest::Throughput => "throughput",
+    };
+    let plots: Vec<_> =
+        weir_report::plots(run).into_iter().filter(|plot| plot.name.starts_with(prefix)).collect();
+    if plots.is_empty() {
+        return Err(Failure::usage(anyhow!("the run has no {prefix} figures to plot")));
+    }
+    for plot in plots {
+        let path = folder.join(format!("{}.svg", plot.name));
+        output::file(&path, &plot.svg)?;
+        output::talk(&format!("plot: {}", path.display()));
+    }
+    Ok(())
+}
+
+fn folder_of(run: &Path) -> PathBuf {
+    if run.is_dir() { run.to_owned() } else { run.parent().map_or_else(PathBuf::new, Path::to_owned) }
+}

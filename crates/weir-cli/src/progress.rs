@@ -1,0 +1,102 @@
+//! How far a run is: a bar on stderr when it is a terminal, lines when `--verbose` asks for them, else silence.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use weir_bench::case::CaseSpec;
+use weir_bench::plan::{Action, Plan};
+use weir_results::{Case, format_rate, format_size};
+
+use crate::output;
+
+/// Shows how far a run is.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    /// Milliseconds of measuring up to the end of each step.
+    ends_ms: Vec<u64>,
+    case_started_ms: Cell<u64>,
+    verbose: bool,
+}
+
+impl Progress {
+    /// A bar over the whole plan.
+    pub(crate) fn new(plan: &Plan, verbose: bool) -> Self {
+        let mut total_ms = 0;
+        let ends_ms: Vec<u64> = plan
+            .steps
+            .iter()
+            .map(|step| {
+                if !matches!(step.action, Action::NotSupported(_)) {
+                    total_ms += millis(step.case.warmup + step.case.duration);
+                }
+                total_ms
+            })
+            .collect();
+        // Twice a second: drawing runs beside what is measured.
+        let bar = ProgressBar::with_draw_target(Some(total_ms), ProgressDrawTarget::stderr_with_hz(2));
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {percent:>3}%  {msg}  [{eta} left]") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Self { bar, ends_ms, case_started_ms: Cell::new(0), verbose }
+    }
+
+    /// Case `number` (from 1) begins.
+    pub(crate) fn case_started(&self, number: usize, case: &CaseSpec) {
+        let start_ms = number.checked_sub(2).and_then(|index| self.ends_ms.get(index)).copied().unwrap_or(0);
+        self.case_started_ms.set(start_ms);
+        let what =
+            self.name(number, &case.engine, &case.test, case.reliability.name(), case.size_bytes as u64);
+        self.say(&format!("{what}: started"));
+        self.bar.set_position(start_ms);
+        self.bar.set_message(what);
+    }
+
+    /// The case under way is being measured for so long.
+    pub(crate) fn measuring(&self, elapsed: Duration) {
+        self.bar.set_position(self.case_started_ms.get() + millis(elapsed));
+    }
+
+    /// Case `number` (from 1) is over.
+    pub(crate) fn case_finished(&self, number: usize, case: &Case) {
+        let what = self.name(number, &case.engine, &case.test, case.reliability.name(), case.size_bytes);
+        self.say(&format!("{what}: {}", figures(case)));
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn name(
+        &self,
+        number: usize,
+        engine: &str,
+        test: &impl std::fmt::Display,
+        reliability: &str,
+        size_bytes: u64,
+    ) -> String {
+        format!("[{number}/{}] {engine} {test} {reliability} {}", self.ends_ms.len(), format_size(size_bytes))
+    }
+
+    fn say(&self, line: &str) {
+        if self.verbose {
+            self.bar.suspend(|| output::talk(line));
+        }
+    }
+}
+
+fn figures(case: &Case) -> String {
+    if let Some(latency) = &case.latency_us {
+        return format!("p50 {:.2} us, p99 {:.2} us, lost {}", latency.p50, latency.p99, latency.lost);
+    }
+    if let Some(throughput) = &case.throughput {
+        let rate = format_rate(throughput.samples_per_s);
+        return format!("{rate} samples/s, {:.1} Mbit/s, lost {}", throughput.mbps, throughput.lost);
+    }
+    case.not_measured.as_ref().map_or_else(|| "no figures".to_owned(), ToString::to_string)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
