@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(crate) fn fail<T>(&self, problem: Problem) -> Result<T, ParseError> {
-        Err(error(self.item, problem))
+        Err(ParseError::new(self.item, problem))
     }
 
     #[inline]
@@ -114,12 +114,6 @@ impl<'a> Cursor<'a> {
     pub(crate) fn i32(&mut self) -> Result<i32, ParseError> {
         self.u32().map(u32::cast_signed)
     }
-}
-
-/// Out of line, so that the paths of well-formed messages stay short.
-#[inline]
-fn error(item: &'static str, problem: Problem) -> ParseError {
-    ParseError::new(item, problem)
 }
 
 /// Writes one after the other into a slice that is long enough.
