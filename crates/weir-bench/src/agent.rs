@@ -72,7 +72,7 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
     };
     control::check_version(schema, &version)?;
     // Before any thread starts: threads inherit it.
-    let pinned = cpu.map_or(Ok(()), |cpu| pin(cpu));
+    let pinned = cpu.map_or(Ok(()), pin);
     stream.set_read_timeout(None).map_err(ControlError::Io)?;
     let signal = Arc::new(Signal::new());
     let messages = listen(reader, Arc::clone(&signal), options.on_orphaned)?;

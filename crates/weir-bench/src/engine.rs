@@ -7,6 +7,7 @@ mod mock;
 mod raw;
 mod udp;
 mod udp_gso;
+mod weir;
 
 use crate::endpoint::Engine;
 
@@ -15,7 +16,16 @@ use mock::Mock;
 /// All engines, in the order in which tables show them: the floors first, then the engines measured against them; hidden ones last.
 #[must_use]
 pub fn registry() -> &'static [&'static dyn Engine] {
-    &[&udp::Udp, &udp_gso::UdpGso, &Mock::Sound, &Mock::Lossy, &Mock::Corrupt, &Mock::Hang, &Mock::Crash]
+    &[
+        &udp::Udp,
+        &udp_gso::UdpGso,
+        &weir::Weir,
+        &Mock::Sound,
+        &Mock::Lossy,
+        &Mock::Corrupt,
+        &Mock::Hang,
+        &Mock::Crash,
+    ]
 }
 
 /// The engine of this name.

@@ -5,12 +5,12 @@
 //!
 //! - [`plan`]: from options to a list of cases
 //! - [`case`]: one point of a measurement
-//! - [`coordinator`]: runs the plan; [`session`]: the two processes of a case; [`agent`]: one of them
+//! - [`coordinator`]: runs the plan; `session`: the two processes of a case; [`agent`]: one of them
 //! - [`control`]: what coordinator and agents say to each other; [`signal`]: the part that reaches a running measurement
 //! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
 //! - [`latency`], [`throughput`]: the measurements
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
-//! - [`record`]: from what both ends found to a result with its doubts
+//! - `record`: from what both ends found to a result with its doubts
 //! - [`outside`]: independent programs beside our floor
 //! - [`host`]: interfaces and processors; [`clock`]: monotonic nanoseconds
 

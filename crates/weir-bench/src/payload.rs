@@ -56,7 +56,6 @@ impl SampleHeader {
     pub fn ping(sequence: u64, instances: u32, sent_ns: u64) -> Self {
         let micros = sent_ns / 1_000;
         // A monotonic clock starts at boot: the seconds fit for 68 years; beyond, they wrap, and nothing depends on them.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "see above")]
         let (ts_sec, ts_usec) = ((micros / 1_000_000) as i32, (micros % 1_000_000) as u32);
         Self { ts_sec, ts_usec, latency_ping: 0, ..Self::data(sequence, instances) }
     }
@@ -108,13 +107,9 @@ pub fn read(sample: &[u8]) -> Option<ReceivedSample<'_>> {
     Some(ReceivedSample { header, octets })
 }
 
-/// The 32 bits of a sequence number that travel.
+/// The 32 bits of a sequence number that travel: it wraps around on the wire, and the receiver extends it again.
 #[must_use]
 #[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the number wraps around on the wire; the receiver extends it again"
-)]
 pub fn wire_sequence(sequence: u64) -> u32 {
     sequence as u32
 }

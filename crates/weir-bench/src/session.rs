@@ -92,9 +92,9 @@ impl<'a> Session<'a> {
         };
         let sent = control::send(stream, message);
         // The reason why it is gone is more telling than that writing to it failed.
-        sent.or_else(|error| match self.check_gone(role) {
-            Some(gone) => Err(gone),
-            None => Err(SessionError::Trouble(format!("the {}: {error}", role.name()))),
+        sent.map_err(|error| {
+            let failed = || SessionError::Trouble(format!("the {}: {error}", role.name()));
+            self.check_gone(role).unwrap_or_else(failed)
         })
     }
 

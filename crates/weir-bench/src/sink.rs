@@ -116,3 +116,63 @@ impl SampleSink {
         key == payload::key_of(sequence, self.instances) && payload::octets_match(seq_num, octets)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::tests::case;
+    use weir_results::Test;
+
+    const OCTETS: [u8; 4] = [0; 4];
+
+    fn sink(verify: bool, instances: u32) -> SampleSink {
+        SampleSink::new(&CaseSpec { verify, instances, ..case("mock", Test::Throughput) })
+    }
+
+    #[test]
+    fn numbers_go_on_beyond_32_bits() {
+        let mut sink = sink(false, 0);
+        sink.expected = u64::from(u32::MAX);
+        sink.start_counting();
+        for seq_num in [u32::MAX, 0, 2, 1] {
+            sink.accept(seq_num, [0; 4], &OCTETS);
+        }
+        sink.finish(u64::from(u32::MAX) + 6);
+        let counts = sink.counts();
+        assert_eq!((counts.received, counts.reordered, counts.lost, counts.duplicates), (4, 1, 2, 0));
+    }
+
+    #[test]
+    fn late_samples_of_the_warm_up_are_in_no_count() {
+        let mut sink = sink(false, 0);
+        for seq_num in [0, 2] {
+            sink.accept(seq_num, [0; 4], &OCTETS);
+        }
+        sink.start_counting();
+        for seq_num in [1, 3, 3] {
+            sink.accept(seq_num, [0; 4], &OCTETS);
+        }
+        assert!(sink.has_all(4) && !sink.has_all(5));
+        sink.finish(4);
+        let counts = sink.counts();
+        assert_eq!((counts.received, counts.duplicates, counts.lost, sink.lost_in_warmup()), (1, 1, 0, 1));
+        assert_eq!(sink.arrivals(), 5);
+    }
+
+    #[test]
+    fn wrong_sizes_are_always_noticed_and_wrong_content_when_asked() {
+        let mut trusting = sink(false, 0);
+        trusting.accept(0, [9; 4], &[1, 2, 3, 4]);
+        trusting.accept(1, [0; 4], &[0; 5]);
+        assert_eq!(trusting.corrupt(), 1);
+        let mut octets = OCTETS;
+        payload::fill_octets(6, &mut octets);
+        let mut verifying = sink(true, 4);
+        verifying.accept(6, [2, 0, 0, 0], &octets);
+        assert_eq!(verifying.corrupt(), 0);
+        verifying.accept(6, [3, 0, 0, 0], &octets);
+        verifying.accept(7, [3, 0, 0, 0], &octets);
+        verifying.reject();
+        assert_eq!(verifying.corrupt(), 3);
+    }
+}

@@ -109,7 +109,7 @@ impl MockEnd {
 
     fn loses(&self, sequence: u64) -> bool {
         let may_lose = self.case.reliability == Reliability::BestEffort || self.mock == Mock::Lossy;
-        may_lose && sequence % 1000 == 7
+        may_lose && sequence % 1000 == 777
     }
 }
 

@@ -1,1 +1,9 @@
+//! The `weir` command as a user meets it, with an engine that needs no network and no time.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests that can't go on fails the test")]
+
+mod bench;
+mod faults;
+mod help;
+mod report;
+mod support;

@@ -1,0 +1,460 @@
+//! Our own engine, through its public, typed API: what any user's program could do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use weir_dds::{
+    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, DdsType,
+    DomainParticipant, ParticipantSettings, SampleSeq,
+};
+use weir_results::{Reliability, SocketBuffers, WaitStrategy};
+
+use crate::case::CaseSpec;
+use crate::endpoint::{
+    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
+    Subscriber,
+};
+use crate::payload::{self, HEADER_BYTES, SampleHeader};
+use crate::sink::SampleSink;
+
+/// Weir.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weir;
+
+/// The largest sample that fits one datagram: RTPS header, INFO_TS, DATA header, encapsulation, and room for a
+/// HEARTBEAT come beside it.
+const SIZE_BYTES_MAX: usize = 65_412;
+
+/// Bytes of samples that are taken at a time.
+const TAKE_BYTES: usize = 256 << 10;
+
+/// How long a reliable write waits for room before the harness may look around.
+const WRITE_PATIENCE: Duration = Duration::from_millis(500);
+
+impl Engine for Weir {
+    fn name(&self) -> &'static str {
+        "weir"
+    }
+
+    fn about(&self) -> Option<&'static str> {
+        Some("Weir's own DDS engine, RTPS over UDP")
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            latency: true,
+            throughput: true,
+            reliability: ReliabilitySupport::Both,
+            keyed: true,
+            size_bytes_max: SIZE_BYTES_MAX,
+        }
+    }
+
+    fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
+        if case.is_keyed() {
+            Ok(Box::new(PublisherEnd::<KeyedTestData>::open(case)?))
+        } else {
+            Ok(Box::new(PublisherEnd::<TestData>::open(case)?))
+        }
+    }
+
+    fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
+        if case.is_keyed() {
+            Ok(Box::new(SubscriberEnd::<KeyedTestData>::open(case)?))
+        } else {
+            Ok(Box::new(SubscriberEnd::<TestData>::open(case)?))
+        }
+    }
+
+    fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
+        if case.is_keyed() {
+            Ok(Box::new(PingerEnd::<KeyedTestData>::open(case)?))
+        } else {
+            Ok(Box::new(PingerEnd::<TestData>::open(case)?))
+        }
+    }
+
+    fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
+        if case.is_keyed() {
+            Ok(Box::new(PongerEnd::<KeyedTestData>::open(case)?))
+        } else {
+            Ok(Box::new(PongerEnd::<TestData>::open(case)?))
+        }
+    }
+}
+
+/// RTI Perftest's type, with a key or without.
+trait Data: DdsType + Sync {
+    fn of_size(size_bytes: usize) -> Self;
+    fn set_header(&mut self, header: &SampleHeader);
+    fn seq_num(&self) -> u32;
+    fn key(&self) -> [u8; 4];
+    fn octets(&self) -> &[u8];
+    fn octets_mut(&mut self) -> &mut [u8];
+}
+
+macro_rules! test_data {
+    ($(#[$doc:meta])* $name:ident, $type_name:literal $(, #[$key:meta])?) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, DdsType)]
+        #[dds(extensibility = "final", name = $type_name)]
+        struct $name {
+            $(#[$key])?
+            key: [u8; 4],
+            entity_id: i32,
+            seq_num: u32,
+            ts_sec: i32,
+            ts_usec: u32,
+            latency_ping: i32,
+            bin_data: Vec<u8>,
+        }
+
+        impl Data for $name {
+            fn of_size(size_bytes: usize) -> Self {
+                Self { bin_data: vec![0; size_bytes.saturating_sub(HEADER_BYTES)], ..Self::default() }
+            }
+
+            #[inline]
+            fn set_header(&mut self, header: &SampleHeader) {
+                self.key = header.key;
+                self.entity_id = header.entity_id;
+                self.seq_num = header.seq_num;
+                self.ts_sec = header.ts_sec;
+                self.ts_usec = header.ts_usec;
+                self.latency_ping = header.latency_ping;
+            }
+
+            #[inline]
+            fn seq_num(&self) -> u32 {
+                self.seq_num
+            }
+
+            #[inline]
+            fn key(&self) -> [u8; 4] {
+                self.key
+            }
+
+            #[inline]
+            fn octets(&self) -> &[u8] {
+                &self.bin_data
+            }
+
+            fn octets_mut(&mut self) -> &mut [u8] {
+                &mut self.bin_data
+            }
+        }
+    };
+}
+
+test_data!(
+    /// The type of unkeyed runs.
+    TestData, "TestData_t"
+);
+test_data!(
+    /// The type of keyed runs.
+    KeyedTestData, "TestDataKeyed_t", #[dds(key)]
+);
+
+/// A participant, and what every end needs of it.
+struct Node {
+    participant: DomainParticipant,
+    case: CaseSpec,
+}
+
+impl Node {
+    fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
+        let settings = ParticipantSettings {
+            receive_buffer: case.socket_buffer_bytes,
+            send_buffer: case.socket_buffer_bytes,
+            wait: wait_strategy(case.wait),
+            ..ParticipantSettings::default()
+        };
+        let settings = settings.interface(case.interface.clone());
+        let participant = DomainParticipant::new(case.domain, settings)
+            .map_err(|error| EndpointError::Environment(error.to_string()))?;
+        Ok(Self { participant, case: case.clone() })
+    }
+
+    fn writer<T: Data>(&self, suffix: &str) -> Result<DataWriter<T>, EndpointError> {
+        let topic = self.participant.create_topic(&(self.case.topic() + suffix)).map_err(failed)?;
+        let qos = DataWriterQos::default().keep_all().max_blocking_time(WRITE_PATIENCE);
+        let qos =
+            if self.case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
+        self.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)
+    }
+
+    fn reader<T: Data>(
+        &self,
+        suffix: &str,
+        listener: Option<Echo<T>>,
+    ) -> Result<DataReader<T>, EndpointError> {
+        let topic = self.participant.create_topic(&(self.case.topic() + suffix)).map_err(failed)?;
+        let qos = DataReaderQos::default().keep_all();
+        let qos =
+            if self.case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
+        let subscriber = self.participant.create_subscriber();
+        match listener {
+            Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener),
+            None => subscriber.create_datareader(&topic, qos),
+        }
+        .map_err(failed)
+    }
+
+    fn report(&self) -> EndReport {
+        let bytes = |bytes: usize| u64::try_from(bytes).ok();
+        let asked = bytes(self.case.socket_buffer_bytes);
+        EndReport {
+            kernel_drops: Some(u64::from(self.participant.receive_drops())),
+            buffers: SocketBuffers {
+                receive_asked: asked,
+                receive_granted: bytes(self.participant.granted_receive_buffer()),
+                send_asked: asked,
+                send_granted: bytes(self.participant.granted_send_buffer()),
+            },
+            ..EndReport::default()
+        }
+    }
+
+    fn report_with_writer<T>(&self, writer: &DataWriter<T>) -> EndReport {
+        let counters = writer.send_counters();
+        EndReport {
+            datagrams: Some(counters.datagrams),
+            sends: Some(counters.system_calls),
+            refused: counters.refused,
+            ..self.report()
+        }
+    }
+}
+
+fn wait_strategy(wait: WaitStrategy) -> weir_dds::WaitStrategy {
+    match wait {
+        WaitStrategy::Block => weir_dds::WaitStrategy::Block,
+        WaitStrategy::Spin => weir_dds::WaitStrategy::Spin,
+        WaitStrategy::SpinThenBlock { spin_us } => {
+            weir_dds::WaitStrategy::SpinThenBlock(Duration::from_micros(u64::from(spin_us)))
+        }
+    }
+}
+
+fn failed(error: DdsError) -> EndpointError {
+    EndpointError::Engine(error.to_string())
+}
+
+fn no_peer(error: DdsError) -> EndpointError {
+    EndpointError::NoPeer(error.to_string())
+}
+
+struct PublisherEnd<T> {
+    node: Node,
+    writer: DataWriter<T>,
+    sample: T,
+}
+
+impl<T: Data> PublisherEnd<T> {
+    fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
+        let node = Node::open(case)?;
+        let writer = node.writer("")?;
+        Ok(Self { node, writer, sample: T::of_size(case.size_bytes) })
+    }
+}
+
+impl<T: Data> End for PublisherEnd<T> {
+    fn connect(
+        &mut self,
+        _peer: Option<std::net::SocketAddrV4>,
+        timeout: Duration,
+    ) -> Result<(), EndpointError> {
+        self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)
+    }
+
+    fn report(&self) -> EndReport {
+        self.node.report_with_writer(&self.writer)
+    }
+}
+
+impl<T: Data> Publisher for PublisherEnd<T> {
+    fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
+        for taken in 0..count {
+            let header = SampleHeader::data(first + u64::from(taken), self.node.case.instances);
+            self.sample.set_header(&header);
+            if self.node.case.verify {
+                payload::fill_octets(header.seq_num, self.sample.octets_mut());
+            }
+            match self.writer.write(&self.sample) {
+                Ok(()) => {}
+                Err(DdsError::Timeout { .. }) => return Ok(taken),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self, timeout: Duration) -> Result<bool, EndpointError> {
+        self.writer.flush();
+        match self.writer.wait_for_acknowledgments(timeout) {
+            Ok(()) => Ok(true),
+            Err(DdsError::Timeout { .. }) => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+struct SubscriberEnd<T> {
+    node: Node,
+    reader: DataReader<T>,
+    samples: SampleSeq<T>,
+    take_max: usize,
+}
+
+impl<T: Data> SubscriberEnd<T> {
+    fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
+        let node = Node::open(case)?;
+        let reader = node.reader("", None)?;
+        let take_max = (TAKE_BYTES / case.size_bytes.max(1)).clamp(1, 256);
+        Ok(Self { node, reader, samples: SampleSeq::new(), take_max })
+    }
+}
+
+impl<T: Data> End for SubscriberEnd<T> {
+    fn connect(
+        &mut self,
+        _peer: Option<std::net::SocketAddrV4>,
+        timeout: Duration,
+    ) -> Result<(), EndpointError> {
+        self.reader.wait_for_publications(1, timeout).map_err(no_peer)
+    }
+
+    fn report(&self) -> EndReport {
+        self.node.report()
+    }
+}
+
+impl<T: Data> Subscriber for SubscriberEnd<T> {
+    fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
+        if !self.reader.wait_for_data(timeout) {
+            return Ok(());
+        }
+        self.reader.take_into(&mut self.samples, self.take_max);
+        for sample in &self.samples {
+            // A writer that leaves makes no sample.
+            if sample.info.valid_data {
+                sink.accept(sample.data.seq_num(), sample.data.key(), sample.data.octets());
+            }
+        }
+        Ok(())
+    }
+}
+
+struct PingerEnd<T> {
+    node: Node,
+    writer: DataWriter<T>,
+    reader: DataReader<T>,
+    sample: T,
+    echo: T,
+}
+
+impl<T: Data> PingerEnd<T> {
+    fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
+        let node = Node::open(case)?;
+        let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None)?);
+        Ok(Self { node, writer, reader, sample: T::of_size(case.size_bytes), echo: T::default() })
+    }
+}
+
+impl<T: Data> End for PingerEnd<T> {
+    fn connect(
+        &mut self,
+        _peer: Option<std::net::SocketAddrV4>,
+        timeout: Duration,
+    ) -> Result<(), EndpointError> {
+        self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)?;
+        self.reader.wait_for_publications(1, timeout).map_err(no_peer)
+    }
+
+    fn report(&self) -> EndReport {
+        self.node.report_with_writer(&self.writer)
+    }
+}
+
+impl<T: Data> Pinger for PingerEnd<T> {
+    fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
+        let header = SampleHeader::ping(sequence, self.node.case.instances, sent_ns);
+        self.sample.set_header(&header);
+        if self.node.case.verify {
+            payload::fill_octets(header.seq_num, self.sample.octets_mut());
+        }
+        self.writer.write(&self.sample).map_err(failed)?;
+        while self.reader.wait_for_data(timeout) {
+            while let Some(info) = self.reader.take_next_sample(&mut self.echo) {
+                if info.valid_data && self.echo.seq_num() == header.seq_num {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+struct PongerEnd<T> {
+    node: Node,
+    writer: DataWriter<T>,
+    reader: DataReader<T>,
+    echoed: Arc<AtomicU64>,
+}
+
+/// Echoes on the thread that receives.
+struct Echo<T> {
+    writer: DataWriter<T>,
+    sample: Mutex<T>,
+    echoed: Arc<AtomicU64>,
+}
+
+impl<T: Data> DataReaderListener<T> for Echo<T> {
+    fn on_data_available(&self, reader: &DataReader<T>) {
+        let mut sample = self.sample.lock();
+        while let Some(info) = reader.take_next_sample(&mut *sample) {
+            // What cannot be echoed is a lost ping, which the other side counts.
+            if info.valid_data && self.writer.write(&sample).is_ok() {
+                self.echoed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl<T: Data> PongerEnd<T> {
+    fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
+        let node = Node::open(case)?;
+        let writer = node.writer("_pong")?;
+        let echoed = Arc::new(AtomicU64::new(0));
+        let echo =
+            Echo { writer: writer.clone(), sample: Mutex::new(T::default()), echoed: Arc::clone(&echoed) };
+        let reader = node.reader("_ping", Some(echo))?;
+        Ok(Self { node, writer, reader, echoed })
+    }
+}
+
+impl<T: Data> End for PongerEnd<T> {
+    fn connect(
+        &mut self,
+        _peer: Option<std::net::SocketAddrV4>,
+        timeout: Duration,
+    ) -> Result<(), EndpointError> {
+        self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)?;
+        self.reader.wait_for_publications(1, timeout).map_err(no_peer)
+    }
+
+    fn report(&self) -> EndReport {
+        self.node.report_with_writer(&self.writer)
+    }
+}
+
+impl<T: Data> Ponger for PongerEnd<T> {
+    fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError> {
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(self.echoed.load(Ordering::Relaxed))
+    }
+}

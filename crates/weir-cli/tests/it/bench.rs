@@ -1,0 +1,195 @@
+//! Runs that go well, and wishes that are refused before anything runs.
+
+use serde_json::Value;
+
+use crate::support::Scene;
+
+/// The names of an object's members, in their order.
+fn names(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+fn sorted(mut names: Vec<&str>) -> Vec<&str> {
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn json_is_one_document_with_the_names_that_consumers_read() {
+    let scene = Scene::new();
+    let document = scene.bench("--engines mock --sizes 32 --format json").expect_code(0).json();
+    assert_eq!(document["schema"], 1);
+    assert!(document["environment"].is_object());
+    let cases = document["cases"].as_array().unwrap();
+    let of = |case: &Value| {
+        format!("{} {}", case["test"].as_str().unwrap(), case["reliability"].as_str().unwrap())
+    };
+    let expected =
+        ["latency best-effort", "latency reliable", "throughput best-effort", "throughput reliable"]
+            .map(str::to_owned);
+    assert_eq!(cases.iter().map(of).collect::<Vec<_>>(), expected);
+
+    let latency = &cases[1];
+    for (name, value) in [
+        ("engine", Value::from("mock")),
+        ("keyed", Value::from(false)),
+        ("instances", Value::from(0)),
+        ("batch_bytes", Value::from(0)),
+        ("size_bytes", Value::from(32)),
+        ("wait", Value::from("block")),
+        ("repeat", Value::from(1)),
+        ("throughput", Value::Null),
+    ] {
+        assert_eq!(latency[name], value, "{name}");
+    }
+    assert!(latency["warnings"].is_array());
+    assert_eq!(latency["latency_us"]["kind"], "rtt/2");
+    assert_eq!(latency["latency_us"]["lost"], 0);
+    assert_eq!(
+        sorted(names(&latency["latency_us"])),
+        ["count", "kind", "lost", "max", "mean", "min", "p50", "p90", "p99", "p99_99", "p99_9999", "std"]
+    );
+
+    let throughput = &cases[3];
+    assert_eq!(throughput["latency_us"], Value::Null);
+    assert_eq!(
+        sorted(names(&throughput["throughput"])),
+        [
+            "datagrams_per_send",
+            "duplicates",
+            "lost",
+            "lost_percent",
+            "mbps",
+            "offered_samples_per_s",
+            "reordered",
+            "samples_per_datagram",
+            "samples_per_s",
+            "total_samples",
+        ]
+    );
+}
+
+#[test]
+fn the_mocks_figures_are_always_the_same() {
+    let figures = || {
+        let cases = Scene::new().bench("--engines mock --sizes 32,1k --format json").expect_code(0).json();
+        let of = |case: &Value| (case["latency_us"].clone(), case["throughput"].clone());
+        cases["cases"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    let first = figures();
+    assert_eq!(first, figures());
+    // 2 x (10 004 + 10 000) ns there and back, and up to 990 ns more.
+    let p50 = first[1].0["p50"].as_f64().unwrap();
+    assert!((20.0..20.6).contains(&p50), "{p50}");
+    assert_eq!(first[5].1["samples_per_s"], 99_960.016);
+}
+
+#[test]
+fn each_finished_case_is_a_line_of_the_results_file() {
+    let scene = Scene::new();
+    let finished = scene.bench("--engines mock --tests latency --sizes 32 --repeat 2").expect_code(0);
+    let lines = scene.result_lines();
+    assert_eq!(lines.len(), 1 + 4);
+    assert_eq!(lines[0]["schema"], 1);
+    assert_eq!(lines[0]["environment"]["command"][1], "bench");
+    let repeats: Vec<_> = lines[1..].iter().map(|case| case["repeat"].as_u64().unwrap()).collect();
+    assert_eq!(repeats, [1, 1, 2, 2]);
+    assert!(finished.stderr.contains("results: results/results.jsonl"), "{}", finished.stderr);
+    assert!(lines[1]["publisher"]["max_rss_kib"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn tables_go_to_stdout_and_talk_to_stderr() {
+    let finished = Scene::new().bench("--engines mock --sizes 32 --verbose").expect_code(0);
+    assert!(
+        finished.stdout.contains("| mock ") && finished.stdout.contains("99.9999%"),
+        "{}",
+        finished.stdout
+    );
+    assert!(!finished.stdout.contains("started"), "{}", finished.stdout);
+    assert!(finished.stderr.contains("[1/4] mock latency best-effort 32 B: started"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("[4/4] mock throughput reliable 32 B: 100.0 k samples/s"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn without_a_terminal_and_without_verbose_there_is_no_progress() {
+    let finished = Scene::new().bench("--engines mock --sizes 32 --format csv").expect_code(0);
+    assert!(finished.stderr.starts_with("results: "), "{}", finished.stderr);
+    assert_eq!(finished.stdout.lines().count(), 1 + 4);
+}
+
+#[test]
+fn a_folder_with_the_time_is_made_when_none_is_named() {
+    let scene = Scene::new();
+    scene.weir("bench --engines mock --tests latency --sizes 32 --duration 20ms --warmup 0ms").expect_code(0);
+    let folders: Vec<_> =
+        std::fs::read_dir(scene.path("weir-results")).unwrap().map(|entry| entry.unwrap()).collect();
+    assert_eq!(folders.len(), 1);
+    assert!(folders[0].path().join("results.jsonl").is_file());
+}
+
+#[test]
+fn keyed_and_verified_samples_arrive_as_they_were_written() {
+    let finished = Scene::new()
+        .bench("--engines mock --tests throughput --sizes 100 --instances 7 --verify --wait spin:20 --format json")
+        .expect_code(0);
+    let cases = finished.json();
+    assert_eq!(cases["cases"][0]["keyed"], true);
+    assert_eq!(cases["cases"][0]["instances"], 7);
+    assert_eq!(cases["cases"][0]["wait"], "spin:20us");
+}
+
+#[test]
+fn what_an_engine_cannot_do_is_reported_and_no_failure() {
+    let finished =
+        Scene::new().bench("--engines udp-gso,mock --tests latency --sizes 32 --format json").expect_code(0);
+    let reason = &finished.json()["cases"][0]["not_measured"];
+    assert_eq!(reason["kind"], "not-supported");
+    assert_eq!(reason["reason"], "udp-gso has no latency test");
+}
+
+#[test]
+fn the_floor_is_measured_over_real_sockets() {
+    let finished = Scene::new()
+        .bench("--engines udp,udp-gso --sizes 28,1000 --verify --cpus none --format json")
+        .expect_code(0);
+    let document = finished.json();
+    let cases = document["cases"].as_array().unwrap();
+    let measured = |case: &&Value| !case["latency_us"].is_null() || !case["throughput"].is_null();
+    assert_eq!((cases.len(), cases.iter().filter(measured).count()), (8, 6));
+    for case in cases.iter().filter(measured) {
+        assert!(!case["warnings"].to_string().contains("corrupt"), "{case}");
+        assert!(case["socket_buffers"]["receive_granted"].as_u64().unwrap() > 0, "{case}");
+    }
+    let gso = cases.iter().rfind(|case| case["engine"] == "udp-gso").unwrap();
+    assert!(gso["throughput"]["datagrams_per_send"].as_f64().unwrap() > 10.0, "{gso}");
+}
+
+#[test]
+fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
+    for (words, expected) in [
+        ("--engines quic", "`quic` is not an engine of this program; --engines takes udp"),
+        ("--engines mock --sizes 27", "a sample of 27 bytes is impossible"),
+        ("--engines udp --sizes 65508", "the most that udp carries is 65507 bytes"),
+        ("--engines mock --sizes x", "`x` is not a size"),
+        ("--engines mock --duration fast", "`fast` is not a duration"),
+        ("--engines mock --duration 0s", "--duration must be more than zero"),
+        ("--engines mock --repeat 0", "--repeat must be more than zero"),
+        ("--engines mock --wait nap", "spin:USEC"),
+        ("--engines mock --cpus 0", "two processor numbers"),
+        ("--engines mock --cpus 100000,0", "processor 100000"),
+        ("--engines mock --interface nope0", "`nope0` is no network interface"),
+        ("--engines mock --tests lunch", "latency or throughput"),
+        ("--engines mock --reliability none", "best-effort or reliable"),
+        ("--engines mock --domain 233", "0..=232"),
+        ("--no-such-option", "--no-such-option"),
+    ] {
+        let scene = Scene::new();
+        scene.weir(&format!("bench --output results {words}")).expect_code(2).expect_stderr(expected);
+        assert!(!scene.results().exists(), "{words} made a results folder");
+    }
+}

@@ -1,0 +1,47 @@
+//! Earlier runs, printed again.
+
+use crate::support::Scene;
+
+fn finished_run() -> Scene {
+    let scene = Scene::new();
+    scene.bench("--engines mock --sizes 32,1024").expect_code(0);
+    scene
+}
+
+#[test]
+fn a_run_is_printed_again_as_it_was() {
+    let scene = Scene::new();
+    let first = scene.bench("--engines mock --sizes 32,1024").expect_code(0);
+    let again = scene.weir("report results").expect_code(0);
+    assert_eq!(again.stdout, first.stdout);
+    assert_eq!(scene.weir("report results/results.jsonl").expect_code(0).stdout, first.stdout);
+}
+
+#[test]
+fn a_run_is_printed_in_other_formats() {
+    let scene = finished_run();
+    let document = scene.weir("report results --format json").expect_code(0).json();
+    assert_eq!(document["cases"].as_array().unwrap().len(), 8);
+    let csv = scene.weir("report results --format csv").expect_code(0).stdout;
+    assert_eq!(csv.lines().count(), 1 + 8);
+}
+
+#[test]
+fn plots_are_written_as_svg() {
+    let scene = finished_run();
+    scene
+        .weir("report results --plot latency --plot throughput --output plots")
+        .expect_code(0)
+        .expect_stderr("plots/");
+    let names: Vec<_> =
+        std::fs::read_dir(scene.path("plots")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(names.len() >= 2, "{names:?}");
+    for path in names {
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with("<svg"), "{}", path.display());
+    }
+}
+
+#[test]
+fn a_folder_without_a_run_is_named() {
+    Scene::new().weir("report nowhere").expect_code(3).expect_stderr("nowhere");
+}

@@ -1,0 +1,84 @@
+//! What the tests share: the command, its output, and a folder to keep results in.
+
+use std::path::PathBuf;
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder for one test, and the command run in it.
+pub(crate) struct Scene {
+    folder: TempDir,
+}
+
+/// What a finished command left behind.
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Self { folder: TempDir::new().unwrap() }
+    }
+
+    /// The results folder, which the command makes.
+    pub(crate) fn results(&self) -> PathBuf {
+        self.folder.path().join("results")
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs `weir` with these words.
+    pub(crate) fn weir(&self, words: &str) -> Finished {
+        let mut command = Command::cargo_bin("weir").unwrap();
+        command.current_dir(self.folder.path()).args(words.split_whitespace());
+        Finished::from(command.output().unwrap())
+    }
+
+    /// Runs `weir bench` for mock engines, briefly, with results in the folder.
+    pub(crate) fn bench(&self, words: &str) -> Finished {
+        self.weir(&format!("bench --output results {BRIEF} {words}"))
+    }
+
+    /// The lines of the results file: the heading, then one per case.
+    pub(crate) fn result_lines(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.results().join("results.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// The mock's time passes much faster than ours, so this is milliseconds.
+pub(crate) const BRIEF: &str = "--duration 50ms --warmup 20ms";
+
+impl Finished {
+    /// The one JSON document on stdout.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {}", self.stdout))
+    }
+
+    /// Checks the exit code, and shows what was said when it is another one.
+    #[track_caller]
+    pub(crate) fn expect_code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Checks that stderr says `text`.
+    #[track_caller]
+    pub(crate) fn expect_stderr(self, text: &str) -> Self {
+        assert!(self.stderr.contains(text), "no `{text}` in: {}", self.stderr);
+        self
+    }
+}
+
+impl From<Output> for Finished {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
