@@ -87,6 +87,7 @@ impl<T: DdsType> DataReader<T> {
 
     /// Removes the oldest sample into `sample`, whose memory is used again. `None` when there is none.
     pub fn take_next_sample(&self, sample: &mut T) -> Option<SampleInfo> {
+        self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
         loop {
             let mut info = None;
@@ -117,6 +118,7 @@ impl<T: DdsType> DataReader<T> {
         selection: SampleSelection,
         remove: bool,
     ) -> usize {
+        self.inner.driver().flush_queued();
         samples.clear();
         let mut malformed = 0;
         self.inner.endpoint.core.lock().access(max, selection, remove, |raw| {

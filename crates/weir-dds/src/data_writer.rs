@@ -292,6 +292,9 @@ impl Inner {
     fn send(&self, mut core: parking_lot::MutexGuard<'_, WriterCore>, sending: &mut Sending, now: Time) {
         core.poll_transmit(now, &mut sending.outbox);
         let next = core.next_timeout();
+        if core.has_unsent() {
+            self.driver().note_queued();
+        }
         let (window, in_flight) = core.window();
         self.transmit(core, sending);
         if let Some(at) = next {

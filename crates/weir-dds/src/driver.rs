@@ -40,6 +40,10 @@ pub(crate) struct Driver {
     pub(crate) prefix: GuidPrefix,
     pub(crate) domain_id: u32,
     pub(crate) wait: WaitStrategy,
+    /// The process may use one processor only.
+    pub(crate) has_one_cpu: bool,
+    /// Some writer may hold back samples of a burst.
+    has_queued: AtomicBool,
     pub(crate) wall_clock: WallClock,
     pub(crate) channel: Channel,
     pub(crate) routes: Routes,
@@ -66,7 +70,9 @@ impl Driver {
         let driver = Arc::new(Self {
             prefix,
             domain_id,
-            wait: settings.wait.on_cpus(cpus),
+            wait: settings.wait,
+            has_one_cpu: cpus < 2,
+            has_queued: AtomicBool::new(false),
             wall_clock: WallClock::new(),
             channel: Channel::new(user),
             routes: Routes::default(),
@@ -94,6 +100,24 @@ impl Driver {
             if thread.thread().id() != me {
                 // A thread that panicked has said so on standard error.
                 let _ = thread.join();
+            }
+        }
+    }
+
+    /// Some writer holds back samples of a burst.
+    #[inline]
+    pub(crate) fn note_queued(&self) {
+        if !self.has_queued.load(Ordering::Relaxed) {
+            self.has_queued.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends what any writer holds back: whoever looks for an answer has nothing more to write for now.
+    #[inline]
+    pub(crate) fn flush_queued(&self) {
+        if self.has_queued.load(Ordering::Relaxed) && self.has_queued.swap(false, Ordering::Relaxed) {
+            for writer in self.routes.table().writers.values() {
+                writer.end_burst(&self.channel.socket);
             }
         }
     }

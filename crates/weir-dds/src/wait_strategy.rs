@@ -4,8 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What a thread does while there is nothing to receive. Spinning is not done where only one processor may be
-/// used: it would keep the sender from sending.
+/// What a thread does while there is nothing to receive.
+///
+/// A process that may use one processor only spins when it is told to, as one does whose peer has another
+/// processor; it then gives way to other threads every few looks, lest it keep the sender from sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WaitStrategy {
     /// Sleep until something arrives.
@@ -25,11 +27,6 @@ impl WaitStrategy {
             Self::Spin => None,
             Self::SpinThenBlock(time) => Some(time),
         }
-    }
-
-    /// This strategy where the process may use `cpus` processors.
-    pub(crate) fn on_cpus(self, cpus: usize) -> Self {
-        if cpus < 2 { Self::Block } else { self }
     }
 }
 
@@ -76,11 +73,5 @@ mod tests {
         for text in ["", "Block", "spin:", "spin:x", "block:5"] {
             assert!(text.parse::<WaitStrategy>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn nobody_spins_on_one_processor() {
-        assert_eq!(WaitStrategy::Spin.on_cpus(1), WaitStrategy::Block);
-        assert_eq!(WaitStrategy::Spin.on_cpus(2), WaitStrategy::Spin);
     }
 }

@@ -50,7 +50,7 @@ impl Engine for Udp {
     }
 
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
-        Ok(Box::new(UdpEnd::open(case, (BATCH_BYTES / case.size_bytes).clamp(4, 64))?))
+        Ok(Box::new(UdpEnd::open(case, (BATCH_BYTES / case.size_bytes).clamp(1, 64))?))
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
@@ -63,7 +63,7 @@ impl Engine for Udp {
 }
 
 /// What a receive batch may take of the processor's cache, bytes.
-const BATCH_BYTES: usize = 256 << 10;
+const BATCH_BYTES: usize = 64 << 10;
 
 /// How long an echo loop waits before it looks whether it shall stop.
 const ECHO_WAIT: Duration = Duration::from_millis(50);

@@ -152,7 +152,7 @@ struct GroSubscriber {
 
 impl GroSubscriber {
     /// Buffers of 64 KiB each per receive; small trains use little of them.
-    const BUFFERS: usize = 16;
+    const BUFFERS: usize = 2;
 
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         Ok(Self { socket: raw::open(case, true)?, case: case.clone(), batch: RecvBatch::new(Self::BUFFERS) })

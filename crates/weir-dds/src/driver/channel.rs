@@ -32,6 +32,8 @@ const BUSY_GAP: Duration = Duration::from_micros(3);
 const TAKE_OVER_AFTER: Duration = Duration::from_millis(1);
 /// How often the background thread looks whether it should take over while an application thread waits.
 const IDLE_LOOK: Duration = Duration::from_millis(5);
+/// Looks of a spinning thread before it gives way on its only processor.
+const GIVE_WAY_AFTER: u32 = 16;
 /// Longest sleep in a receive call: bounds what a lost kick can cost.
 const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -130,10 +132,14 @@ impl Driver {
         if is_done() {
             return true;
         }
+        self.flush_queued();
         let channel = &self.channel;
         channel.waiting.fetch_add(1, Ordering::SeqCst);
         let spin_until = strategy.spin_time().map(|time| clock::now() + time);
+        let mut looks = 0_u32;
         let is_done = loop {
+            looks = looks.wrapping_add(1);
+            self.give_way(looks);
             match channel.role.try_lock() {
                 Some(role) => {
                     let now = clock::now();
@@ -157,6 +163,14 @@ impl Driver {
         // Somebody else who waits may have slept while we had the role.
         channel.announce_progress();
         is_done
+    }
+
+    /// Between looks of a spinning thread: others of its only processor get their turn.
+    #[inline]
+    fn give_way(&self, looks: u32) {
+        if self.has_one_cpu && looks.is_multiple_of(GIVE_WAY_AFTER) {
+            std::thread::yield_now();
+        }
     }
 
     /// Takes in what has arrived already, if nobody else is at it: for writers, whose acknowledgements come
@@ -264,6 +278,7 @@ impl Driver {
         for reader in readers.iter().filter(|reader| reader.has_listener()) {
             notify(reader);
         }
+        self.flush_queued();
         self.give_back(readers);
     }
 
@@ -307,6 +322,7 @@ impl Role {
 /// The background thread.
 pub(crate) fn run(driver: &Driver) {
     let channel = &driver.channel;
+    let mut looks = 0_u32;
     while !driver.is_stopping() {
         if is_application_at_it(channel) {
             park(channel);
@@ -316,8 +332,13 @@ pub(crate) fn run(driver: &Driver) {
         // Whoever began to wait before this store sees it, or is seen here.
         if channel.waiting.load(Ordering::SeqCst) == 0 {
             let role = channel.role.lock();
-            let wait = if driver.wait == WaitStrategy::Spin { Wait::DontWait } else { Wait::Block };
-            if wait == Wait::Block {
+            let is_spinning =
+                driver.wait.spin_time().is_none_or(|time| clock::now().since(role.received_at) < time);
+            let wait = if is_spinning { Wait::DontWait } else { Wait::Block };
+            if is_spinning {
+                looks = looks.wrapping_add(1);
+                driver.give_way(looks);
+            } else {
                 let _ = channel.socket.set_recv_timeout(Some(RECEIVE_TIMEOUT));
             }
             driver.receive_batch(role, wait);

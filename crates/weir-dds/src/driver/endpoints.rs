@@ -9,9 +9,11 @@ use weir_rtps::outbox::Outbox;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::time::Time;
 use weir_rtps::writer::WriterCore;
+use weir_udp::UdpSocket;
 use weir_wire::{EntityId, Guid};
 
 use super::transport::Sender;
+use crate::clock;
 use crate::listener::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
 use crate::status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};
 
@@ -45,6 +47,20 @@ impl WriterEndpoint {
             matched: Mutex::default(),
             incompatible: Mutex::default(),
             listener: Mutex::default(),
+        }
+    }
+
+    /// Sends what automatic coalescing holds back.
+    pub(crate) fn end_burst(&self, socket: &UdpSocket) {
+        let mut sending = self.sending.lock();
+        let sending = &mut *sending;
+        {
+            let mut core = self.core.lock();
+            core.end_burst(clock::now(), &mut sending.outbox);
+        }
+        if !sending.outbox.is_empty() {
+            sending.sender.send(socket, &mut sending.outbox);
+            sending.sent_at = Some(clock::now());
         }
     }
 

@@ -51,6 +51,13 @@ impl WriterCore {
         self.poll_transmit(now, out);
     }
 
+    /// Appends everything that was committed, and takes the next write for the first of its kind: the application
+    /// has begun to wait for something.
+    pub fn end_burst(&mut self, now: Time, out: &mut Outbox) {
+        self.burst.quick_writes = 0;
+        self.flush(now, out);
+    }
+
     /// Whether so much of a burst is there that more would not fit one send.
     #[inline]
     pub(super) fn is_burst_complete(&self) -> bool {
