@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::MutexGuard;
 use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::{Durability, History, Reliability};
@@ -116,7 +117,6 @@ impl<T: DdsType> DataWriter<T> {
             let now = clock::now();
             let timestamp = timestamp.unwrap_or_else(|| inner.driver().wall_clock.timestamp(now));
             let mut sending = inner.endpoint.sending.lock();
-            let sending = &mut *sending;
             let mut core = inner.endpoint.core.lock();
             if let Some(at) = sending.sent_at.take() {
                 core.note_sent(at);
@@ -135,7 +135,8 @@ impl<T: DdsType> DataWriter<T> {
                 Err(refused) => refused,
             };
             core.flush(now, &mut sending.outbox);
-            inner.transmit(core, sending);
+            inner.transmit(core, &mut sending);
+            drop(sending);
             inner.make_room(refused, len, now, &mut waiting_since)?;
         }
     }
@@ -153,11 +154,11 @@ impl<T: DdsType> DataWriter<T> {
             let now = clock::now();
             let timestamp = Some(inner.driver().wall_clock.timestamp(now));
             let mut sending = inner.endpoint.sending.lock();
-            let sending = &mut *sending;
             let mut core = inner.endpoint.core.lock();
             let result = core.write_copy(now, timestamp, Change { kind, key, payload: &payload });
             core.flush(now, &mut sending.outbox);
-            inner.transmit(core, sending);
+            inner.transmit(core, &mut sending);
+            drop(sending);
             match result {
                 Ok(_) => return Ok(()),
                 Err(refused) => inner.make_room(refused, payload.len(), now, &mut waiting_since)?,
@@ -168,7 +169,7 @@ impl<T: DdsType> DataWriter<T> {
     /// Sets or removes the listener.
     pub fn set_listener(&self, listener: Option<Arc<dyn DataWriterListener<T>>>) {
         let me: Weak<Inner> = Arc::downgrade(&self.inner);
-        *self.inner.endpoint.listener.lock() = listener.map(|listener| {
+        self.inner.endpoint.set_listener(listener.map(|listener| {
             let call = move |event| {
                 let Some(inner) = me.upgrade() else { return };
                 let writer = Self { inner, sample: PhantomData };
@@ -183,7 +184,7 @@ impl<T: DdsType> DataWriter<T> {
                 }
             };
             Arc::new(call) as crate::listener::WriterListener
-        });
+        }));
     }
 }
 
@@ -289,26 +290,29 @@ impl Inner {
 
     /// After a sample was committed: sends it, or sees to it that it is sent in time.
     #[inline]
-    fn send(&self, mut core: parking_lot::MutexGuard<'_, WriterCore>, sending: &mut Sending, now: Time) {
+    fn send(&self, mut core: MutexGuard<'_, WriterCore>, mut sending: MutexGuard<'_, Sending>, now: Time) {
         core.poll_transmit(now, &mut sending.outbox);
         let next = core.next_timeout();
         if core.has_unsent() {
             self.driver().note_queued();
         }
         let (window, in_flight) = core.window();
-        self.transmit(core, sending);
+        self.transmit(core, &mut sending);
+        let has_sent = sending.sent_at.is_some();
+        // What is received calls listeners, and those may write.
+        drop(sending);
         if let Some(at) = next {
             self.driver().timers.arm(at);
         }
         // Acknowledgements are due: taking them in here spares the background thread a wake-up.
-        if in_flight > window / 2 && sending.sent_at.is_some() {
+        if in_flight > window / 2 && has_sent {
             self.driver().receive_what_is_there();
         }
     }
 
     /// Sends the outbox, outside the lock of the writer's state.
     #[inline]
-    fn transmit(&self, core: parking_lot::MutexGuard<'_, WriterCore>, sending: &mut Sending) {
+    fn transmit(&self, core: MutexGuard<'_, WriterCore>, sending: &mut Sending) {
         drop(core);
         if !sending.outbox.is_empty() {
             sending.sender.send(&self.driver().channel.socket, &mut sending.outbox);
@@ -355,6 +359,8 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         let entity = self.endpoint.entity;
+        // A listener may hold handles, and the endpoint lives as long as somebody has an old table of routes.
+        self.endpoint.set_listener(None);
         {
             // What automatic coalescing holds back was written, and leaves.
             let mut sending = self.endpoint.sending.lock();

@@ -26,7 +26,7 @@ pub(crate) struct WriterEndpoint {
     pub(crate) core: Mutex<WriterCore>,
     pub(crate) matched: Mutex<MatchedStatus>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
-    pub(crate) listener: Mutex<Option<WriterListener>>,
+    listener: Mutex<Option<WriterListener>>,
 }
 
 /// What is needed to send.
@@ -62,6 +62,12 @@ impl WriterEndpoint {
             sending.sender.send(socket, &mut sending.outbox);
             sending.sent_at = Some(clock::now());
         }
+    }
+
+    pub(crate) fn set_listener(&self, listener: Option<WriterListener>) {
+        let before = core::mem::replace(&mut *self.listener.lock(), listener);
+        // Not under the lock: it may hold the last handle of another endpoint.
+        drop(before);
     }
 
     /// Calls the listener, with no lock held.
@@ -108,7 +114,9 @@ impl ReaderEndpoint {
 
     pub(crate) fn set_listener(&self, listener: Option<ReaderListener>) {
         self.has_listener.store(listener.is_some(), Ordering::SeqCst);
-        *self.listener.lock() = listener;
+        let before = core::mem::replace(&mut *self.listener.lock(), listener);
+        // Not under the lock: it may hold the last handle of another endpoint.
+        drop(before);
     }
 
     #[inline]
@@ -116,7 +124,7 @@ impl ReaderEndpoint {
         self.has_listener.load(Ordering::Relaxed)
     }
 
-    /// Calls the listener, with no lock held.
+    /// Calls the listener, with no lock held. Data has a call of its own.
     pub(crate) fn notify(&self, event: ReaderEvent) {
         let listener = self.listener.lock().clone();
         if let Some(listener) = listener {
