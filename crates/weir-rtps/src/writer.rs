@@ -367,6 +367,11 @@ impl WriterCore {
             .map(|proxy| proxy.guid)
     }
 
+    /// The addresses of all matched readers.
+    pub fn destinations(&self) -> &Destinations {
+        &self.destinations
+    }
+
     /// Number of matched readers.
     pub fn matched(&self) -> usize {
         self.proxies.len()

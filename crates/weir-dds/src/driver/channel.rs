@@ -32,6 +32,8 @@ const BUSY_GAP: Duration = Duration::from_micros(3);
 const TAKE_OVER_AFTER: Duration = Duration::from_millis(1);
 /// How often the background thread looks whether it should take over while an application thread waits.
 const IDLE_LOOK: Duration = Duration::from_millis(5);
+/// Looks of a spinning thread that found nothing before it checks what it waits for all the same.
+const LOOKS_BETWEEN_CHECKS: u32 = 64;
 /// Looks of a spinning thread before it gives way on its only processor.
 const GIVE_WAY_AFTER: u32 = 16;
 /// Longest sleep in a receive call: bounds what a lost kick can cost.
@@ -133,36 +135,43 @@ impl Driver {
             return true;
         }
         self.flush_queued();
-        let channel = &self.channel;
-        channel.waiting.fetch_add(1, Ordering::SeqCst);
-        let spin_until = strategy.spin_time().map(|time| clock::now() + time);
-        let mut looks = 0_u32;
-        let is_done = loop {
-            looks = looks.wrapping_add(1);
-            self.give_way(looks);
-            match channel.role.try_lock() {
-                Some(role) => {
-                    let now = clock::now();
-                    if deadline.is_some_and(|deadline| now >= deadline) {
-                        drop(role);
-                        break is_done();
-                    }
-                    let is_spinning = spin_until.is_none_or(|until| now < until);
-                    self.receive_as_application(role, is_spinning, now, deadline);
-                }
-                None => self.sleep_until_progress(deadline, &mut is_done),
-            }
-            if is_done() {
-                break true;
-            }
-            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
-                break false;
-            }
-        };
-        channel.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.channel.waiting.fetch_add(1, Ordering::SeqCst);
+        let is_done = self.receive_while_waiting(deadline.unwrap_or(Time::MAX), strategy, &mut is_done);
+        self.channel.waiting.fetch_sub(1, Ordering::SeqCst);
         // Somebody else who waits may have slept while we had the role.
-        channel.announce_progress();
+        self.channel.announce_progress();
         is_done
+    }
+
+    fn receive_while_waiting(
+        &self,
+        deadline: Time,
+        strategy: WaitStrategy,
+        is_done: &mut impl FnMut() -> bool,
+    ) -> bool {
+        let mut now = clock::now();
+        let spin_until = strategy.spin_time().map_or(Time::MAX, |time| now + time);
+        for looks in 1_u32.. {
+            let has_news = match self.channel.role.try_lock() {
+                Some(role) if now < spin_until => self.receive_batch(role, Wait::DontWait),
+                Some(role) => self.receive_blocking(role, deadline.since(now)),
+                None => {
+                    self.sleep_until_progress(deadline, is_done);
+                    true
+                }
+            };
+            now = clock::now();
+            self.channel.application_at.store(now.0, Ordering::Relaxed);
+            // Without news of the socket there may be news of discovery, which are not that urgent.
+            if (has_news || now >= spin_until || looks.is_multiple_of(LOOKS_BETWEEN_CHECKS)) && is_done() {
+                return true;
+            }
+            if now >= deadline {
+                return is_done();
+            }
+            self.give_way(looks);
+        }
+        is_done()
     }
 
     /// Between looks of a spinning thread: others of its only processor get their turn.
@@ -182,27 +191,15 @@ impl Driver {
         }
     }
 
-    fn receive_as_application(
-        &self,
-        role: MutexGuard<'_, Role>,
-        is_spinning: bool,
-        now: Time,
-        deadline: Option<Time>,
-    ) {
-        if is_spinning {
-            self.receive_batch(role, Wait::DontWait);
-        } else {
-            // Rounded up to whole milliseconds, so that a loop with a steady timeout sets it once.
-            let left = deadline.map_or(RECEIVE_TIMEOUT, |deadline| deadline.since(now)).min(RECEIVE_TIMEOUT);
-            let left = Duration::from_millis(left.as_millis() as u64 + 1);
-            let _ = self.channel.socket.set_recv_timeout(Some(left));
-            self.receive_batch(role, Wait::Block);
-        }
-        self.channel.application_at.store(clock::now().0, Ordering::Relaxed);
+    fn receive_blocking(&self, role: MutexGuard<'_, Role>, left: Duration) -> bool {
+        // Rounded up to whole milliseconds, so that a loop with a steady timeout sets it once.
+        let left = Duration::from_millis(left.min(RECEIVE_TIMEOUT).as_millis() as u64 + 1);
+        let _ = self.channel.socket.set_recv_timeout(Some(left));
+        self.receive_batch(role, Wait::Block)
     }
 
     /// Sleeps while another thread receives. The background thread is asked for its place.
-    fn sleep_until_progress(&self, deadline: Option<Time>, is_done: &mut impl FnMut() -> bool) {
+    fn sleep_until_progress(&self, deadline: Time, is_done: &mut impl FnMut() -> bool) {
         let channel = &self.channel;
         channel.sleepers.fetch_add(1, Ordering::SeqCst);
         if channel.is_background_receiving.load(Ordering::SeqCst) {
@@ -211,8 +208,7 @@ impl Driver {
         let before = *channel.progress.lock();
         // Whatever comes in from here on is announced to us.
         if !is_done() && channel.role.is_locked() {
-            let limit = clock::now() + RECEIVE_TIMEOUT;
-            let until = deadline.map_or(limit, |deadline| deadline.min(limit));
+            let until = deadline.min(clock::now() + RECEIVE_TIMEOUT);
             let mut progress = channel.progress.lock();
             while *progress == before {
                 let left = until.since(clock::now());
@@ -225,15 +221,15 @@ impl Driver {
     }
 
     /// Receives one batch, hands it to the endpoints, sends their answers, gives the role away, and calls
-    /// listeners.
-    fn receive_batch(&self, mut role: MutexGuard<'_, Role>, wait: Wait) {
+    /// listeners. `false` when nothing came.
+    fn receive_batch(&self, mut role: MutexGuard<'_, Role>, wait: Wait) -> bool {
         let role_mut = &mut *role;
         let limit = role_mut.limit;
         let count = self.channel.socket.recv_batch(&mut role_mut.batch, limit, wait).unwrap_or(0);
         if count == 0 {
             drop(role);
             self.channel.announce_progress();
-            return;
+            return false;
         }
         let now = clock::now();
         role_mut.adapt_limit(count, now);
@@ -251,6 +247,7 @@ impl Driver {
         self.arm_timers(touched);
         touched.writers.clear();
         self.finish_batch(role);
+        true
     }
 
     /// A reader that asks for repairs asks again after some time.

@@ -50,6 +50,14 @@ impl WriterEndpoint {
         }
     }
 
+    /// Keeps a socket connected to the only address that samples go to, if there is only one: the kernel then
+    /// looks up the route once and not per datagram.
+    pub(crate) fn connect(&self) {
+        let mut sending = self.sending.lock();
+        let destinations = Arc::clone(self.core.lock().destinations());
+        sending.sender.connect(&destinations);
+    }
+
     /// Sends what automatic coalescing holds back.
     pub(crate) fn end_burst(&self, socket: &UdpSocket) {
         let mut sending = self.sending.lock();

@@ -125,10 +125,13 @@ impl Driver {
                 let mut core = writer.core.lock();
                 core.move_reader(now, reader.guid, reader.destinations);
                 core.limit_segments(segment_max);
+                drop(core);
+                writer.connect();
             }
             DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 writer.core.lock().unmatch_reader(now, reader);
+                writer.connect();
                 writer.matched.lock().unmatched(reader);
                 // Whoever waits for this reader's acknowledgements waits no longer.
                 self.channel.announce_progress();
@@ -202,6 +205,8 @@ impl Driver {
         if let Some(at) = core.next_timeout() {
             self.timers.arm(at);
         }
+        drop(core);
+        writer.connect();
     }
 
     fn match_writer(

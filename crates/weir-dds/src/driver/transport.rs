@@ -9,7 +9,7 @@ use weir_rtps::ports;
 use weir_udp::{Interface, Outgoing, SendScratch, SocketOptions, UdpError, UdpSocket};
 
 use crate::error::{DdsError, Result};
-use crate::settings::ParticipantSettings;
+use crate::settings::{ParticipantSettings, SOCKET_BUFFER_BYTES};
 
 /// Participants of one domain on one host: as many as the port formula has room for (RTPS 2.5 §9.6.2.3).
 const PARTICIPANTS_PER_HOST_MAX: u32 = 120;
@@ -202,6 +202,7 @@ pub struct SendCounters {
 #[derive(Default)]
 pub(crate) struct Sender {
     scratch: SendScratch,
+    connected: Option<(SocketAddrV4, UdpSocket)>,
     pub(crate) counters: SendCounters,
 }
 
@@ -209,9 +210,30 @@ pub(crate) struct Sender {
 const LAID_OUT_MAX: usize = 16;
 
 impl Sender {
+    /// Uses a socket of its own for the only one of `destinations`. Where none is to be had, the common one does.
+    pub(crate) fn connect(&mut self, destinations: &[SocketAddrV4]) {
+        let only = if let [only] = destinations { Some(*only) } else { None };
+        if self.connected.as_ref().map(|(to, _)| *to) != only {
+            self.connected = only.and_then(|to| {
+                let options = SocketOptions {
+                    send_buffer: Some(SOCKET_BUFFER_BYTES),
+                    ..SocketOptions::new(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))
+                };
+                let socket = UdpSocket::bind(&options);
+                socket.and_then(|socket| socket.connect(to).map(|()| (to, socket))).ok()
+            });
+        }
+    }
+
     /// Sends everything in `outbox` and empties it. What the kernel does not take counts as lost on the way:
     /// reliability deals with it.
     pub(crate) fn send(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
+        let (only, socket) = match &self.connected {
+            Some((only, connected)) if outbox.items.iter().all(|item| item.to[..] == [*only]) => {
+                (Some(*only), connected)
+            }
+            _ => (None, socket),
+        };
         let mut laid_out = [Outgoing::datagram(None, &[]); LAID_OUT_MAX];
         let mut count = 0;
         let mut samples = 0;
@@ -219,27 +241,37 @@ impl Sender {
             let (head, tail) = outbox.parts(item);
             for to in item.to.iter() {
                 if count == LAID_OUT_MAX {
-                    self.send_laid_out(socket, &laid_out[..count]);
+                    send_laid_out(socket, &laid_out[..count], &mut self.scratch, &mut self.counters);
                     count = 0;
                 }
-                laid_out[count] = Outgoing { to: Some(*to), head, tail, segment: item.segment };
+                laid_out[count] = Outgoing {
+                    to: if only.is_some() { None } else { Some(*to) },
+                    head,
+                    tail,
+                    segment: item.segment,
+                };
                 count += 1;
                 samples += u64::from(item.samples);
             }
         }
         if count > 0 {
-            self.send_laid_out(socket, &laid_out[..count]);
+            send_laid_out(socket, &laid_out[..count], &mut self.scratch, &mut self.counters);
         }
         self.counters.samples += samples;
         outbox.clear();
     }
+}
 
-    fn send_laid_out(&mut self, socket: &UdpSocket, messages: &[Outgoing<'_>]) {
-        let outcome = socket.send_all(messages, &mut self.scratch);
-        self.counters.datagrams += outcome.datagrams;
-        self.counters.system_calls += outcome.system_calls;
-        self.counters.refused += outcome.refused;
-    }
+fn send_laid_out(
+    socket: &UdpSocket,
+    messages: &[Outgoing<'_>],
+    scratch: &mut SendScratch,
+    counters: &mut SendCounters,
+) {
+    let outcome = socket.send_all(messages, scratch);
+    counters.datagrams += outcome.datagrams;
+    counters.system_calls += outcome.system_calls;
+    counters.refused += outcome.refused;
 }
 
 /// The largest datagram, in bytes, that reaches all of `destinations` unfragmented, as far as this host knows.
