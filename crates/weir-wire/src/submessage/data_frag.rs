@@ -98,7 +98,7 @@ impl<'a> DataFrag<'a> {
         let start = u64::from(self.fragment_start - 1) * size;
         let end = (start + u64::from(self.fragments) * size).min(sample);
         // Fragments behind the end of the sample, all or some of them.
-        if start >= sample || start + u64::from(self.fragments - 1) * size >= sample {
+        if start + u64::from(self.fragments - 1) * size >= sample {
             return Err(bad);
         }
         self.payload = self.payload.get(..(end - start) as usize).ok_or(bad)?;
