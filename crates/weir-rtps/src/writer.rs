@@ -326,9 +326,8 @@ impl WriterCore {
             self.counters.acknacks_ignored += 1;
         } else if proxy.is_news(acknack) {
             self.counters.acknacks_received += 1;
-            self.is_answer_due |= proxy.update(acknack, first, self.unsent)
-                || proxy.is_heartbeat_due
-                || proxy.gap_to.is_some();
+            self.is_answer_due |=
+                proxy.update(acknack, first, self.unsent) || proxy.is_heartbeat_due || proxy.gap_to.is_some();
             self.heartbeat.answered(now);
             self.update_acknowledged(now);
         } else if proxy.is_continuation(acknack) {

@@ -90,6 +90,8 @@ struct Request {
     frontier: SequenceNumber,
     /// Nothing that was asked for is to be asked for again before this.
     recheck_at: Time,
+    /// The latest request of which an answer has arrived: answers to earlier ones that are not there are lost.
+    answered: Time,
     /// The writer has just answered a request: what is missing still was probably lost again.
     is_prompted: bool,
     /// Everything that is missing is to be asked for, whenever that was done last.
@@ -146,6 +148,7 @@ impl WriterProxy {
             request: Request {
                 frontier: SequenceNumber::FIRST,
                 recheck_at: Time::ZERO,
+                answered: Time::ZERO,
                 is_prompted: false,
                 is_forced: false,
                 retry_at: None,
@@ -213,7 +216,8 @@ impl WriterProxy {
             return false;
         }
         self.extend_to(offset + 1);
-        if let Slot::Missing { asked_at, tries } = core::mem::replace(&mut self.held[offset], Slot::Held(held))
+        if let Slot::Missing { asked_at, tries } =
+            core::mem::replace(&mut self.held[offset], Slot::Held(held))
         {
             self.note_repair(now, asked_at, tries);
         }
@@ -265,7 +269,8 @@ impl WriterProxy {
         if heartbeat.first > known {
             if self.is_started {
                 let span = self.offset(heartbeat.first).min(self.held.len());
-                let there = self.held.iter().take(span).filter(|slot| !matches!(slot, Slot::Missing { .. })).count();
+                let there =
+                    self.held.iter().take(span).filter(|slot| !matches!(slot, Slot::Missing { .. })).count();
                 lost = ((heartbeat.first.0 - known.0) as u64).saturating_sub(there as u64);
             }
             self.floor = heartbeat.first;
@@ -350,24 +355,25 @@ impl WriterProxy {
     /// when there is nothing.
     fn ask(&mut self, now: Time, state: &mut SequenceNumberSet, more: &mut Vec<SequenceNumberSet>) -> bool {
         let reach = if self.takes_more() { config::REORDER_MAX_SAMPLES } else { 256 };
-        let announced = self.offset(self.announced.next()).min(reach);
+        let announced = self.offset(self.announced.next().max(self.expected)).min(reach);
         self.extend_to(announced);
         let is_prompted = core::mem::take(&mut self.request.is_prompted);
         let is_forced = core::mem::take(&mut self.request.is_forced);
         let mean_ns = self.request.round_trip.mean_ns;
         let patience_ns = match (is_forced, is_prompted) {
             (true, _) => 0,
-            (_, true) => mean_ns - mean_ns / 8,
+            (_, true) => mean_ns,
             _ => self.request.round_trip.patience_ns(),
         };
-        let is_recheck = is_forced || is_prompted || now >= self.request.recheck_at;
-        let from = if is_recheck { 0 } else { self.offset(self.request.frontier) };
+        let answered = core::mem::replace(&mut self.request.answered, Time::ZERO);
+        let is_recheck = is_forced || is_prompted || answered > Time::ZERO || now >= self.request.recheck_at;
+        let from = if is_recheck { 0 } else { self.offset(self.request.frontier.max(self.expected)) };
         let (mut is_asking, mut oldest) = (false, Time::MAX);
         let to = self.held.len().min(reach);
         for offset in from..to {
             let sn = SequenceNumber(self.expected.0 + offset as i64);
             let Slot::Missing { asked_at, tries } = &mut self.held[offset] else { continue };
-            if *tries == 0 || now.nanos_since(*asked_at) >= patience_ns {
+            if *tries == 0 || *asked_at < answered || now.nanos_since(*asked_at) >= patience_ns {
                 (*asked_at, *tries) = (now, tries.saturating_add(1));
                 is_asking = true;
                 if !state.insert(sn) && !more.last_mut().is_some_and(|set| set.insert(sn)) {
@@ -424,10 +430,15 @@ impl WriterProxy {
     /// A sample that was missing is there: measures the time that the repair took. What was asked for more
     /// than once tells nothing, since it is not known which request was answered.
     fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
+        let elapsed_ns = now.nanos_since(asked_at);
         if tries == 1 {
-            self.request.round_trip.measured(now.nanos_since(asked_at));
+            self.request.round_trip.measured(elapsed_ns);
         }
         if tries > 0 {
+            // What comes sooner is a late original or the answer to an earlier request.
+            if elapsed_ns >= self.request.round_trip.mean_ns / 4 * 3 {
+                self.request.answered = self.request.answered.max(asked_at);
+            }
             self.request.delay = self.request.round_trip.retry_delay();
         }
     }
@@ -450,6 +461,7 @@ impl WriterProxy {
         }
     }
 
+    /// Position in `held` of a sample that is not before `expected`.
     #[inline]
     fn offset(&self, sn: SequenceNumber) -> usize {
         usize::try_from(sn.0.saturating_sub(self.expected.0)).unwrap_or(usize::MAX)

@@ -85,6 +85,7 @@ impl ReaderProxy {
     pub(super) fn is_continuation(&self, acknack: &AckNack) -> bool {
         self.vendor == VendorId::WEIR
             && self.last_count == Some(acknack.count)
+            && !acknack.state.is_empty()
             && acknack.state.base() > self.last_base
     }
 

@@ -5,6 +5,7 @@ mod application;
 mod host;
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_netsim::{Link, Network, Side};
@@ -64,7 +65,7 @@ impl Sim {
             name: name.to_owned(),
             seed,
             steps: 0,
-            steps_max: 3_000_000,
+            steps_max: 300_000,
             is_recording: true,
             out: Outbox::new(),
         }
@@ -215,20 +216,23 @@ impl Sim {
         self.readers.iter().for_each(ReaderHost::check_bounds);
     }
 
-    /// Hands out what arrives now.
+    /// Hands out what arrives now, and lets everybody answer once to all of it.
     fn deliver(&mut self) {
         let now = Duration::from_nanos(self.now.0);
+        let (mut writers, mut readers) = (BTreeSet::new(), BTreeSet::new());
         while let Some(delivery) = self.network.deliver(now) {
             if let Some(index) = self.writers.iter().position(|host| host.address == delivery.receiver) {
                 dispatch(&delivery.bytes, &mut self.writers[index].receiver(self.now));
-                self.transmit_writer(index);
+                writers.insert(index);
             } else if let Some(index) = self.readers.iter().position(|host| host.address == delivery.receiver)
             {
                 dispatch(&delivery.bytes, &mut self.readers[index].receiver(self.now));
                 self.readers[index].take(self.now);
-                self.transmit_reader(index);
+                readers.insert(index);
             }
         }
+        writers.into_iter().for_each(|index| self.transmit_writer(index));
+        readers.into_iter().for_each(|index| self.transmit_reader(index));
     }
 
     /// Lets the application of a writer write, as far as its pace and the window allow.

@@ -30,7 +30,8 @@ pub(crate) struct WriterSetup {
 
 impl WriterSetup {
     pub(super) fn new(host: usize, number: usize) -> Self {
-        let guid = Guid::new(GuidPrefix([host as u8 + 1; 12]), EntityId::user_writer(number as u32 + 1, false));
+        let guid =
+            Guid::new(GuidPrefix([host as u8 + 1; 12]), EntityId::user_writer(number as u32 + 1, false));
         let config =
             WriterConfig { history: History::KeepAll, ..WriterConfig::new(guid, Reliability::Reliable) };
         Self { config, samples: 1000, gap: Duration::from_micros(1), size: |_| 32, address: address(host) }
@@ -57,7 +58,8 @@ pub(crate) struct ReaderSetup {
 
 impl ReaderSetup {
     pub(super) fn new(host: usize, number: usize) -> Self {
-        let guid = Guid::new(GuidPrefix([host as u8 + 1; 12]), EntityId::user_reader(number as u32 + 1, false));
+        let guid =
+            Guid::new(GuidPrefix([host as u8 + 1; 12]), EntityId::user_reader(number as u32 + 1, false));
         let config =
             ReaderConfig { history: History::KeepAll, ..ReaderConfig::new(guid, Reliability::Reliable) };
         Self {
@@ -296,7 +298,8 @@ impl ReaderHost {
     /// Asserts that nothing is missing between the first sample and the last, where nothing may be.
     pub(super) fn check_complete(&self, writers: &[WriterHost]) {
         for (writer, known) in self.reliable_writers(writers) {
-            let is_keep_all = writer.config.history == History::KeepAll && self.config.history == History::KeepAll;
+            let is_keep_all =
+                writer.config.history == History::KeepAll && self.config.history == History::KeepAll;
             if is_keep_all {
                 let first = known.floor() + 1;
                 let is_dense = known.taken.windows(2).all(|pair| pair[1] == pair[0] + 1);
@@ -314,9 +317,9 @@ impl ReaderHost {
         writers: &'a [WriterHost],
     ) -> impl Iterator<Item = (&'a WriterHost, &'a Known)> {
         let is_reliable = self.config.reliability == Reliability::Reliable;
-        let writers = writers.iter().filter(move |writer| {
-            is_reliable && writer.config.reliability == Reliability::Reliable
-        });
+        let writers = writers
+            .iter()
+            .filter(move |writer| is_reliable && writer.config.reliability == Reliability::Reliable);
         writers.filter_map(|writer| Some((writer, self.known.iter().find(|k| k.guid == writer.config.guid)?)))
     }
 
