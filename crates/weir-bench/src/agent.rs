@@ -1,8 +1,8 @@
 //! One end of one case, in a process of its own.
 //!
-//! The main thread opens the end and measures. A second thread listens to the coordinator: it sleeps in the kernel while the case
-//! runs, sets the [`Signal`] when the other end is done, and ends the process when the coordinator is gone, so that no agent is
-//! ever left behind.
+//! The main thread opens the end and measures. A second thread listens to the coordinator: it
+//! sleeps in the kernel while the case runs, sets the [`Signal`] when the other end is done, and
+//! ends the process when the coordinator is gone, so that no agent is ever left behind.
 
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
 use std::sync::Arc;
@@ -37,7 +37,8 @@ pub struct AgentOptions {
     pub on_orphaned: fn(),
 }
 
-/// Why an agent could not do its part. What goes wrong with the case itself is told to the coordinator instead.
+/// Why an agent could not do its part. What goes wrong with the case itself is told to the
+/// coordinator instead.
 #[derive(Debug, Error)]
 pub enum AgentError {
     /// The channel to the coordinator.
@@ -121,7 +122,8 @@ enum Failure {
 }
 
 impl Agent {
-    /// Runs the case and keeps its end open until told to close it: the other end may still need repairs from it.
+    /// Runs the case and keeps its end open until told to close it: the other end may still need
+    /// repairs from it.
     fn measure(&mut self) -> Result<(), Failure> {
         let case = self.case.clone();
         let engine = engine::find(&case.engine).ok_or_else(|| Failure::UnknownEngine(case.engine.clone()))?;

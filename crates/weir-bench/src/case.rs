@@ -19,7 +19,8 @@ pub struct CaseSpec {
     pub size_bytes: usize,
     /// Number of instances; 0 = unkeyed.
     pub instances: u32,
-    /// Samples are gathered into messages of at most this many bytes by the engine's batching policy; 0 = off.
+    /// Samples are gathered into messages of at most this many bytes by the engine's batching
+    /// policy; 0 = off.
     pub batch_bytes: u32,
     /// How a receiver waits.
     pub wait: WaitStrategy,
@@ -33,6 +34,8 @@ pub struct CaseSpec {
     pub verify: bool,
     /// DDS domain.
     pub domain: u32,
+    /// Sets this run apart from others on the same network at the same time.
+    pub run_id: u32,
     /// Network interface that carries the samples, e.g. `lo`.
     pub interface: String,
     /// The IPv4 address of that interface.
@@ -65,7 +68,7 @@ impl CaseSpec {
     /// A topic name (or anything else that must differ between cases) that is the same at both ends.
     #[must_use]
     pub fn topic(&self) -> String {
-        format!("weir_bench_{}_{}_{}", self.test, self.size_bytes, self.repeat)
+        format!("weir_bench_{}_{}_{}_{}", self.run_id, self.test, self.size_bytes, self.repeat)
     }
 }
 
@@ -88,6 +91,7 @@ pub(crate) mod tests {
             warmup: Duration::from_millis(50),
             verify: false,
             domain: 0,
+            run_id: 0,
             interface: "lo".to_owned(),
             address: Ipv4Addr::LOCALHOST,
             socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,

@@ -1,8 +1,8 @@
 //! What coordinator and agents say to each other: JSON lines over TCP.
 //!
-//! The coordinator listens, each agent connects and introduces itself. From then on both sides take turns as `coordinator.rs` lists
-//! them. Every wait has a time-out; a connection that ends means that the other process is gone. Nothing is sent while a case is
-//! measured.
+//! The coordinator listens, each agent connects and introduces itself. From then on both sides take
+//! turns as `coordinator.rs` lists them. Every wait has a time-out; a connection that ends means
+//! that the other process is gone. Nothing is sent while a case is measured.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -178,7 +178,8 @@ pub enum ControlError {
     Message(String),
     /// The other side speaks another version.
     #[error(
-        "the other process is weir {found_version} with control messages {found_schema}, this one is {VERSION} with {SCHEMA}: use the same version on both sides"
+        "the other process is weir {found_version} with control messages {found_schema}, this one is \
+         {VERSION} with {SCHEMA}: use the same version on both sides"
     )]
     Version {
         /// The schema that it named.
@@ -224,7 +225,8 @@ impl<R: Read> MessageReader<R> {
     /// The next message.
     ///
     /// # Errors
-    /// When the connection ended or failed (a read time-out of the stream included), or when the line is no message.
+    /// When the connection ended or failed (a read time-out of the stream included), or when the
+    /// line is no message.
     pub fn receive<T: DeserializeOwned>(&mut self) -> Result<T, ControlError> {
         let mut line = Vec::new();
         let read = self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;

@@ -1,12 +1,15 @@
 //! Runs a plan, case after case.
 //!
-//! Every case has two fresh processes. Starting them costs a few milliseconds beside the seconds that are measured, and buys three
-//! things: an engine that crashes or hangs fails one case and not the run; nothing of one case (threads, sockets, history, discovery
-//! state, a warm heap) reaches into the next; and the peak of memory is that of this case alone, since a process cannot forget it.
+//! Every case has two fresh processes. Starting them costs a few milliseconds beside the seconds
+//! that are measured, and buys three things: an engine that crashes or hangs fails one case and not
+//! the run; nothing of one case (threads, sockets, history, discovery state, a warm heap) reaches
+//! into the next; and the peak of memory is that of this case alone, since a process cannot forget
+//! it.
 //!
-//! The turns of a case: `hello` from both, `case` to both, `prepared` from both, `connect` to both, `connected` from both, `start` to the
-//! receiving end, `started` from it, `start` to the sending end, then silence until its `finished`, `finish` to the receiving end, its
-//! `finished`, and `close` to both.
+//! The turns of a case: `hello` from both, `case` to both, `prepared` from both, `connect` to both,
+//! `connected` from both, `start` to the receiving end, `started` from it, `start` to the sending
+//! end, then silence until its `finished`, `finish` to the receiving end, its `finished`, and
+//! `close` to both.
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -173,7 +176,8 @@ fn measure(
 /// How long an engine may take to open its sockets and entities.
 const PREPARE_WAIT: Duration = Duration::from_secs(5);
 
-/// How long two ends may take to find each other: a little more than they give themselves, so that their own words are heard.
+/// How long two ends may take to find each other: a little more than they give themselves, so that
+/// their own words are heard.
 const CONNECT_WAIT: Duration = Duration::from_secs(7);
 
 /// How long an agent may take to enter its receive loop.

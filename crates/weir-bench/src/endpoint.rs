@@ -1,15 +1,18 @@
 //! The seam between the harness and what it measures.
 //!
-//! An [`Engine`] opens the four ends that a measurement has: a [`Publisher`] and a [`Subscriber`] for throughput, a [`Pinger`] and
-//! a [`Ponger`] for latency. The harness never asks which engine it has. What an engine cannot do it says by [`Capabilities`], and
-//! the case is reported as not supported.
+//! An [`Engine`] opens the four ends that a measurement has: a [`Publisher`] and a [`Subscriber`]
+//! for throughput, a [`Pinger`] and a [`Ponger`] for latency. The harness never asks which engine
+//! it has. What an engine cannot do it says by [`Capabilities`], and the case is reported as not
+//! supported.
 //!
-//! The seam costs next to nothing per sample, since engines reach ten million a second: a publisher is handed a burst of samples
-//! per (virtual) call and loops by itself; a subscriber hands every sample to a [`SampleSink`], a plain struct whose
-//! [`SampleSink::accept`] is inlined into the engine's own receive loop; the clock is read once per burst and once per batch.
+//! The seam costs next to nothing per sample, since engines reach ten million a second: a publisher
+//! is handed a burst of samples per (virtual) call and loops by itself; a subscriber hands every
+//! sample to a [`SampleSink`], a plain struct whose [`SampleSink::accept`] is inlined into the
+//! engine's own receive loop; the clock is read once per burst and once per batch.
 //!
-//! Life of an end: `open_*` (sockets and entities made, nothing sent yet) -> [`End::address`] is told to the peer -> [`End::connect`]
-//! (raw UDP connects; a DDS engine waits for the match) -> the measurement -> [`End::report`] -> dropped.
+//! Life of an end: `open_*` (sockets and entities made, nothing sent yet) -> [`End::address`] is
+//! told to the peer -> [`End::connect`] (raw UDP connects; a DDS engine waits for the match) -> the
+//! measurement -> [`End::report`] -> dropped.
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::AtomicBool;
@@ -86,7 +89,8 @@ pub struct Capabilities {
 /// What an engine knows of reliability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReliabilitySupport {
-    /// It has no notion of it: it runs once per size, whatever was asked for, and is reported as best effort. The floor.
+    /// It has no notion of it: it runs once per size, whatever was asked for, and is reported as
+    /// best effort. The floor.
     None,
     /// Best effort only.
     BestEffort,
@@ -112,8 +116,8 @@ pub trait End {
         None
     }
 
-    /// Joins the peer: connects to its address, or waits until the two are matched. When it returns, samples sent in either
-    /// direction arrive.
+    /// Joins the peer: connects to its address, or waits until the two are matched. When it
+    /// returns, samples sent in either direction arrive.
     ///
     /// # Errors
     /// [`EndpointError::NoPeer`] when nobody was there within `timeout`.
@@ -124,7 +128,8 @@ pub trait End {
         EndReport::default()
     }
 
-    /// The clock that this end is measured with: the host's monotonic one, unless the engine makes its own time (the mock does).
+    /// The clock that this end is measured with: the host's monotonic one, unless the engine makes
+    /// its own time (the mock does).
     fn now_ns(&self) -> u64 {
         clock::now_ns()
     }
@@ -132,15 +137,17 @@ pub trait End {
 
 /// The sending end of a throughput case.
 pub trait Publisher: End {
-    /// Sends the samples `first..first + count`, in order, and returns how many of them the engine took. Fewer than `count` means
-    /// that it would have waited longer than its `max_blocking_time` (or the socket's buffer is full): the harness comes back with
-    /// the rest. A sample that the system refused (counted in [`EndReport::refused`]) was taken: it is lost, not repeated.
+    /// Sends the samples `first..first + count`, in order, and returns how many of them the engine
+    /// took. Fewer than `count` means that it would have waited longer than its `max_blocking_time`
+    /// (or the socket's buffer is full): the harness comes back with the rest. A sample that the
+    /// system refused (counted in [`EndReport::refused`]) was taken: it is lost, not repeated.
     ///
     /// # Errors
     /// When going on makes no sense.
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError>;
 
-    /// Sends what is still held back and, where reliable, waits until everything is acknowledged; false when `timeout` came first.
+    /// Sends what is still held back and, where reliable, waits until everything is acknowledged;
+    /// false when `timeout` came first.
     ///
     /// # Errors
     /// As [`Publisher::publish`].
@@ -149,9 +156,10 @@ pub trait Publisher: End {
 
 /// The receiving end of a throughput case.
 pub trait Subscriber: End {
-    /// Waits up to `timeout` for samples, in the way that the case's wait strategy says, and gives those that are there to `sink`;
-    /// none when the time is over. Returns after one batch, or after some milliseconds of uninterrupted arrivals at the latest,
-    /// so that the harness can read the clock.
+    /// Waits up to `timeout` for samples, in the way that the case's wait strategy says, and gives
+    /// those that are there to `sink`; none when the time is over. Returns after one batch, or
+    /// after some milliseconds of uninterrupted arrivals at the latest, so that the harness can
+    /// read the clock.
     ///
     /// # Errors
     /// When going on makes no sense.
@@ -160,8 +168,8 @@ pub trait Subscriber: End {
 
 /// The end of a latency case that sends first and measures.
 pub trait Pinger: End {
-    /// Sends one ping and waits for its echo; false when `timeout` came first. Echoes of earlier pings are ignored. `sent_ns` is
-    /// the time for the sample's time stamp.
+    /// Sends one ping and waits for its echo; false when `timeout` came first. Echoes of earlier
+    /// pings are ignored. `sent_ns` is the time for the sample's time stamp.
     ///
     /// # Errors
     /// When going on makes no sense.
@@ -170,8 +178,8 @@ pub trait Pinger: End {
 
 /// The end of a latency case that echoes.
 pub trait Ponger: End {
-    /// Echoes every ping, here or on the engine's own threads, until `stop` is set (looked at about every 50 ms at least), and
-    /// returns how many it echoed.
+    /// Echoes every ping, here or on the engine's own threads, until `stop` is set (looked at about
+    /// every 50 ms at least), and returns how many it echoed.
     ///
     /// # Errors
     /// When going on makes no sense.

@@ -1,7 +1,7 @@
 //! The engines that this build knows.
 //!
-//! An engine is one file in `engine/` that implements [`Engine`], and one entry of [`registry`]. Names that are not there are
-//! unknown engines, refused before a run begins.
+//! An engine is one file in `engine/` that implements [`Engine`], and one entry of [`registry`].
+//! Names that are not there are unknown engines, refused before a run begins.
 
 mod mock;
 mod raw;
@@ -13,7 +13,8 @@ use crate::endpoint::Engine;
 
 use mock::Mock;
 
-/// All engines, in the order in which tables show them: the floors first, then the engines measured against them; hidden ones last.
+/// All engines, in the order in which tables show them: the floors first, then the engines measured
+/// against them; hidden ones last.
 #[must_use]
 pub fn registry() -> &'static [&'static dyn Engine] {
     &[

@@ -62,8 +62,8 @@ pub fn run_pinger(end: &mut dyn Pinger, case: &CaseSpec) -> Result<PingerOutcome
     }
 }
 
-/// Some engines repeat what is lost after a second or more; best effort repeats nothing, and a round trip of a fifth of a second
-/// is a lost one (RTI Perftest draws the same line).
+/// Some engines repeat what is lost after a second or more; best effort repeats nothing, and a
+/// round trip of a fifth of a second is a lost one (RTI Perftest draws the same line).
 fn ping_timeout(reliability: Reliability) -> Duration {
     match reliability {
         Reliability::Reliable => Duration::from_secs(5),
@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn half_of_the_round_trip_is_reported_and_the_warm_up_is_not() {
         let outcome = run("mock", Reliability::Reliable, Duration::from_millis(100)).unwrap();
-        // A round trip of the mock takes 40.0 to 41.0 us at 32 bytes; 100 ms are measured after 50 ms of warm-up.
+        // A round trip of the mock takes 40.0 to 41.0 us at 32 bytes; 100 ms are measured after 50
+        // ms of warm-up.
         assert!((20.0..20.6).contains(&outcome.summary.p50), "{:?}", outcome.summary);
         assert_eq!(outcome.summary.kind, LatencyKind::HalfRtt);
         assert_eq!(outcome.summary.lost, 0);
@@ -118,7 +119,8 @@ mod tests {
 
     #[test]
     fn lost_pings_of_best_effort_are_counted_but_those_of_the_warm_up_are_not() {
-        // The mock loses pings 777, 1777, 2777... and each costs 200 ms: the first ends the warm-up, the fifth the run.
+        // The mock loses pings 777, 1777, 2777... and each costs 200 ms: the first ends the
+        // warm-up, the fifth the run.
         let outcome = run("mock", Reliability::BestEffort, Duration::from_secs(1)).unwrap();
         assert_eq!((outcome.sent, outcome.summary.count, outcome.summary.lost), (4778, 3996, 4));
         assert!(outcome.summary.max < 30.0, "{outcome:?}");

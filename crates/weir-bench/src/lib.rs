@@ -1,12 +1,14 @@
 //! What is measured and how.
 //!
-//! The bench runs every engine through the same harness: two processes of the same program, joined by a control channel, one case
-//! after the other. It prints nothing and knows no file format: progress goes to a callback, results are [`weir_results::Case`]s.
+//! The bench runs every engine through the same harness: two processes of the same program, joined
+//! by a control channel, one case after the other. It prints nothing and knows no file format:
+//! progress goes to a callback, results are [`weir_results::Case`]s.
 //!
 //! - [`plan`]: from options to a list of cases
 //! - [`case`]: one point of a measurement
 //! - [`coordinator`]: runs the plan; `session`: the two processes of a case; [`agent`]: one of them
-//! - [`control`]: what coordinator and agents say to each other; [`signal`]: the part that reaches a running measurement
+//! - [`control`]: what coordinator and agents say to each other; [`signal`]: the part that reaches
+//!   a running measurement
 //! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
 //! - [`latency`], [`throughput`]: the measurements
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked

@@ -1,8 +1,9 @@
 //! Independent programs that measure the same floor: `sockperf` for latency, `iperf3` for throughput.
 //!
-//! Whoever doubts our floor, and so every ratio that divides by it, asks for these checks. Both programs run between our own cases,
-//! with the same size, the same pinning, the same socket buffers and the same way of waiting. Their figures go through the same
-//! arithmetic as ours: of sockperf the log of every single round trip is read, not its own summary.
+//! Whoever doubts our floor, and so every ratio that divides by it, asks for these checks. Both
+//! programs run between our own cases, with the same size, the same pinning, the same socket
+//! buffers and the same way of waiting. Their figures go through the same arithmetic as ours: of
+//! sockperf the log of every single round trip is read, not its own summary.
 
 mod iperf3;
 mod process;

@@ -1,8 +1,9 @@
 //! The bytes of one benchmark sample, the same for every engine.
 //!
-//! It is the type of RTI Perftest, little-endian, so that a size means the same thing here as in the tables that people know: the
-//! size of a sample is its whole serialized form, 28 bytes before the octets included, without the encapsulation header of an
-//! RTPS payload. An engine with a typed API serializes the same fields itself; raw UDP sends exactly these bytes.
+//! It is the type of RTI Perftest, little-endian, so that a size means the same thing here as in
+//! the tables that people know: the size of a sample is its whole serialized form, 28 bytes before
+//! the octets included, without the encapsulation header of an RTPS payload. An engine with a typed
+//! API serializes the same fields itself; raw UDP sends exactly these bytes.
 //!
 //! ```text
 //!  0        4           8         12       16        20             24       28
@@ -55,7 +56,8 @@ impl SampleHeader {
     #[inline]
     pub fn ping(sequence: u64, instances: u32, sent_ns: u64) -> Self {
         let micros = sent_ns / 1_000;
-        // A monotonic clock starts at boot: the seconds fit for 68 years; beyond, they wrap, and nothing depends on them.
+        // A monotonic clock starts at boot: the seconds fit for 68 years; beyond, they wrap, and
+        // nothing depends on them.
         let (ts_sec, ts_usec) = ((micros / 1_000_000) as i32, (micros % 1_000_000) as u32);
         Self { ts_sec, ts_usec, latency_ping: 0, ..Self::data(sequence, instances) }
     }
@@ -70,7 +72,8 @@ pub struct ReceivedSample<'a> {
     pub octets: &'a [u8],
 }
 
-/// Writes `header` and the length of the octets over the first 28 bytes of `sample`; the octets are whatever follows.
+/// Writes `header` and the length of the octets over the first 28 bytes of `sample`; the octets are
+/// whatever follows.
 ///
 /// # Panics
 /// When `sample` is shorter than [`HEADER_BYTES`], which the plan refuses before any run.
@@ -107,7 +110,8 @@ pub fn read(sample: &[u8]) -> Option<ReceivedSample<'_>> {
     Some(ReceivedSample { header, octets })
 }
 
-/// The 32 bits of a sequence number that travel: it wraps around on the wire, and the receiver extends it again.
+/// The 32 bits of a sequence number that travel: it wraps around on the wire, and the receiver
+/// extends it again.
 #[must_use]
 #[inline]
 pub fn wire_sequence(sequence: u64) -> u32 {
@@ -119,7 +123,8 @@ pub fn wire_sequence(sequence: u64) -> u32 {
 #[inline]
 pub fn extend_sequence(expected: u64, seq_num: u32) -> u64 {
     let distance = seq_num.wrapping_sub(wire_sequence(expected)).cast_signed();
-    // A distance below zero before the very first numbers is a forged or damaged sample: it becomes a huge number, and is ignored.
+    // A distance below zero before the very first numbers is a forged or damaged sample: it becomes
+    // a huge number, and is ignored.
     expected.wrapping_add_signed(i64::from(distance))
 }
 

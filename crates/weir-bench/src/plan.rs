@@ -1,7 +1,8 @@
 //! From what the user asked for to the list of cases, in the order in which they run.
 //!
-//! For each repeat, test and size the engines follow each other directly, the floor first: what is compared is measured within
-//! seconds, so that a machine that drifts within minutes does not decide the ratio.
+//! For each repeat, test and size the engines follow each other directly, the floor first: what is
+//! compared is measured within seconds, so that a machine that drifts within minutes does not
+//! decide the ratio.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -33,6 +34,8 @@ pub struct PlanOptions {
     pub wait: WaitStrategy,
     /// Where the ends run.
     pub cpus: Option<CpuPair>,
+    /// Sets this run apart from others on the same network at the same time.
+    pub run_id: u32,
     /// How long each case is measured.
     pub duration: Duration,
     /// How long each case runs before.
@@ -91,7 +94,8 @@ pub enum PlanError {
     },
     /// Less than the fields of a sample take.
     #[error(
-        "a sample of {0} bytes is impossible: the smallest has {HEADER_BYTES} bytes (--sizes counts the whole sample)"
+        "a sample of {0} bytes is impossible: the smallest has {HEADER_BYTES} bytes \
+         (--sizes counts the whole sample)"
     )]
     TooSmall(u64),
     /// More than any chosen engine carries.
@@ -151,7 +155,8 @@ impl Plan {
     }
 }
 
-/// Everything that is measured at one size: floors, their independent checks, then the engines by reliability.
+/// Everything that is measured at one size: floors, their independent checks, then the engines by
+/// reliability.
 fn push_size(options: &PlanOptions, engines: &[&'static dyn Engine], base: &CaseSpec, steps: &mut Vec<Step>) {
     let is_floor = |engine: &&&dyn Engine| engine.capabilities().reliability == ReliabilitySupport::None;
     for engine in engines.iter().filter(is_floor) {
@@ -209,6 +214,7 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
         warmup: options.warmup,
         verify: options.verify,
         domain: options.domain,
+        run_id: options.run_id,
         interface: options.interface.clone(),
         address: options.address,
         socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
@@ -286,6 +292,7 @@ mod tests {
             repeats: 1,
             verify: false,
             domain: 0,
+            run_id: 0,
             interface: "lo".to_owned(),
             address: Ipv4Addr::LOCALHOST,
             outside: Vec::new(),

@@ -1,7 +1,8 @@
 //! The two processes of one case, from their start to their end.
 //!
-//! Both are children of the coordinator and run this same program. They never outlive the session: when it is dropped, whatever is
-//! left of them is killed, and an agent whose coordinator is gone ends by itself.
+//! Both are children of the coordinator and run this same program. They never outlive the session:
+//! when it is dropped, whatever is left of them is killed, and an agent whose coordinator is gone
+//! ends by itself.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -98,8 +99,8 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Waits for the next message of one agent. A failure of the other one ends the wait as well. `on_tick` is called now and then
-    /// with the time waited.
+    /// Waits for the next message of one agent. A failure of the other one ends the wait as well.
+    /// `on_tick` is called now and then with the time waited.
     pub(crate) fn wait_for(
         &mut self,
         role: Role,
@@ -194,7 +195,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Reads the first message of a new connection. A stranger is shown out; an agent gets a thread that reads its messages.
+    /// Reads the first message of a new connection. A stranger is shown out; an agent gets a thread
+    /// that reads its messages.
     fn introduce(
         &mut self,
         stream: TcpStream,
@@ -239,7 +241,8 @@ impl<'a> Session<'a> {
         )))
     }
 
-    /// The error for an agent whose connection has ended. Its process does so in the next moment, if it has not yet.
+    /// The error for an agent whose connection has ended. Its process does so in the next moment,
+    /// if it has not yet.
     fn died(&mut self, role: Role) -> SessionError {
         let deadline = Instant::now() + Duration::from_millis(200);
         loop {

@@ -7,8 +7,8 @@ use crate::payload::{self, HEADER_BYTES};
 
 /// Counts the samples of one publisher.
 ///
-/// What arrives before [`SampleSink::start_counting`] is warm-up: it is followed all the same, since a reliable engine may lose
-/// nothing there either.
+/// What arrives before [`SampleSink::start_counting`] is warm-up: it is followed all the same,
+/// since a reliable engine may lose nothing there either.
 #[derive(Debug)]
 pub struct SampleSink {
     tracker: SequenceTracker,

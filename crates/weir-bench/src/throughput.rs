@@ -1,8 +1,9 @@
 //! The one-way stream: the publisher sends as fast as the engine takes, the subscriber counts.
 //!
-//! The subscriber's figures are the result. It counts from the end of the warm-up, which begins with the first sample that
-//! arrives; its rate is what arrived after the last sample of the warm-up, over the time from that one to the last counted one.
-//! The publisher's rate is shown beside it. How far the publisher went is agreed through the control channel at the end, so that
+//! The subscriber's figures are the result. It counts from the end of the warm-up, which begins
+//! with the first sample that arrives; its rate is what arrived after the last sample of the
+//! warm-up, over the time from that one to the last counted one. The publisher's rate is shown
+//! beside it. How far the publisher went is agreed through the control channel at the end, so that
 //! samples lost at the tail are counted, too.
 
 use std::time::Duration;
@@ -128,7 +129,8 @@ const RECEIVE_WAIT: Duration = Duration::from_millis(20);
 /// How long an engine may take no sample.
 const STALL_WAIT: Duration = Duration::from_secs(10);
 
-/// When nothing arrived for so long after the publisher's end, nothing will: a reliable engine may still be repairing.
+/// When nothing arrived for so long after the publisher's end, nothing will: a reliable engine may
+/// still be repairing.
 fn quiet_time(reliability: Reliability) -> Duration {
     match reliability {
         Reliability::Reliable => Duration::from_secs(3),
@@ -136,8 +138,8 @@ fn quiet_time(reliability: Reliability) -> Duration {
     }
 }
 
-/// The publisher's loop. Bursts grow and shrink so that the clock is read about every hundred microseconds: often enough for the
-/// time of the run, too seldom to cost anything per sample.
+/// The publisher's loop. Bursts grow and shrink so that the clock is read about every hundred
+/// microseconds: often enough for the time of the run, too seldom to cost anything per sample.
 struct Pace {
     next: u64,
     burst: u32,

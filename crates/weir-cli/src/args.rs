@@ -12,7 +12,8 @@ pub(crate) use bench::{BenchArgs, Cpus};
 
 /// Measures what a network and a publish/subscribe middleware carry.
 ///
-/// Weir brings its own DDS engine, so that measuring works on a bare machine, and the raw UDP floor to compare it with.
+/// Weir brings its own DDS engine, so that measuring works on a bare machine, and the raw UDP floor
+/// to compare it with.
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -25,7 +26,8 @@ Examples:
   weir bench                       measure this machine, about a minute
   weir report weir-results/RUN     print the tables of an earlier run again
 
-Exit codes: 0 all well, 1 data lost or damaged where none may be, 2 usage, 3 environment or peer, 130 interrupted";
+Exit codes: 0 all well, 1 data lost or damaged where none may be, 2 usage,
+            3 environment or peer, 130 interrupted";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -8,7 +8,8 @@
 //! | 3    | environment: no peer, a process that died, no permission, a port in use, an unwritable folder |
 //! | 130  | interrupted (Ctrl-C) |
 //!
-//! When several apply, the first of 130, 1, 3 does: lost data is a verdict on what was measured, trouble only a hole in it.
+//! When several apply, the first of 130, 1, 3 does: lost data is a verdict on what was measured,
+//! trouble only a hole in it.
 
 use std::process::ExitCode;
 

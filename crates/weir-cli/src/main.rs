@@ -1,7 +1,8 @@
 //! The `weir` command.
 //!
-//! This file is the table of contents: `args` is what was typed, `command` is what to do about it, `progress` shows how far a run
-//! is, `output` is where text goes (stdout is data, stderr is talk), and `exit` documents the exit codes.
+//! This file is the table of contents: `args` is what was typed, `command` is what to do about it,
+//! `progress` shows how far a run is, `output` is where text goes (stdout is data, stderr is talk),
+//! and `exit` documents the exit codes.
 
 mod args;
 mod command;

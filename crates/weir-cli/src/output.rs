@@ -6,7 +6,8 @@ use anyhow::Context;
 
 use crate::exit::Failure;
 
-/// Writes data to stdout, with a line end after the last line. A reader that has gone (`weir report DIR | head`) is no error.
+/// Writes data to stdout, with a line end after the last line. A reader that has gone (`weir report
+/// DIR | head`) is no error.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };

@@ -1,4 +1,5 @@
-//! How far a run is: a bar on stderr when it is a terminal, lines when `--verbose` asks for them, else silence.
+//! How far a run is: a bar on stderr when it is a terminal, lines when `--verbose` asks for them,
+//! else silence.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -1,8 +1,9 @@
-//! An engine without a network and with a time of its own, so that the whole program, child processes and tables included, is
-//! tested in milliseconds and with the same figures every time.
+//! An engine without a network and with a time of its own, so that the whole program, child
+//! processes and tables included, is tested in milliseconds and with the same figures every time.
 //!
-//! Both ends compute what the other one does. Time passes by what is done: so many nanoseconds per sample or ping. A best-effort
-//! mock loses one sample in a thousand. The variants misbehave in one way each, for the tests of faults.
+//! Both ends compute what the other one does. Time passes by what is done: so many nanoseconds per
+//! sample or ping. A best-effort mock loses one sample in a thousand. The variants misbehave in one
+//! way each, for the tests of faults.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

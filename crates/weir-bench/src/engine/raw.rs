@@ -1,4 +1,5 @@
-//! What the raw UDP engines share: a connected socket on the measured interface, and waiting on it in the way that was asked for.
+//! What the raw UDP engines share: a connected socket on the measured interface, and waiting on it
+//! in the way that was asked for.
 
 use std::hint;
 use std::io;
@@ -58,8 +59,8 @@ pub(super) fn sample_buffer(case: &CaseSpec) -> Vec<u8> {
 
 /// Calls `receive` as the wait strategy says until it has something or `timeout` is over.
 ///
-/// Blocking gives the kernel the whole `timeout` again after spinning: one more or less does not matter, and the receive timeout of
-/// the socket never has to be changed.
+/// Blocking gives the kernel the whole `timeout` again after spinning: one more or less does not
+/// matter, and the receive timeout of the socket never has to be changed.
 #[inline]
 pub(super) fn wait<T>(
     socket: &UdpSocket,

@@ -1,8 +1,9 @@
 //! The floor: plain UDP, one `send(2)` per sample on a connected socket.
 //!
-//! This is what every middleware of today pays at least per sample that it does not batch, so every ratio divides by it: nothing
-//! here is slower than it must be. The ping-pong receives by one `recv(2)`; the stream's receiver may take several datagrams per
-//! call (`recvmmsg`), since the sender is what limits it.
+//! This is what every middleware of today pays at least per sample that it does not batch, so every
+//! ratio divides by it: nothing here is slower than it must be. The ping-pong receives by one
+//! `recv(2)`; the stream's receiver may take several datagrams per call (`recvmmsg`), since the
+//! sender is what limits it.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -232,3 +233,72 @@ impl Ponger for UdpEnd {
 
 /// `ENOBUFS` of Linux, for which the standard library has no name.
 const ENOBUFS: i32 = 105;
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::case::tests::case;
+    use weir_results::Test;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// Two ends of the same case, connected to each other.
+    fn pair(case: &CaseSpec) -> (UdpEnd, UdpEnd) {
+        let (mut one, mut other) = (UdpEnd::open(case, 8).unwrap(), UdpEnd::open(case, 8).unwrap());
+        one.connect(other.address(), PATIENCE).unwrap();
+        other.connect(one.address(), PATIENCE).unwrap();
+        (one, other)
+    }
+
+    #[test]
+    fn pings_come_back_with_every_way_of_waiting() {
+        for wait in [WaitStrategy::Block, WaitStrategy::Spin, WaitStrategy::SpinThenBlock { spin_us: 10 }] {
+            let (mut pinger, mut ponger) = pair(&CaseSpec { wait, ..case("udp", Test::Latency) });
+            let stop = AtomicBool::new(false);
+            thread::scope(|scope| {
+                let echo = scope.spawn(|| ponger.echo(&stop));
+                for sequence in 0..100 {
+                    assert!(pinger.ping(sequence, clock::now_ns(), PATIENCE).unwrap(), "{wait} {sequence}");
+                }
+                stop.store(true, Ordering::Release);
+                assert_eq!(echo.join().unwrap().unwrap(), 100);
+            });
+            assert_eq!(pinger.report().datagrams, Some(100));
+        }
+    }
+
+    #[test]
+    fn echoes_of_earlier_pings_are_ignored() {
+        let (mut pinger, mut ponger) = pair(&case("udp", Test::Latency));
+        // The other end answers by itself, in advance: twice with old numbers, then with the right one.
+        for sequence in [3, 4, 5] {
+            ponger.send(&SampleHeader::ping(sequence, 0, 0)).unwrap();
+        }
+        assert!(pinger.ping(5, clock::now_ns(), PATIENCE).unwrap());
+        assert!(!pinger.ping(6, clock::now_ns(), Duration::from_millis(1)).unwrap());
+    }
+
+    #[test]
+    fn a_closed_port_loses_samples_and_does_not_end_the_run() {
+        let (mut publisher, subscriber) = pair(&case("udp", Test::Throughput));
+        drop(subscriber);
+        assert_eq!(publisher.publish(0, 10).unwrap(), 10);
+        assert!((1..10).contains(&publisher.report().refused));
+    }
+
+    #[test]
+    fn a_sample_of_another_size_is_counted_as_damaged() {
+        let case = case("udp", Test::Throughput);
+        let (mut publisher, mut subscriber) = pair(&case);
+        publisher.publish(0, 2).unwrap();
+        publisher.sample.push(0);
+        publisher.publish(2, 1).unwrap();
+        let mut sink = SampleSink::new(&case);
+        while sink.arrivals() < 3 {
+            subscriber.receive(&mut sink, PATIENCE).unwrap();
+        }
+        assert_eq!((sink.counts().received, sink.corrupt()), (2, 1));
+    }
+}

@@ -1,8 +1,9 @@
-//! What the kernel can do at best: the same datagrams as `udp`, but up to 64 of them leave by one send (`UDP_SEGMENT`) and arrive by
-//! one receive (`UDP_GRO`).
+//! What the kernel can do at best: the same datagrams as `udp`, but up to 64 of them leave by one
+//! send (`UDP_SEGMENT`) and arrive by one receive (`UDP_GRO`).
 //!
-//! Samples wait here until a send is full, which is what no ping-pong can do: throughput only. On loopback such a send is never
-//! cut into packets, so a full receive buffer drops all of its datagrams at once.
+//! Samples wait here until a send is full, which is what no ping-pong can do: throughput only. On
+//! loopback such a send is never cut into packets, so a full receive buffer drops all of its
+//! datagrams at once.
 
 use std::net::SocketAddrV4;
 use std::time::Duration;

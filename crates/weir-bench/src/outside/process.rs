@@ -55,7 +55,8 @@ impl Process {
         Ok(())
     }
 
-    /// Waits until the program ends well, and returns what it printed. `on_tick` is called now and then with the time passed.
+    /// Waits until the program ends well, and returns what it printed. `on_tick` is called now and
+    /// then with the time passed.
     pub(super) fn wait_for_end(
         mut self,
         timeout: Duration,
@@ -123,7 +124,8 @@ fn is_bound(protocol: Protocol, port: u16) -> bool {
     fs::read_to_string(table).is_ok_and(|text| lists_port(&text, port))
 }
 
-/// Whether a line of the kernel's table has `port` as its local one (second column, `address:port` in hexadecimal).
+/// Whether a line of the kernel's table has `port` as its local one (second column, `address:port`
+/// in hexadecimal).
 fn lists_port(table: &str, port: u16) -> bool {
     let ending = format!(":{port:04X}");
     table.lines().filter_map(|line| line.split_whitespace().nth(1)).any(|local| local.ends_with(&ending))

@@ -60,7 +60,8 @@ fn run_seconds(duration: Duration) -> u64 {
     needed.as_secs() + u64::from(needed.subsec_nanos() > 0)
 }
 
-/// Reads lines of `packet, txTime(sec), rxTime(sec), latency(usec)` after the heading; a packet without echo has no line of numbers.
+/// Reads lines of `packet, txTime(sec), rxTime(sec), latency(usec)` after the heading; a packet
+/// without echo has no line of numbers.
 fn parse_log(text: &str) -> Option<LatencyRecorder> {
     let rows = text.lines().skip_while(|line| !line.starts_with("packet, txTime")).skip(1);
     let mut recorder = LatencyRecorder::new();

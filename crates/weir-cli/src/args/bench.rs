@@ -12,8 +12,9 @@ use super::Format;
 
 /// Measure this machine: the raw UDP floor and the engines above it, latency and throughput.
 ///
-/// Every case runs in two processes, a publisher and a subscriber. Finished cases are kept in a results file at once, so that a run
-/// that is stopped keeps what it had. One-way latency is half of a round trip; throughput is what the subscriber received.
+/// Every case runs in two processes, a publisher and a subscriber. Finished cases are kept in a
+/// results file at once, so that a run that is stopped keeps what it had. One-way latency is half
+/// of a round trip; throughput is what the subscriber received.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
@@ -28,11 +29,23 @@ pub(crate) struct BenchArgs {
     pub(crate) tests: Vec<Test>,
 
     /// Sizes of a sample in bytes, its 28 bytes of header included; k and M are powers of 1024
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size, default_value = "32,1024,8192,63000")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = parse_size,
+        default_value = "32,1024,8192,63000"
+    )]
     pub(crate) sizes: Vec<u64>,
 
     /// Delivery guarantees: best-effort, reliable (for engines that know them)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_reliability, default_value = "best-effort,reliable")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = parse_reliability,
+        default_value = "best-effort,reliable"
+    )]
     pub(crate) reliability: Vec<Reliability>,
 
     /// Instances that samples go round; 0 = an unkeyed topic

@@ -98,6 +98,7 @@ fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
         repeats: args.repeat,
         verify: args.verify,
         domain: args.domain,
+        run_id: std::process::id(),
         interface: args.interface.clone(),
         address: host::interface_address(&args.interface).map_err(Failure::usage)?,
         outside: outside_tools(args),
@@ -135,7 +136,8 @@ fn create_writer(args: &BenchArgs, environment: &Environment) -> Result<ResultsW
     if let Some(folder) = &args.output {
         return ResultsWriter::create(folder, environment).map_err(failure);
     }
-    // 2026-11-21T20:00:00Z without what file names do badly with; a second run in the same second gets a number.
+    // 2026-11-21T20:00:00Z without what file names do badly with; a second run in the same second
+    // gets a number.
     let time = environment.date.replace(['-', ':'], "");
     let folder = |number: u32| {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };

@@ -90,7 +90,8 @@ impl HangingRun {
     fn start() -> Self {
         let scene = Scene::new();
         let words = format!(
-            "bench --output results {BRIEF} --engines mock,mock-hang --tests throughput --reliability reliable --sizes 32 --verbose"
+            "bench --output results {BRIEF} --engines mock,mock-hang --tests throughput \
+             --reliability reliable --sizes 32 --verbose"
         );
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(words.split_whitespace())
