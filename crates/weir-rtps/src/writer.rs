@@ -173,8 +173,11 @@ struct Heartbeat {
     is_due: bool,
     next_at: Option<Time>,
     delay: Duration,
-    /// A write was refused since the last acknowledgement.
+    /// A write was refused and the timer was not set for that.
     is_awaited: bool,
+    /// The timer was set for a write that was refused since something was acknowledged last. Once: a reader that
+    /// takes nothing answers every HEARTBEAT, and the answers must not bring on more.
+    is_hurried: bool,
     /// When the HEARTBEAT was sent that was not answered yet.
     asked_at: Option<Time>,
     /// Smoothed time from a HEARTBEAT to the next acknowledgement.
@@ -192,7 +195,7 @@ impl Heartbeat {
 
     /// Somebody waits for room: an answer that does not come within about two round trips was lost.
     fn hurry(&mut self, now: Time) {
-        self.is_awaited = false;
+        (self.is_awaited, self.is_hurried) = (false, true);
         let delay = self.round_trip.map_or(config::HEARTBEAT_DELAY_MIN, |mean| mean * 2);
         self.delay = delay.clamp(config::HEARTBEAT_DELAY_AWAITED_MIN, config::HEARTBEAT_DELAY_MIN);
         self.next_at = Some(self.next_at.map_or(now + self.delay, |at| at.min(now + self.delay)));
@@ -244,7 +247,7 @@ impl WriterCore {
         if !self.has_room(charge(len)) {
             // The answer to this HEARTBEAT is what makes room.
             self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
-            self.heartbeat.is_awaited = true;
+            self.heartbeat.is_awaited = !self.heartbeat.is_hurried;
             return Err(WriteRefused::WindowFull);
         }
         Ok(Reservation { core: self, payload_len })
@@ -533,6 +536,7 @@ impl WriterCore {
         if acknowledged > self.acknowledged {
             self.acknowledged = acknowledged;
             self.acknowledged_charge = self.history.charged_to(acknowledged);
+            self.heartbeat.is_hurried = false;
             self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
             self.heartbeat.next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
             self.release();
