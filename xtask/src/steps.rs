@@ -64,7 +64,7 @@ fn interop(environment: &Environment) -> Outcome {
         Tool { program: "ddsperf", package: "cyclonedds-tools" },
         Tool { program: "cc", package: "gcc" },
     ];
-    outside(environment, "cyclonedds", "WEIR_REQUIRE_CYCLONEDDS", &tools)
+    outside(environment, "exchange", "WEIR_REQUIRE_CYCLONEDDS", &tools)
 }
 
 fn netns(environment: &Environment) -> Outcome {
