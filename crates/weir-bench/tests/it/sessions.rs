@@ -91,7 +91,8 @@ fn a_message_out_of_turn_ends_the_case() {
 
 #[test]
 fn a_failure_is_told_in_the_agents_own_words() {
-    let failed = r#"echo '{"message":"failed","fault":"trouble","reason":"port 7 is taken"}' >&3; exec sleep 100"#;
+    let failed =
+        r#"echo '{"message":"failed","fault":"trouble","reason":"port 7 is taken"}' >&3; exec sleep 100"#;
     check(&introduced(failed), "port 7 is taken");
 }
 
