@@ -230,6 +230,11 @@ impl Cache {
         for index in 0..self.instances.len() {
             let instance = self.instances.get_mut(index);
             if instance.left_by(writer) && instance.key.is_some() {
+                // The news may come on top of the depth, so that they do not replace the last value; but only
+                // once, however often writers come and go.
+                if self.depth.is_some_and(|depth| instance.count > depth) {
+                    self.drop_oldest(index);
+                }
                 let held = Held {
                     at: self.chunks.store(&[]),
                     kind: ChangeKind::Unregistered,

@@ -74,6 +74,9 @@ pub(super) struct WriterProxy {
     /// Whether anything was heard: the first sample of a best-effort writer, the first HEARTBEAT of a
     /// reliable one.
     is_started: bool,
+    /// Whether it is known where the samples that are meant for us begin: at the first one that was delivered, or
+    /// where a HEARTBEAT for us alone says. Those of a HEARTBEAT to everybody may lie before we came.
+    is_start_known: bool,
     last_heartbeat: Option<u32>,
     is_answer_wanted: bool,
     count: u32,
@@ -142,6 +145,7 @@ impl WriterProxy {
             held: VecDeque::new(),
             announced: SequenceNumber::ZERO,
             is_started: false,
+            is_start_known: false,
             last_heartbeat: None,
             is_answer_wanted: false,
             count: 0,
@@ -195,6 +199,7 @@ impl WriterProxy {
             let (asked_at, tries) = (*asked_at, *tries);
             self.note_repair(now, asked_at, tries);
         }
+        self.is_start_known = true;
         self.advance();
     }
 
@@ -239,6 +244,7 @@ impl WriterProxy {
                 }
                 Some(Slot::Held(held)) => {
                     let (sn, held) = (self.expected, *held);
+                    self.is_start_known = true;
                     self.advance();
                     return Some((sn, held));
                 }
@@ -267,7 +273,7 @@ impl WriterProxy {
         let known = self.expected.max(self.floor);
         let mut lost = 0;
         if heartbeat.first > known {
-            if self.is_started {
+            if self.is_start_known {
                 let span = self.offset(heartbeat.first).min(self.held.len());
                 let there =
                     self.held.iter().take(span).filter(|slot| !matches!(slot, Slot::Missing { .. })).count();
@@ -276,6 +282,7 @@ impl WriterProxy {
             self.floor = heartbeat.first;
         }
         self.is_started = true;
+        self.is_start_known |= heartbeat.reader != EntityId::UNKNOWN;
         self.preemptive_at = None;
         self.announced = self.announced.max(heartbeat.last);
         self.is_answer_wanted |= !heartbeat.is_final;

@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use weir_netsim::{Link, Network, Side};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::time::Time;
+use weir_wire::GuidPrefix;
 
 pub(crate) use application::{ReaderHost, WriterHost};
 pub(crate) use host::dispatch;
@@ -113,6 +114,32 @@ impl Sim {
         let proxy = self.writers[writer].proxy();
         self.readers[reader].core.match_writer(self.now, proxy);
         self.readers[reader].meet(&self.writers[writer]);
+        self.transmit_reader(reader);
+    }
+
+    /// The writer forgets the reader, and the reader the writer.
+    pub(crate) fn disconnect(&mut self, writer: usize, reader: usize) {
+        let (from, to) = (self.writers[writer].config.guid, self.readers[reader].config.guid);
+        self.writers[writer].core.unmatch_reader(self.now, to);
+        self.readers[reader].core.unmatch_writer(self.now, from);
+        self.readers[reader].forget(from);
+        self.writers[writer].unblock();
+    }
+
+    /// Replaces a writer by a new one at the same address.
+    pub(crate) fn restart_writer(&mut self, writer: usize, prefix: GuidPrefix) {
+        self.writers[writer].restart(prefix);
+    }
+
+    /// Lets the application of a reader take what there is.
+    pub(crate) fn wake_reader(&mut self, reader: usize) {
+        self.readers[reader].take(self.now);
+        self.transmit_reader(reader);
+    }
+
+    /// Lets the application of a reader take one sample.
+    pub(crate) fn take_one(&mut self, reader: usize) {
+        self.readers[reader].take_one();
         self.transmit_reader(reader);
     }
 

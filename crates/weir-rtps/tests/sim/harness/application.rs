@@ -120,6 +120,18 @@ impl WriterHost {
         self.written == self.samples
     }
 
+    /// Something may have made room.
+    pub(super) fn unblock(&mut self) {
+        self.is_blocked = false;
+    }
+
+    /// Starts anew with another GUID and nothing written.
+    pub(super) fn restart(&mut self, prefix: GuidPrefix) {
+        self.config.guid.prefix = prefix;
+        self.core = WriterCore::new(self.config.clone());
+        (self.written, self.is_blocked) = (0, false);
+    }
+
     pub(super) fn proxy(&self) -> WriterProxyConfig {
         WriterProxyConfig {
             guid: self.config.guid,
@@ -146,11 +158,11 @@ impl WriterHost {
             return false;
         }
         let number = self.written + 1;
-        let payload = payload(self.config.guid, number, (self.size)(number));
+        let len = (self.size)(number);
         let timestamp = Timestamp { seconds: 1, fraction: number as u32 };
-        let outcome = match self.core.reserve(payload.len()) {
+        let outcome = match self.core.reserve(len) {
             Ok(mut room) => {
-                room.payload().copy_from_slice(&payload);
+                room.payload().copy_from_slice(&payload(self.config.guid, number, len));
                 room.commit(now, timestamp, None)
             }
             Err(refused) => Err(refused),
@@ -250,6 +262,16 @@ impl ReaderHost {
         });
     }
 
+    /// Expects nothing more from a writer.
+    pub(super) fn forget(&mut self, writer: Guid) {
+        self.known.retain(|known| known.guid != writer);
+    }
+
+    /// Expects the samples of the writer from the first one on.
+    pub(crate) fn expect_all(&mut self, writer: usize) {
+        self.known[writer].written_at_match = 0;
+    }
+
     pub(crate) fn receiver(&mut self, now: Time) -> Receiver<'_> {
         let guid = self.config.guid;
         Receiver { now, prefix: guid.prefix, writer: None, reader: Some((guid.entity, &mut self.core)) }
@@ -282,8 +304,9 @@ impl ReaderHost {
             let known = known.expect("samples come from matched writers");
             let last = known.taken.last().copied().unwrap_or(0);
             assert!(number > last, "sample {number} of {} after {last}", sample.writer);
-            let expected = payload(sample.writer, number, sample.payload.len());
-            assert!(sample.payload == expected, "sample {number} came with other bytes");
+            let len = sample.payload.len() - usize::from(sample.payload[3]);
+            let expected = payload(sample.writer, number, len);
+            assert!(sample.payload[..len] == expected, "sample {number} came with other bytes");
             assert_eq!(sample.source_timestamp.map(|at| at.fraction), Some(number as u32));
             known.taken.push(number);
         })
@@ -291,8 +314,12 @@ impl ReaderHost {
 
     /// Whether the reader, if it is reliable, has the last sample of every matched reliable writer.
     pub(super) fn has_all(&self, writers: &[WriterHost]) -> bool {
-        self.reliable_writers(writers)
-            .all(|(writer, known)| known.taken.last().copied().unwrap_or(known.floor()) == writer.written)
+        // What several writers wrote last need not all be there to be taken when only the last is kept.
+        let is_replacing = self.config.history != History::KeepAll && self.known.len() > 1;
+        self.reliable_writers(writers).all(|(writer, known)| {
+            known.taken.last().copied().unwrap_or(known.floor()) == writer.written
+                || (is_replacing && writer.core.is_acknowledged(writer.core.last_sequence_number()))
+        })
     }
 
     /// Asserts that nothing is missing between the first sample and the last, where nothing may be.
@@ -306,8 +333,13 @@ impl ReaderHost {
                 assert!(is_dense, "a hole in what {} got from {}", self.config.guid, writer.config.guid);
                 let from = known.taken.first().copied().unwrap_or(first);
                 assert!(from <= first, "{} got samples from {from} on, not {first}", self.config.guid);
-                assert_eq!(self.core.counters().samples_lost, 0, "{}", self.config.guid);
             }
+        }
+        let is_nothing_replaced = writers.iter().all(|writer| {
+            writer.config.history == History::KeepAll && writer.config.reliability == Reliability::Reliable
+        });
+        if is_nothing_replaced && self.config.reliability == Reliability::Reliable {
+            assert_eq!(self.core.counters().samples_lost, 0, "{}", self.config.guid);
         }
         assert_eq!(self.core.available(), 0);
     }
@@ -354,9 +386,10 @@ impl fmt::Display for ReaderHost {
     }
 }
 
-/// The bytes of a sample, which follow from who wrote it and its number.
+/// The bytes of a sample, which follow from who wrote it and its number; the encapsulation header says how much
+/// padding follows.
 fn payload(writer: Guid, number: u64, len: usize) -> Vec<u8> {
-    let mut bytes = vec![0, 1, 0, 0];
+    let mut bytes = vec![0, 1, 0, (len.next_multiple_of(4) - len) as u8];
     let first = number as u8 ^ writer.prefix.0[0];
     bytes.extend(number.to_le_bytes());
     bytes.extend((12..len).map(|n| first.wrapping_add(n as u8)));
