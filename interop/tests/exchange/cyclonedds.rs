@@ -1,0 +1,368 @@
+//! A live exchange with Cyclone DDS over the loopback interface, in both directions.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use weir_dds::{DataWriter, InstanceState, PolicyId, Reliability};
+use weir_interop::Requirement;
+
+use crate::peer::{self, Peer};
+use crate::types::{Blob, Everything, Numbered, ShapeType};
+use crate::weir::{LIMIT, Run, await_state, take_exactly, take_some, write_until_content};
+
+/// One datagram for each sample up to the largest.
+const LARGE: &str = "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65400B</FragmentSize>";
+
+fn start(run: &Run, general: &str) -> Peer {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| build());
+    let mut command = Command::new(program);
+    command.arg(run.domain.to_string()).env("CYCLONEDDS_URI", configuration(general));
+    Peer::start(&mut command)
+}
+
+fn build() -> PathBuf {
+    let source = peer::sources().join("cyclonedds");
+    peer::build("cyclonedds-peer", |here| {
+        peer::run(Command::new("idlc").args(["-l", "c"]).arg(source.join("types.idl")).current_dir(here));
+        let mut cc = Command::new("cc");
+        cc.args(["-Wall", "-Wextra", "-O1", "-I.", "-o", "peer"]).arg(source.join("peer.c"));
+        peer::run(cc.args(["types.c", "-lddsc"]).current_dir(here));
+    })
+}
+
+/// Cyclone DDS on the loopback interface only, multicast included although the interface does not say that it can.
+fn configuration(general: &str) -> String {
+    format!(
+        "<CycloneDDS><Domain id='any'><General>\
+         <Interfaces><NetworkInterface name='lo' multicast='true'/></Interfaces>{general}</General>\
+         <Discovery><ParticipantIndex>auto</ParticipantIndex></Discovery></Domain></CycloneDDS>"
+    )
+}
+
+/// Waits until both sides know of the match. A reliable volatile reader of Cyclone DDS takes the last number of the first HEARTBEAT that it
+/// gets for the end of what it is not entitled to.
+fn await_match<T: Numbered>(writer: &DataWriter<T>, peer: &mut Peer) {
+    writer.wait_for_subscriptions(1, LIMIT).unwrap();
+    peer.ask("matched 1");
+}
+
+/// Everything that Weir writes reliably arrives, in order, as it was written.
+fn weir_to_cyclone<T: Numbered>(name: &str, count: u32, sizes: &[u32], instances: u32) {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new(name);
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<T>("reader", Reliability::Reliable));
+    let writer = run.writer::<T>(Reliability::Reliable);
+    await_match(&writer, &mut peer);
+    for (round, &size) in (0..).zip(sizes) {
+        let first = round * count;
+        peer.tell(&format!("read {first} {count} {size} {instances}"));
+        (first..first + count).for_each(|number| writer.write(&T::make(number, size, instances)).unwrap());
+        writer.wait_for_acknowledgments(LIMIT).unwrap();
+        peer.answer();
+    }
+    peer.quit();
+}
+
+/// Everything that Cyclone DDS writes reliably arrives, in order, as it was written.
+fn cyclone_to_weir<T: Numbered>(
+    name: &str,
+    count: u32,
+    sizes: &[u32],
+    instances: u32,
+    mode: &str,
+    general: &str,
+) {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new(name);
+    let reader = run.reader::<T>(Reliability::Reliable);
+    let mut peer = start(&run, general);
+    peer.ask(&format!("{} {mode}", run.command::<T>("writer", Reliability::Reliable)));
+    peer.ask("matched 1");
+    for (round, &size) in (0..).zip(sizes) {
+        let first = round * count;
+        peer.tell(&format!("write {first} {count} {size} {instances}"));
+        take_exactly(&reader, first, count, size, instances);
+        peer.answer();
+    }
+    peer.ask("acknowledged");
+    assert_eq!(reader.sample_lost_status().total_count, 0);
+    assert_eq!(reader.sample_rejected_status().total_count, 0);
+    peer.quit();
+}
+
+#[test]
+fn cyclone_gets_all_shapes_that_weir_writes() {
+    weir_to_cyclone::<ShapeType>("shapes_to_cyclone", 3000, &[0, 1, 100], 7);
+}
+
+#[test]
+fn cyclone_gets_members_of_every_kind() {
+    weir_to_cyclone::<Everything>("everything_to_cyclone", 3000, &[0], 1);
+}
+
+#[test]
+fn cyclone_gets_small_and_large_payloads() {
+    weir_to_cyclone::<Blob>("blobs_to_cyclone", 200, &[1, 7, 1000, 1472, 8192, 30000, 60000], 1);
+}
+
+#[test]
+fn weir_gets_all_shapes_that_cyclone_writes() {
+    cyclone_to_weir::<ShapeType>("shapes_to_weir", 3000, &[0, 1, 100], 7, "", "");
+}
+
+#[test]
+fn weir_gets_members_of_every_kind() {
+    cyclone_to_weir::<Everything>("everything_to_weir", 3000, &[0], 1, "", "");
+}
+
+#[test]
+fn weir_gets_small_payloads_of_cyclones_default_configuration() {
+    cyclone_to_weir::<Blob>("small_blobs_to_weir", 1000, &[1, 7, 1000, 1300], 1, "", "");
+}
+
+#[test]
+fn weir_gets_large_payloads() {
+    cyclone_to_weir::<Blob>("large_blobs_to_weir", 200, &[1, 1472, 8192, 30000, 60000], 1, "", LARGE);
+}
+
+#[test]
+fn weir_gets_messages_with_many_samples() {
+    cyclone_to_weir::<Blob>("batched_blobs_to_weir", 10_000, &[1, 12, 200], 1, "batch", "");
+}
+
+#[test]
+fn weir_gets_messages_with_many_keyed_samples() {
+    cyclone_to_weir::<ShapeType>("batched_shapes_to_weir", 5000, &[0, 40], 16, "batch", "");
+}
+
+#[test]
+fn cyclone_gets_what_weir_writes_best_effort() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new("best_effort_to_cyclone");
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<ShapeType>("reader", Reliability::BestEffort));
+    let writer = run.writer::<ShapeType>(Reliability::BestEffort);
+    await_match(&writer, &mut peer);
+    write_until_content(&mut peer, &writer, 500, 33, 3);
+    peer.quit();
+}
+
+#[test]
+fn weir_gets_what_cyclone_writes_best_effort() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new("best_effort_to_weir");
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<Everything>("writer", Reliability::BestEffort));
+    let reader = run.reader::<Everything>(Reliability::BestEffort);
+    peer.ask("matched 1");
+    take_some(&mut peer, &reader, 500, 0, 1);
+    peer.quit();
+}
+
+#[test]
+fn a_best_effort_reader_gets_what_a_reliable_writer_writes() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new("mixed_to_cyclone");
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<Blob>("reader", Reliability::BestEffort));
+    let writer = run.writer::<Blob>(Reliability::Reliable);
+    await_match(&writer, &mut peer);
+    write_until_content(&mut peer, &writer, 500, 100, 1);
+    peer.quit();
+
+    let run = Run::new("mixed_to_weir");
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<Blob>("writer", Reliability::Reliable));
+    let reader = run.reader::<Blob>(Reliability::BestEffort);
+    peer.ask("matched 1");
+    take_some(&mut peer, &reader, 500, 100, 1);
+    peer.quit();
+}
+
+#[test]
+fn cyclone_sees_instances_end_that_weir_ends() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new("ends_to_cyclone");
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<ShapeType>("reader", Reliability::Reliable));
+    let writer = run.writer::<ShapeType>(Reliability::Reliable);
+    await_match(&writer, &mut peer);
+    let shape = |number| ShapeType::make(number, 5, 3);
+    (0..6).for_each(|number| writer.write(&shape(number)).unwrap());
+    peer.ask("read 0 6 5 3");
+    writer.dispose(&shape(0)).unwrap();
+    peer.ask("state 0 disposed");
+    // Cyclone DDS tells of it because nobody else writes the instance.
+    writer.unregister_instance(&shape(1)).unwrap();
+    peer.ask("state 1 no-writers");
+    writer.write(&shape(6)).unwrap();
+    peer.ask("state 0 alive");
+    drop(writer);
+    peer.ask("matched 0");
+    peer.ask("state 2 no-writers");
+    peer.quit();
+}
+
+#[test]
+fn weir_sees_instances_end_that_cyclone_ends() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new("ends_to_weir");
+    let reader = run.reader::<ShapeType>(Reliability::Reliable);
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<ShapeType>("writer", Reliability::Reliable));
+    peer.ask("matched 1");
+    peer.ask("write 0 6 5 3");
+    take_exactly(&reader, 0, 6, 5, 3);
+    // A writer knows the handles of instances, even one that nobody listens to.
+    let keys = Run::new("handles").writer::<ShapeType>(Reliability::BestEffort);
+    for (command, instance, state) in [
+        ("dispose 0 3", 0, InstanceState::NotAliveDisposed),
+        ("unregister 1 3", 1, InstanceState::NotAliveNoWriters),
+        ("write 6 1 5 3", 0, InstanceState::Alive),
+        ("delete", 2, InstanceState::NotAliveNoWriters),
+    ] {
+        peer.ask(command);
+        let handle = keys.lookup_instance(&ShapeType::make(instance, 0, 3)).unwrap();
+        await_state(&reader, handle, state);
+    }
+    peer.quit();
+}
+
+#[test]
+fn either_side_may_start_first_and_end_first() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    // Weir first; Cyclone DDS deletes its writer, makes another one, leaves.
+    let run = Run::new("weir_first");
+    let (reader, news) = run.reader_with_news::<Blob>(Reliability::Reliable);
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<Blob>("writer", Reliability::Reliable));
+    news.await_matches(1);
+    peer.ask("delete");
+    news.await_matches(0);
+    peer.ask(&run.command::<Blob>("writer", Reliability::Reliable));
+    news.await_matches(1);
+    peer.ask("matched 1");
+    peer.ask("write 0 10 10 1");
+    take_exactly(&reader, 0, 10, 10, 1);
+    peer.quit();
+    news.await_matches(0);
+
+    // Cyclone DDS first; Weir deletes its writer, makes another one, leaves.
+    let run = Run::new("cyclone_first");
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<Blob>("reader", Reliability::Reliable));
+    let writer = run.writer::<Blob>(Reliability::Reliable);
+    peer.ask("matched 1");
+    drop(writer);
+    peer.ask("matched 0");
+    let writer = run.writer::<Blob>(Reliability::Reliable);
+    await_match(&writer, &mut peer);
+    writer.write(&Blob::make(0, 10, 1)).unwrap();
+    peer.ask("read 0 1 10 1");
+    drop((writer, run));
+    peer.ask("matched 0");
+    peer.quit();
+}
+
+#[test]
+fn weir_sees_cyclones_readers_come_and_go() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new("readers");
+    let (writer, news) = run.writer_with_news::<Blob>(Reliability::Reliable);
+    let mut first = start(&run, "");
+    let mut second = start(&run, "");
+    first.ask(&run.command::<Blob>("reader", Reliability::Reliable));
+    news.await_matches(1);
+    first.ask("matched 1");
+    // Volatile: only who is there gets it.
+    (0..100).for_each(|number| writer.write(&Blob::make(number, 10, 1)).unwrap());
+    first.ask("read 0 100 10 1");
+    second.ask(&run.command::<Blob>("reader", Reliability::Reliable));
+    news.await_matches(2);
+    second.ask("matched 1");
+    (100..300).for_each(|number| writer.write(&Blob::make(number, 10, 1)).unwrap());
+    writer.wait_for_acknowledgments(LIMIT).unwrap();
+    first.ask("read 100 200 10 1");
+    second.ask("read 100 200 10 1");
+    first.ask("delete");
+    news.await_matches(1);
+    second.quit();
+    news.await_matches(0);
+    first.quit();
+    // Nobody is there who would have to acknowledge.
+    writer.write(&Blob::make(300, 10, 1)).unwrap();
+    writer.wait_for_acknowledgments(LIMIT).unwrap();
+}
+
+#[test]
+fn a_late_reader_gets_nothing_old_of_cyclones_volatile_writer() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new("late");
+    let mut peer = start(&run, "");
+    let early = run.reader::<Blob>(Reliability::Reliable);
+    peer.ask(&run.command::<Blob>("writer", Reliability::Reliable));
+    peer.ask("matched 1");
+    peer.ask("write 0 100 10 1");
+    take_exactly(&early, 0, 100, 10, 1);
+    // From here on the writer has nothing old that it could send.
+    peer.ask("acknowledged");
+    let late = run.another().reader::<Blob>(Reliability::Reliable);
+    peer.ask("matched 2");
+    peer.ask("write 100 200 10 1");
+    take_exactly(&early, 100, 200, 10, 1);
+    take_exactly(&late, 100, 200, 10, 1);
+    peer.ask("acknowledged");
+    peer.quit();
+}
+
+#[test]
+fn incompatible_reliability_is_reported_and_not_matched() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new("incompatible_writer");
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<Blob>("writer", Reliability::BestEffort));
+    let (reader, news) = run.reader_with_news::<Blob>(Reliability::Reliable);
+    let status = news.await_incompatible();
+    assert_eq!((status.total_count, status.last_policy), (1, Some(PolicyId::Reliability)));
+    assert_eq!(peer.ask("incompatible"), RELIABILITY);
+    assert_eq!(reader.subscription_matched_status().total_count, 0);
+    peer.quit();
+
+    let run = Run::new("incompatible_reader");
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<Blob>("reader", Reliability::Reliable));
+    let (writer, news) = run.writer_with_news::<Blob>(Reliability::BestEffort);
+    let status = news.await_incompatible();
+    assert_eq!((status.total_count, status.last_policy), (1, Some(PolicyId::Reliability)));
+    assert_eq!(peer.ask("incompatible"), RELIABILITY);
+    assert_eq!(writer.publication_matched_status().total_count, 0);
+    peer.quit();
+}
+
+/// The policy's number in DDS 1.4.
+const RELIABILITY: &str = "11";

@@ -1,0 +1,390 @@
+// The other side of the interoperability tests: does with Cyclone DDS what it is told on standard input, one command a line, and answers
+// each with a line that begins with "ok" or "failed", after which it ends. One writer and one reader at a time.
+//
+//   writer|reader TYPE TOPIC reliable|best-effort [batch]
+//   matched COUNT               waits until so many readers or writers are matched
+//   incompatible                waits until one was found whose QoS does not fit; answers with the policy's number
+//   write FIRST COUNT SIZE INSTANCES
+//   acknowledged                waits until everything that was written is
+//   dispose|unregister NUMBER INSTANCES   of the instance that this sample would belong to
+//   read FIRST COUNT SIZE INSTANCES    reads so many samples, all of those from the first on, in order
+//   read-some FIRST COUNT SIZE INSTANCES   reads so many samples, in order
+//   state INSTANCE alive|disposed|no-writers   reads on until the instance is in this state
+//   delete                      deletes the writer or reader
+//   quit
+//
+// What sample NUMBER looks like is decided by the functions make_*, here and in `src/types.rs`.
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dds/dds.h"
+#include "types.h"
+
+#define LIMIT DDS_SECS(30)
+#define INSTANCES_MAX 64
+#define SIZE_MAX_BYTES 65536
+#define TEXT_MAX 4096
+
+static void fail(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  printf("failed: ");
+  vprintf(format, arguments);
+  puts("");
+  va_end(arguments);
+  exit(1);
+}
+
+static dds_return_t check(dds_return_t result, const char *what) {
+  if (result < 0) fail("%s: %s", what, dds_strretcode(result));
+  return result;
+}
+
+// Bytes of sample `number`; valid until the next call.
+static dds_sequence_octet make_bytes(uint32_t number, uint32_t size) {
+  static uint8_t bytes[SIZE_MAX_BYTES];
+  for (uint32_t i = 0; i < size; i++) bytes[i] = (uint8_t)(number + i);
+  return (dds_sequence_octet){._maximum = size, ._length = size, ._buffer = bytes, ._release = false};
+}
+
+static int same_bytes(const dds_sequence_octet *a, const dds_sequence_octet *b) {
+  return a->_length == b->_length && (a->_length == 0 || memcmp(a->_buffer, b->_buffer, a->_length) == 0);
+}
+
+// ------------------------------------------------------------------------------------------------------------------ ShapeType
+
+static void *make_shape(uint32_t number, uint32_t size, uint32_t instances) {
+  static char color[129];
+  static ShapeType shape;
+  snprintf(color, sizeof color, "COLOR-%u", number % instances);
+  memcpy(shape.color, color, sizeof color);
+  shape.x = (int32_t)number;
+  shape.y = -(int32_t)number;
+  shape.shapesize = (int32_t)size;
+  shape.additional_payload_size = make_bytes(number, size);
+  return &shape;
+}
+
+static uint32_t shape_number(const void *sample) { return (uint32_t)((const ShapeType *)sample)->x; }
+
+static uint32_t shape_instance(const void *sample) {
+  const char *color = ((const ShapeType *)sample)->color;
+  return strncmp(color, "COLOR-", 6) == 0 ? (uint32_t)atoi(color + 6) : INSTANCES_MAX;
+}
+
+static int shape_same(const void *left, const void *right) {
+  const ShapeType *a = left, *b = right;
+  return strcmp(a->color, b->color) == 0 && a->x == b->x && a->y == b->y && a->shapesize == b->shapesize &&
+         same_bytes(&a->additional_payload_size, &b->additional_payload_size);
+}
+
+// ----------------------------------------------------------------------------------------------------------------- Everything
+
+static Inner make_inner(uint32_t number, uint32_t which) {
+  static char labels[16][32];
+  char *label = labels[which];
+  snprintf(label, sizeof labels[which], which == number % 7 ? "" : "label %u.%u", number, which);
+  return (Inner){.level = (uint8_t)(number + which), .weight = number * 1.5 - which, .label = label};
+}
+
+static void *make_everything(uint32_t number, uint32_t size, uint32_t instances) {
+  static char name[32], texts[4][32];
+  static char *names[4];
+  static double doubles[5];
+  static Inner nests[3];
+  static Everything it;
+  (void)size, (void)instances;
+  it.number = number;
+  it.flag = number % 2 == 1;
+  it.bits = (uint8_t)number;
+  it.tiny = (int8_t)number;
+  it.small = (int16_t)(-3 * (int32_t)number);
+  it.unsigned_small = (uint16_t)(7 * number);
+  it.medium = -1001 * (int32_t)number;
+  it.unsigned_medium = number * UINT32_C(2654435761);
+  it.large = 7 - INT64_C(1000000000000) * (int64_t)number;
+  it.unsigned_large = number * UINT64_C(0x9e3779b97f4a7c15);
+  it.single_precision = (float)number * 0.5f;
+  it.double_precision = (double)number / 3.0;
+  snprintf(name, sizeof name, "name %u", number);
+  it.name = name;
+  snprintf(it.short_name, sizeof it.short_name, "s%u", number);
+  for (uint32_t i = 0; i < 6; i++) it.mac[i] = (uint8_t)(number + i);
+  for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t k = 0; k < 2; k++) it.grid[i][k] = (int32_t)(number + 10 * i + k);
+  it.nested = make_inner(number, 0);
+  for (uint32_t i = 0; i < 2; i++) it.pair[i] = make_inner(number, 1 + i);
+  dds_sequence_octet few = make_bytes(number, number % 9);
+  it.few._maximum = it.few._length = few._length;
+  it.few._buffer = few._buffer;
+  it.doubles._maximum = it.doubles._length = number % 5;
+  it.doubles._buffer = doubles;
+  for (uint32_t i = 0; i < 5; i++) doubles[i] = number * 0.25 + i;
+  it.names._maximum = it.names._length = number % 4;
+  it.names._buffer = names;
+  for (uint32_t i = 0; i < 4; i++) {
+    snprintf(texts[i], sizeof texts[i], "%u.%u", number, i);
+    names[i] = texts[i];
+  }
+  it.nests._maximum = it.nests._length = number % 3;
+  it.nests._buffer = nests;
+  for (uint32_t i = 0; i < 3; i++) nests[i] = make_inner(number, 3 + i);
+  return &it;
+}
+
+static char *put_inner(char *out, const Inner *it) { return out + sprintf(out, "(%u %a '%s')", it->level, it->weight, it->label); }
+
+// Every member as text: comparing texts compares members, and shows what differs.
+static void describe(char *out, const Everything *it) {
+  out += sprintf(out, "%u %d %u %d %d %u %d %u %" PRId64 " %" PRIu64, it->number, it->flag, it->bits, it->tiny, it->small,
+                 it->unsigned_small, it->medium, it->unsigned_medium, it->large, it->unsigned_large);
+  out += sprintf(out, " %a %a '%s' '%s' ", (double)it->single_precision, it->double_precision, it->name, it->short_name);
+  for (uint32_t i = 0; i < 6; i++) out += sprintf(out, "%02x", it->mac[i]);
+  for (uint32_t i = 0; i < 6; i++) out += sprintf(out, " %d", it->grid[i / 2][i % 2]);
+  out = put_inner(put_inner(put_inner(out, &it->nested), &it->pair[0]), &it->pair[1]);
+  out += sprintf(out, " few %u:", it->few._length);
+  for (uint32_t i = 0; i < it->few._length; i++) out += sprintf(out, " %u", it->few._buffer[i]);
+  out += sprintf(out, " doubles %u:", it->doubles._length);
+  for (uint32_t i = 0; i < it->doubles._length && i < 8; i++) out += sprintf(out, " %a", it->doubles._buffer[i]);
+  out += sprintf(out, " names %u:", it->names._length);
+  for (uint32_t i = 0; i < it->names._length && i < 8; i++) out += sprintf(out, " '%s'", it->names._buffer[i]);
+  out += sprintf(out, " nests %u:", it->nests._length);
+  for (uint32_t i = 0; i < it->nests._length && i < 8; i++) out = put_inner(out, &it->nests._buffer[i]);
+}
+
+static uint32_t everything_number(const void *sample) { return ((const Everything *)sample)->number; }
+
+static int everything_same(const void *left, const void *right) {
+  static char a[TEXT_MAX], b[TEXT_MAX];
+  describe(a, left);
+  describe(b, right);
+  if (strcmp(a, b) == 0) return 1;
+  printf("# got      %s\n# expected %s\n", a, b);
+  return 0;
+}
+
+// ----------------------------------------------------------------------------------------------------------------------- Blob
+
+static void *make_blob(uint32_t number, uint32_t size, uint32_t instances) {
+  static Blob blob;
+  (void)instances;
+  blob.number = number;
+  blob.data = make_bytes(number, size);
+  return &blob;
+}
+
+static uint32_t blob_number(const void *sample) { return ((const Blob *)sample)->number; }
+
+static int blob_same(const void *left, const void *right) {
+  const Blob *a = left, *b = right;
+  return a->number == b->number && same_bytes(&a->data, &b->data);
+}
+
+static uint32_t only_instance(const void *sample) {
+  (void)sample;
+  return 0;
+}
+
+// ----------------------------------------------------------------------------------------------------------------------- Peer
+
+typedef struct {
+  const char *name;
+  const dds_topic_descriptor_t *descriptor;
+  void *(*make)(uint32_t number, uint32_t size, uint32_t instances);
+  uint32_t (*number)(const void *sample);
+  uint32_t (*instance)(const void *sample);
+  int (*same)(const void *left, const void *right);
+} type_t;
+
+static const type_t TYPES[] = {
+    {"ShapeType", &ShapeType_desc, make_shape, shape_number, shape_instance, shape_same},
+    {"Everything", &Everything_desc, make_everything, everything_number, only_instance, everything_same},
+    {"Blob", &Blob_desc, make_blob, blob_number, only_instance, blob_same},
+};
+
+static dds_entity_t participant;
+static dds_entity_t endpoint;
+static dds_entity_t waitset;
+static const type_t *type;
+static int is_writer, is_batching;
+static dds_instance_state_t states[INSTANCES_MAX + 1];
+
+static void make_endpoint(int writes, const char *type_name, const char *topic_name, int is_reliable) {
+  type = NULL;
+  for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++)
+    if (strcmp(TYPES[i].name, type_name) == 0) type = &TYPES[i];
+  if (type == NULL) fail("no type %s", type_name);
+  dds_entity_t topic = check(dds_create_topic(participant, type->descriptor, topic_name, NULL, NULL), "topic");
+  dds_qos_t *qos = dds_create_qos();
+  dds_data_representation_id_t xcdr1 = DDS_DATA_REPRESENTATION_XCDR1;
+  dds_qset_reliability(qos, is_reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, LIMIT);
+  dds_qset_history(qos, DDS_HISTORY_KEEP_ALL, 0);
+  dds_qset_data_representation(qos, 1, &xcdr1);
+  // So that an instance that is unregistered can be told from one that is disposed of.
+  dds_qset_writer_data_lifecycle(qos, false);
+  is_writer = writes;
+  endpoint = check(writes ? dds_create_writer(participant, topic, qos, NULL) : dds_create_reader(participant, topic, qos, NULL),
+                   writes ? "writer" : "reader");
+  dds_delete_qos(qos);
+  waitset = check(dds_create_waitset(participant), "waitset");
+  const uint32_t mask = writes ? DDS_PUBLICATION_MATCHED_STATUS | DDS_OFFERED_INCOMPATIBLE_QOS_STATUS
+                               : DDS_SUBSCRIPTION_MATCHED_STATUS | DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS | DDS_DATA_AVAILABLE_STATUS;
+  check(dds_set_status_mask(endpoint, mask), "status mask");
+  check(dds_waitset_attach(waitset, endpoint, 0), "attach");
+}
+
+static void wait_for_news(const char *what) {
+  if (check(dds_waitset_wait(waitset, NULL, 0, LIMIT), "wait") == 0) fail("%s: nothing happened any more", what);
+}
+
+static void await_matches(uint32_t count) {
+  for (;;) {
+    dds_publication_matched_status_t publication = {0};
+    dds_subscription_matched_status_t subscription = {0};
+    check(is_writer ? dds_get_publication_matched_status(endpoint, &publication)
+                    : dds_get_subscription_matched_status(endpoint, &subscription), "matched status");
+    const uint32_t now = is_writer ? publication.current_count : subscription.current_count;
+    if (now == count) return;
+    wait_for_news("matches");
+  }
+}
+
+static uint32_t await_incompatibility(void) {
+  for (;;) {
+    dds_offered_incompatible_qos_status_t offered = {0};
+    dds_requested_incompatible_qos_status_t requested = {0};
+    check(is_writer ? dds_get_offered_incompatible_qos_status(endpoint, &offered)
+                    : dds_get_requested_incompatible_qos_status(endpoint, &requested), "incompatible status");
+    if (offered.total_count > 0) return offered.last_policy_id;
+    if (requested.total_count > 0) return requested.last_policy_id;
+    wait_for_news("incompatible QoS");
+  }
+}
+
+static void write_samples(uint32_t first, uint32_t count, uint32_t size, uint32_t instances) {
+  for (uint32_t number = first; number < first + count; number++)
+    check(dds_write(endpoint, type->make(number, size, instances)), "write");
+  if (is_batching) dds_write_flush(endpoint);
+}
+
+// Numbers that come next of each instance, when all of them are to come.
+static uint32_t next_number(uint32_t from, uint32_t instance, uint32_t instances) {
+  const uint32_t ahead = (instance + instances - from % instances) % instances;
+  return from + ahead;
+}
+
+typedef struct {
+  uint32_t size, instances, taken;
+  int is_complete;
+  uint32_t next[INSTANCES_MAX];
+} reading_t;
+
+static void look_at(const void *sample, const dds_sample_info_t *info, reading_t *reading) {
+  const uint32_t instance = type->instance(sample);
+  if (instance >= INSTANCES_MAX) fail("a sample has a strange key");
+  states[instance] = info->instance_state;
+  if (!info->valid_data || reading == NULL) return;
+  const uint32_t number = type->number(sample);
+  const uint32_t next = reading->next[instance];
+  if (instance >= reading->instances || number % reading->instances != instance) fail("sample %u has instance %u", number, instance);
+  if (number < next || (reading->is_complete && number != next)) fail("sample %u came instead of %u", number, next);
+  if (!type->same(sample, type->make(number, reading->size, reading->instances))) fail("sample %u is not as it was written", number);
+  reading->next[instance] = number + reading->instances;
+  reading->taken++;
+}
+
+// Takes what is there, at most `max`; 0 if there was nothing.
+static int take(uint32_t max, reading_t *reading) {
+  enum { BATCH = 32 };
+  void *samples[BATCH] = {NULL};
+  dds_sample_info_t info[BATCH];
+  const uint32_t limit = max < BATCH ? max : BATCH;
+  const int count = check(dds_take(endpoint, samples, info, limit, limit), "take");
+  for (int i = 0; i < count; i++) look_at(samples[i], &info[i], reading);
+  if (count > 0) check(dds_return_loan(endpoint, samples, count), "loan");
+  return count;
+}
+
+static void read_samples(int is_complete, uint32_t first, uint32_t count, uint32_t size, uint32_t instances) {
+  reading_t reading = {.size = size, .instances = instances, .is_complete = is_complete};
+  for (uint32_t i = 0; i < instances; i++) reading.next[i] = next_number(first, i, instances);
+  while (reading.taken < count)
+    if (take(count - reading.taken, &reading) == 0) {
+      if (check(dds_waitset_wait(waitset, NULL, 0, LIMIT), "wait") == 0) fail("only %u of %u samples came", reading.taken, count);
+      dds_subscription_matched_status_t ignored;
+      check(dds_get_subscription_matched_status(endpoint, &ignored), "matched status");
+    }
+}
+
+static void await_state(uint32_t instance, dds_instance_state_t state) {
+  if (instance >= INSTANCES_MAX) fail("no instance %u", instance);
+  while (states[instance] != state)
+    if (take(1, NULL) == 0) {
+      wait_for_news("instance state");
+      dds_subscription_matched_status_t ignored;
+      check(dds_get_subscription_matched_status(endpoint, &ignored), "matched status");
+    }
+}
+
+static void act(char *line) {
+  char word[32] = "", type_name[32], topic[256], mode[16], more[16] = "";
+  uint32_t first, count, size, instances;
+  sscanf(line, "%31s", word);
+  const char *rest = line + strlen(word);
+  if (strcmp(word, "writer") == 0 || strcmp(word, "reader") == 0) {
+    if (sscanf(rest, "%31s %255s %15s %15s", type_name, topic, mode, more) < 3) fail("bad command: %s", line);
+    is_batching = strcmp(more, "batch") == 0;
+    dds_write_set_batch(is_batching);
+    make_endpoint(strcmp(word, "writer") == 0, type_name, topic, strcmp(mode, "reliable") == 0);
+  } else if (strcmp(word, "matched") == 0 && sscanf(rest, "%u", &count) == 1) {
+    await_matches(count);
+  } else if (strcmp(word, "incompatible") == 0) {
+    printf("ok %u\n", await_incompatibility());
+    return;
+  } else if (strcmp(word, "acknowledged") == 0) {
+    check(dds_wait_for_acks(endpoint, LIMIT), "acknowledgements");
+  } else if (strcmp(word, "delete") == 0) {
+    check(dds_delete(waitset), "delete");
+    check(dds_delete(endpoint), "delete");
+  } else if (strcmp(word, "dispose") == 0 && sscanf(rest, "%u %u", &first, &instances) == 2) {
+    check(dds_dispose(endpoint, type->make(first, 0, instances)), "dispose");
+  } else if (strcmp(word, "unregister") == 0 && sscanf(rest, "%u %u", &first, &instances) == 2) {
+    check(dds_unregister_instance(endpoint, type->make(first, 0, instances)), "unregister");
+  } else if (strcmp(word, "state") == 0 && sscanf(rest, "%u %15s", &count, mode) == 2) {
+    await_state(count, strcmp(mode, "alive") == 0      ? DDS_IST_ALIVE
+                       : strcmp(mode, "disposed") == 0 ? DDS_IST_NOT_ALIVE_DISPOSED
+                                                       : DDS_IST_NOT_ALIVE_NO_WRITERS);
+  } else if (sscanf(rest, "%u %u %u %u", &first, &count, &size, &instances) != 4 || size > SIZE_MAX_BYTES ||
+             instances == 0 || instances > INSTANCES_MAX) {
+    fail("bad command: %s", line);
+  } else if (strcmp(word, "write") == 0) {
+    write_samples(first, count, size, instances);
+  } else if (strcmp(word, "read") == 0) {
+    read_samples(1, first, count, size, instances);
+  } else if (strcmp(word, "read-some") == 0) {
+    read_samples(0, first, count, size, instances);
+  } else {
+    fail("bad command: %s", line);
+  }
+  puts("ok");
+}
+
+int main(int argc, char **argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (argc != 2) fail("usage: peer DOMAIN");
+  participant = check(dds_create_participant((dds_domainid_t)atoi(argv[1]), NULL, NULL), "participant");
+  puts("ok");
+  char line[512];
+  while (fgets(line, sizeof line, stdin) != NULL) {
+    line[strcspn(line, "\n")] = 0;
+    if (strcmp(line, "quit") == 0) break;
+    act(line);
+  }
+  check(dds_delete(participant), "leave");
+  puts("ok");
+  return 0;
+}

@@ -1,0 +1,268 @@
+//! Weir's side of the exchanges.
+
+use core::cell::OnceCell;
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+
+use weir_dds::{
+    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos,
+    DomainParticipant, IncompatibleQosStatus, InstanceHandle, InstanceState, MatchedStatus,
+    ParticipantSettings, Reliability, Topic,
+};
+
+use crate::peer::Peer;
+use crate::types::{Numbered, ShapeType};
+
+/// Longest that anything may take.
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+
+/// Much sooner than a lease ends: who leaves says so.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A domain and a topic that no other test uses, and a participant on the loopback interface.
+pub(crate) struct Run {
+    pub(crate) domain: u32,
+    pub(crate) topic: String,
+    participant: OnceCell<DomainParticipant>,
+}
+
+impl Run {
+    /// Nothing is announced yet.
+    pub(crate) fn new(name: &str) -> Self {
+        let id = std::process::id();
+        Self { domain: 1 + id % 100, topic: format!("{name}_{id}"), participant: OnceCell::new() }
+    }
+
+    /// The same topic for another participant.
+    pub(crate) fn another(&self) -> Self {
+        Self { domain: self.domain, topic: self.topic.clone(), participant: OnceCell::new() }
+    }
+
+    fn participant(&self) -> &DomainParticipant {
+        let settings = || ParticipantSettings::default().interface("lo");
+        self.participant.get_or_init(|| DomainParticipant::new(self.domain, settings()).unwrap())
+    }
+
+    fn topic<T: Numbered>(&self) -> Topic<T> {
+        self.participant().create_topic(&self.topic).unwrap()
+    }
+
+    pub(crate) fn writer<T: Numbered>(&self, reliability: Reliability) -> DataWriter<T> {
+        let mut qos = DataWriterQos::default().keep_all().max_blocking_time(LIMIT);
+        qos.policies.reliability = reliability;
+        self.participant().create_publisher().create_datawriter(&self.topic(), qos).unwrap()
+    }
+
+    pub(crate) fn reader<T: Numbered>(&self, reliability: Reliability) -> DataReader<T> {
+        self.reader_with_news(reliability).0
+    }
+
+    /// A reader, and the statuses that its listener is told.
+    pub(crate) fn reader_with_news<T: Numbered>(&self, reliability: Reliability) -> (DataReader<T>, News) {
+        let mut qos = DataReaderQos::default().keep_all();
+        qos.policies.reliability = reliability;
+        let (listener, news) = Listener::new();
+        let subscriber = self.participant().create_subscriber();
+        (subscriber.create_datareader_with_listener(&self.topic(), qos, listener).unwrap(), news)
+    }
+
+    /// A writer, and the statuses that its listener is told.
+    pub(crate) fn writer_with_news<T: Numbered>(&self, reliability: Reliability) -> (DataWriter<T>, News) {
+        let writer = self.writer(reliability);
+        let (listener, news) = Listener::new();
+        let listener = Arc::new(listener);
+        writer.set_listener(Some(Arc::clone(&listener) as Arc<dyn DataWriterListener<T>>));
+        // What happened before.
+        listener.tell_matched(writer.publication_matched_status());
+        Some(writer.offered_incompatible_qos_status())
+            .filter(|status| status.total_count > 0)
+            .map(|status| listener.tell_incompatible(status));
+        (writer, news)
+    }
+
+    /// What makes a peer create a writer or reader for the topic.
+    pub(crate) fn command<T: Numbered>(&self, kind: &str, reliability: Reliability) -> String {
+        let reliability = if reliability == Reliability::Reliable { "reliable" } else { "best-effort" };
+        format!("{kind} {} {} {reliability}", T::TYPE_NAME, self.topic)
+    }
+}
+
+/// What a listener was told.
+pub(crate) struct News {
+    matched: Receiver<MatchedStatus>,
+    incompatible: Receiver<IncompatibleQosStatus>,
+}
+
+impl News {
+    /// Waits until so many are matched.
+    pub(crate) fn await_matches(&self, count: u32) {
+        loop {
+            let status = self.matched.recv_timeout(SOON);
+            let status = status.unwrap_or_else(|_| panic!("not {count} matches within {SOON:?}"));
+            if status.current_count == count {
+                return;
+            }
+        }
+    }
+
+    /// Waits for an endpoint whose QoS does not fit.
+    pub(crate) fn await_incompatible(&self) -> IncompatibleQosStatus {
+        self.incompatible.recv_timeout(LIMIT).expect("an incompatible endpoint is found")
+    }
+}
+
+struct Listener {
+    matched: Mutex<Sender<MatchedStatus>>,
+    incompatible: Mutex<Sender<IncompatibleQosStatus>>,
+}
+
+impl Listener {
+    fn new() -> (Self, News) {
+        let (matched_sender, matched) = mpsc::channel();
+        let (incompatible_sender, incompatible) = mpsc::channel();
+        let listener =
+            Self { matched: Mutex::new(matched_sender), incompatible: Mutex::new(incompatible_sender) };
+        (listener, News { matched, incompatible })
+    }
+
+    // Nobody listens any more when the test is over.
+    fn tell_matched(&self, status: MatchedStatus) {
+        let _ = self.matched.lock().unwrap().send(status);
+    }
+
+    fn tell_incompatible(&self, status: IncompatibleQosStatus) {
+        let _ = self.incompatible.lock().unwrap().send(status);
+    }
+}
+
+impl<T> DataReaderListener<T> for Listener {
+    fn on_subscription_matched(&self, _: &DataReader<T>, status: MatchedStatus) {
+        self.tell_matched(status);
+    }
+
+    fn on_requested_incompatible_qos(&self, _: &DataReader<T>, status: IncompatibleQosStatus) {
+        self.tell_incompatible(status);
+    }
+}
+
+impl<T> DataWriterListener<T> for Listener {
+    fn on_publication_matched(&self, _: &DataWriter<T>, status: MatchedStatus) {
+        self.tell_matched(status);
+    }
+
+    fn on_offered_incompatible_qos(&self, _: &DataWriter<T>, status: IncompatibleQosStatus) {
+        self.tell_incompatible(status);
+    }
+}
+
+/// Checks samples as they are taken: each is as it was written, and those of an instance come in order.
+struct Check {
+    size: u32,
+    instances: u32,
+    next: BTreeMap<u32, u32>,
+    taken: u32,
+}
+
+impl Check {
+    fn new(size: u32, instances: u32) -> Self {
+        Self { size, instances, next: BTreeMap::new(), taken: 0 }
+    }
+
+    /// Takes what is there, after waiting until something is.
+    fn take<T: Numbered>(&mut self, reader: &DataReader<T>, limit: Duration) {
+        if !reader.wait_for_data(limit) {
+            return;
+        }
+        for sample in reader.take(usize::MAX) {
+            if sample.info.valid_data {
+                self.look_at(&sample.data);
+            }
+        }
+    }
+
+    fn look_at<T: Numbered>(&mut self, sample: &T) {
+        let number = sample.number();
+        assert_eq!(*sample, T::make(number, self.size, self.instances));
+        let next = self.next.entry(number % self.instances).or_default();
+        assert!(number >= *next, "sample {number} came after the one before {next}");
+        *next = number + self.instances;
+        self.taken += 1;
+    }
+}
+
+/// Takes exactly these samples, each once. Without gaps, because the order of each instance and the count are right.
+pub(crate) fn take_exactly<T: Numbered>(
+    reader: &DataReader<T>,
+    first: u32,
+    count: u32,
+    size: u32,
+    instances: u32,
+) {
+    let mut check = Check::new(size, instances);
+    (first..first + instances).for_each(|number| _ = check.next.insert(number % instances, number));
+    while check.taken < count {
+        let before = check.taken;
+        check.take(reader, LIMIT);
+        assert!(
+            check.taken > before,
+            "only {before} of {count} samples came: {:?}",
+            reader.protocol_counters()
+        );
+    }
+    let end = first + count;
+    let nexts: Vec<_> = check.next.into_values().collect();
+    assert!(nexts.iter().all(|next| (end..end + instances).contains(next)), "{nexts:?} follow {end} samples");
+}
+
+/// Lets the peer write until so many samples were taken, in order.
+pub(crate) fn take_some<T: Numbered>(
+    peer: &mut Peer,
+    reader: &DataReader<T>,
+    count: u32,
+    size: u32,
+    instances: u32,
+) {
+    const BURST: u32 = 50;
+    let mut check = Check::new(size, instances);
+    for first in (0..).step_by(BURST as usize) {
+        peer.ask(&format!("write {first} {BURST} {size} {instances}"));
+        while check.taken < count && reader.wait_for_data(Duration::from_millis(20)) {
+            check.take(reader, Duration::ZERO);
+        }
+        if check.taken >= count {
+            return;
+        }
+        assert!(first < 100 * count, "of {first} samples only {} came", check.taken);
+    }
+}
+
+/// Writes until the peer has read so many samples, in order.
+pub(crate) fn write_until_content<T: Numbered>(
+    peer: &mut Peer,
+    writer: &DataWriter<T>,
+    count: u32,
+    size: u32,
+    instances: u32,
+) {
+    peer.tell(&format!("read-some 0 {count} {size} {instances}"));
+    for number in 0.. {
+        writer.write(&T::make(number, size, instances)).unwrap();
+        // Best effort is for those who pace themselves.
+        if number % 20 == 0 && peer.answer_within(Duration::from_millis(1)).is_some() {
+            return;
+        }
+    }
+}
+
+/// Takes samples until the instance is in this state.
+pub(crate) fn await_state(reader: &DataReader<ShapeType>, instance: InstanceHandle, state: InstanceState) {
+    loop {
+        assert!(reader.wait_for_data(LIMIT), "{instance:?} is not {state:?}");
+        let news = reader.take(usize::MAX);
+        if news.iter().any(|it| it.info.instance_handle == instance && it.info.instance_state == state) {
+            return;
+        }
+    }
+}
