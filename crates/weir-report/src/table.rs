@@ -2,7 +2,9 @@
 //! read without colour.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use weir_results::{Case, LatencyKind, LatencySummary, Percentile, Run, Spread, Test, ThroughputSummary};
+use weir_results::{
+    Case, LatencyKind, LatencySummary, NotMeasured, Percentile, Run, Spread, Test, ThroughputSummary,
+};
 
 use crate::group::{Group, Point, groups};
 
@@ -27,7 +29,8 @@ fn group_table(group: &Group<'_>) -> String {
     table.load_preset(presets::ASCII_MARKDOWN);
     let headings = ["Engine", "Size (B)"].into_iter().chain(columns.iter().map(|column| column.heading));
     table.set_header(headings.chain(["x udp"]));
-    for point in &group.points {
+    // What an engine cannot do is said once below, not by rows of dashes.
+    for point in group.points.iter().filter(|point| !is_not_supported(point)) {
         let mut cells = vec![Cell::new(&point.engine), number_cell(point.size_bytes.to_string())];
         cells.extend(columns.iter().map(|column| number_cell(column.text(point))));
         cells.push(number_cell(floor_ratio(group, point).map_or_else(dash, |ratio| format!("{ratio:.2}"))));
@@ -169,17 +172,30 @@ fn footnotes(group: &Group<'_>) -> Vec<String> {
             "x udp: samples/s as a multiple of plain UDP's, same size (more is better)".to_owned()
         });
     }
+    notes.extend(not_measured(group));
+    notes
+}
+
+/// Why points have no figures, with the sizes that a reason holds for.
+fn not_measured(group: &Group<'_>) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for point in &group.points {
-        for case in &point.repeats {
-            if let Some(why) = &case.not_measured {
-                let note = format!("{}, {} B: {why}", point.engine, point.size_bytes);
-                if !notes.contains(&note) {
-                    notes.push(note);
-                }
+        for why in point.repeats.iter().filter_map(|case| case.not_measured.as_ref()) {
+            let reason = format!("{}: {why}", point.engine);
+            let size = format!("{} B", point.size_bytes);
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, sizes)) if sizes.contains(&size) => {}
+                Some((_, sizes)) => sizes.push(size),
+                None => reasons.push((reason, vec![size])),
             }
         }
     }
-    notes
+    reasons.into_iter().map(|(reason, sizes)| format!("{reason} ({})", sizes.join(", "))).collect()
+}
+
+fn is_not_supported(point: &Point<'_>) -> bool {
+    let is_one = |case: &&Case| matches!(case.not_measured, Some(NotMeasured::NotSupported { .. }));
+    point.repeats.iter().all(is_one)
 }
 
 fn number_cell(text: String) -> Cell {
