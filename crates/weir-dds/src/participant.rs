@@ -120,8 +120,8 @@ impl DomainParticipant {
         self.handle.driver.channel.socket.kernel_drops().unwrap_or(0)
     }
 
-    /// What was counted about received user traffic; `None` while some thread is receiving.
-    pub fn receive_counters(&self) -> Option<ReceiveCounters> {
+    /// What was counted about received user traffic.
+    pub fn receive_counters(&self) -> ReceiveCounters {
         self.handle.driver.channel.counters()
     }
 }

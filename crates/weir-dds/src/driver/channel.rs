@@ -17,7 +17,7 @@ use weir_rtps::time::Time;
 use weir_udp::{Outgoing, RecvBatch, UdpSocket, Wait};
 
 use super::Driver;
-use super::dispatch::{self, ReceiveCounters, Touched};
+use super::dispatch::{self, PublishedCounters, ReceiveCounters, Touched};
 use super::endpoints::{ReaderEndpoint, Table};
 use super::transport::Sender;
 use crate::clock;
@@ -55,6 +55,7 @@ pub(crate) struct Channel {
     is_background_receiving: AtomicBool,
     parked: Mutex<()>,
     unpark: Condvar,
+    counters: PublishedCounters,
     /// Where a datagram has to go to come in at this socket.
     own_address: std::net::SocketAddrV4,
 }
@@ -98,6 +99,7 @@ impl Channel {
             is_background_receiving: AtomicBool::new(false),
             parked: Mutex::new(()),
             unpark: Condvar::new(),
+            counters: PublishedCounters::default(),
             own_address,
         }
     }
@@ -116,9 +118,18 @@ impl Channel {
         }
     }
 
-    /// What the receiver counted. Waits for the role.
-    pub(crate) fn counters(&self) -> Option<ReceiveCounters> {
-        self.role.try_lock().map(|role| role.touched.counters)
+    /// Makes threads that wait look again at what they wait for: something has changed that no datagram tells
+    /// of.
+    pub(crate) fn announce_change(&self) {
+        self.announce_progress();
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.kick();
+        }
+    }
+
+    /// What the receiver counted.
+    pub(crate) fn counters(&self) -> ReceiveCounters {
+        self.counters.load()
     }
 }
 
@@ -240,24 +251,17 @@ impl Driver {
         let Role { batch, table, touched, outbox, sender, .. } = role_mut;
         touched.counters.batches += 1;
         dispatch::receive(table, self.prefix, now, batch, touched);
-        dispatch::answer(now, touched, outbox);
+        let next = dispatch::answer(now, touched, outbox);
         if !outbox.is_empty() {
             sender.send(&self.channel.socket, outbox);
         }
-        self.arm_timers(touched);
+        if let Some(at) = next {
+            self.timers.arm(at);
+        }
+        self.channel.counters.store(touched.counters);
         touched.writers.clear();
         self.finish_batch(role);
         true
-    }
-
-    /// A reader that asks for repairs asks again after some time.
-    fn arm_timers(&self, touched: &Touched) {
-        for reader in &touched.readers {
-            let at = reader.core.lock().next_timeout();
-            if let Some(at) = at {
-                self.timers.arm(at);
-            }
-        }
     }
 
     /// Gives the role away, then calls the listeners of the readers that got something.
@@ -291,7 +295,7 @@ impl Driver {
 }
 
 /// Calls a reader's listener for what is new.
-fn notify(reader: &ReaderEndpoint) {
+pub(super) fn notify(reader: &ReaderEndpoint) {
     let (has_unread, lost) = {
         let core = reader.core.lock();
         (core.has_unread(), core.counters().samples_lost)

@@ -3,6 +3,7 @@
 //! repairs and listeners follow when the whole batch is in.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::MutexGuard;
 use weir_rtps::outbox::Outbox;
@@ -35,6 +36,25 @@ pub struct ReceiveCounters {
     pub ignored: u64,
 }
 
+/// The counters as others see them: after the last batch.
+#[derive(Default)]
+pub(crate) struct PublishedCounters([AtomicU64; 4]);
+
+impl PublishedCounters {
+    pub(crate) fn store(&self, counters: ReceiveCounters) {
+        let ReceiveCounters { datagrams, batches, malformed, ignored } = counters;
+        for (published, count) in self.0.iter().zip([datagrams, batches, malformed, ignored]) {
+            published.store(count, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn load(&self) -> ReceiveCounters {
+        let [datagrams, batches, malformed, ignored] =
+            self.0.each_ref().map(|published| published.load(Ordering::Relaxed));
+        ReceiveCounters { datagrams, batches, malformed, ignored }
+    }
+}
+
 /// Takes in every datagram of a batch.
 pub(crate) fn receive(
     table: &Table,
@@ -51,14 +71,21 @@ pub(crate) fn receive(
     }
 }
 
-/// Collects what the endpoints of a batch have to send: acknowledgements and repairs.
-pub(crate) fn answer(now: Time, touched: &Touched, outbox: &mut Outbox) {
+/// Collects what the endpoints of a batch have to send: acknowledgements and repairs. Returns when the first of
+/// them wants to repeat something.
+pub(crate) fn answer(now: Time, touched: &Touched, outbox: &mut Outbox) -> Option<Time> {
+    let mut next = Time::MAX;
     for reader in &touched.readers {
-        reader.core.lock().poll_transmit(now, outbox);
+        let mut core = reader.core.lock();
+        core.poll_transmit(now, outbox);
+        next = next.min(core.next_timeout().unwrap_or(Time::MAX));
     }
     for writer in &touched.writers {
-        writer.core.lock().poll_answers(outbox);
+        let mut core = writer.core.lock();
+        core.poll_answers(outbox);
+        next = next.min(core.next_timeout().unwrap_or(Time::MAX));
     }
+    (next != Time::MAX).then_some(next)
 }
 
 /// The reader whose lock is held, and the writer whose samples it gets.

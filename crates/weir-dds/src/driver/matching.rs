@@ -12,6 +12,7 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::ReaderProxyConfig;
 
 use super::Driver;
+use super::channel;
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::transport::{self, Sender};
 use crate::clock;
@@ -35,6 +36,8 @@ struct State {
 /// Listeners to call when no lock is held any more.
 enum Call {
     Reader(Arc<ReaderEndpoint>, ReaderEvent),
+    /// There may be samples.
+    News(Arc<ReaderEndpoint>),
     Writer(Arc<WriterEndpoint>, WriterEvent),
 }
 
@@ -92,6 +95,7 @@ impl Driver {
         for call in calls {
             match call {
                 Call::Reader(reader, event) => reader.notify(event),
+                Call::News(reader) => channel::notify(&reader),
                 Call::Writer(writer, event) => writer.notify(event),
             }
         }
@@ -134,7 +138,7 @@ impl Driver {
                 writer.connect();
                 writer.matched.lock().unmatched(reader);
                 // Whoever waits for this reader's acknowledgements waits no longer.
-                self.channel.announce_progress();
+                self.channel.announce_change();
                 calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
             DiscoveryEvent::OfferedIncompatibleQos { writer, policy, .. } => {
@@ -172,9 +176,9 @@ impl Driver {
                     }
                 });
                 calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
-                calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::DataAvailable));
+                calls.push(Call::News(Arc::clone(reader)));
                 // Instances without writers are news for whoever waits for data.
-                self.channel.announce_progress();
+                self.channel.announce_change();
             }
             DiscoveryEvent::RequestedIncompatibleQos { reader, policy, .. } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
