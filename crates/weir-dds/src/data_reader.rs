@@ -283,14 +283,15 @@ fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos) -> ReaderConfig {
 /// The key hash of a payload (RTPS 2.5 §9.6.4.8): the key is copied out of it without decoding the rest.
 fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
     const ON_STACK: usize = 64;
-    let mut body = weir_cdr::payload_reader(payload).ok()?;
     let mut on_stack = [0; ON_STACK];
-    let fits = T::MAX_KEY_SIZE.is_some_and(|max| max <= ON_STACK);
-    if fits && !is_key {
+    if !is_key {
+        let mut body = weir_cdr::payload_reader(payload).ok()?;
         let mut key = CdrWriter::new(&mut on_stack, Endianness::Big, Encoding::Xcdr1);
-        T::copy_key(&mut body, &mut key).ok()?;
-        return Some(weir_cdr::key_hash::<T>(key.written()));
+        if T::copy_key(&mut body, &mut key).is_ok() {
+            return Some(weir_cdr::key_hash::<T>(key.written()));
+        }
     }
+    let mut body = weir_cdr::payload_reader(payload).ok()?;
     // The key of a payload is no longer than the payload, but for padding.
     let mut on_heap = vec![0; 2 * payload.len() + ON_STACK];
     let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, Encoding::Xcdr1);
