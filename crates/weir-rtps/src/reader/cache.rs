@@ -109,6 +109,7 @@ pub(super) struct Cache {
     /// Bytes of the samples that wait, and of those that are held back.
     bytes: usize,
     held_bytes: usize,
+    recent_len: usize,
     instances: Instances,
     accesses: u64,
 }
@@ -132,6 +133,7 @@ impl Cache {
             held: 0,
             bytes: 0,
             held_bytes: 0,
+            recent_len: 0,
             instances: Instances::new(config.key_of.is_some()),
             accesses: 0,
         }
@@ -151,6 +153,16 @@ impl Cache {
         let count = self.live + self.held;
         (count >= self.max_samples && self.depth.is_none())
             || self.bytes + self.held_bytes + len > self.max_bytes
+    }
+
+    /// About how many more samples find room, when they are as long as the last one; at least one.
+    pub(super) fn room(&self) -> usize {
+        let samples = match self.depth {
+            None => self.max_samples.saturating_sub(self.live + self.held),
+            Some(_) => usize::MAX,
+        };
+        let bytes = self.max_bytes.saturating_sub(self.bytes + self.held_bytes);
+        samples.min(bytes / self.recent_len.max(1)).max(1)
     }
 
     /// Whether asking for more would be pointless, with some distance to [`Cache::is_full`].
@@ -184,6 +196,7 @@ impl Cache {
     pub(super) fn hold(&mut self, sample: &Sample<'_>) -> Held {
         self.held += 1;
         self.held_bytes += sample.payload.len();
+        self.recent_len = sample.payload.len();
         Held {
             at: self.chunks.store(sample.payload),
             kind: sample.kind,
