@@ -1,0 +1,57 @@
+//! Says hello a number of times, reliably.
+//!
+//! In two terminals, in any order, or on two hosts of a network:
+//!
+//! ```text
+//! cargo run --release -p weir-dds --example hello_subscriber
+//! cargo run --release -p weir-dds --example hello_publisher
+//! ```
+//!
+//! The number of samples may be given to each; both take their settings from the environment, such as
+//! `WEIR_INTERFACES=lo`, `WEIR_DOMAIN_ID=7`, `WEIR_PEERS=192.168.1.20`.
+
+use std::error::Error;
+use std::io::Write;
+use std::time::Duration;
+
+use weir_dds::{DataWriterQos, DdsType, DomainParticipant, ParticipantSettings};
+
+/// What is said. The publisher and the subscriber have the same type, by its name and its members.
+#[derive(DdsType, Default, Debug)]
+#[dds(extensibility = "final")]
+struct Greeting {
+    number: u32,
+    text: String,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let count = std::env::args().nth(1).map_or(Ok(10), |text| text.parse())?;
+    let settings = ParticipantSettings::from_environment()?;
+    let participant = DomainParticipant::new(weir_dds::domain_id_from_environment()?, settings)?;
+    run(&participant, "Greetings", count, &mut std::io::stdout())
+}
+
+/// Waits for a subscriber, and greets it `count` times.
+pub(crate) fn run(
+    participant: &DomainParticipant,
+    topic: &str,
+    count: u32,
+    out: &mut impl Write,
+) -> Result<(), Box<dyn Error>> {
+    let topic = participant.create_topic::<Greeting>(topic)?;
+    let qos = DataWriterQos::default().keep_all();
+    let writer = participant.create_publisher().create_datawriter(&topic, qos)?;
+
+    writeln!(out, "Waiting for a subscriber in domain {}.", participant.domain_id())?;
+    writer.wait_for_subscriptions(1, Duration::MAX)?;
+
+    for number in 1..=count {
+        let text = format!("Hello, world, for the {number}th time");
+        writer.write(&Greeting { number, text })?;
+        writeln!(out, "Said:  Hello, world, for the {number}th time")?;
+    }
+
+    writer.wait_for_acknowledgments(Duration::from_secs(10))?;
+    writeln!(out, "All {count} were heard.")?;
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! Hears what `hello_publisher` says; see there.
+
+use std::error::Error;
+use std::io::Write;
+use std::time::Duration;
+
+use weir_dds::{DataReaderQos, DdsType, DomainParticipant, ParticipantSettings};
+
+/// What is heard. The publisher and the subscriber have the same type, by its name and its members.
+#[derive(DdsType, Default, Debug)]
+#[dds(extensibility = "final")]
+struct Greeting {
+    number: u32,
+    text: String,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let count = std::env::args().nth(1).map_or(Ok(10), |text| text.parse())?;
+    let settings = ParticipantSettings::from_environment()?;
+    let participant = DomainParticipant::new(weir_dds::domain_id_from_environment()?, settings)?;
+    run(&participant, "Greetings", count, &mut std::io::stdout())
+}
+
+/// Waits until `count` greetings were heard.
+pub(crate) fn run(
+    participant: &DomainParticipant,
+    topic: &str,
+    count: usize,
+    out: &mut impl Write,
+) -> Result<(), Box<dyn Error>> {
+    let topic = participant.create_topic::<Greeting>(topic)?;
+    let qos = DataReaderQos::default().reliable().keep_all();
+    let reader = participant.create_subscriber().create_datareader(&topic, qos)?;
+
+    writeln!(out, "Waiting for {count} greetings in domain {}.", participant.domain_id())?;
+    let mut heard = 0;
+    while heard < count {
+        reader.wait_for_data(Duration::MAX);
+        for sample in reader.take(count - heard) {
+            writeln!(out, "Heard: {}", sample.data.text)?;
+            heard += 1;
+        }
+    }
+    Ok(())
+}

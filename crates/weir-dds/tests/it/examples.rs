@@ -1,0 +1,35 @@
+//! The examples, by the code that their `main` calls.
+
+#[expect(dead_code, reason = "its main is not called here")]
+#[path = "../../examples/hello_publisher.rs"]
+mod hello_publisher;
+#[expect(dead_code, reason = "its main is not called here")]
+#[path = "../../examples/hello_subscriber.rs"]
+mod hello_subscriber;
+#[expect(dead_code, reason = "its main is not called here")]
+#[path = "../../examples/ping_pong.rs"]
+mod ping_pong;
+
+use crate::support::World;
+
+#[test]
+fn hello_is_heard() {
+    let world = World::new();
+    let (mut said, mut heard) = (Vec::new(), Vec::new());
+    std::thread::scope(|scope| {
+        scope.spawn(|| hello_subscriber::run(&world.participant(), &world.topic, 5, &mut heard).unwrap());
+        hello_publisher::run(&world.participant(), &world.topic, 5, &mut said).unwrap();
+    });
+    let (said, heard) = (String::from_utf8(said).unwrap(), String::from_utf8(heard).unwrap());
+    assert!(said.contains("Hello, world, for the 5th time"), "{said}");
+    assert!(heard.contains("Hello, world, for the 5th time"), "{heard}");
+}
+
+#[test]
+fn ping_pong_is_measured() {
+    let world = World::new();
+    let mut out = Vec::new();
+    ping_pong::run(&world.participant(), &world.participant(), &world.topic, 100, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("100 round trips") && text.contains("median"), "{text}");
+}

@@ -1,0 +1,204 @@
+//! Topics with a key: instances live, end, and come back.
+
+use weir_dds::{
+    DataReader, DataReaderQos, DataWriterQos, DdsError, DdsType, InstanceState, Sample, ViewState,
+};
+
+use crate::support::{
+    DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched, pair, take_exactly,
+};
+
+fn one(reader: &DataReader<Keyed>) -> Sample<Keyed> {
+    take_exactly(reader, 1).remove(0)
+}
+
+#[test]
+fn instances_keep_apart_and_carry_the_writers_handle() {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    for value in 0..3_000 {
+        writer.write(&Keyed { id: (value % 100) as u32, value }).unwrap();
+    }
+    for (value, sample) in (0..3_000).zip(take_exactly(&reader, 3_000)) {
+        assert_eq!(sample.data, Keyed { id: (value % 100) as u32, value });
+        assert_eq!(sample.info.instance_handle, writer.lookup_instance(&sample.data).unwrap());
+        assert_eq!(sample.info.instance_state, InstanceState::Alive);
+    }
+}
+
+#[test]
+fn a_disposed_instance_is_not_alive_until_it_is_written_again() {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    let sample = Keyed { id: 5, value: 55 };
+    writer.write(&sample).unwrap();
+    let first = one(&reader);
+    assert_eq!((first.info.view_state, first.info.instance_state), (ViewState::New, InstanceState::Alive));
+
+    writer.dispose(&sample).unwrap();
+    let gone = one(&reader);
+    assert!(!gone.info.valid_data);
+    assert_eq!(gone.data.id, 5);
+    assert_eq!(gone.info.instance_state, InstanceState::NotAliveDisposed);
+    assert_eq!(gone.info.instance_handle, first.info.instance_handle);
+    assert_eq!(gone.info.view_state, ViewState::NotNew);
+
+    writer.write(&sample).unwrap();
+    let back = one(&reader);
+    assert!(back.info.valid_data);
+    assert_eq!((back.info.view_state, back.info.instance_state), (ViewState::New, InstanceState::Alive));
+    assert_eq!((back.info.disposed_generation_count, back.info.no_writers_generation_count), (1, 0));
+}
+
+#[test]
+fn an_unregistered_instance_has_no_writers_until_it_is_written_again() {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    let sample = Keyed { id: 6, value: 66 };
+    writer.write(&sample).unwrap();
+    one(&reader);
+    writer.unregister_instance(&sample).unwrap();
+    let gone = one(&reader);
+    assert!(!gone.info.valid_data);
+    assert_eq!((gone.data.id, gone.info.instance_state), (6, InstanceState::NotAliveNoWriters));
+    writer.write(&sample).unwrap();
+    let back = one(&reader);
+    assert_eq!((back.info.disposed_generation_count, back.info.no_writers_generation_count), (0, 1));
+}
+
+#[test]
+fn an_instance_lives_as_long_as_one_of_its_writers() {
+    let world = World::new();
+    let reader = world.reader(&world.participant(), lossless_reader());
+    let (one_writer, other) = (
+        world.writer(&world.participant(), lossless_writer()),
+        world.writer(&world.participant(), lossless_writer()),
+    );
+    matched(&[&one_writer, &other], &[&reader]);
+    let sample = Keyed { id: 1, value: 0 };
+    one_writer.write(&sample).unwrap();
+    one(&reader);
+    other.write(&sample).unwrap();
+    one(&reader);
+    one_writer.unregister_instance(&sample).unwrap();
+    let news = one(&reader);
+    assert_eq!((news.info.valid_data, news.info.instance_state), (false, InstanceState::Alive));
+    // The other one leaves with its participant.
+    drop(other);
+    assert_eq!(one(&reader).info.instance_state, InstanceState::NotAliveNoWriters);
+}
+
+#[test]
+fn a_writer_that_leaves_leaves_its_instances_without_writers() {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    for id in 0..10 {
+        writer.write(&Keyed { id, value: 1 }).unwrap();
+    }
+    assert_eq!(take_exactly(&reader, 10).len(), 10);
+    let handles: Vec<_> =
+        (0..10).map(|id| writer.lookup_instance(&Keyed { id, value: 0 }).unwrap()).collect();
+    drop(writer);
+    let news = take_exactly(&reader, 10);
+    assert!(news.iter().all(|it| !it.info.valid_data));
+    assert!(news.iter().all(|it| it.info.instance_state == InstanceState::NotAliveNoWriters));
+    let mut told: Vec<_> = news.iter().map(|it| it.info.instance_handle).collect();
+    told.sort_unstable();
+    let mut expected = handles;
+    expected.sort_unstable();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_reader_keeps_the_last_samples_of_each_instance() {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), DataReaderQos::default().reliable().keep_last(2));
+    for value in 0..10 {
+        for id in 0..3 {
+            writer.write(&Keyed { id, value }).unwrap();
+        }
+    }
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    let values: Vec<_> = reader.take(usize::MAX).into_iter().map(|it| (it.data.id, it.data.value)).collect();
+    assert_eq!(values, [(0, 8), (1, 8), (2, 8), (0, 9), (1, 9), (2, 9)]);
+}
+
+#[test]
+fn writers_that_come_and_go_do_not_pile_up_beyond_the_depth() {
+    let world = World::new();
+    let reader: DataReader<Keyed> =
+        world.reader(&world.participant(), DataReaderQos::default().reliable().keep_last(1));
+    let participant = world.participant();
+    for value in 0..5 {
+        let writer = world.writer(&participant, lossless_writer());
+        matched(&[&writer], &[&reader]);
+        writer.write(&Keyed { id: 1, value }).unwrap();
+        writer.wait_for_acknowledgments(DEADLINE).unwrap();
+        drop(writer);
+        // The reader is told by discovery: nothing else says when it has heard.
+        let deadline = std::time::Instant::now() + DEADLINE;
+        while reader.subscription_matched_status().current_count > 0 {
+            assert!(std::time::Instant::now() < deadline);
+            std::thread::yield_now();
+        }
+        assert!(reader.available() <= 2, "{} samples are kept", reader.available());
+    }
+    let kept = reader.take(usize::MAX);
+    assert_eq!(kept[0].data, Keyed { id: 1, value: 4 }, "the last value is not replaced by news");
+    assert!(!kept[1].info.valid_data);
+}
+
+#[test]
+fn a_writer_keeps_the_last_samples_of_each_instance_for_late_readers() {
+    let world = World::new();
+    let mut qos = DataWriterQos::default().reliable().keep_last(2);
+    qos.policies.durability = weir_dds::Durability::TransientLocal;
+    let writer = world.writer(&world.participant(), qos);
+    for value in 0..10 {
+        for id in 0..3 {
+            writer.write(&Keyed { id, value }).unwrap();
+        }
+    }
+    let mut qos = lossless_reader();
+    qos.policies.durability = weir_dds::Durability::TransientLocal;
+    let reader = world.reader(&world.participant(), qos);
+    let values: Vec<_> =
+        take_exactly(&reader, 6).into_iter().map(|it: Sample<Keyed>| (it.data.id, it.data.value)).collect();
+    assert_eq!(values, [(0, 8), (1, 8), (2, 8), (0, 9), (1, 9), (2, 9)]);
+}
+
+#[test]
+fn without_a_key_there_is_nothing_to_dispose() {
+    let (writer, _reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+    for result in [writer.dispose(&Numbered::default()), writer.unregister_instance(&Numbered::default())] {
+        assert!(matches!(result, Err(DdsError::BadParameter(text)) if text.contains("no key")));
+    }
+}
+
+#[derive(DdsType, Default, Debug, Clone, PartialEq)]
+#[dds(extensibility = "appendable")]
+struct Ship {
+    tonnes: f64,
+    #[dds(key)]
+    name: String,
+    #[dds(key)]
+    port: [u16; 3],
+    crew: Vec<String>,
+}
+
+#[test]
+fn keys_may_be_long_and_lie_between_other_members() {
+    let (writer, reader) = pair::<Ship>(lossless_writer(), lossless_reader());
+    let ship = |name: &str| Ship {
+        tonnes: 1.5,
+        name: name.repeat(30),
+        port: [1, 2, 3],
+        crew: vec!["Ann".to_owned(), "Bob".to_owned()],
+    };
+    for name in ["Argo", "Beagle", "Argo"] {
+        writer.write(&ship(name)).unwrap();
+    }
+    writer.dispose(&ship("Beagle")).unwrap();
+    let samples = take_exactly(&reader, 4);
+    assert_eq!(samples[0].data, ship("Argo"));
+    assert_eq!(samples[0].info.instance_handle, samples[2].info.instance_handle);
+    assert_eq!(samples[1].info.instance_handle, writer.lookup_instance(&ship("Beagle")).unwrap());
+    assert_eq!(samples[3].info.instance_handle, samples[1].info.instance_handle);
+    assert_eq!(samples[3].data, Ship { tonnes: 0.0, crew: Vec::new(), ..ship("Beagle") });
+    assert!(!samples[3].info.valid_data);
+}
