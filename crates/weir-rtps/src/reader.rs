@@ -331,7 +331,8 @@ impl ReaderCore {
     fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
         self.is_answer_due = false;
         for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable) {
-            let Some(answer) = proxy.answer(now, &mut self.more) else { continue };
+            let room = self.cache.room();
+            let Some(answer) = proxy.answer(now, room, &mut self.more) else { continue };
             self.counters.nacks_sent += u64::from(!answer.state.is_empty() || !self.more.is_empty());
             let acknack = AckNack {
                 reader: self.config.guid.entity,
@@ -351,7 +352,7 @@ impl ReaderCore {
                 push(message, &destination);
                 push(message, &acknack);
                 for state in &self.more {
-                    push(message, &AckNack { state: *state, ..acknack.clone() });
+                    push(message, &AckNack { state: *state, ..acknack });
                 }
             });
         }

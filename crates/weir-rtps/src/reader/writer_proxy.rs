@@ -311,14 +311,20 @@ impl WriterProxy {
     }
 
     /// What to tell the writer now, if anything. What is missing beyond the answer's own set is appended to
-    /// `more`, when the writer takes that (see [`WriterProxy::takes_more`]).
-    pub(super) fn answer(&mut self, now: Time, more: &mut Vec<SequenceNumberSet>) -> Option<Answer> {
+    /// `more`, when the writer takes that (see [`WriterProxy::takes_more`]). No more than `room` samples are
+    /// waited for at a time: what finds no room would only be sent in vain.
+    pub(super) fn answer(
+        &mut self,
+        now: Time,
+        room: usize,
+        more: &mut Vec<SequenceNumberSet>,
+    ) -> Option<Answer> {
         more.clear();
         if !self.is_started {
             return self.preemptive(now);
         }
         let mut state = SequenceNumberSet::new(self.expected);
-        let is_asking = !self.is_refused && self.ask(now, &mut state, more);
+        let is_asking = !self.is_refused && self.ask(now, room, &mut state, more);
         self.arm(now, is_asking);
         if is_asking {
             self.is_answer_wanted = false;
@@ -360,7 +366,13 @@ impl WriterProxy {
 
     /// Puts what is known to exist, is missing and was not asked for lately into `state` and `more`. `false`
     /// when there is nothing.
-    fn ask(&mut self, now: Time, state: &mut SequenceNumberSet, more: &mut Vec<SequenceNumberSet>) -> bool {
+    fn ask(
+        &mut self,
+        now: Time,
+        mut room: usize,
+        state: &mut SequenceNumberSet,
+        more: &mut Vec<SequenceNumberSet>,
+    ) -> bool {
         let reach = if self.takes_more() { config::REORDER_MAX_SAMPLES } else { 256 };
         let announced = self.offset(self.announced.next().max(self.expected)).min(reach);
         self.extend_to(announced);
@@ -373,13 +385,22 @@ impl WriterProxy {
             _ => self.request.round_trip.patience_ns(),
         };
         let answered = core::mem::replace(&mut self.request.answered, Time::ZERO);
-        let is_recheck = is_forced || is_prompted || answered > Time::ZERO || now >= self.request.recheck_at;
+        let is_recheck = is_forced
+            || is_prompted
+            || answered > Time::ZERO
+            || now >= self.request.recheck_at
+            || room < reach;
         let from = if is_recheck { 0 } else { self.offset(self.request.frontier.max(self.expected)) };
         let (mut is_asking, mut oldest) = (false, Time::MAX);
-        let to = self.held.len().min(reach);
+        let mut to = self.held.len().min(reach);
         for offset in from..to {
             let sn = SequenceNumber(self.expected.0 + offset as i64);
             let Slot::Missing { asked_at, tries } = &mut self.held[offset] else { continue };
+            if room == 0 {
+                to = offset;
+                break;
+            }
+            room -= 1;
             if *tries == 0 || *asked_at < answered || now.nanos_since(*asked_at) >= patience_ns {
                 (*asked_at, *tries) = (now, tries.saturating_add(1));
                 is_asking = true;

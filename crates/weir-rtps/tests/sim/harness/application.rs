@@ -390,9 +390,8 @@ impl fmt::Display for ReaderHost {
 /// padding follows.
 fn payload(writer: Guid, number: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0, 1, 0, (len.next_multiple_of(4) - len) as u8];
-    let first = number as u8 ^ writer.prefix.0[0];
     bytes.extend(number.to_le_bytes());
-    bytes.extend((12..len).map(|n| first.wrapping_add(n as u8)));
+    bytes.resize(len, number as u8 ^ writer.prefix.0[0]);
     bytes
 }
 
