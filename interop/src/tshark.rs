@@ -23,6 +23,19 @@ pub struct Verdict {
 ///
 /// What went wrong, when tshark cannot be run or refuses the file.
 pub fn dissect(capture: &Path) -> Result<Verdict, String> {
+    run(capture, "TRUE").map(|table| judge(&table, &[GOOD]))
+}
+
+/// Dissects what was captured where it left: checksums are not there yet, the network card would have made them.
+///
+/// # Errors
+///
+/// As [`dissect`].
+pub fn dissect_live(capture: &Path) -> Result<Verdict, String> {
+    run(capture, "FALSE").map(|table| judge(&table, &[GOOD, UNVERIFIED, NONE]))
+}
+
+fn run(capture: &Path, check_checksums: &str) -> Result<String, String> {
     let fields = [
         "frame.number",
         "frame.protocols",
@@ -33,13 +46,10 @@ pub fn dissect(capture: &Path) -> Result<Verdict, String> {
     ];
     let checksums = ["ip.checksum.status", "udp.checksum.status"];
     let mut command = Command::new("tshark");
-    command.arg("-r").arg(capture).args([
-        "-n",
-        "-o",
-        "ip.check_checksum:TRUE",
-        "-o",
-        "udp.check_checksum:TRUE",
-    ]);
+    command.arg("-n").arg("-r").arg(capture);
+    for protocol in ["ip", "udp"] {
+        command.args(["-o", &format!("{protocol}.check_checksum:{check_checksums}")]);
+    }
     command.args(["-T", "fields", "-E", "separator=;", "-E", "occurrence=a", "-E", "aggregator=,"]);
     for field in fields.iter().chain(&checksums) {
         command.args(["-e", field]);
@@ -48,11 +58,11 @@ pub fn dissect(capture: &Path) -> Result<Verdict, String> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
-    Ok(judge(&String::from_utf8_lossy(&output.stdout)))
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Reads the table of fields: one line for each packet.
-fn judge(table: &str) -> Verdict {
+fn judge(table: &str, good_checksums: &[&str]) -> Verdict {
     let mut verdict = Verdict::default();
     for line in table.lines() {
         let mut fields = line.split(';');
@@ -67,7 +77,8 @@ fn judge(table: &str) -> Verdict {
         }
         let worst =
             severities.split(',').filter_map(|severity| severity.parse::<u64>().ok()).max().unwrap_or(0);
-        let is_bad_checksum = checksums.iter().any(|status| status.split(',').any(|status| status != GOOD));
+        let is_bad_checksum =
+            checksums.iter().any(|status| status.split(',').any(|status| !good_checksums.contains(&status)));
         if !malformed.is_empty() || worst >= WARNING || is_bad_checksum {
             verdict
                 .complaints
@@ -83,6 +94,12 @@ const WARNING: u64 = 0x0060_0000;
 /// Wireshark's number for a checksum that is right.
 const GOOD: &str = "1";
 
+/// Wireshark's number for a checksum that it did not look at.
+const UNVERIFIED: &str = "2";
+
+/// What it has to say of the checksum of a datagram without content.
+const NONE: &str = "";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +108,7 @@ mod tests {
     fn good_packets_are_counted() {
         let verdict = judge(
             "1;raw:ip:udp:rtps;0x09,0x15;;;;1;1\n2;raw:ip:udp:rtps;0x06;;2097152;a chat;1;1\n3;raw:ip:udp:data;;;;;1;1\n",
+            &[GOOD],
         );
         assert_eq!((verdict.packets, verdict.rtps), (3, 2));
         assert_eq!(verdict.submessages, BTreeMap::from([(0x06, 1), (0x09, 1), (0x15, 1)]));
@@ -100,6 +118,6 @@ mod tests {
     #[test]
     fn bad_packets_are_complained_about() {
         let table = "1;rtps;;1;8388608;Malformed;1;1\n2;rtps;;;6291456;odd;1;1\n3;rtps;;;;;1;0\n";
-        assert_eq!(judge(table).complaints.len(), 3);
+        assert_eq!(judge(table, &[GOOD]).complaints.len(), 3);
     }
 }

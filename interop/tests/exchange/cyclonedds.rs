@@ -14,7 +14,8 @@ use crate::weir::{LIMIT, Run, await_state, take_exactly, take_some, write_until_
 /// One datagram for each sample up to the largest.
 const LARGE: &str = "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65400B</FragmentSize>";
 
-fn start(run: &Run, general: &str) -> Peer {
+/// Starts the peer. `general` is more for the section `General` of its configuration.
+pub(crate) fn start(run: &Run, general: &str) -> Peer {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| build());
     let mut command = Command::new(program);
@@ -43,7 +44,7 @@ fn configuration(general: &str) -> String {
 
 /// Waits until both sides know of the match. A reliable volatile reader of Cyclone DDS takes the last number of the first HEARTBEAT that it
 /// gets for the end of what it is not entitled to.
-fn await_match<T: Numbered>(writer: &DataWriter<T>, peer: &mut Peer) {
+pub(crate) fn await_match<T: Numbered>(writer: &DataWriter<T>, peer: &mut Peer) {
     writer.wait_for_subscriptions(1, LIMIT).unwrap();
     peer.ask("matched 1");
 }

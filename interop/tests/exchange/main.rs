@@ -2,13 +2,18 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `captured` | exchanges with losses, captured and judged by Wireshark |
 //! | `cyclonedds` | the exchanges with Cyclone DDS; in the folder of this name its program |
+//! | `namespace` | a network namespace of its own for a test |
 //! | `peer` | a program of another engine, running, and how it is built |
 //! | `types` | the types, and what their samples look like |
 //! | `weir` | Weir's side |
+#![expect(clippy::print_stdout, reason = "figures, for whoever runs a test with --nocapture")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod captured;
 mod cyclonedds;
+mod namespace;
 mod peer;
 mod types;
 mod weir;

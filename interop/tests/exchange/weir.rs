@@ -52,6 +52,10 @@ impl Run {
     pub(crate) fn writer<T: Numbered>(&self, reliability: Reliability) -> DataWriter<T> {
         let mut qos = DataWriterQos::default().keep_all().max_blocking_time(LIMIT);
         qos.policies.reliability = reliability;
+        self.writer_with_qos(qos)
+    }
+
+    pub(crate) fn writer_with_qos<T: Numbered>(&self, qos: DataWriterQos) -> DataWriter<T> {
         self.participant().create_publisher().create_datawriter(&self.topic(), qos).unwrap()
     }
 
