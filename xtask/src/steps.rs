@@ -30,7 +30,7 @@ const fn required(name: &'static str, about: &'static str, run: fn(&Environment)
 }
 
 fn fmt(environment: &Environment) -> Outcome {
-    both(environment, &["fmt", "--all", "--check"], fuzz::manifest(&["fmt", "--all", "--check"]))
+    both(environment, &FMT, fuzz::manifest(&FMT))
 }
 
 fn clippy(environment: &Environment) -> Outcome {
@@ -119,6 +119,8 @@ fn passed_tests(text: &str) -> usize {
         .filter_map(|line| line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse::<usize>().ok());
     counts.sum()
 }
+
+const FMT: [&str; 5] = ["fmt", "--all", "--check", "--", "--color=never"];
 
 /// A crate of tests only, kept out of the plain test step.
 const INTEROP_CRATE: &str = "weir-interop";
