@@ -17,7 +17,7 @@ const LARGE: &str = "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65400B
 /// Starts the peer. `general` is more for the section `General` of its configuration.
 pub(crate) fn start(run: &Run, general: &str) -> Peer {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    let program = PROGRAM.get_or_init(|| build());
+    let program = PROGRAM.get_or_init(build);
     let mut command = Command::new(program);
     command.arg(run.domain.to_string()).env("CYCLONEDDS_URI", configuration(general));
     Peer::start(&mut command)

@@ -80,9 +80,10 @@ impl Run {
         writer.set_listener(Some(Arc::clone(&listener) as Arc<dyn DataWriterListener<T>>));
         // What happened before.
         listener.tell_matched(writer.publication_matched_status());
-        Some(writer.offered_incompatible_qos_status())
-            .filter(|status| status.total_count > 0)
-            .map(|status| listener.tell_incompatible(status));
+        let status = writer.offered_incompatible_qos_status();
+        if status.total_count > 0 {
+            listener.tell_incompatible(status);
+        }
         (writer, news)
     }
 
