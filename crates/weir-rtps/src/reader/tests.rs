@@ -26,6 +26,10 @@ fn data(reader: &mut ReaderCore, sn: i64) {
 }
 
 fn handle(reader: &mut ReaderCore, sn: i64, payload: Payload<'_>) {
+    handle_at(reader, Time(1_000), sn, payload);
+}
+
+fn handle_at(reader: &mut ReaderCore, now: Time, sn: i64, payload: Payload<'_>) {
     let data = Data {
         reader: EntityId::UNKNOWN,
         writer: WRITER.entity,
@@ -33,7 +37,7 @@ fn handle(reader: &mut ReaderCore, sn: i64, payload: Payload<'_>) {
         inline_qos: None,
         payload,
     };
-    reader.handle_data(Time(1_000), WRITER, &data, None);
+    reader.handle_data(now, WRITER, &data, None);
 }
 
 fn heartbeat(reader: &mut ReaderCore, count: u32, first: i64, last: i64) {
@@ -79,6 +83,28 @@ fn samples_of_a_reliable_writer_are_delivered_in_order_and_once() {
     }
     assert_eq!(taken(&mut reader), [1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(reader.counters().samples_duplicate, 2);
+}
+
+#[test]
+fn what_lies_further_apart_than_a_set_reaches_is_asked_for_in_more_acknacks() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 0);
+    (2..=1_000).filter(|sn| ![300, 301, 900].contains(sn)).for_each(|sn| data(&mut reader, sn));
+    assert_eq!(answers(&mut reader, Time(2_000)), ["1/1:1", "300/2:300,301", "900/1:900"]);
+}
+
+#[test]
+fn a_repair_that_a_later_request_overtakes_is_asked_for_again_at_once() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 0);
+    answers(&mut reader, Time(1_000));
+    data(&mut reader, 2);
+    assert_eq!(answers(&mut reader, Time(2_000)), ["1/1:1"]);
+    data(&mut reader, 4);
+    assert_eq!(answers(&mut reader, Time(3_000)), ["1/3:3"]);
+    let late = Time(3_000) + config::NACK_RETRY_FIRST;
+    handle_at(&mut reader, late, 3, Payload::Data(&[0, 1, 0, 0]));
+    assert_eq!(answers(&mut reader, late), ["1/1:1"]);
 }
 
 #[test]

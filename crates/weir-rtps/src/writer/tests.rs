@@ -105,6 +105,18 @@ fn missing_samples_are_sent_again_and_samples_that_are_gone_become_a_gap() {
 }
 
 #[test]
+fn an_acknack_with_the_count_of_the_one_before_asks_for_more_and_acknowledges_nothing() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), reader(READER, true));
+    (0..5).for_each(|_| _ = write(&mut writer, Time(0), &[0; 8]));
+    sent(&mut writer, Time(0));
+    acknack(&mut writer, 7, 2, &[2]);
+    acknack(&mut writer, 7, 4, &[4, 5]);
+    assert_eq!(sent(&mut writer, Time(1))[..3], ["DATA 2", "DATA 4", "DATA 5"]);
+    assert!(writer.is_acknowledged(SequenceNumber(1)) && !writer.is_acknowledged(SequenceNumber(2)));
+}
+
+#[test]
 fn old_and_senseless_acknowledgements_are_ignored() {
     let mut writer = WriterCore::new(config(Reliability::Reliable));
     writer.match_reader(Time(0), reader(READER, true));

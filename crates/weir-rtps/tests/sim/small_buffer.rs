@@ -13,7 +13,7 @@ fn run(name: &str, seed: u64, writers: usize, announces: bool, size: fn(u64) -> 
     let mut sim = Sim::new(name, seed, Link::new().delay(Duration::from_micros(50)));
     for _ in 0..writers {
         sim.add_writer(|setup| {
-            setup.samples = 1500;
+            setup.samples = 700;
             setup.size = size;
         });
     }
