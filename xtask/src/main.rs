@@ -48,5 +48,5 @@ fn usage() -> String {
     for step in steps::ALL {
         text += &format!("  {:<10} {}\n", step.name, step.about);
     }
-    text + "\nWith CI=true a skipped interop, tshark or netns step is a failure.\n"
+    text + "\nWith CI=true a skipped tshark, interop, netns or capture step is a failure.\n"
 }

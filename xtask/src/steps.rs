@@ -19,6 +19,11 @@ pub(crate) const ALL: &[Step] = &[
     required("tshark", "our packets read by Wireshark's dissector (tshark)", tshark),
     required("interop", "talking to Cyclone DDS (cyclonedds-dev, cyclonedds-tools)", interop),
     required("netns", "network namespaces with loss on the way (root, iproute2, nftables, ethtool)", netns),
+    required(
+        "capture",
+        "exchanges with loss on the way, read by Wireshark's dissector (the last three together)",
+        capture,
+    ),
 ];
 
 const fn step(name: &'static str, about: &'static str, run: fn(&Environment) -> Outcome) -> Step {
@@ -34,17 +39,24 @@ fn fmt(environment: &Environment) -> Outcome {
 }
 
 fn clippy(environment: &Environment) -> Outcome {
-    let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"];
+    let arguments =
+        ["clippy", "--quiet", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"];
     both(
         environment,
         &arguments,
-        fuzz::manifest(&["clippy", "--all-targets", "--locked", "--", "--deny", "warnings"]),
+        fuzz::manifest(&["clippy", "--quiet", "--all-targets", "--locked", "--", "--deny", "warnings"]),
     )
 }
 
 fn doc(environment: &Environment) -> Outcome {
-    let mut cargo =
-        environment.cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"]);
+    let mut cargo = environment.cargo(&[
+        "doc",
+        "--quiet",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+        "--locked",
+    ]);
     process::check(cargo.env("RUSTDOCFLAGS", "--deny warnings"), LIMIT)
 }
 
@@ -54,27 +66,26 @@ fn test(environment: &Environment) -> Outcome {
 }
 
 fn tshark(environment: &Environment) -> Outcome {
-    outside(environment, "tshark", "WEIR_REQUIRE_TSHARK", &[Tool { program: "tshark", package: "tshark" }])
+    outside(environment, &["tshark"], &["WEIR_REQUIRE_TSHARK"], &TSHARK)
 }
 
 fn interop(environment: &Environment) -> Outcome {
-    let tools = [
-        Tool { program: "/usr/include/dds/dds.h", package: "cyclonedds-dev" },
-        Tool { program: "idlc", package: "cyclonedds-tools" },
-        Tool { program: "ddsperf", package: "cyclonedds-tools" },
-        Tool { program: "cc", package: "gcc" },
-    ];
-    outside(environment, "exchange", "WEIR_REQUIRE_CYCLONEDDS", &tools)
+    outside(environment, &["exchange", "cyclonedds::"], &["WEIR_REQUIRE_CYCLONEDDS"], &CYCLONEDDS)
 }
 
 fn netns(environment: &Environment) -> Outcome {
-    let tools = [
-        Tool { program: "ip", package: "iproute2" },
-        Tool { program: "nft", package: "nftables" },
-        Tool { program: "ethtool", package: "ethtool" },
-        Tool { program: "unshare", package: "util-linux" },
-    ];
-    if let Err(reason) = environment.require(&tools) {
+    in_namespaces(environment, &["netns"], &["WEIR_REQUIRE_NETNS"], &NETNS)
+}
+
+fn capture(environment: &Environment) -> Outcome {
+    let variables = ["WEIR_REQUIRE_NETNS", "WEIR_REQUIRE_TSHARK", "WEIR_REQUIRE_CYCLONEDDS"];
+    let tools = [&TSHARK[..], &CYCLONEDDS, &NETNS].concat();
+    in_namespaces(environment, &["exchange", "captured::"], &variables, &tools)
+}
+
+/// [`outside`] for tests that make network namespaces.
+fn in_namespaces(environment: &Environment, test: &[&str], variables: &[&str], tools: &[Tool]) -> Outcome {
+    if let Err(reason) = environment.require(tools) {
         return Outcome::Skipped(reason);
     }
     let probe = process::run(Command::new("unshare").args(["--net", "true"]), PROBE_LIMIT);
@@ -83,17 +94,35 @@ fn netns(environment: &Environment) -> Outcome {
             "network namespaces are refused here: run as root, with CAP_SYS_ADMIN".into(),
         );
     }
-    outside(environment, "netns", "WEIR_REQUIRE_NETNS", &tools)
+    outside(environment, test, variables, tools)
 }
 
-/// Runs one test binary of the crate for tests that need something from outside; there they may not skip themselves any more.
-fn outside(environment: &Environment, binary: &str, variable: &str, tools: &[Tool]) -> Outcome {
+/// Runs one test binary of the crate for tests that need something from outside, or those of its tests whose names contain the second
+/// word; there they may not skip themselves any more.
+fn outside(environment: &Environment, test: &[&str], variables: &[&str], tools: &[Tool]) -> Outcome {
     if let Err(reason) = environment.require(tools) {
         return Outcome::Skipped(reason);
     }
-    let arguments = ["test", "--package", INTEROP_CRATE, "--test", binary, "--locked", "--no-fail-fast"];
-    counted(environment.cargo(&arguments).env(variable, "1"))
+    let arguments = ["test", "--package", INTEROP_CRATE, "--locked", "--no-fail-fast", "--test"];
+    let mut cargo = environment.cargo(&[&arguments, test].concat());
+    counted(cargo.envs(variables.iter().map(|name| (name, "1"))))
 }
+
+const TSHARK: [Tool; 1] = [Tool { program: "tshark", package: "tshark" }];
+
+const CYCLONEDDS: [Tool; 4] = [
+    Tool { program: "/usr/include/dds/dds.h", package: "cyclonedds-dev" },
+    Tool { program: "idlc", package: "cyclonedds-tools" },
+    Tool { program: "ddsperf", package: "cyclonedds-tools" },
+    Tool { program: "cc", package: "gcc" },
+];
+
+const NETNS: [Tool; 4] = [
+    Tool { program: "ip", package: "iproute2" },
+    Tool { program: "nft", package: "nftables" },
+    Tool { program: "ethtool", package: "ethtool" },
+    Tool { program: "unshare", package: "util-linux" },
+];
 
 /// The same for the workspace and for that of the fuzz targets; one failure is enough.
 fn both(environment: &Environment, workspace: &[&str], fuzz: Vec<&str>) -> Outcome {
