@@ -119,8 +119,10 @@ impl Driver {
         match event {
             DiscoveryEvent::ReaderMatched { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
-                writer.matched.lock().matched(reader.guid);
+                let guid = reader.guid;
                 self.match_reader(now, writer, reader, out);
+                // Only now: whoever waits for this match may write the moment that it is counted.
+                writer.matched.lock().matched(guid);
                 calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
             DiscoveryEvent::ReaderChanged { writer, reader } => {
@@ -155,8 +157,9 @@ impl Driver {
         match event {
             DiscoveryEvent::WriterMatched { reader, writer } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
-                reader.matched.lock().matched(writer.guid);
+                let guid = writer.guid;
                 self.match_writer(now, reader, writer, out);
+                reader.matched.lock().matched(guid);
                 calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
             }
             DiscoveryEvent::WriterChanged { reader, writer } => {
