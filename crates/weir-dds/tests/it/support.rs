@@ -125,7 +125,12 @@ pub(crate) fn matched<T: DdsType>(writers: &[&DataWriter<T>], readers: &[&DataRe
 pub(crate) fn take_exactly<T: DdsType>(reader: &DataReader<T>, count: usize) -> Vec<Sample<T>> {
     let mut samples = Vec::new();
     while samples.len() < count {
-        assert!(reader.wait_for_data(DEADLINE), "{} of {count} samples", samples.len());
+        assert!(
+            reader.wait_for_data(DEADLINE),
+            "{} of {count} samples, {:?}",
+            samples.len(),
+            reader.protocol_counters()
+        );
         samples.extend(reader.take(count - samples.len()));
     }
     assert_eq!(samples.len(), count);
