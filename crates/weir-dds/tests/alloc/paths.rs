@@ -1,0 +1,203 @@
+//! After warm-up, no sample costs an allocation in any thread.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use weir_dds::{
+    Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsType, SampleSeq,
+};
+
+use crate::support::{DEADLINE, Keyed, Named, Unkeyed, allocations, alone, endpoints, participant};
+
+const WARM_UP: u64 = 20_000;
+const COUNT: u64 = 20_000;
+/// For what comes now and then: announcements, queues that grow to a new peak on a busy machine, the test harness. One
+/// per sample would be 20 000.
+const ALLOWED: usize = 500;
+
+fn reliable() -> (DataWriterQos, DataReaderQos) {
+    let writer = DataWriterQos::default().reliable().keep_all().max_blocking_time(DEADLINE);
+    (writer, DataReaderQos::default().reliable().keep_all())
+}
+
+fn best_effort() -> (DataWriterQos, DataReaderQos) {
+    (DataWriterQos::default().best_effort().keep_all(), DataReaderQos::default().best_effort().keep_all())
+}
+
+fn check(what: &str, before: usize) {
+    let count = allocations() - before;
+    assert!(count <= ALLOWED, "{what}: {count} allocations for {COUNT} samples");
+}
+
+/// Writes bursts and takes them, on one thread; `change` makes the next sample.
+fn bursts<T: DdsType>(
+    what: &str,
+    qos: (DataWriterQos, DataReaderQos),
+    mut sample: T,
+    mut change: impl FnMut(&mut T, u64),
+) {
+    const BURST: u64 = 50;
+    let _alone = alone();
+    let (here, there) = (participant(), participant());
+    let (writer, reader) = endpoints(what, (&here, qos.0), (&there, qos.1));
+    let mut taken = SampleSeq::new();
+    let mut exchange = |samples: u64| {
+        for burst in 0..samples / BURST {
+            for number in 0..BURST {
+                change(&mut sample, burst * BURST + number);
+                writer.write(&sample).unwrap();
+            }
+            let mut missing = BURST;
+            while missing > 0 {
+                assert!(reader.wait_for_data(DEADLINE), "{missing} are missing");
+                missing -= reader.take_into(&mut taken, usize::MAX) as u64;
+            }
+        }
+    };
+    exchange(WARM_UP);
+    let before = allocations();
+    exchange(COUNT);
+    check(what, before);
+}
+
+fn unkeyed(sample: &mut Unkeyed, number: u64) {
+    sample.number = number;
+    sample.bytes.resize(1 + number as usize % 200, 7);
+}
+
+fn keyed(sample: &mut Keyed, number: u64) {
+    sample.id = number as u32 % 1_000;
+    sample.number = number;
+    sample.bytes.resize(1 + number as usize % 200, 7);
+}
+
+fn named(sample: &mut Named, number: u64) {
+    use std::fmt::Write;
+    sample.name.clear();
+    write!(sample.name, "instance {}", number % 1_000).unwrap();
+    sample.number = number;
+}
+
+#[test]
+fn reliable_bursts() {
+    bursts("reliable bursts", reliable(), Unkeyed::default(), unkeyed);
+}
+
+#[test]
+fn best_effort_bursts() {
+    bursts("best-effort bursts", best_effort(), Unkeyed::default(), unkeyed);
+}
+
+#[test]
+fn reliable_bursts_that_are_not_coalesced() {
+    let (writer, reader) = reliable();
+    let qos = (writer.coalescing(Coalescing::Off), reader);
+    bursts("reliable bursts without coalescing", qos, Unkeyed::default(), unkeyed);
+}
+
+#[test]
+fn reliable_bursts_of_1000_instances() {
+    bursts("reliable keyed bursts", reliable(), Keyed::default(), keyed);
+}
+
+#[test]
+fn best_effort_bursts_of_1000_instances() {
+    bursts("best-effort keyed bursts", best_effort(), Keyed::default(), keyed);
+}
+
+#[test]
+fn bursts_of_1000_instances_of_which_the_last_sample_is_kept() {
+    let (writer, reader) = reliable();
+    let qos = (writer.keep_last(1), reader.keep_last(1));
+    bursts("keyed bursts that keep the last", qos, Keyed::default(), keyed);
+}
+
+#[test]
+fn reliable_bursts_of_1000_instances_with_names() {
+    bursts("reliable bursts with names", reliable(), Named::default(), named);
+}
+
+#[test]
+fn a_reliable_flood_that_another_thread_takes() {
+    let _alone = alone();
+    let (here, there) = (participant(), participant());
+    let qos = reliable();
+    let (writer, reader) = endpoints::<Unkeyed>("flood", (&here, qos.0), (&there, qos.1));
+    let (taken, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut samples = SampleSeq::new();
+            while !is_over.load(Ordering::SeqCst) {
+                reader.wait_for_data(std::time::Duration::from_millis(20));
+                taken.fetch_add(reader.take_into(&mut samples, 100) as u64, Ordering::SeqCst);
+            }
+        });
+        let mut sample = Unkeyed { number: 0, bytes: vec![1; 100] };
+        let mut flood = |count: u64| {
+            for _ in 0..count {
+                sample.number += 1;
+                writer.write(&sample).unwrap();
+            }
+            writer.wait_for_acknowledgments(DEADLINE).unwrap();
+            while taken.load(Ordering::SeqCst) < sample.number {
+                std::thread::yield_now();
+            }
+        };
+        flood(5 * WARM_UP);
+        let before = allocations();
+        flood(COUNT);
+        let count = allocations() - before;
+        is_over.store(true, Ordering::SeqCst);
+        assert!(count <= ALLOWED, "{count} allocations");
+    });
+}
+
+/// Sends every sample back.
+struct Echo(DataWriter<Unkeyed>);
+
+impl DataReaderListener<Unkeyed> for Echo {
+    fn on_data_available(&self, reader: &DataReader<Unkeyed>) {
+        // One value per call would be an allocation per call: kept per thread instead.
+        thread_local! {
+            static SAMPLE: std::cell::RefCell<Unkeyed> = std::cell::RefCell::default();
+        }
+        SAMPLE.with_borrow_mut(|sample| {
+            while reader.take_next_sample(sample).is_some() {
+                let _ = self.0.write(sample);
+            }
+        });
+    }
+}
+
+fn ping_pong(what: &str, qos: fn() -> (DataWriterQos, DataReaderQos)) {
+    let _alone = alone();
+    let (near, far) = (participant(), participant());
+    let (back, reader) = endpoints::<Unkeyed>(&format!("{what} back"), (&far, qos().0), (&near, qos().1));
+    let (writer, far_reader) =
+        endpoints::<Unkeyed>(&format!("{what} there"), (&near, qos().0), (&far, qos().1));
+    far_reader.set_listener(Some(std::sync::Arc::new(Echo(back))));
+    let mut ball = Unkeyed::default();
+    let mut play = |count: u64| {
+        let mut sample = Unkeyed { number: 0, bytes: vec![1; 32] };
+        for number in 0..count {
+            sample.number = number;
+            writer.write(&sample).unwrap();
+            assert!(reader.wait_for_data(DEADLINE));
+            assert!(reader.take_next_sample(&mut ball).is_some());
+            assert_eq!(ball.number, number);
+        }
+    };
+    play(WARM_UP / 4);
+    let before = allocations();
+    play(COUNT);
+    check(what, before);
+}
+
+#[test]
+fn reliable_ping_pong_with_a_listener() {
+    ping_pong("reliable ping-pong", reliable);
+}
+
+#[test]
+fn best_effort_ping_pong_with_a_listener() {
+    ping_pong("best-effort ping-pong", best_effort);
+}

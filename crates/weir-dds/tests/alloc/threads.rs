@@ -1,0 +1,47 @@
+//! Threads begin with a participant and end with its last handle.
+
+use std::time::Instant;
+
+use crate::support::{DEADLINE, Unkeyed, alone, endpoints, participant};
+
+/// The engine's threads in this process, by name, sorted.
+fn engine_threads() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    // A thread may end between the two reads.
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok());
+    let mut names: Vec<_> =
+        names.map(|name| name.trim().to_owned()).filter(|name| name.starts_with("weir-")).collect();
+    names.sort_unstable();
+    names
+}
+
+/// A thread names itself a moment after it begins, and is listed a moment after it has ended.
+fn until_there_are(expected: &[&str]) {
+    let deadline = Instant::now() + DEADLINE;
+    while engine_threads() != expected {
+        assert!(Instant::now() < deadline, "{:?} instead of {expected:?}", engine_threads());
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn no_thread_survives_the_last_handle() {
+    const TWO: [&str; 2] = ["weir-receive", "weir-timers"];
+    const FOUR: [&str; 4] = ["weir-receive", "weir-receive", "weir-timers", "weir-timers"];
+    let _alone = alone();
+    until_there_are(&[]);
+    for _ in 0..5 {
+        let one = participant();
+        until_there_are(&TWO);
+        let other = participant();
+        let (writer, reader) =
+            endpoints::<Unkeyed>("threads", (&one, Default::default()), (&other, Default::default()));
+        writer.write(&Unkeyed::default()).unwrap();
+        drop((one, other));
+        until_there_are(&FOUR);
+        drop(reader);
+        until_there_are(&TWO);
+        drop(writer);
+        until_there_are(&[]);
+    }
+}
