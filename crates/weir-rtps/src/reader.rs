@@ -192,7 +192,10 @@ impl ReaderCore {
                 }
                 self.is_answer_due = true;
             }
-            Arrival::Duplicate => counters.samples_duplicate += 1,
+            Arrival::Duplicate => {
+                counters.samples_duplicate += 1;
+                proxy.drop_duplicate();
+            }
         }
     }
 

@@ -122,6 +122,11 @@ impl RoundTrip {
         }
     }
 
+    /// Something was asked for again although its repair was on its way: have more patience.
+    fn was_too_short(&mut self) {
+        self.variation_ns = (self.variation_ns + self.mean_ns / 16).min(self.mean_ns);
+    }
+
     /// A repair that is not there after this is lost.
     fn patience_ns(&self) -> u64 {
         self.mean_ns + (self.variation_ns * 4).max(self.mean_ns / 8)
@@ -201,6 +206,11 @@ impl WriterProxy {
         }
         self.is_start_known = true;
         self.advance();
+    }
+
+    /// The sample that [`WriterProxy::arrival`] called a duplicate was dropped.
+    pub(super) fn drop_duplicate(&mut self) {
+        self.request.round_trip.was_too_short();
     }
 
     /// The sample that [`WriterProxy::arrival`] called the next found no room.
@@ -339,6 +349,10 @@ impl WriterProxy {
         if self.request.retry_at.is_some_and(|at| at <= now) {
             self.request.retry_at = None;
             self.request.delay = (self.request.delay * 2).min(config::NACK_RETRY_MAX);
+            if !self.request.round_trip.is_measured {
+                // What is asked for twice cannot be measured, so a first guess that is too short must grow.
+                self.request.round_trip.mean_ns = self.request.delay.as_nanos() as u64;
+            }
             self.request.is_forced = true;
             return true;
         }
