@@ -13,6 +13,8 @@ use std::process::{Command, Stdio};
 pub enum Requirement {
     /// Cyclone DDS with its headers and tools, and a C compiler.
     CycloneDds,
+    /// Fast DDS with its headers, and a C++ compiler.
+    FastDds,
     /// The right to make network namespaces, and the tools to furnish them.
     Netns,
     /// Wireshark's command line tool.
@@ -41,6 +43,7 @@ impl Requirement {
     pub fn variable(self) -> &'static str {
         match self {
             Self::CycloneDds => "WEIR_REQUIRE_CYCLONEDDS",
+            Self::FastDds => "WEIR_REQUIRE_FASTDDS",
             Self::Netns => "WEIR_REQUIRE_NETNS",
             Self::Tshark => "WEIR_REQUIRE_TSHARK",
         }
@@ -49,6 +52,11 @@ impl Requirement {
     fn missing(self) -> Option<String> {
         let programs: &[&str] = match self {
             Self::CycloneDds => &["idlc", "cc", "/usr/include/dds/dds.h"],
+            Self::FastDds => &[
+                "g++",
+                "/usr/include/fastdds/dds/domain/DomainParticipant.hpp",
+                "/usr/include/fastcdr/Cdr.h",
+            ],
             Self::Netns => &["ip", "nft", "ethtool", "unshare"],
             Self::Tshark => &["tshark"],
         };

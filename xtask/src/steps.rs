@@ -18,6 +18,7 @@ pub(crate) const ALL: &[Step] = &[
     step("e2e", "a short `weir bench` on the loopback interface, its JSON read back", bench_smoke::step),
     required("tshark", "our packets read by Wireshark's dissector (tshark)", tshark),
     required("interop", "talking to Cyclone DDS (cyclonedds-dev, cyclonedds-tools)", interop),
+    step("fastdds", "talking to Fast DDS 2 (libfastrtps-dev)", fastdds),
     required("netns", "network namespaces with loss on the way (root, iproute2, nftables, ethtool)", netns),
     required(
         "capture",
@@ -73,6 +74,10 @@ fn interop(environment: &Environment) -> Outcome {
     outside(environment, &["exchange", "cyclonedds::"], &["WEIR_REQUIRE_CYCLONEDDS"], &CYCLONEDDS)
 }
 
+fn fastdds(environment: &Environment) -> Outcome {
+    outside(environment, &["exchange", "fastdds::"], &["WEIR_REQUIRE_FASTDDS"], &FASTDDS)
+}
+
 fn netns(environment: &Environment) -> Outcome {
     in_namespaces(environment, &["netns"], &["WEIR_REQUIRE_NETNS"], &NETNS)
 }
@@ -115,6 +120,12 @@ const CYCLONEDDS: [Tool; 4] = [
     Tool { program: "idlc", package: "cyclonedds-tools" },
     Tool { program: "ddsperf", package: "cyclonedds-tools" },
     Tool { program: "cc", package: "gcc" },
+];
+
+const FASTDDS: [Tool; 3] = [
+    Tool { program: "/usr/include/fastdds/dds/domain/DomainParticipant.hpp", package: "libfastrtps-dev" },
+    Tool { program: "/usr/include/fastcdr/Cdr.h", package: "libfastcdr-dev" },
+    Tool { program: "g++", package: "g++" },
 ];
 
 const NETNS: [Tool; 4] = [

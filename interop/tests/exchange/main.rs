@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `captured` | exchanges with losses, captured and judged by Wireshark |
 //! | `cyclonedds` | the exchanges with Cyclone DDS; in the folder of this name its program |
+//! | `fastdds` | the same with Fast DDS |
 //! | `namespace` | a network namespace of its own for a test |
 //! | `peer` | a program of another engine, running, and how it is built |
 //! | `types` | the types, and what their samples look like |
@@ -13,6 +14,7 @@
 
 mod captured;
 mod cyclonedds;
+mod fastdds;
 mod namespace;
 mod peer;
 mod types;

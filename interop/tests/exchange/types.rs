@@ -15,7 +15,8 @@ pub(crate) trait Numbered: DdsType + PartialEq + std::fmt::Debug {
 #[derive(Debug, Default, Clone, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]
 pub(crate) struct ShapeType {
-    /// The instance: `COLOR-` and its number.
+    /// The instance: `THE-COLOR-` and its number. Longer than 16 bytes with what goes before it: Fast DDS 2 takes any shorter serialized key
+    /// for a key hash.
     #[dds(key, max_len = 128)]
     pub(crate) color: String,
     /// The number of the sample.
@@ -31,7 +32,7 @@ pub(crate) struct ShapeType {
 impl Numbered for ShapeType {
     fn make(number: u32, size: u32, instances: u32) -> Self {
         Self {
-            color: format!("COLOR-{}", number % instances),
+            color: format!("THE-COLOR-{}", number % instances),
             x: number.cast_signed(),
             y: -number.cast_signed(),
             shapesize: size.cast_signed(),

@@ -5,6 +5,7 @@ use super::{Complaint, File};
 /// Extensions that a file may have, anywhere.
 const EXTENSIONS: &[&str] = &[
     "c",
+    "cpp",
     "csv",
     "idl",
     "json",

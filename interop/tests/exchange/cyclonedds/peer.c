@@ -60,7 +60,7 @@ static int same_bytes(const dds_sequence_octet *a, const dds_sequence_octet *b) 
 static void *make_shape(uint32_t number, uint32_t size, uint32_t instances) {
   static char color[129];
   static ShapeType shape;
-  snprintf(color, sizeof color, "COLOR-%u", number % instances);
+  snprintf(color, sizeof color, "THE-COLOR-%u", number % instances);
   memcpy(shape.color, color, sizeof color);
   shape.x = (int32_t)number;
   shape.y = -(int32_t)number;
@@ -73,7 +73,7 @@ static uint32_t shape_number(const void *sample) { return (uint32_t)((const Shap
 
 static uint32_t shape_instance(const void *sample) {
   const char *color = ((const ShapeType *)sample)->color;
-  return strncmp(color, "COLOR-", 6) == 0 ? (uint32_t)atoi(color + 6) : INSTANCES_MAX;
+  return strncmp(color, "THE-COLOR-", 10) == 0 ? (uint32_t)atoi(color + 10) : INSTANCES_MAX;
 }
 
 static int shape_same(const void *left, const void *right) {
