@@ -105,7 +105,7 @@ fn bytes_without_sense_do_no_harm_and_are_counted() {
         for participant in participants.iter().copied() {
             let len = random.next() as usize % 300;
             let mut bytes = random.bytes(len);
-            if random.next() % 2 == 0 && bytes.len() > 4 {
+            if random.next().is_multiple_of(2) && bytes.len() > 4 {
                 bytes[..4].copy_from_slice(b"RTPS");
             }
             let _ = socket.send_to(&bytes, participant.user_address());

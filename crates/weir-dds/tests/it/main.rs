@@ -1,6 +1,8 @@
 //! The engine as an application sees it: participants on the loopback interface, each test in a domain of its
 //! own. Tests wait for goals, with deadlines that are only there to end a test that failed.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod best_effort;
 mod blocking;
 mod examples;
