@@ -116,9 +116,7 @@ impl Driver {
     #[inline]
     pub(crate) fn flush_queued(&self) {
         if self.has_queued.load(Ordering::Relaxed) && self.has_queued.swap(false, Ordering::Relaxed) {
-            for writer in self.routes.table().writers.values() {
-                writer.end_burst(&self.channel.socket);
-            }
+            self.routes.table().writers.values().for_each(|writer| writer.end_burst(&self.channel.socket));
         }
     }
 

@@ -80,7 +80,7 @@ pub(crate) fn run(driver: &Driver) {
         if driver.timers.is_round_due.swap(false, Ordering::SeqCst) {
             continue;
         }
-        let timeout = (next != Time::MAX).then(|| next.since(clock::now())).unwrap_or(ADJUST_CLOCK_EVERY);
+        let timeout = if next == Time::MAX { ADJUST_CLOCK_EVERY } else { next.since(clock::now()) };
         let Ok(ready) = weir_udp::poll(&sockets, Some(&driver.timers.waker), Some(timeout)) else { continue };
         if ready.is_woken() {
             driver.timers.waker.drain();
@@ -114,15 +114,12 @@ fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, batch: &mut RecvBatc
 impl Driver {
     /// Does everything that is due and says when something is due next.
     fn timer_round(&self, now: Time, work: &mut Work) -> Time {
-        let mut next = self.discovery_timeout(now).unwrap_or(Time::MAX);
+        let discovery = self.discovery_timeout(now);
         let table = self.routes.table();
-        for writer in table.writers.values() {
-            next = next.min(self.writer_timeout(writer, now).unwrap_or(Time::MAX));
-        }
-        for reader in table.readers.values() {
-            next = next.min(self.reader_timeout(reader, now, work).unwrap_or(Time::MAX));
-        }
-        next
+        let writers = table.writers.values().filter_map(|writer| self.writer_timeout(writer, now)).min();
+        let readers =
+            table.readers.values().filter_map(|reader| self.reader_timeout(reader, now, work)).min();
+        [discovery, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)
     }
 
     fn writer_timeout(&self, writer: &WriterEndpoint, now: Time) -> Option<Time> {
