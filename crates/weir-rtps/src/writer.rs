@@ -185,6 +185,13 @@ struct Heartbeat {
 }
 
 impl Heartbeat {
+    /// Takes note that everybody is told of everything that was sent, `charged` in all.
+    fn sent(&mut self, now: Time, charged: u64) {
+        self.charged = charged;
+        self.next_at = Some(now + self.delay);
+        self.asked_at.get_or_insert(now);
+    }
+
     /// An acknowledgement arrived.
     fn answered(&mut self, now: Time) {
         if let Some(asked_at) = self.asked_at.take() {

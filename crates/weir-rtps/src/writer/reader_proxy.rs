@@ -42,6 +42,9 @@ pub(super) struct ReaderProxy {
     pub(super) gap_to: Option<SequenceNumber>,
     /// It is to be told what there is.
     pub(super) is_heartbeat_due: bool,
+    /// It knows from where on samples are meant for it. Until it has answered a HEARTBEAT that says so, it must
+    /// not see another one: Cyclone DDS takes what the first one announces for written before its time.
+    pub(super) is_introduced: bool,
     vendor: VendorId,
     last_count: Option<u32>,
     last_base: SequenceNumber,
@@ -60,6 +63,7 @@ impl ReaderProxy {
             requested: Vec::new(),
             gap_to: None,
             is_heartbeat_due: is_reliable,
+            is_introduced: !is_reliable || config.wants_history,
             vendor: config.vendor,
             last_count: None,
             last_base: SequenceNumber::ZERO,
@@ -99,6 +103,10 @@ impl ReaderProxy {
     ) -> bool {
         let base = acknack.state.base();
         self.is_heartbeat_due |= is_preemptive(acknack) || (!acknack.is_final && acknack.state.is_empty());
+        if !self.is_introduced && !is_preemptive(acknack) {
+            self.is_introduced = true;
+            self.is_heartbeat_due = true;
+        }
         if base.0 >= 1 && base <= unsent {
             self.acknowledged = self.acknowledged.max(base.prev());
             self.seen = self.seen.max(self.acknowledged);

@@ -117,6 +117,34 @@ fn an_acknack_with_the_count_of_the_one_before_asks_for_more_and_acknowledges_no
 }
 
 #[test]
+fn a_volatile_reader_is_told_where_it_begins_until_it_has_answered() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    (0..3).for_each(|_| _ = write(&mut writer, Time(0), &[0; 8]));
+    writer.match_reader(Time(0), reader(READER, true));
+    assert_eq!(sent(&mut writer, Time(0)), ["INFO_DST", "HEARTBEAT 4..3"]);
+    (0..2).for_each(|_| _ = write(&mut writer, Time(0), &[0; 8]));
+    assert_eq!(sent(&mut writer, Time(0)), ["DATA 4", "DATA 5"]);
+    // Nothing that it could take for the end of what is not meant for it, however long it takes.
+    let at = writer.next_timeout().unwrap();
+    writer.handle_timeout(at);
+    assert_eq!(sent(&mut writer, at), ["INFO_DST", "HEARTBEAT 4..3"]);
+    // A question is no answer.
+    let question = AckNack {
+        reader: READER.entity,
+        writer: WRITER.entity,
+        state: SequenceNumberSet::new(SequenceNumber(1)),
+        count: 0,
+        is_final: false,
+    };
+    writer.handle_acknack(at, READER, &question);
+    assert_eq!(sent(&mut writer, at), ["INFO_DST", "HEARTBEAT 4..3"]);
+    acknack(&mut writer, 1, 4, &[]);
+    assert_eq!(sent(&mut writer, at), ["INFO_DST", "HEARTBEAT 4..5"]);
+    acknack(&mut writer, 2, 4, &[4, 5]);
+    assert_eq!(sent(&mut writer, at), ["DATA 4", "DATA 5", "INFO_DST", "HEARTBEAT 4..5"]);
+}
+
+#[test]
 fn old_and_senseless_acknowledgements_are_ignored() {
     let mut writer = WriterCore::new(config(Reliability::Reliable));
     writer.match_reader(Time(0), reader(READER, true));
@@ -155,6 +183,7 @@ fn a_full_window_refuses_and_an_acknowledgement_makes_room() {
 fn unanswered_heartbeats_back_off_and_an_acknowledged_writer_is_silent() {
     let mut writer = WriterCore::new(config(Reliability::Reliable));
     writer.match_reader(Time(0), reader(READER, true));
+    acknack(&mut writer, 1, 1, &[]);
     let _ = write(&mut writer, Time(0), &[0; 8]);
     sent(&mut writer, Time(0));
     let mut times = Vec::new();
@@ -167,7 +196,7 @@ fn unanswered_heartbeats_back_off_and_an_acknowledged_writer_is_silent() {
     let gaps: Vec<_> = times.windows(2).map(|pair| pair[1].since(pair[0])).collect();
     assert_eq!(gaps[0], config::HEARTBEAT_DELAY_MIN * 2);
     assert_eq!(gaps[10], config::HEARTBEAT_DELAY_MAX);
-    acknack(&mut writer, 1, 2, &[]);
+    acknack(&mut writer, 2, 2, &[]);
     assert_eq!(writer.next_timeout(), None);
     assert!(sent(&mut writer, Time(1)).is_empty());
 }
@@ -256,6 +285,7 @@ fn the_heartbeat_of_a_burst_is_its_last_and_shorter_segment() {
     let coalescing = Some(Coalescing::default());
     let mut writer = WriterCore::new(WriterConfig { coalescing, ..config(Reliability::Reliable) });
     writer.match_reader(Time(0), reader(READER, true));
+    acknack(&mut writer, 1, 1, &[]);
     let mut out = Outbox::new();
     let mut with_heartbeat = 0;
     for n in 0..2000 {

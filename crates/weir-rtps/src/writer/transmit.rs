@@ -98,6 +98,9 @@ impl WriterCore {
     /// Puts a HEARTBEAT behind the last item: into its datagram when it is one, as a last, shorter datagram
     /// when it is several.
     fn ride_along(&mut self, now: Time, out: &mut Outbox) {
+        if self.tell_each_reader(now) {
+            return;
+        }
         let heartbeat = self.next_heartbeat(now, EntityId::UNKNOWN, self.history.first());
         let start = out.scratch.len();
         let Some(item) = out.items.last_mut() else { return };
@@ -119,6 +122,9 @@ impl WriterCore {
             self.flush_for_heartbeat(now, out);
             return;
         }
+        if self.tell_each_reader(now) {
+            return;
+        }
         let heartbeat = self.next_heartbeat(now, EntityId::UNKNOWN, self.history.first());
         let header = compose::header(&self.config);
         let destinations = Arc::clone(&self.destinations);
@@ -128,6 +134,19 @@ impl WriterCore {
         });
     }
 
+    /// While some reader is not introduced, everybody gets a HEARTBEAT of his own instead of one for all.
+    fn tell_each_reader(&mut self, now: Time) -> bool {
+        if self.proxies.iter().all(|proxy| proxy.is_introduced) {
+            return false;
+        }
+        self.heartbeat.sent(now, self.history.charged());
+        for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable) {
+            proxy.is_heartbeat_due = true;
+        }
+        self.is_answer_due = true;
+        true
+    }
+
     fn flush_for_heartbeat(&mut self, now: Time, out: &mut Outbox) {
         self.heartbeat.is_due = true;
         self.send_new(now, out);
@@ -135,9 +154,7 @@ impl WriterCore {
 
     fn next_heartbeat(&mut self, now: Time, reader: EntityId, first: SequenceNumber) -> Heartbeat {
         self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
-        self.heartbeat.charged = self.history.charged();
-        self.heartbeat.next_at = Some(now + self.heartbeat.delay);
-        self.heartbeat.asked_at.get_or_insert(now);
+        self.heartbeat.sent(now, self.history.charged());
         self.counters.heartbeats_sent += 1;
         Heartbeat {
             reader,
@@ -200,6 +217,7 @@ impl WriterCore {
             let gap_to = proxy.gap_to.take();
             let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
             let (guid, to, start) = (proxy.guid, Arc::clone(&proxy.destinations), proxy.start);
+            let is_introduced = proxy.is_introduced;
             if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
                 continue;
             }
@@ -214,7 +232,7 @@ impl WriterCore {
                 reader: guid.entity,
                 writer: self.config.guid.entity,
                 first,
-                last: self.unsent.prev().max(first.prev()),
+                last: if is_introduced { self.unsent.prev().max(first.prev()) } else { first.prev() },
                 count: self.heartbeat.count,
                 is_final: false,
                 is_liveliness: false,
