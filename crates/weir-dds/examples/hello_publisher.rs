@@ -12,6 +12,7 @@
 
 use std::error::Error;
 use std::io::Write;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use weir_dds::{DataWriterQos, DdsType, DomainParticipant, ParticipantSettings};
@@ -24,8 +25,20 @@ struct Greeting {
     text: String,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let count = std::env::args().nth(1).map_or(Ok(10), |text| text.parse())?;
+fn main() -> ExitCode {
+    match start() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "hello_publisher: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Takes the number of samples from the command line, everything else from the environment.
+fn start() -> Result<(), Box<dyn Error>> {
+    let count = std::env::args().nth(1).map_or(Ok(10), |text| text.parse());
+    let count = count.map_err(|_| "the argument is the number of greetings, such as 10")?;
     let settings = ParticipantSettings::from_environment()?;
     let participant = DomainParticipant::new(weir_dds::domain_id_from_environment()?, settings)?;
     run(&participant, "Greetings", count, &mut std::io::stdout())
@@ -46,9 +59,9 @@ pub(crate) fn run(
     writer.wait_for_subscriptions(1, Duration::MAX)?;
 
     for number in 1..=count {
-        let text = format!("Hello, world, for the {number}th time");
-        writer.write(&Greeting { number, text })?;
-        writeln!(out, "Said:  Hello, world, for the {number}th time")?;
+        let greeting = Greeting { number, text: "Hello, world".to_owned() };
+        writer.write(&greeting)?;
+        writeln!(out, "Said:  {} ({number} of {count})", greeting.text)?;
     }
 
     writer.wait_for_acknowledgments(Duration::from_secs(10))?;

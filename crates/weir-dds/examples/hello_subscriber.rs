@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::Write;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use weir_dds::{DataReaderQos, DdsType, DomainParticipant, ParticipantSettings};
@@ -14,8 +15,20 @@ struct Greeting {
     text: String,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let count = std::env::args().nth(1).map_or(Ok(10), |text| text.parse())?;
+fn main() -> ExitCode {
+    match start() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "hello_subscriber: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Takes the number of samples from the command line, everything else from the environment.
+fn start() -> Result<(), Box<dyn Error>> {
+    let count = std::env::args().nth(1).map_or(Ok(10), |text| text.parse());
+    let count = count.map_err(|_| "the argument is the number of greetings, such as 10")?;
     let settings = ParticipantSettings::from_environment()?;
     let participant = DomainParticipant::new(weir_dds::domain_id_from_environment()?, settings)?;
     run(&participant, "Greetings", count, &mut std::io::stdout())
@@ -37,8 +50,8 @@ pub(crate) fn run(
     while heard < count {
         reader.wait_for_data(Duration::MAX);
         for sample in reader.take(count - heard) {
-            writeln!(out, "Heard: {}", sample.data.text)?;
             heard += 1;
+            writeln!(out, "Heard: {} ({} of its publisher)", sample.data.text, sample.data.number)?;
         }
     }
     Ok(())

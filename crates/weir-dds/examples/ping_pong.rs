@@ -9,6 +9,7 @@
 
 use std::error::Error;
 use std::io::Write;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use weir_dds::{
@@ -40,8 +41,20 @@ impl DataReaderListener<Ball> for Player {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let count = std::env::args().nth(1).map_or(Ok(10_000), |text| text.parse())?;
+fn main() -> ExitCode {
+    match start() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "ping_pong: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Takes the number of samples from the command line, everything else from the environment.
+fn start() -> Result<(), Box<dyn Error>> {
+    let count = std::env::args().nth(1).map_or(Ok(10_000), |text| text.parse());
+    let count = count.map_err(|_| "the argument is the number of round trips, such as 10000")?;
     let (settings, domain_id) =
         (ParticipantSettings::from_environment()?, weir_dds::domain_id_from_environment()?);
     let near = DomainParticipant::new(domain_id, settings.clone())?;

@@ -21,8 +21,8 @@ fn hello_is_heard() {
         hello_publisher::run(&world.participant(), &world.topic, 5, &mut said).unwrap();
     });
     let (said, heard) = (String::from_utf8(said).unwrap(), String::from_utf8(heard).unwrap());
-    assert!(said.contains("Hello, world, for the 5th time"), "{said}");
-    assert!(heard.contains("Hello, world, for the 5th time"), "{heard}");
+    assert!(said.contains("Said:  Hello, world (5 of 5)"), "{said}");
+    assert!(heard.contains("Heard: Hello, world (5 of its publisher)"), "{heard}");
 }
 
 #[test]
