@@ -42,8 +42,7 @@ fn configuration(general: &str) -> String {
     )
 }
 
-/// Waits until both sides know of the match. A reliable volatile reader of Cyclone DDS takes the last number of the first HEARTBEAT that it
-/// gets for the end of what it is not entitled to.
+/// Waits until both sides know of the match, for exchanges where what is written before would be lost: best effort.
 pub(crate) fn await_match<T: Numbered>(writer: &DataWriter<T>, peer: &mut Peer) {
     writer.wait_for_subscriptions(1, LIMIT).unwrap();
     peer.ask("matched 1");
@@ -58,7 +57,8 @@ fn weir_to_cyclone<T: Numbered>(name: &str, count: u32, sizes: &[u32], instances
     let mut peer = start(&run, "");
     peer.ask(&run.command::<T>("reader", Reliability::Reliable));
     let writer = run.writer::<T>(Reliability::Reliable);
-    await_match(&writer, &mut peer);
+    // Not for Cyclone DDS to know of the match: what is written before that is the reader's all the same.
+    writer.wait_for_subscriptions(1, LIMIT).unwrap();
     for (round, &size) in (0..).zip(sizes) {
         let first = round * count;
         peer.tell(&format!("read {first} {count} {size} {instances}"));
