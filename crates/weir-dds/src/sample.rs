@@ -81,7 +81,8 @@ impl SampleInfo {
 /// A value, or news of an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample<T> {
-    /// The value; when [`SampleInfo::valid_data`] is not set, only its key members mean something.
+    /// The value; when [`SampleInfo::valid_data`] is not set, only its key members mean something, and not even
+    /// they when the writer was lost without a word: the instance is known by its handle then.
     pub data: T,
     /// What is known about it.
     pub info: SampleInfo,
