@@ -35,14 +35,28 @@ pub(crate) fn run(steps: &[Step]) -> ExitCode {
     let environment = Environment::detect();
     let mut tally = Tally::default();
     for step in steps {
-        let start = Instant::now();
-        let outcome = (step.run)(&environment);
-        let outcome = if environment.is_ci { refuse_skip(*step, outcome) } else { outcome };
-        report(step.name, start.elapsed().as_secs_f64(), &outcome);
-        tally.add(&outcome);
+        tally.add(&timed(step.name, || {
+            let outcome = (step.run)(&environment);
+            if environment.is_ci { refuse_skip(*step, outcome) } else { outcome }
+        }));
     }
     println!("{}", tally.line());
     ExitCode::from(u8::from(tally.failed > 0))
+}
+
+/// Runs what is no step of `ci`, and gives the exit code.
+pub(crate) fn run_one(name: &str, run: impl FnOnce(&Environment) -> Outcome) -> ExitCode {
+    let environment = Environment::detect();
+    let outcome = timed(name, || run(&environment));
+    ExitCode::from(u8::from(matches!(outcome, Outcome::Failed(_))))
+}
+
+/// Runs and prints its line.
+fn timed(name: &str, run: impl FnOnce() -> Outcome) -> Outcome {
+    let start = Instant::now();
+    let outcome = run();
+    report(name, start.elapsed().as_secs_f64(), &outcome);
+    outcome
 }
 
 /// The steps with these names, in the order of `ci`; or the first name that is none.

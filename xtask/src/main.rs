@@ -25,6 +25,10 @@ fn main() -> ExitCode {
     let wanted: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match wanted.as_slice() {
         ["ci"] => ci::run(steps::ALL),
+        ["sim", options @ ..] => match sim_seeds(options) {
+            Ok(seeds) => ci::run_one("sim", |environment| steps::sim(environment, seeds)),
+            Err(reason) => refuse(&reason),
+        },
         ["help" | "--help" | "-h"] => {
             print!("{}", usage());
             ExitCode::SUCCESS
@@ -37,16 +41,42 @@ fn main() -> ExitCode {
     }
 }
 
+/// How many configurations the simulated swarm shall have: the value of `--seeds`.
+fn sim_seeds(options: &[&str]) -> Result<u32, String> {
+    let ["--seeds", count] = options else {
+        return Err("sim takes --seeds N".to_owned());
+    };
+    match count.parse() {
+        Ok(seeds @ 1..) => Ok(seeds),
+        _ => Err(format!("--seeds takes a number from 1 up, not {count:?}")),
+    }
+}
+
 fn refuse(reason: &str) -> ExitCode {
     eprint!("xtask: {reason}\n\n{}", usage());
     ExitCode::from(2)
 }
 
 fn usage() -> String {
-    let mut text =
-        String::from("Usage: cargo xtask ci | STEP...\n\n  ci         every step below, in this order\n");
+    let mut text = String::from(
+        "Usage: cargo xtask ci | STEP... | sim --seeds N\n\n  ci         every step below, in this order\n",
+    );
     for step in steps::ALL {
         text += &format!("  {:<10} {}\n", step.name, step.about);
     }
+    text += "\n  sim        the simulated swarm with N random configurations, optimised; not part of ci\n";
     text + "\nWith CI=true a skipped tshark, interop, netns or capture step is a failure.\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_swarm_has_at_least_one_seed() {
+        assert_eq!(sim_seeds(&["--seeds", "500"]), Ok(500));
+        for wrong in [&[][..], &["--seeds"], &["--seeds", "0"], &["--seeds", "many"], &["500"]] {
+            assert!(sim_seeds(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ pub(crate) const ALL: &[Step] = &[
     step("clippy", "lints of all targets, fuzz targets included", clippy),
     step("doc", "documentation, private items included, without warnings", doc),
     step("test", "all tests that need nothing but Cargo", test),
+    step("harness", "unit tests of the crate that talks to other implementations, which need none", harness),
     step("fuzz", "every fuzz target, ten seconds each", fuzz::step),
     step("e2e", "a short `weir bench` on the loopback interface, its JSON read back", bench_smoke::step),
     required("tshark", "our packets read by Wireshark's dissector (tshark)", tshark),
@@ -64,6 +65,19 @@ fn doc(environment: &Environment) -> Outcome {
 fn test(environment: &Environment) -> Outcome {
     let arguments = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked", "--no-fail-fast"];
     counted(&mut environment.cargo(&arguments))
+}
+
+fn harness(environment: &Environment) -> Outcome {
+    counted(&mut environment.cargo(&["test", "--package", INTEROP_CRATE, "--lib", "--locked"]))
+}
+
+/// The swarm of the simulation with so many random configurations. A failure names its seed, which
+/// alone repeats it.
+pub(crate) fn sim(environment: &Environment, seeds: u32) -> Outcome {
+    let arguments = ["test", "--release", "--locked", "--package", "weir-rtps", "--test", "sim", "swarm"];
+    let mut cargo = environment.cargo(&arguments);
+    let limit = LIMIT.max(SEED_LIMIT.saturating_mul(seeds));
+    counted_within(cargo.env("WEIR_SIM_SEEDS", seeds.to_string()), limit)
 }
 
 fn tshark(environment: &Environment) -> Outcome {
@@ -145,7 +159,11 @@ fn both(environment: &Environment, workspace: &[&str], fuzz: Vec<&str>) -> Outco
 
 /// A `cargo test`, with the number of tests in its line.
 pub(crate) fn counted(cargo: &mut Command) -> Outcome {
-    let finished = process::run(cargo, LIMIT);
+    counted_within(cargo, LIMIT)
+}
+
+fn counted_within(cargo: &mut Command, limit: Duration) -> Outcome {
+    let finished = process::run(cargo, limit);
     if !finished.is_success {
         return Outcome::Failed(finished.text);
     }
@@ -167,6 +185,8 @@ const INTEROP_CRATE: &str = "weir-interop";
 
 /// Longest that any one program may take: the whole of `ci` has 15 minutes.
 const LIMIT: Duration = Duration::from_secs(600);
+/// Longest that one configuration of the simulation may take, on average.
+const SEED_LIMIT: Duration = Duration::from_secs(1);
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
