@@ -47,6 +47,8 @@ fn run(capture: &Path, check_checksums: &str) -> Result<String, String> {
     let checksums = ["ip.checksum.status", "udp.checksum.status"];
     let mut command = Command::new("tshark");
     command.arg("-n").arg("-r").arg(capture);
+    // The ports of some domains are known to belong to other protocols.
+    command.args(["-o", "udp.try_heuristic_first:TRUE"]);
     for protocol in ["ip", "udp"] {
         command.args(["-o", &format!("{protocol}.check_checksum:{check_checksums}")]);
     }

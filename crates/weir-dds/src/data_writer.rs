@@ -115,11 +115,16 @@ impl<T: DdsType> DataWriter<T> {
         let mut waiting_since = None;
         loop {
             let now = clock::now();
+            let is_stamped = timestamp.is_some();
             let timestamp = timestamp.unwrap_or_else(|| inner.driver().wall_clock.timestamp(now));
             let mut sending = inner.endpoint.sending.lock();
             let mut core = inner.endpoint.core.lock();
             if let Some(at) = sending.sent_at.take() {
                 core.note_sent(at);
+            }
+            if is_stamped {
+                // The samples of a batch have one time stamp.
+                core.seal();
             }
             let refused = match core.reserve(len) {
                 Ok(mut room) => {
@@ -385,8 +390,18 @@ impl<T> std::fmt::Debug for DataWriter<T> {
     }
 }
 
+/// The smallest message that a batch may be limited to: headers, and some room for samples.
+const BATCH_BYTES_MIN: usize = 128;
+
 fn check_qos(qos: &DataWriterQos) -> Result<()> {
     let policies = &qos.policies;
+    if let Some(batch) = qos.batch
+        && (batch.max_bytes < BATCH_BYTES_MIN || batch.max_samples == 0)
+    {
+        let text =
+            format!("BATCH: max_bytes should be at least {BATCH_BYTES_MIN}, and max_samples at least 1");
+        return Err(DdsError::InconsistentPolicy(text));
+    }
     if policies.history == History::KeepLast(0) {
         return Err(DdsError::InconsistentPolicy(
             "HISTORY: KEEP_LAST needs a depth of at least 1".to_owned(),
@@ -414,6 +429,7 @@ fn core_config(guid: Guid, qos: &DataWriterQos) -> WriterConfig {
                 Some(CoreCoalescing { delay_max, ..CoreCoalescing::default() })
             }
         },
+        batch: qos.batch,
         ..WriterConfig::new(guid, policies.reliability)
     }
 }

@@ -70,7 +70,9 @@ pub use error::{DdsError, Result};
 pub use listener::{DataReaderListener, DataWriterListener};
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
-pub use qos::{Coalescing, DataReaderQos, DataWriterQos, Durability, History, PolicyId, Qos, Reliability};
+pub use qos::{
+    BatchPolicy, Coalescing, DataReaderQos, DataWriterQos, Durability, History, PolicyId, Qos, Reliability,
+};
 pub use sample::{InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, ViewState};
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
 pub use status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};

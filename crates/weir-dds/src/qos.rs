@@ -11,6 +11,8 @@
 use std::time::Duration;
 
 use weir_rtps::config;
+pub use weir_rtps::writer::BatchPolicy;
+
 pub use weir_rtps::qos::{Durability, History, PolicyId, Qos, Reliability};
 
 /// Whether writes in quick succession leave together, each sample in a datagram of its own.
@@ -39,11 +41,13 @@ pub struct DataWriterQos {
     pub policies: Qos,
     /// Whether writes in quick succession leave together.
     pub coalescing: Coalescing,
+    /// Whether samples are collected in one message; off unless told otherwise.
+    pub batch: Option<BatchPolicy>,
 }
 
 impl Default for DataWriterQos {
     fn default() -> Self {
-        Self { policies: Qos::for_writer(), coalescing: Coalescing::default() }
+        Self { policies: Qos::for_writer(), coalescing: Coalescing::default(), batch: None }
     }
 }
 
@@ -116,6 +120,17 @@ impl DataWriterQos {
     #[must_use]
     pub fn coalescing(mut self, coalescing: Coalescing) -> Self {
         self.coalescing = coalescing;
+        self
+    }
+
+    /// Samples are collected in one message, as standard DATA submessages with the time stamp of the first.
+    /// They leave when the message is full, when its time has come, with [`DataWriter::flush`], and before the
+    /// application waits for anything.
+    ///
+    /// [`DataWriter::flush`]: crate::DataWriter::flush
+    #[must_use]
+    pub fn batch(mut self, policy: BatchPolicy) -> Self {
+        self.batch = Some(policy);
         self
     }
 }

@@ -10,7 +10,8 @@ use weir_wire::SequenceNumber;
 
 use crate::block::{Block, BlockSlice};
 
-/// Where one sample's datagram lies.
+/// Where one sample's datagram lies. Samples of a batch share one: the entry of each ends where the sample
+/// ends, which is a whole message as well, and that of the last one is the datagram.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     block: u32,
@@ -27,6 +28,12 @@ impl Entry {
     #[inline]
     pub(crate) fn is_alive(&self) -> bool {
         self.len != 0
+    }
+
+    /// Whether `next` is a later sample in the same datagram.
+    #[inline]
+    pub(crate) fn is_extended_by(&self, next: &Self) -> bool {
+        self.block == next.block && self.offset == next.offset
     }
 
     /// Whether `next` lies right behind this one in the same block and is as long.
@@ -160,6 +167,41 @@ impl History {
                 charged: self.charged,
             });
             block.used += len;
+            block.last = sn.0;
+        }
+        sn
+    }
+
+    /// Makes sure that the next datagram can grow to `len` bytes where it begins.
+    pub(crate) fn make_room(&mut self, len: usize) {
+        let has_room = self.blocks.back().is_some_and(|block| block.block.len() - block.used >= len);
+        if !has_room && len <= self.block_len {
+            self.open_block(len);
+        }
+    }
+
+    /// The last datagram and `extra` bytes of room behind it, to be filled and then committed by
+    /// [`History::commit_extension`]; `None` when there is no room, or somebody is sending from the block.
+    #[inline]
+    pub(crate) fn extend(&mut self, extra: usize) -> Option<&mut [u8]> {
+        let last = self.entries.back()?;
+        let block = self.blocks.back_mut()?;
+        let end = (last.offset + last.len) as usize;
+        let bytes = Arc::get_mut(&mut block.block)?.bytes_mut();
+        if end != block.used || last.len == 0 {
+            return None;
+        }
+        bytes.get_mut(last.offset as usize..end + extra)
+    }
+
+    /// Makes the `extra` bytes behind the last datagram the next sample.
+    #[inline]
+    pub(crate) fn commit_extension(&mut self, extra: usize, charge: u64) -> SequenceNumber {
+        let sn = self.next();
+        if let (Some(last), Some(block)) = (self.entries.back().copied(), self.blocks.back_mut()) {
+            self.charged += charge;
+            self.entries.push_back(Entry { len: last.len + extra as u32, charged: self.charged, ..last });
+            block.used += extra;
             block.last = sn.0;
         }
         sn

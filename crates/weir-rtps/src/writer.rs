@@ -5,6 +5,7 @@
 //! place, [`Reservation::commit`] gives it a sequence number, [`WriterCore::poll_transmit`] hands out slices
 //! of the history to be sent outside the lock that guards this core. Repairs are the same slices again.
 
+mod batch;
 mod compose;
 mod instances;
 mod reader_proxy;
@@ -21,10 +22,12 @@ use crate::outbox::Destinations;
 use crate::qos::{Durability, History, Reliability};
 use crate::time::Time;
 use crate::window::{Window, charge};
+use batch::OpenBatch;
 use compose::Template;
 use instances::Instances;
 use reader_proxy::ReaderProxy;
 
+pub use batch::BatchPolicy;
 pub use reader_proxy::ReaderProxyConfig;
 
 /// What a writer is.
@@ -44,6 +47,8 @@ pub struct WriterConfig {
     pub max_samples: Option<u32>,
     /// Whether writes in quick succession leave together.
     pub coalescing: Option<Coalescing>,
+    /// Whether samples are collected in one message.
+    pub batch: Option<BatchPolicy>,
 }
 
 /// Automatic coalescing: samples of a burst, each in an RTPS message and datagram of its own, leave together.
@@ -75,6 +80,7 @@ impl WriterConfig {
             durability: Durability::Volatile,
             max_samples: None,
             coalescing: None,
+            batch: None,
         }
     }
 }
@@ -160,6 +166,7 @@ pub struct WriterCore {
     is_answer_due: bool,
     heartbeat: Heartbeat,
     burst: Burst,
+    open: Option<OpenBatch>,
     counters: WriterCounters,
 }
 
@@ -215,6 +222,9 @@ struct Burst {
     last_activity: Option<Time>,
     quick_writes: u32,
     queued_since: Option<Time>,
+    /// Datagrams that were not handed out yet, and their bytes.
+    datagrams: usize,
+    bytes: usize,
 }
 
 impl WriterCore {
@@ -234,6 +244,7 @@ impl WriterCore {
             is_answer_due: false,
             heartbeat: Heartbeat { delay: config::HEARTBEAT_DELAY_MIN, ..Heartbeat::default() },
             burst: Burst::default(),
+            open: None,
             counters: WriterCounters::default(),
             config,
         }
@@ -251,13 +262,37 @@ impl WriterCore {
             let max = compose::PAYLOAD_MAX;
             return Err(WriteRefused::TooLarge { len: payload_len, max });
         }
-        if !self.has_room(charge(len)) {
+        let extension = self.extension(payload_len);
+        let cost = match (extension, self.open) {
+            (Some(extra), Some(open)) => charge(open.len + extra) - charge(open.len),
+            _ => charge(len),
+        };
+        if !self.has_room(cost) {
             // The answer to this HEARTBEAT is what makes room.
             self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
             self.heartbeat.is_awaited = !self.heartbeat.is_hurried;
             return Err(WriteRefused::WindowFull);
         }
-        Ok(Reservation { core: self, payload_len })
+        if extension.is_none() {
+            self.open = None;
+            if let Some(policy) = &self.config.batch {
+                self.history.make_room(policy.max_bytes);
+            }
+        }
+        Ok(Reservation { core: self, payload_len, extension })
+    }
+
+    /// How many bytes a sample would add to the batch that is being filled, if it fits there.
+    #[inline]
+    fn extension(&mut self, payload_len: usize) -> Option<usize> {
+        let (policy, open) = (self.config.batch.as_ref()?, self.open.as_ref()?);
+        let extra = compose::extension_len(payload_len);
+        (open.takes(policy, extra) && self.history.extend(extra).is_some()).then_some(extra)
+    }
+
+    /// Ends the batch that is being filled: the next sample begins another one.
+    pub fn seal(&mut self) {
+        self.open = None;
     }
 
     /// Copies one change into the history; for traffic whose speed does not matter, and for the changes that
@@ -286,9 +321,13 @@ impl WriterCore {
             return Err(WriteRefused::WindowFull);
         }
         self.instances.admit(change.key)?;
+        self.open = None;
         let sn = self.history.next();
         let len = compose::with_inline_qos(&self.config, sn, timestamp, &change, self.history.reserve(len));
-        self.committed(now, len, change.key);
+        let sn_committed = self.history.commit(len, charge(len));
+        debug_assert_eq!(sn, sn_committed);
+        self.burst.datagrams += 1;
+        self.committed(now, sn, len, change.key);
         Ok(sn)
     }
 
@@ -397,9 +436,21 @@ impl WriterCore {
     /// coalesced; then [`WriterCore::next_timeout`] says until when at most.
     #[inline]
     pub fn should_send(&self, now: Time) -> bool {
+        if self.unsent == self.sendable_end(now) {
+            return false;
+        }
         let Some(since) = self.burst.queued_since else { return true };
         self.config.coalescing.is_none_or(|coalescing| now.since(since) >= coalescing.delay_max)
             || self.is_burst_complete()
+    }
+
+    /// The first sample that is not to be sent yet, because its batch may still grow.
+    #[inline]
+    fn sendable_end(&self, now: Time) -> SequenceNumber {
+        match (&self.open, &self.config.batch) {
+            (Some(open), Some(policy)) if now.since(open.since) < policy.max_delay => open.first,
+            _ => self.history.next(),
+        }
     }
 
     /// Whether committed samples wait to be handed out.
@@ -436,6 +487,8 @@ impl WriterCore {
     pub fn next_timeout(&self) -> Option<Time> {
         let coalescing = self.config.coalescing.map_or(Duration::ZERO, |coalescing| coalescing.delay_max);
         let flush_at = self.burst.queued_since.map(|since| since + coalescing);
+        let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
+        let flush_at = flush_at.into_iter().chain(batch_at).min();
         match (flush_at, self.heartbeat.next_at) {
             (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),
             (flush, heartbeat) => flush.or(heartbeat),
@@ -494,10 +547,9 @@ impl WriterCore {
         self.has_reliable_readers() && self.acknowledged < self.history.last()
     }
 
-    /// Book-keeping after a datagram of `len` bytes was laid into the history.
+    /// Book-keeping after sample `sn` was laid into the history in `len` new bytes.
     #[inline]
-    fn committed(&mut self, now: Time, len: usize, key: Option<[u8; 16]>) {
-        let sn = self.history.commit(len, charge(len));
+    fn committed(&mut self, now: Time, sn: SequenceNumber, len: usize, key: Option<[u8; 16]>) {
         self.instances.committed(key, sn);
         if self.proxies.is_empty() {
             self.instances.sent(&mut self.history, sn);
@@ -505,9 +557,12 @@ impl WriterCore {
             self.acknowledged = sn;
             self.acknowledged_charge = self.history.charged();
             self.seen_charge = self.acknowledged_charge;
+            self.open = None;
+            (self.burst.datagrams, self.burst.bytes) = (0, 0);
             self.release();
             return;
         }
+        self.burst.bytes += len;
         if self.heartbeat.next_at.is_none() && self.has_reliable_readers() {
             self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
             self.heartbeat.next_at = Some(now + self.heartbeat.delay);
@@ -596,14 +651,22 @@ impl WriterCore {
 pub struct Reservation<'a> {
     core: &'a mut WriterCore,
     payload_len: usize,
+    /// The bytes that the sample adds to the batch that is being filled; `None`: it gets a datagram of its own.
+    extension: Option<usize>,
 }
 
 impl Reservation<'_> {
     /// Where the payload goes: exactly as many bytes as were asked for, the encapsulation header first.
     #[inline]
     pub fn payload(&mut self) -> &mut [u8] {
-        let datagram = self.core.history.reserve(compose::datagram_len(self.payload_len));
-        &mut datagram[compose::PAYLOAD_AT..compose::PAYLOAD_AT + self.payload_len]
+        let len = self.payload_len;
+        if let Some(extra) = self.extension {
+            let datagram = self.core.history.extend(extra).unwrap_or_default();
+            let at = datagram.len() - extra + compose::DATA_LEN;
+            return &mut datagram[at..at + len];
+        }
+        let datagram = self.core.history.reserve(compose::datagram_len(len));
+        &mut datagram[compose::PAYLOAD_AT..compose::PAYLOAD_AT + len]
     }
 
     /// Makes the bytes that [`Reservation::payload`] was filled with the writer's next sample.
@@ -620,9 +683,25 @@ impl Reservation<'_> {
         let core = self.core;
         core.instances.admit(key)?;
         let sn = core.history.next();
+        if let (Some(extra), Some(open)) = (self.extension, &mut core.open) {
+            let datagram = core.history.extend(extra).unwrap_or_default();
+            let at = datagram.len() - extra;
+            core.template.fill_extension(&mut datagram[at..], sn, self.payload_len);
+            let cost = charge(open.len + extra) - charge(open.len);
+            open.len += extra;
+            open.samples += 1;
+            core.history.commit_extension(extra, cost);
+            core.committed(now, sn, extra, key);
+            return Ok(sn);
+        }
         let len = compose::datagram_len(self.payload_len);
         core.template.fill(core.history.reserve(len), sn, timestamp, self.payload_len);
-        core.committed(now, len, key);
+        core.history.commit(len, charge(len));
+        core.burst.datagrams += 1;
+        if core.config.batch.is_some() {
+            core.open = Some(OpenBatch { first: sn, len, samples: 1, since: now });
+        }
+        core.committed(now, sn, len, key);
         Ok(sn)
     }
 }

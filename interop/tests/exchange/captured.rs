@@ -33,7 +33,8 @@ fn kinds(capture: &Path, filter: &str) -> BTreeSet<String> {
 fn tshark_fields(capture: &Path, filter: &str, field: &str) -> String {
     let mut command = Command::new("tshark");
     let output =
-        command.arg("-r").arg(capture).args(["-n", "-Y", filter, "-T", "fields", "-e", field]).output();
+        // The ports of some domains are known to belong to other protocols.
+        command.args(["-o", "udp.try_heuristic_first:TRUE"]).arg("-r").arg(capture).args(["-n", "-Y", filter, "-T", "fields", "-e", field]).output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()

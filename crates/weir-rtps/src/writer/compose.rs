@@ -18,13 +18,19 @@ pub(super) const PAYLOAD_MAX: usize = (config::DATAGRAM_MAX_BYTES - HEARTBEAT_LE
 const HEADER_LEN: usize = 20;
 const INFO_TS_LEN: usize = 12;
 const DATA_AT: usize = HEADER_LEN + INFO_TS_LEN;
-const DATA_LEN: usize = 24;
+pub(super) const DATA_LEN: usize = 24;
 const INLINE_QOS_LEN: usize = 32;
 
 /// Length of the datagram for a payload, which is padded to a multiple of four bytes.
 #[inline]
 pub(super) const fn datagram_len(payload_len: usize) -> usize {
     PAYLOAD_AT + payload_len.next_multiple_of(4)
+}
+
+/// Length of one more sample in a datagram that has some already.
+#[inline]
+pub(super) const fn extension_len(payload_len: usize) -> usize {
+    DATA_LEN + payload_len.next_multiple_of(4)
 }
 
 /// Upper bound for the length of a datagram that also carries inline QoS.
@@ -48,6 +54,16 @@ impl Template {
         Self { bytes }
     }
 
+    /// Writes everything but the payload into `extension`, the room of one more sample in a datagram.
+    #[inline]
+    pub(super) fn fill_extension(&self, extension: &mut [u8], sn: SequenceNumber, payload_len: usize) {
+        let padded = payload_len.next_multiple_of(4);
+        let (head, payload) = extension.split_at_mut(DATA_LEN);
+        head.copy_from_slice(&self.bytes[DATA_AT..]);
+        fill_data(head, sn, padded);
+        payload[payload_len..padded].fill(0);
+    }
+
     /// Writes everything but the payload into `datagram`, whose payload is there already.
     #[inline]
     pub(super) fn fill(
@@ -62,11 +78,17 @@ impl Template {
         head.copy_from_slice(&self.bytes);
         head[24..28].copy_from_slice(&timestamp.seconds.to_le_bytes());
         head[28..32].copy_from_slice(&timestamp.fraction.to_le_bytes());
-        head[34..36].copy_from_slice(&((20 + padded) as u16).to_le_bytes());
-        head[48..52].copy_from_slice(&((sn.0 >> 32) as i32).to_le_bytes());
-        head[52..56].copy_from_slice(&(sn.0 as u32).to_le_bytes());
+        fill_data(&mut head[DATA_AT..], sn, padded);
         payload[payload_len..padded].fill(0);
     }
+}
+
+/// Writes what differs from sample to sample into the DATA header.
+#[inline]
+fn fill_data(data: &mut [u8], sn: SequenceNumber, padded: usize) {
+    data[2..4].copy_from_slice(&((20 + padded) as u16).to_le_bytes());
+    data[16..20].copy_from_slice(&((sn.0 >> 32) as i32).to_le_bytes());
+    data[20..24].copy_from_slice(&(sn.0 as u32).to_le_bytes());
 }
 
 /// Lays out a change with inline QoS (STATUS_INFO, KEY_HASH; RTPS 2.5 §9.6.4.8, §9.6.4.9) or without a

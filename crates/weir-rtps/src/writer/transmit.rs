@@ -17,6 +17,7 @@ struct Run {
     first: Entry,
     last: Entry,
     datagrams: u16,
+    samples: u16,
 }
 
 impl WriterCore {
@@ -25,7 +26,7 @@ impl WriterCore {
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
         if self.has_unsent() && self.should_send(now) {
-            self.send_new(now, out);
+            self.send_new(now, self.sendable_end(now), out);
         }
         if self.heartbeat.is_due {
             self.send_heartbeat(now, out);
@@ -47,6 +48,7 @@ impl WriterCore {
 
     /// Appends everything that was committed, also when a burst is still being collected.
     pub fn flush(&mut self, now: Time, out: &mut Outbox) {
+        self.open = None;
         self.burst.queued_since = None;
         self.poll_transmit(now, out);
     }
@@ -61,17 +63,19 @@ impl WriterCore {
     /// Whether so much of a burst is there that more would not fit one send.
     #[inline]
     pub(super) fn is_burst_complete(&self) -> bool {
-        let queued = self.history.next().0 - self.unsent.0;
-        if queued >= config::SEGMENTS_MAX as i64 - 1 {
-            return true;
-        }
-        let len = self.history.entry(self.unsent).map_or(0, |entry| entry.len as usize);
-        (queued as usize + 1) * len > config::SEGMENTED_MAX_BYTES
+        let open = self.open.map_or(0, |open| open.len);
+        let (datagrams, bytes) = (self.burst.datagrams - usize::from(open > 0), self.burst.bytes - open);
+        datagrams >= config::SEGMENTS_MAX - 1
+            || bytes + bytes.checked_div(datagrams).unwrap_or(0) > config::SEGMENTED_MAX_BYTES
     }
 
-    fn send_new(&mut self, now: Time, out: &mut Outbox) {
+    /// Hands out everything before `end`.
+    fn send_new(&mut self, now: Time, end: SequenceNumber, out: &mut Outbox) {
         self.burst.queued_since = None;
-        let range = self.unsent..self.history.next();
+        let open = self.open.filter(|open| open.first == end);
+        (self.burst.datagrams, self.burst.bytes) = open.map_or((0, 0), |open| (1, open.len));
+        self.open = open;
+        let range = self.unsent..end;
         self.unsent = range.end;
         let first_item = out.items.len();
         let destinations = Arc::clone(&self.destinations);
@@ -149,7 +153,8 @@ impl WriterCore {
 
     fn flush_for_heartbeat(&mut self, now: Time, out: &mut Outbox) {
         self.heartbeat.is_due = true;
-        self.send_new(now, out);
+        self.open = None;
+        self.send_new(now, self.history.next(), out);
     }
 
     fn next_heartbeat(&mut self, now: Time, reader: EntityId, first: SequenceNumber) -> Heartbeat {
@@ -174,38 +179,64 @@ impl WriterCore {
         }
         let segment_max = self.config.coalescing.map_or(0, |coalescing| coalescing.segment_max as usize);
         let mut run: Option<Run> = None;
+        // A datagram, as far as samples of it were seen, and their number.
+        let mut current: Option<(Entry, u16)> = None;
         for sn in range.start.0..range.end.0 {
-            let Some(entry) = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive) else {
-                self.append_run(run.take(), to, out);
-                continue;
-            };
-            match &mut run {
-                // One segment and 64 bytes are left for a HEARTBEAT.
-                Some(run)
-                    if run.last.continues_with(&entry)
-                        && entry.len as usize <= segment_max
-                        && (run.datagrams as usize) < config::SEGMENTS_MAX - 1
-                        && (run.datagrams as usize + 1) * entry.len as usize
-                            <= config::SEGMENTED_MAX_BYTES - 64 =>
-                {
-                    run.last = entry;
-                    run.datagrams += 1;
+            let entry = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive);
+            match (&mut current, entry) {
+                (Some((datagram, samples)), Some(entry)) if datagram.is_extended_by(&entry) => {
+                    *datagram = entry;
+                    *samples += 1;
                 }
-                _ => {
-                    let full = run.replace(Run { first: entry, last: entry, datagrams: 1 });
-                    self.append_run(full, to, out);
+                (_, entry) => {
+                    if let Some(datagram) = core::mem::replace(&mut current, entry.map(|entry| (entry, 1))) {
+                        self.append_datagram(&mut run, datagram, segment_max, to, out);
+                    }
                 }
             }
+        }
+        if let Some(datagram) = current {
+            self.append_datagram(&mut run, datagram, segment_max, to, out);
         }
         self.append_run(run, to, out);
     }
 
+    /// Adds a datagram to the run, or sends the run and begins another one.
+    #[inline]
+    fn append_datagram(
+        &self,
+        run: &mut Option<Run>,
+        (entry, samples): (Entry, u16),
+        segment_max: usize,
+        to: &Destinations,
+        out: &mut Outbox,
+    ) {
+        match run {
+            // One segment and 64 bytes are left for a HEARTBEAT.
+            Some(run)
+                if run.last.continues_with(&entry)
+                    && entry.len as usize <= segment_max
+                    && (run.datagrams as usize) < config::SEGMENTS_MAX - 1
+                    && (run.datagrams as usize + 1) * entry.len as usize
+                        <= config::SEGMENTED_MAX_BYTES - 64 =>
+            {
+                run.last = entry;
+                run.datagrams += 1;
+                run.samples += samples;
+            }
+            _ => {
+                let full = run.replace(Run { first: entry, last: entry, datagrams: 1, samples });
+                self.append_run(full, to, out);
+            }
+        }
+    }
+
     fn append_run(&self, run: Option<Run>, to: &Destinations, out: &mut Outbox) {
-        let Some(Run { first, last, datagrams }) = run else { return };
+        let Some(Run { first, last, datagrams, samples }) = run else { return };
         let segment = if datagrams > 1 { first.len as u16 } else { 0 };
         let slice = self.history.slice(&first, &last);
         let to = Arc::clone(to);
-        out.items.push(Item { to, slice, scratch: 0..0, segment, datagrams, samples: datagrams });
+        out.items.push(Item { to, slice, scratch: 0..0, segment, datagrams, samples });
     }
 
     /// Sends what single readers wait for: repairs, GAPs, HEARTBEATs of their own.
