@@ -97,7 +97,7 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
     let Delimited { offset, open_writer, close_writer, skip, .. } = &delimited;
     let (decode_delimited, decode_into_delimited) = match extensibility {
         Extensibility::Final => Default::default(),
-        Extensibility::Appendable => decode_delimited(&idents, &codecs, cdr),
+        Extensibility::Appendable => decode_delimited(&idents, &codecs),
     };
     // Inlined where the offset is known to be 0, most alignment and checking is done by the compiler.
     let inline = if members.len() <= INLINE_LEN_MAX { quote!(#[inline(always)]) } else { quote!(#[inline]) };
@@ -126,7 +126,7 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
             ::core::result::Result::Ok(Self { #(#idents: #codecs::decode(reader)?,)* })
         }
 
-        #[inline]
+        #inline
         fn decode_into(
             &mut self,
             reader: &mut #cdr::CdrReader<'_>,
@@ -159,12 +159,16 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
     let (idents, codecs): (Vec<_>, Vec<_>) =
         members.iter().filter(|member| member.is_key).map(|member| (member.ident, &member.codec)).unzip();
     let steps = members.iter().map(copy_key_step);
-    let copy = Delimited::new(extensibility).around_read(&quote!(#(#steps)*));
+    let delimited = Delimited::new(extensibility);
+    let copy = delimited.around_copy(&quote!(#(#steps)*));
+    let Delimited { offset, open_writer, close_writer, .. } = &delimited;
+    let decode = delimited.around_read(&quote!(#(#codecs::decode_as_key(&mut self.#idents, reader)?;)*));
     quote! {
         const KEY_LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))*;
 
         #[inline]
         fn end_offset_as_key(&self, offset: usize, encoding: #cdr::Encoding) -> usize {
+            #offset
             #(let offset = #codecs::end_offset_as_key(&self.#idents, offset, encoding);)*
             offset
         }
@@ -174,7 +178,9 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
             &self,
             writer: &mut #cdr::CdrWriter<'_>,
         ) -> ::core::result::Result<(), #cdr::CdrError> {
+            #open_writer
             #(#codecs::encode_as_key(&self.#idents, writer)?;)*
+            #close_writer
             ::core::result::Result::Ok(())
         }
 
@@ -183,7 +189,7 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
             &mut self,
             reader: &mut #cdr::CdrReader<'_>,
         ) -> ::core::result::Result<(), #cdr::CdrError> {
-            #(#codecs::decode_as_key(&mut self.#idents, reader)?;)*
+            #decode
             ::core::result::Result::Ok(())
         }
 
@@ -202,7 +208,7 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
 fn copy_key(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
     let last = members.iter().rposition(|member| member.is_key).unwrap_or(0);
     let steps = members.iter().take(last + 1).map(copy_key_step);
-    let copy = Delimited::new(extensibility).around_read(&quote!(#(#steps)*));
+    let copy = Delimited::new(extensibility).around_copy(&quote!(#(#steps)*));
     quote! {
         #[inline]
         fn copy_key(
@@ -221,16 +227,12 @@ fn copy_key_step(member: &Member<'_>) -> TokenStream {
 }
 
 /// The code that reads a delimited value, for `decode` and `decode_into`. Members that the sender does not have, at the
-/// end, keep their defaults; the memory of the old value is only reused where nothing can be missing.
-fn decode_delimited(
-    idents: &[&Ident],
-    codecs: &[&TokenStream],
-    cdr: &TokenStream,
-) -> (TokenStream, TokenStream) {
+/// end, have their defaults.
+fn decode_delimited(idents: &[&Ident], codecs: &[&TokenStream]) -> (TokenStream, TokenStream) {
     let decode = quote! {
-        if let #cdr::Encoding::Xcdr2 = reader.encoding() {
+        if reader.encoding().delimits_appendables() {
             let mut value = <Self as ::core::default::Default>::default();
-            let open = reader.open_delimited()?;
+            let open = reader.open_appendable()?;
             #(if reader.remaining() > 0 {
                 #codecs::decode_into(&mut value.#idents, reader)?;
             })*
@@ -239,8 +241,15 @@ fn decode_delimited(
         }
     };
     let decode_into = quote! {
-        if let #cdr::Encoding::Xcdr2 = reader.encoding() {
-            *self = <Self as #cdr::CdrValue>::decode(reader)?;
+        if reader.encoding().delimits_appendables() {
+            let open = reader.open_appendable()?;
+            #(if reader.remaining() > 0 {
+                #codecs::decode_into(&mut self.#idents, reader)?;
+            } else {
+                let mut missing = <Self as ::core::default::Default>::default();
+                ::core::mem::swap(&mut self.#idents, &mut missing.#idents);
+            })*
+            reader.close_delimited(open);
             return ::core::result::Result::Ok(());
         }
     };
@@ -263,13 +272,13 @@ impl Delimited {
         match extensibility {
             Extensibility::Final => Self::default(),
             Extensibility::Appendable => Self {
-                offset: quote!(let offset = encoding.delimiter_end(offset);),
-                open_reader: quote!(let open_reader = reader.open_delimited()?;),
+                offset: quote!(let offset = encoding.appendable_delimiter_end(offset);),
+                open_reader: quote!(let open_reader = reader.open_appendable()?;),
                 close_reader: quote!(reader.close_delimited(open_reader);),
-                open_writer: quote!(let open_writer = writer.open_delimited()?;),
+                open_writer: quote!(let open_writer = writer.open_appendable()?;),
                 close_writer: quote!(writer.close_delimited(open_writer)?;),
                 skip: quote! {
-                    if reader.skip_delimited()? {
+                    if reader.skip_appendable()? {
                         return ::core::result::Result::Ok(());
                     }
                 },
@@ -398,7 +407,7 @@ mod tests {
 
     #[test]
     fn only_appendable_types_are_delimited() {
-        let is_delimited = |input: &DeriveInput| generated(input).contains("open_delimited");
+        let is_delimited = |input: &DeriveInput| generated(input).contains("open_appendable");
         assert!(is_delimited(&parse_quote!(
             #[dds(extensibility = "appendable")]
             struct A {

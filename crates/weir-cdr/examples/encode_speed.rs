@@ -54,7 +54,7 @@ fn encode(sample: &Sample, out: &mut [u8]) -> Result<(), CdrError> {
 
 #[inline(never)]
 fn decode_into(payload: &[u8], sample: &mut Sample) -> Result<(), CdrError> {
-    sample.decode_into(&mut payload_reader(payload)?)
+    weir_cdr::from_payload_into(payload, sample)
 }
 
 #[inline(never)]

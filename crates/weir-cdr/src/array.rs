@@ -3,7 +3,10 @@
 use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
 
 impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
-    const LAYOUT: Layout = T::LAYOUT.repeat(N);
+    const LAYOUT: Layout = {
+        let elements = T::LAYOUT.repeat(N);
+        if T::IS_PRIMITIVE { elements } else { elements.delimited() }
+    };
 
     #[inline]
     fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {

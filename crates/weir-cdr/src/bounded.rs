@@ -7,7 +7,7 @@ use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
 /// A string or a sequence: a value with a length that can be bounded.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot have `max_len`",
-    note = "only String and Vec can be bounded with #[dds(max_len = N)]"
+    note = "only String, Vec and BTreeMap can be bounded with #[dds(max_len = N)]"
 )]
 pub trait CdrCollection: CdrValue {
     /// The layout of one element.
@@ -15,6 +15,9 @@ pub trait CdrCollection: CdrValue {
 
     /// Whether a NUL follows the elements, as it does in strings.
     const HAS_TERMINATOR: bool;
+
+    /// Whether XCDR2 delimits it: if its elements are not primitive.
+    const IS_DELIMITED: bool;
 
     /// The number of elements; of octets without the NUL for a string.
     fn element_count(&self) -> usize;
@@ -53,7 +56,8 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     pub const LAYOUT: Layout = if T::HAS_TERMINATOR {
         Layout::bounded_string(MAX_LEN as usize)
     } else {
-        T::ELEMENT_LAYOUT.bounded_sequence(MAX_LEN as usize)
+        let sequence = T::ELEMENT_LAYOUT.bounded_sequence(MAX_LEN as usize);
+        if T::IS_DELIMITED { sequence.delimited() } else { sequence }
     };
 
     /// As [`CdrValue::KEY_LAYOUT`].

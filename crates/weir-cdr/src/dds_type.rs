@@ -14,7 +14,9 @@ use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Extensibility};
 /// | field | `#[dds(key)]` | the field belongs to the key; of a struct that has key fields itself, only those |
 /// | field | `#[dds(max_len = 128)]` | a bound on a `String` (in octets, without the NUL) or `Vec` |
 ///
-/// The key is always in XCDR1 form: its members in declaration order, without a delimiter.
+/// A key is its members in declaration order, in the encoding of the writer or reader that it is given: in
+/// [`Encoding::Xcdr2`], the form of payloads, the keys of appendable types are delimited; in [`Encoding::PlainXcdr2`],
+/// the form of key hashes, they are not.
 ///
 /// Types without an extensibility, and types that contain sequences of themselves (data could nest them without limit,
 /// and exhaust the stack), do not compile:
@@ -50,6 +52,10 @@ pub trait DdsType: CdrValue + Default + Send + 'static {
     /// The largest possible size in bytes of the serialized key, `None` if unbounded. Decides between the two kinds of
     /// key hash (RTPS 2.5 §9.6.4.8).
     const MAX_KEY_SIZE: Option<usize> = if Self::HAS_KEY { Self::KEY_LAYOUT.max_size() } else { Some(0) };
+
+    /// The same for keys in [`Encoding::PlainXcdr2`].
+    const MAX_KEY_SIZE_XCDR2: Option<usize> =
+        if Self::HAS_KEY { Self::KEY_LAYOUT.max_size_in(Encoding::PlainXcdr2) } else { Some(0) };
 
     /// The serialized size in bytes, without the encapsulation header and without padding behind the value.
     #[inline]

@@ -17,6 +17,9 @@ pub enum Encoding {
     /// Plain and delimited CDR2: nothing is aligned to more than four bytes; appendable structs and collections of
     /// non-primitive elements are preceded by their length in bytes.
     Xcdr2,
+    /// The same, but no struct is preceded by its length, as if all were final: what key hashes are made from
+    /// (DDS-XTypes 1.3 §7.6.8). Never the form of a payload.
+    PlainXcdr2,
 }
 
 /// How a type may change between two programs that exchange it (DDS-XTypes 1.3 §7.2.3).
@@ -36,7 +39,7 @@ impl Encoding {
     pub const fn max_alignment(self) -> usize {
         match self {
             Self::Xcdr1 => 8,
-            Self::Xcdr2 => 4,
+            Self::Xcdr2 | Self::PlainXcdr2 => 4,
         }
     }
 
@@ -47,13 +50,38 @@ impl Encoding {
         (offset + (alignment - 1)) & !(alignment - 1)
     }
 
-    /// The offset behind the delimiter that precedes appendable structs and collections of non-primitive elements:
-    /// `offset` itself in XCDR1, which has none.
+    /// The offset behind the delimiter that precedes collections of non-primitive elements: `offset` itself in XCDR1,
+    /// which has none.
     #[inline(always)]
     pub const fn delimiter_end(self, offset: usize) -> usize {
+        if self.delimits_collections() { self.align(offset, 4) + 4 } else { offset }
+    }
+
+    /// The offset behind the delimiter that precedes appendable structs and unions: `offset` itself where they have
+    /// none.
+    #[inline(always)]
+    pub const fn appendable_delimiter_end(self, offset: usize) -> usize {
+        if self.delimits_appendables() { self.align(offset, 4) + 4 } else { offset }
+    }
+
+    /// Whether collections of non-primitive elements are preceded by their length in bytes.
+    #[inline(always)]
+    pub const fn delimits_collections(self) -> bool {
+        !matches!(self, Self::Xcdr1)
+    }
+
+    /// Whether appendable structs and unions are preceded by their length in bytes.
+    #[inline(always)]
+    pub const fn delimits_appendables(self) -> bool {
+        matches!(self, Self::Xcdr2)
+    }
+
+    /// The encoding of the key from which the hash is made when samples have this one.
+    #[inline(always)]
+    pub const fn of_key_hash(self) -> Self {
         match self {
-            Self::Xcdr1 => offset,
-            Self::Xcdr2 => self.align(offset, 4) + 4,
+            Self::Xcdr1 => Self::Xcdr1,
+            Self::Xcdr2 | Self::PlainXcdr2 => Self::PlainXcdr2,
         }
     }
 }
@@ -75,5 +103,8 @@ mod tests {
     fn only_xcdr2_has_delimiters() {
         assert_eq!(Encoding::Xcdr1.delimiter_end(3), 3);
         assert_eq!(Encoding::Xcdr2.delimiter_end(3), 8);
+        assert_eq!(Encoding::PlainXcdr2.delimiter_end(3), 8);
+        assert_eq!(Encoding::Xcdr2.appendable_delimiter_end(3), 8);
+        assert_eq!(Encoding::PlainXcdr2.appendable_delimiter_end(3), 3);
     }
 }

@@ -30,7 +30,26 @@ pub enum CdrError {
     /// A string, a sequence or a delimited value has a length that does not fit into 32 bits.
     #[error("a length does not fit into 32 bits")]
     LengthOverflow,
-    /// The payload starts with an encapsulation that is not plain CDR.
-    #[error("the encapsulation {0:#06x} is not supported, only plain CDR (0x0000, 0x0001) is")]
+    /// The payload starts with an encapsulation that is neither plain nor delimited CDR.
+    #[error(
+        "the encapsulation {0:#06x} is not supported, only CDR, CDR2 and D_CDR2 (0x0000, 0x0001, 0x0006 to 0x0009) are"
+    )]
     UnsupportedEncapsulation(u16),
+    /// The payload is delimited although the type is final, or is not although the type is appendable.
+    #[error("the payload has the encapsulation {0:#06x}: the sender's type has another extensibility")]
+    ExtensibilityMismatch(u16),
+    /// A number is not that of an enumerator, or of an alternative of a union.
+    #[error("{0} is not a value of the enumeration, or no case of the union")]
+    UnknownDiscriminator(i64),
+    /// A map has the same key twice.
+    #[error("a map has the same key twice")]
+    DuplicateKey,
+    /// An optional member has the id of another.
+    #[error("member {found} is where member {expected} should be")]
+    UnexpectedMember {
+        /// The id of the member of the type.
+        expected: u32,
+        /// The id in the data.
+        found: u32,
+    },
 }

@@ -1,6 +1,9 @@
 //! What is known about the serialized size of a type without a value of it.
 
-/// Bounds on the serialized size of a type in XCDR1, computed at compile time.
+use crate::Encoding;
+
+/// Bounds on the serialized size of a type in XCDR1 and in XCDR2 without delimiters of structs, as keys have it
+/// ([`Encoding::PlainXcdr2`]), computed at compile time.
 ///
 /// Where a value ends depends on where it starts, because of alignment. All alignments divide eight, so a table of the
 /// end for each start below eight says everything. The end never gets smaller when the start or a length grows; the
@@ -8,8 +11,10 @@
 /// an estimate. This matters for keys, where 16 or 17 bytes decide between two kinds of key hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The largest end offset for each start offset 0..8. Meaningless if not `bounded`.
+    /// The largest end offset for each start offset 0..8, in XCDR1. Meaningless if not `bounded`.
     max_end: [usize; PERIOD],
+    /// The same in XCDR2.
+    max_end_2: [usize; PERIOD],
     min_size: usize,
     is_bounded: bool,
     is_fixed: bool,
@@ -20,8 +25,13 @@ const PERIOD: usize = 8;
 
 impl Layout {
     /// No bytes at all: the start of a struct.
-    pub const EMPTY: Self =
-        Self { max_end: [0, 1, 2, 3, 4, 5, 6, 7], min_size: 0, is_bounded: true, is_fixed: true };
+    pub const EMPTY: Self = Self {
+        max_end: [0, 1, 2, 3, 4, 5, 6, 7],
+        max_end_2: [0, 1, 2, 3, 4, 5, 6, 7],
+        min_size: 0,
+        is_bounded: true,
+        is_fixed: true,
+    };
 
     /// A string without a bound: length, characters, NUL.
     pub const STRING: Self = Self::unbounded(5);
@@ -31,7 +41,8 @@ impl Layout {
         let mut layout = Self { min_size: size, ..Self::EMPTY };
         let mut start = 0;
         while start < PERIOD {
-            layout.max_end[start] = start.next_multiple_of(size) + size;
+            layout.max_end[start] = Encoding::Xcdr1.align(start, size) + size;
+            layout.max_end_2[start] = Encoding::Xcdr2.align(start, size) + size;
             start += 1;
         }
         layout
@@ -55,19 +66,51 @@ impl Layout {
 
     /// This layout followed by another.
     pub const fn then(self, next: Self) -> Self {
-        let mut layout = Self {
-            max_end: self.max_end,
+        Self {
+            max_end: chain(self.max_end, next.max_end),
+            max_end_2: chain(self.max_end_2, next.max_end_2),
             min_size: self.min_size.saturating_add(next.min_size),
             is_bounded: self.is_bounded && next.is_bounded,
             is_fixed: self.is_fixed && next.is_fixed,
+        }
+    }
+
+    /// This layout or another: alternatives of a union.
+    pub const fn or(self, other: Self) -> Self {
+        let mut layout = Self {
+            min_size: if self.min_size < other.min_size { self.min_size } else { other.min_size },
+            is_bounded: self.is_bounded && other.is_bounded,
+            is_fixed: self.is_fixed && other.is_fixed,
+            ..self
         };
         let mut start = 0;
         while start < PERIOD {
-            let end = self.max_end[start];
-            layout.max_end[start] = next.max_end[end % PERIOD].saturating_add(end - end % PERIOD);
+            layout.is_fixed &= self.max_end[start] == other.max_end[start];
+            layout.max_end[start] = larger(self.max_end[start], other.max_end[start]);
+            layout.max_end_2[start] = larger(self.max_end_2[start], other.max_end_2[start]);
             start += 1;
         }
         layout
+    }
+
+    /// A value of this layout that may be absent: a flag in XCDR2, a header in XCDR1, in front of it.
+    pub const fn optional(self) -> Self {
+        // XCDR1: the long form of the header takes 12 bytes, and the value counts its offsets from its own start.
+        let present = Self { max_end_2: Self::primitive(1).then(self).max_end_2, ..self };
+        let mut layout = Self { min_size: 1, is_fixed: false, ..present };
+        let mut start = 0;
+        while start < PERIOD {
+            let header = Encoding::Xcdr1.align(start, 4) + 12;
+            layout.max_end[start] = self.max_end[0].saturating_add(header);
+            start += 1;
+        }
+        layout
+    }
+
+    /// A collection of this layout with the delimiter that XCDR2 puts in front of it.
+    pub const fn delimited(self) -> Self {
+        let delimited = Self::primitive(4).then(self);
+        Self { max_end_2: delimited.max_end_2, ..self }
     }
 
     /// This layout `count` times in a row: an array. Takes a number of steps logarithmic in `count`.
@@ -91,7 +134,16 @@ impl Layout {
     /// The largest serialized size in bytes of a value that starts at an offset that is a multiple of eight; `None`
     /// if there is none, or none that fits into memory.
     pub const fn max_size(self) -> Option<usize> {
-        if self.is_bounded && self.max_end[0] < usize::MAX - PERIOD { Some(self.max_end[0]) } else { None }
+        self.max_size_in(Encoding::Xcdr1)
+    }
+
+    /// The same in any encoding; in XCDR2 without the delimiters of appendable structs.
+    pub const fn max_size_in(self, encoding: Encoding) -> Option<usize> {
+        let end = match encoding {
+            Encoding::Xcdr1 => self.max_end[0],
+            Encoding::Xcdr2 | Encoding::PlainXcdr2 => self.max_end_2[0],
+        };
+        if self.is_bounded && end < usize::MAX - PERIOD { Some(end) } else { None }
     }
 
     /// The serialized size in bytes of every value that starts at an offset that is a multiple of eight; `None` if it
@@ -103,6 +155,22 @@ impl Layout {
     const fn unbounded(min_size: usize) -> Self {
         Self { min_size, is_bounded: false, is_fixed: false, ..Self::EMPTY }
     }
+}
+
+/// The ends of two values in a row.
+const fn chain(first: [usize; PERIOD], second: [usize; PERIOD]) -> [usize; PERIOD] {
+    let mut ends = first;
+    let mut start = 0;
+    while start < PERIOD {
+        let end = first[start];
+        ends[start] = second[end % PERIOD].saturating_add(end - end % PERIOD);
+        start += 1;
+    }
+    ends
+}
+
+const fn larger(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
 }
 
 #[cfg(test)]
@@ -142,6 +210,23 @@ mod tests {
         assert_eq!(Layout::primitive(8).sequence().max_size(), None);
         assert_eq!(Layout::primitive(1).then(Layout::STRING).max_size(), None);
         assert_eq!(Layout::STRING.bounded_sequence(2).max_size(), None);
+    }
+
+    #[test]
+    fn xcdr2_is_counted_beside_xcdr1() {
+        let layout = Layout::primitive(4).then(Layout::primitive(8)).then(Layout::primitive(4));
+        assert_eq!(layout.max_size(), Some(20));
+        assert_eq!(layout.max_size_in(Encoding::PlainXcdr2), Some(16));
+        assert_eq!(layout.repeat(2).delimited().max_size_in(Encoding::PlainXcdr2), Some(36));
+        assert_eq!(layout.repeat(2).delimited().max_size(), layout.repeat(2).max_size());
+    }
+
+    #[test]
+    fn alternatives_have_the_bounds_of_the_larger() {
+        let either = Layout::primitive(1).or(Layout::primitive(8));
+        assert_eq!((either.max_size(), either.fixed_size(), either.min_size()), (Some(8), None, 1));
+        assert_eq!(Layout::primitive(4).or(Layout::primitive(4)).fixed_size(), Some(4));
+        assert_eq!(Layout::primitive(4).or(Layout::STRING).max_size(), None);
     }
 
     #[test]

@@ -65,8 +65,8 @@ pub use error::CdrError;
 pub use key_hash::{key_hash, key_hash_md5};
 pub use layout::Layout;
 pub use payload::{
-    ENCAPSULATION_LEN, encode_payload, from_payload, from_payload_into, payload_len, payload_reader,
-    to_payload,
+    ENCAPSULATION_LEN, encode_payload, encode_payload_in, from_payload, from_payload_into, key_payload,
+    payload_len, payload_len_in, payload_reader, payload_reader_of, to_payload, to_payload_in,
 };
 pub use reader::CdrReader;
 pub use value::CdrValue;

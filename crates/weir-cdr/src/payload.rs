@@ -9,7 +9,7 @@
 //! +---------------+---------------+---------------+---------------+
 //! ```
 
-use crate::{CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness};
+use crate::{CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, Extensibility};
 
 /// The size of the encapsulation header in bytes.
 pub const ENCAPSULATION_LEN: usize = 4;
@@ -18,39 +18,120 @@ pub const ENCAPSULATION_LEN: usize = 4;
 const CDR_BE: u16 = 0x0000;
 /// Plain CDR, little endian.
 const CDR_LE: u16 = 0x0001;
+/// Plain CDR2 (final types), big endian.
+const CDR2_BE: u16 = 0x0006;
+/// Plain CDR2, little endian.
+const CDR2_LE: u16 = 0x0007;
+/// Delimited CDR2 (appendable types), big endian.
+const D_CDR2_BE: u16 = 0x0008;
+/// Delimited CDR2, little endian.
+const D_CDR2_LE: u16 = 0x0009;
 
-/// The size in bytes of the payload of `value`: header, sample and padding. A multiple of four.
+/// The size in bytes of the XCDR1 payload of `value`: header, sample and padding. A multiple of four.
 #[inline]
 pub fn payload_len<T: DdsType>(value: &T) -> usize {
-    ENCAPSULATION_LEN + value.serialized_size(Encoding::Xcdr1).next_multiple_of(4)
+    payload_len_in(value, Encoding::Xcdr1)
 }
 
-/// Writes header, sample and padding at the start of `out` and returns their size in bytes, which is
+/// The same in any encoding.
+#[inline]
+pub fn payload_len_in<T: DdsType>(value: &T, encoding: Encoding) -> usize {
+    // The constants let the compiler work the alignment out for each.
+    let size = match encoding {
+        Encoding::Xcdr1 => value.serialized_size(Encoding::Xcdr1),
+        Encoding::Xcdr2 | Encoding::PlainXcdr2 => value.serialized_size(Encoding::Xcdr2),
+    };
+    ENCAPSULATION_LEN + size.next_multiple_of(4)
+}
+
+/// Writes header, sample and padding in XCDR1 at the start of `out` and returns their size in bytes, which is
 /// [`payload_len`].
 ///
 /// # Errors
 /// [`CdrError::BufferTooSmall`], or what makes the value impossible to represent.
 #[inline]
 pub fn encode_payload<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
+    encode_with(out, CDR_LE, Encoding::Xcdr1, |writer| value.encode(writer))
+}
+
+/// The same in any encoding; the size is [`payload_len_in`].
+///
+/// # Errors
+/// As [`encode_payload`].
+#[inline]
+pub fn encode_payload_in<T: DdsType>(
+    value: &T,
+    encoding: Encoding,
+    out: &mut [u8],
+) -> Result<usize, CdrError> {
+    match encoding {
+        Encoding::Xcdr1 => encode_payload(value, out),
+        Encoding::Xcdr2 | Encoding::PlainXcdr2 => encode_payload_xcdr2(value, out),
+    }
+}
+
+/// Apart, so that it does not weigh on the more frequent form.
+#[inline(never)]
+fn encode_payload_xcdr2<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
+    encode_with(out, xcdr2_identifier::<T>(), Encoding::Xcdr2, |writer| value.encode(writer))
+}
+
+/// The payload that stands for an instance rather than a sample: header, key members and padding. In XCDR2 the key
+/// of an appendable type is delimited like a sample.
+///
+/// # Errors
+/// What makes the key impossible to represent.
+pub fn key_payload<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CdrError> {
+    let (identifier, encoding) = match encoding {
+        Encoding::Xcdr1 => (CDR_LE, Encoding::Xcdr1),
+        Encoding::Xcdr2 | Encoding::PlainXcdr2 => (xcdr2_identifier::<T>(), Encoding::Xcdr2),
+    };
+    let mut payload = vec![0; ENCAPSULATION_LEN + value.key_size(encoding).next_multiple_of(4)];
+    encode_with(&mut payload, identifier, encoding, |writer| value.encode_key(writer))?;
+    Ok(payload)
+}
+
+#[inline(always)]
+fn encode_with(
+    out: &mut [u8],
+    identifier: u16,
+    encoding: Encoding,
+    encode: impl FnOnce(&mut CdrWriter<'_>) -> Result<(), CdrError>,
+) -> Result<usize, CdrError> {
     let (header, body) = out.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
-    let mut writer = CdrWriter::new(body, Endianness::Little, Encoding::Xcdr1);
-    value.encode(&mut writer)?;
+    let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
+    encode(&mut writer)?;
     let end = writer.position();
     let padding = writer.reserve(1, end.next_multiple_of(4) - end)?;
     padding.fill(0);
     // XTypes 1.3 §7.6.3.1.2: the two lowest bits of the options count the padding bytes.
-    *header = [0, CDR_LE as u8, 0, padding.len() as u8];
+    *header = [0, identifier as u8, 0, padding.len() as u8];
     Ok(ENCAPSULATION_LEN + end + padding.len())
 }
 
-/// Appends header, sample and padding to `out`.
+const fn xcdr2_identifier<T: DdsType>() -> u16 {
+    match T::EXTENSIBILITY {
+        Extensibility::Appendable => D_CDR2_LE,
+        Extensibility::Final | Extensibility::Mutable => CDR2_LE,
+    }
+}
+
+/// Appends header, sample and padding in XCDR1 to `out`.
 ///
 /// # Errors
 /// What makes the value impossible to represent; `out` is then as it was.
 pub fn to_payload<T: DdsType>(value: &T, out: &mut Vec<u8>) -> Result<(), CdrError> {
+    to_payload_in(value, Encoding::Xcdr1, out)
+}
+
+/// The same in any encoding.
+///
+/// # Errors
+/// As [`to_payload`].
+pub fn to_payload_in<T: DdsType>(value: &T, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), CdrError> {
     let start = out.len();
-    out.resize(start + payload_len(value), 0);
-    let result = encode_payload(value, out.get_mut(start..).unwrap_or_default());
+    out.resize(start + payload_len_in(value, encoding), 0);
+    let result = encode_payload_in(value, encoding, out.get_mut(start..).unwrap_or_default());
     out.truncate(start + result.unwrap_or(0));
     result.map(drop)
 }
@@ -61,7 +142,8 @@ pub fn to_payload<T: DdsType>(value: &T, out: &mut Vec<u8>) -> Result<(), CdrErr
 /// As [`payload_reader`] and [`CdrValue::decode`](crate::CdrValue::decode).
 #[inline]
 pub fn from_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
-    T::decode(&mut payload_reader(payload)?)
+    let mut reader = payload_reader_of::<T>(payload)?;
+    T::decode(&mut reader)
 }
 
 /// Reads the sample in a payload over `value`, reusing its memory.
@@ -70,21 +152,73 @@ pub fn from_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
 /// As [`from_payload`]; `value` may then be partly overwritten.
 #[inline]
 pub fn from_payload_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrError> {
-    value.decode_into(&mut payload_reader(payload)?)
-}
-
-/// A reader at the first byte behind the encapsulation header. The options are ignored, as are bytes behind the sample:
-/// not all senders set them.
-///
-/// # Errors
-/// [`CdrError::UnsupportedEncapsulation`] if it is not plain CDR, [`CdrError::UnexpectedEnd`] without a header.
-#[inline]
-pub fn payload_reader(payload: &[u8]) -> Result<CdrReader<'_>, CdrError> {
-    let (header, body) = payload.split_first_chunk::<ENCAPSULATION_LEN>().ok_or(CdrError::UnexpectedEnd)?;
-    let endianness = match u16::from_be_bytes([header[0], header[1]]) {
+    let (identifier, body) = open(payload)?;
+    let endianness = match identifier {
         CDR_LE => Endianness::Little,
         CDR_BE => Endianness::Big,
+        _ => return from_xcdr2_into(payload, value),
+    };
+    // A constant encoding, so that the compiler works the alignment out.
+    value.decode_into(&mut CdrReader::new(body, endianness, Encoding::Xcdr1))
+}
+
+#[inline(never)]
+fn from_xcdr2_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrError> {
+    value.decode_into(&mut payload_reader_of::<T>(payload)?)
+}
+
+/// A reader at the first byte behind the encapsulation header, for a payload of this type. The options are ignored, as
+/// are bytes behind the sample: not all senders set them.
+///
+/// # Errors
+/// As [`payload_reader`], and [`CdrError::ExtensibilityMismatch`] if an XCDR2 payload is delimited and the type is
+/// final, or the other way round: it would be misread without notice.
+#[inline]
+pub fn payload_reader_of<T: DdsType>(payload: &[u8]) -> Result<CdrReader<'_>, CdrError> {
+    let (identifier, body) = open(payload)?;
+    match identifier {
+        CDR_LE => Ok(CdrReader::new(body, Endianness::Little, Encoding::Xcdr1)),
+        CDR_BE => Ok(CdrReader::new(body, Endianness::Big, Encoding::Xcdr1)),
+        _ => xcdr2_reader_of(identifier, body, xcdr2_identifier::<T>() == D_CDR2_LE),
+    }
+}
+
+/// A reader at the first byte behind the encapsulation header, whatever the extensibility of the type.
+///
+/// # Errors
+/// [`CdrError::UnsupportedEncapsulation`] if it is neither plain nor delimited CDR, [`CdrError::UnexpectedEnd`]
+/// without a header.
+#[inline]
+pub fn payload_reader(payload: &[u8]) -> Result<CdrReader<'_>, CdrError> {
+    let (identifier, body) = open(payload)?;
+    match identifier {
+        CDR_LE => Ok(CdrReader::new(body, Endianness::Little, Encoding::Xcdr1)),
+        CDR_BE => Ok(CdrReader::new(body, Endianness::Big, Encoding::Xcdr1)),
+        _ => xcdr2_reader(identifier, body),
+    }
+}
+
+// Apart, for the paths of XCDR1 to stay as short as they are.
+#[inline(never)]
+fn xcdr2_reader_of(identifier: u16, body: &[u8], is_appendable: bool) -> Result<CdrReader<'_>, CdrError> {
+    let reader = xcdr2_reader(identifier, body)?;
+    let is_delimited = matches!(identifier, D_CDR2_BE | D_CDR2_LE);
+    if is_delimited == is_appendable { Ok(reader) } else { Err(CdrError::ExtensibilityMismatch(identifier)) }
+}
+
+#[inline(never)]
+fn xcdr2_reader(identifier: u16, body: &[u8]) -> Result<CdrReader<'_>, CdrError> {
+    let endianness = match identifier {
+        CDR2_LE | D_CDR2_LE => Endianness::Little,
+        CDR2_BE | D_CDR2_BE => Endianness::Big,
         identifier => return Err(CdrError::UnsupportedEncapsulation(identifier)),
     };
-    Ok(CdrReader::new(body, endianness, Encoding::Xcdr1))
+    Ok(CdrReader::new(body, endianness, Encoding::Xcdr2))
+}
+
+/// The representation identifier, and what is behind the header.
+#[inline(always)]
+fn open(payload: &[u8]) -> Result<(u16, &[u8]), CdrError> {
+    let (header, body) = payload.split_first_chunk::<ENCAPSULATION_LEN>().ok_or(CdrError::UnexpectedEnd)?;
+    Ok((u16::from_be_bytes([header[0], header[1]]), body))
 }

@@ -114,21 +114,33 @@ impl<'a> CdrReader<'a> {
         }
     }
 
-    /// Starts a value that XCDR2 delimits: reads its length and hides what is behind it. Does nothing in XCDR1.
+    /// Starts a collection that XCDR2 delimits: reads its length and hides what is behind it. Does nothing in XCDR1.
     ///
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if the delimited value reaches beyond the data.
     #[inline(always)]
     pub fn open_delimited(&mut self) -> Result<OpenDelimiter<'a>, CdrError> {
-        match self.encoding {
-            Encoding::Xcdr1 => Ok(OpenDelimiter(None)),
-            Encoding::Xcdr2 => {
-                let length = self.take_length(1)?;
-                let outer = self.data;
-                self.data = outer.get(..self.position + length).ok_or(CdrError::UnexpectedEnd)?;
-                Ok(OpenDelimiter(Some(outer)))
-            }
+        self.open_if(self.encoding.delimits_collections())
+    }
+
+    /// The same for an appendable struct or union, which not all encodings delimit.
+    ///
+    /// # Errors
+    /// As [`open_delimited`](Self::open_delimited).
+    #[inline(always)]
+    pub fn open_appendable(&mut self) -> Result<OpenDelimiter<'a>, CdrError> {
+        self.open_if(self.encoding.delimits_appendables())
+    }
+
+    #[inline(always)]
+    fn open_if(&mut self, is_delimited: bool) -> Result<OpenDelimiter<'a>, CdrError> {
+        if !is_delimited {
+            return Ok(OpenDelimiter(None));
         }
+        let length = self.take_length(1)?;
+        let outer = self.data;
+        self.data = outer.get(..self.position + length).ok_or(CdrError::UnexpectedEnd)?;
+        Ok(OpenDelimiter(Some(outer)))
     }
 
     /// Ends a delimited value: passes over what was not read of it, and shows again what is behind it.
@@ -140,16 +152,31 @@ impl<'a> CdrReader<'a> {
         }
     }
 
-    /// Passes over a whole delimited value if the encoding has delimiters, and says whether it did.
+    /// Passes over a whole collection if the encoding delimits it, and says whether it did.
     ///
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if the delimited value reaches beyond the data.
     #[inline(always)]
     pub fn skip_delimited(&mut self) -> Result<bool, CdrError> {
         let open = self.open_delimited()?;
+        Ok(self.skip_opened(open))
+    }
+
+    /// The same for an appendable struct or union.
+    ///
+    /// # Errors
+    /// As [`skip_delimited`](Self::skip_delimited).
+    #[inline(always)]
+    pub fn skip_appendable(&mut self) -> Result<bool, CdrError> {
+        let open = self.open_appendable()?;
+        Ok(self.skip_opened(open))
+    }
+
+    #[inline(always)]
+    fn skip_opened(&mut self, open: OpenDelimiter<'a>) -> bool {
         let is_delimited = open.0.is_some();
         self.close_delimited(open);
-        Ok(is_delimited)
+        is_delimited
     }
 }
 

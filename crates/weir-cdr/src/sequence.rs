@@ -56,6 +56,7 @@ impl<T: CdrValue> CdrValue for Vec<T> {
 impl<T: CdrValue> CdrCollection for Vec<T> {
     const ELEMENT_LAYOUT: Layout = T::LAYOUT;
     const HAS_TERMINATOR: bool = false;
+    const IS_DELIMITED: bool = !T::IS_PRIMITIVE;
 
     #[inline]
     fn element_count(&self) -> usize {

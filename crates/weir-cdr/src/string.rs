@@ -40,6 +40,7 @@ impl CdrValue for String {
 impl CdrCollection for String {
     const ELEMENT_LAYOUT: Layout = Layout::primitive(1);
     const HAS_TERMINATOR: bool = true;
+    const IS_DELIMITED: bool = false;
 
     #[inline]
     fn element_count(&self) -> usize {

@@ -103,19 +103,31 @@ impl<'a> CdrWriter<'a> {
         })
     }
 
-    /// Starts a value that XCDR2 delimits (DDS-XTypes 1.3 §7.4.3.4.2, DHEADER); writes nothing in XCDR1.
+    /// Starts a collection that XCDR2 delimits (DDS-XTypes 1.3 §7.4.3.4.2, DHEADER); writes nothing in XCDR1.
     ///
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there is no room.
     #[inline(always)]
     pub fn open_delimited(&mut self) -> Result<OpenDelimiter, CdrError> {
-        match self.encoding {
-            Encoding::Xcdr1 => Ok(OpenDelimiter(None)),
-            Encoding::Xcdr2 => {
-                self.write_length(0)?;
-                Ok(OpenDelimiter(Some(self.position)))
-            }
+        self.open_if(self.encoding.delimits_collections())
+    }
+
+    /// The same for an appendable struct or union, which not all encodings delimit.
+    ///
+    /// # Errors
+    /// As [`open_delimited`](Self::open_delimited).
+    #[inline(always)]
+    pub fn open_appendable(&mut self) -> Result<OpenDelimiter, CdrError> {
+        self.open_if(self.encoding.delimits_appendables())
+    }
+
+    #[inline(always)]
+    fn open_if(&mut self, is_delimited: bool) -> Result<OpenDelimiter, CdrError> {
+        if !is_delimited {
+            return Ok(OpenDelimiter(None));
         }
+        self.write_length(0)?;
+        Ok(OpenDelimiter(Some(self.position)))
     }
 
     /// Ends a delimited value: fills in the number of bytes written since it was opened.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
+use weir_cdr::{CdrWriter, DdsType, Endianness};
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::{Durability, History};
 use weir_rtps::reader::{KeyOf, RawSample, ReaderConfig, ReaderCore, ReaderCounters, SampleSelection};
@@ -18,7 +18,7 @@ use crate::driver::endpoints::ReaderEndpoint;
 use crate::error::{DdsError, Result};
 use crate::listener::{DataReaderListener, ReaderEvent};
 use crate::participant::Handle;
-use crate::qos::DataReaderQos;
+use crate::qos::{DataReaderQos, DataRepresentation};
 use crate::sample::{Sample, SampleInfo, SampleSeq};
 use crate::status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};
 use crate::topic::Topic;
@@ -267,7 +267,7 @@ fn check_qos(qos: &DataReaderQos) -> Result<()> {
         let text = "DURABILITY: there is no service for TRANSIENT and PERSISTENT: request TRANSIENT_LOCAL";
         return Err(DdsError::InconsistentPolicy(text.to_owned()));
     }
-    Ok(())
+    qos.policies.representation.iter().try_for_each(|id| DataRepresentation::from_id(*id).map(drop))
 }
 
 fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos) -> ReaderConfig {
@@ -280,27 +280,30 @@ fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos) -> ReaderConfig {
     }
 }
 
-/// The key hash of a payload (RTPS 2.5 §9.6.4.8): the key is copied out of it without decoding the rest.
+/// The key hash of a payload (RTPS 2.5 §9.6.4.8), in the encoding that its writer uses: the key is copied out of it
+/// without decoding the rest.
 fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
     const ON_STACK: usize = 64;
     let mut on_stack = [0; ON_STACK];
     if !is_key {
-        let mut body = weir_cdr::payload_reader(payload).ok()?;
-        let mut key = CdrWriter::new(&mut on_stack, Endianness::Big, Encoding::Xcdr1);
+        let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
+        let encoding = body.encoding();
+        let mut key = CdrWriter::new(&mut on_stack, Endianness::Big, encoding.of_key_hash());
         if T::copy_key(&mut body, &mut key).is_ok() {
-            return Some(weir_cdr::key_hash::<T>(key.written()));
+            return Some(weir_cdr::key_hash::<T>(key.written(), encoding));
         }
     }
-    let mut body = weir_cdr::payload_reader(payload).ok()?;
+    let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
+    let encoding = body.encoding();
     // The key of a payload is no longer than the payload, but for padding.
     let mut on_heap = vec![0; 2 * payload.len() + ON_STACK];
-    let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, Encoding::Xcdr1);
+    let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, encoding.of_key_hash());
     if is_key {
         T::decode_key(&mut body).ok()?.encode_key(&mut key).ok()?;
     } else {
         T::copy_key(&mut body, &mut key).ok()?;
     }
-    Some(weir_cdr::key_hash::<T>(key.written()))
+    Some(weir_cdr::key_hash::<T>(key.written(), encoding))
 }
 
 /// Decodes a sample into `value`: all of it, or the key only.
@@ -311,7 +314,7 @@ fn decode<T: DdsType>(raw: &RawSample<'_>, value: &mut T) -> std::result::Result
     }
     *value = match raw.payload {
         [] => T::default(),
-        payload => T::decode_key(&mut weir_cdr::payload_reader(payload)?)?,
+        payload => T::decode_key(&mut weir_cdr::payload_reader_of::<T>(payload)?)?,
     };
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::driver::transport::SendCounters;
 use crate::error::{DdsError, Result};
 use crate::listener::{DataWriterListener, WriterEvent};
 use crate::participant::Handle;
-use crate::qos::{Coalescing, DataWriterQos};
+use crate::qos::{Coalescing, DataRepresentation, DataWriterQos};
 use crate::sample::InstanceHandle;
 use crate::status::{IncompatibleQosStatus, MatchedStatus};
 use crate::topic::Topic;
@@ -36,17 +36,19 @@ struct Inner {
     handle: Arc<Handle>,
     endpoint: Arc<WriterEndpoint>,
     qos: DataWriterQos,
+    /// Of the representation that the QoS offers.
+    encoding: Encoding,
 }
 
 impl<T: DdsType> DataWriter<T> {
     pub(crate) fn new(handle: &Arc<Handle>, topic: &Topic<T>, qos: DataWriterQos) -> Result<Self> {
-        check_qos(&qos)?;
+        let encoding = check_qos(&qos)?;
         let driver = &handle.driver;
         let entity = driver.new_writer_id(T::HAS_KEY);
         let endpoint =
             Arc::new(WriterEndpoint::new(entity, WriterCore::new(core_config(driver.guid(entity), &qos))));
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
-        let inner = Arc::new(Inner { handle: Arc::clone(handle), endpoint, qos });
+        let inner = Arc::new(Inner { handle: Arc::clone(handle), endpoint, qos, encoding });
         let local = LocalEndpoint {
             entity,
             topic: topic.name().to_owned(),
@@ -105,13 +107,14 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// [`DdsError::Encoding`] when the type does not allow the key.
     pub fn lookup_instance(&self, sample: &T) -> Result<InstanceHandle> {
-        Ok(InstanceHandle(key_hash_of(sample)?))
+        Ok(InstanceHandle(key_hash_of(sample, self.inner.encoding)?))
     }
 
     fn write_at(&self, sample: &T, timestamp: Option<Timestamp>) -> Result<()> {
         let inner = &*self.inner;
-        let len = weir_cdr::payload_len(sample);
-        let key = if T::HAS_KEY && inner.needs_key() { Some(key_hash_of(sample)?) } else { None };
+        let len = weir_cdr::payload_len_in(sample, inner.encoding);
+        let needs_key = T::HAS_KEY && inner.needs_key();
+        let key = if needs_key { Some(key_hash_of(sample, inner.encoding)?) } else { None };
         let mut waiting_since = None;
         loop {
             let now = clock::now();
@@ -128,7 +131,7 @@ impl<T: DdsType> DataWriter<T> {
             }
             let refused = match core.reserve(len) {
                 Ok(mut room) => {
-                    weir_cdr::encode_payload(sample, room.payload())?;
+                    weir_cdr::encode_payload_in(sample, inner.encoding, room.payload())?;
                     match room.commit(now, timestamp, key) {
                         Ok(_) => {
                             inner.send(core, sending, now);
@@ -152,8 +155,8 @@ impl<T: DdsType> DataWriter<T> {
             return Err(DdsError::BadParameter(text));
         }
         let inner = &*self.inner;
-        let key = Some(key_hash_of(sample)?);
-        let payload = key_payload(sample)?;
+        let key = Some(key_hash_of(sample, inner.encoding)?);
+        let payload = weir_cdr::key_payload(sample, inner.encoding)?;
         let mut waiting_since = None;
         loop {
             let now = clock::now();
@@ -393,7 +396,8 @@ impl<T> std::fmt::Debug for DataWriter<T> {
 /// The smallest message that a batch may be limited to: headers, and some room for samples.
 const BATCH_BYTES_MIN: usize = 128;
 
-fn check_qos(qos: &DataWriterQos) -> Result<()> {
+/// The encoding that the QoS stands for, if it makes sense.
+fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
     let policies = &qos.policies;
     if let Some(batch) = qos.batch
         && (batch.max_bytes < BATCH_BYTES_MIN || batch.max_samples == 0)
@@ -412,7 +416,13 @@ fn check_qos(qos: &DataWriterQos) -> Result<()> {
                     as long as their writer lives";
         return Err(DdsError::InconsistentPolicy(text.to_owned()));
     }
-    Ok(())
+    match policies.representation[..] {
+        [] => Ok(Encoding::Xcdr1),
+        [id] => Ok(DataRepresentation::from_id(id)?.encoding()),
+        _ => Err(DdsError::InconsistentPolicy(
+            "DATA_REPRESENTATION: a writer has one representation".to_owned(),
+        )),
+    }
 }
 
 fn core_config(guid: Guid, qos: &DataWriterQos) -> WriterConfig {
@@ -435,9 +445,10 @@ fn core_config(guid: Guid, qos: &DataWriterQos) -> WriterConfig {
 }
 
 /// The key hash of a sample (RTPS 2.5 §9.6.4.8). Keys up to 64 bytes are serialized on the stack.
-fn key_hash_of<T: DdsType>(sample: &T) -> Result<[u8; 16]> {
+fn key_hash_of<T: DdsType>(sample: &T, encoding: Encoding) -> Result<[u8; 16]> {
     const ON_STACK: usize = 64;
-    let len = sample.key_size(Encoding::Xcdr1);
+    let form = encoding.of_key_hash();
+    let len = sample.key_size(form);
     let mut on_stack = [0; ON_STACK];
     let mut on_heap;
     let key = if len <= ON_STACK {
@@ -446,15 +457,6 @@ fn key_hash_of<T: DdsType>(sample: &T) -> Result<[u8; 16]> {
         on_heap = vec![0; len];
         &mut on_heap[..]
     };
-    sample.encode_key(&mut CdrWriter::new(key, Endianness::Big, Encoding::Xcdr1))?;
-    Ok(weir_cdr::key_hash::<T>(key))
-}
-
-/// The serialized key with its encapsulation header.
-fn key_payload<T: DdsType>(sample: &T) -> Result<Vec<u8>> {
-    let len = sample.key_size(Encoding::Xcdr1);
-    let mut payload = vec![0; 4 + len];
-    payload[..2].copy_from_slice(&weir_wire::encapsulation::CDR_LE);
-    sample.encode_key(&mut CdrWriter::new(&mut payload[4..], Endianness::Little, Encoding::Xcdr1))?;
-    Ok(payload)
+    sample.encode_key(&mut CdrWriter::new(key, Endianness::Big, form))?;
+    Ok(weir_cdr::key_hash::<T>(key, encoding))
 }

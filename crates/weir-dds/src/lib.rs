@@ -71,7 +71,8 @@ pub use listener::{DataReaderListener, DataWriterListener};
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
-    BatchPolicy, Coalescing, DataReaderQos, DataWriterQos, Durability, History, PolicyId, Qos, Reliability,
+    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, Durability, History, PolicyId,
+    Qos, Reliability,
 };
 pub use sample::{InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, ViewState};
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};

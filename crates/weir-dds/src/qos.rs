@@ -10,10 +10,14 @@
 
 use std::time::Duration;
 
+use weir_cdr::Encoding;
 use weir_rtps::config;
+use weir_rtps::qos::{XCDR1, XCDR2};
 pub use weir_rtps::writer::BatchPolicy;
 
 pub use weir_rtps::qos::{Durability, History, PolicyId, Qos, Reliability};
+
+use crate::error::{DdsError, Result};
 
 /// Whether writes in quick succession leave together, each sample in a datagram of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +64,43 @@ pub struct DataReaderQos {
 
 impl Default for DataReaderQos {
     fn default() -> Self {
-        Self { policies: Qos::for_reader() }
+        Self { policies: Qos { representation: vec![XCDR1, XCDR2], ..Qos::for_reader() } }
+    }
+}
+
+/// How samples are encoded (DDS-XTypes 1.3 §7.6.3.1, DATA_REPRESENTATION).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DataRepresentation {
+    /// What every engine reads.
+    Xcdr1,
+    /// Says where appendable types end, so that both sides may have members that the other does not have.
+    Xcdr2,
+}
+
+impl DataRepresentation {
+    const fn id(self) -> i16 {
+        match self {
+            Self::Xcdr1 => XCDR1,
+            Self::Xcdr2 => XCDR2,
+        }
+    }
+
+    /// The representation that peers know by this number.
+    pub(crate) fn from_id(id: i16) -> Result<Self> {
+        match id {
+            XCDR1 => Ok(Self::Xcdr1),
+            XCDR2 => Ok(Self::Xcdr2),
+            _ => Err(DdsError::InconsistentPolicy(format!(
+                "DATA_REPRESENTATION: {id} is not supported, only XCDR1 ({XCDR1}) and XCDR2 ({XCDR2}) are"
+            ))),
+        }
+    }
+
+    pub(crate) const fn encoding(self) -> Encoding {
+        match self {
+            Self::Xcdr1 => Encoding::Xcdr1,
+            Self::Xcdr2 => Encoding::Xcdr2,
+        }
     }
 }
 
@@ -108,7 +148,26 @@ macro_rules! fluent {
 fluent!(DataWriterQos);
 fluent!(DataReaderQos);
 
+impl DataReaderQos {
+    /// The representations that are read, best first; all, unless told otherwise.
+    #[must_use]
+    pub fn data_representation(
+        mut self,
+        representations: impl IntoIterator<Item = DataRepresentation>,
+    ) -> Self {
+        self.policies.representation = representations.into_iter().map(DataRepresentation::id).collect();
+        self
+    }
+}
+
 impl DataWriterQos {
+    /// The representation that is written; XCDR1, unless told otherwise.
+    #[must_use]
+    pub fn data_representation(mut self, representation: DataRepresentation) -> Self {
+        self.policies.representation = vec![representation.id()];
+        self
+    }
+
     /// How long a write may wait for room (RELIABILITY, `max_blocking_time`).
     #[must_use]
     pub fn max_blocking_time(mut self, time: Duration) -> Self {

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use weir_cdr::{
-    CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, key_hash, key_hash_md5, payload_reader,
+    CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, key_hash, key_hash_md5, key_payload,
+    payload_reader, to_payload_in,
 };
 
 use crate::types::{Point, Shape, any_shape, encode, shape};
@@ -120,7 +121,7 @@ fn a_type_without_a_key_has_an_empty_one() {
     assert_eq!(copied_key(&point, Endianness::Big).unwrap(), []);
     let mut nothing = CdrReader::new(&[], Endianness::Big, Encoding::Xcdr1);
     assert_eq!(Point::decode_key(&mut nothing), Ok(Point::default()));
-    assert_eq!(key_hash::<Point>(&[]), [0; 16]);
+    assert_eq!(key_hash::<Point>(&[], Encoding::Xcdr1), [0; 16]);
 }
 
 #[test]
@@ -139,12 +140,15 @@ fn keys_too_long_for_their_bound_are_refused_in_payloads_too() {
 fn the_largest_possible_key_decides_the_kind_of_hash() {
     // The type decides: the key of this shape has only 9 bytes, but could have 133. The digest is that of `md5sum`.
     let blue = key_be(&shape()).unwrap();
-    assert_eq!(key_hash::<Shape>(&blue), BLUE_MD5);
+    assert_eq!(key_hash::<Shape>(&blue, Encoding::Xcdr1), BLUE_MD5);
     assert_eq!(key_hash_md5(&blue), BLUE_MD5);
 
     assert_eq!(SixteenAtMost::MAX_KEY_SIZE, Some(16));
     let raw = key_be(&SixteenAtMost { name: "ab".to_owned(), number: 1 }).unwrap();
-    assert_eq!(key_hash::<SixteenAtMost>(&raw), [0, 0, 0, 3, b'a', b'b', 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+    assert_eq!(
+        key_hash::<SixteenAtMost>(&raw, Encoding::Xcdr1),
+        [0, 0, 0, 3, b'a', b'b', 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]
+    );
 }
 
 const BLUE_MD5: [u8; 16] =
@@ -160,4 +164,60 @@ proptest! {
         let decoded = Shape::decode_key(&mut CdrReader::new(&key, Endianness::Big, Encoding::Xcdr1))?;
         prop_assert_eq!(decoded, Shape { color: shape.color, ..Shape::default() });
     }
+}
+
+/// Between 16 and 20 bytes, depending on the alignment of what has eight bytes.
+#[derive(Clone, Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "appendable")]
+struct DependsOnEncoding {
+    #[dds(key)]
+    a: u32,
+    value: f32,
+    #[dds(key)]
+    b: u64,
+    #[dds(key)]
+    c: Part,
+}
+
+/// All of it belongs to the key.
+#[derive(Clone, Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "appendable")]
+struct Part {
+    c: u32,
+}
+
+#[test]
+fn keys_in_xcdr2_are_delimited_in_payloads_and_plain_in_hashes() {
+    let value = DependsOnEncoding { a: 1, value: 0.5, b: 2, c: Part { c: 3 } };
+    let hash_of = |encoding: Encoding| {
+        let form = encoding.of_key_hash();
+        let mut key = vec![0xee; value.key_size(form)];
+        value.encode_key(&mut CdrWriter::new(&mut key, Endianness::Big, form)).unwrap();
+        (key_hash::<DependsOnEncoding>(&key, encoding), key)
+    };
+    let plain = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3];
+    assert_eq!(DependsOnEncoding::MAX_KEY_SIZE_XCDR2, Some(16));
+    assert_eq!(hash_of(Encoding::Xcdr2), (plain, plain.to_vec()));
+    let aligned = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3];
+    assert_eq!(DependsOnEncoding::MAX_KEY_SIZE, Some(20));
+    assert_eq!(hash_of(Encoding::Xcdr1), (key_hash_md5(&aligned), aligned.to_vec()));
+
+    let payload = key_payload(&value, Encoding::Xcdr2).unwrap();
+    #[rustfmt::skip]
+    assert_eq!(payload, [
+        0, 9, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0,
+    ]);
+    let key = DependsOnEncoding::decode_key(&mut payload_reader(&payload).unwrap()).unwrap();
+    assert_eq!(key, DependsOnEncoding { value: 0.0, ..value.clone() });
+
+    let mut sample = Vec::new();
+    to_payload_in(&value, Encoding::Xcdr2, &mut sample).unwrap();
+    let mut copied = [0; 16];
+    let mut writer = CdrWriter::new(&mut copied, Endianness::Big, Encoding::PlainXcdr2);
+    DependsOnEncoding::copy_key(&mut payload_reader(&sample).unwrap(), &mut writer).unwrap();
+    assert_eq!(copied, plain);
+    let mut delimited = [0; 24];
+    let mut writer = CdrWriter::new(&mut delimited, Endianness::Little, Encoding::Xcdr2);
+    DependsOnEncoding::copy_key(&mut payload_reader(&sample).unwrap(), &mut writer).unwrap();
+    assert_eq!(delimited, payload[4..]);
 }

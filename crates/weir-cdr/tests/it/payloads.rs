@@ -1,8 +1,8 @@
 //! The encapsulation header and the padding behind a sample.
 
 use weir_cdr::{
-    CdrError, Encoding, Endianness, encode_payload, from_payload, from_payload_into, payload_len,
-    payload_reader, to_payload,
+    CdrError, DdsType, Encoding, Endianness, encode_payload, from_payload, from_payload_into, payload_len,
+    payload_len_in, payload_reader, to_payload, to_payload_in,
 };
 
 use crate::types::{Point, Shape, shape};
@@ -31,13 +31,13 @@ fn payloads_of_both_byte_orders_are_read_whatever_the_options_say() {
 #[test]
 fn other_encapsulations_are_refused_by_name() {
     let refuse = |header: &[u8]| payload_reader(header).map(drop).unwrap_err();
-    assert_eq!(refuse(&[0, 7, 0, 0, 1, 2, 3, 4]), CdrError::UnsupportedEncapsulation(0x0007));
+    assert_eq!(refuse(&[0, 10, 0, 0, 1, 2, 3, 4]), CdrError::UnsupportedEncapsulation(0x000a));
     assert_eq!(refuse(&[0, 3, 0, 0]), CdrError::UnsupportedEncapsulation(0x0003));
     assert_eq!(refuse(&[0x80, 1, 0, 0]), CdrError::UnsupportedEncapsulation(0x8001));
     assert_eq!(refuse(&[0, 1, 0]), CdrError::UnexpectedEnd);
     assert_eq!(
-        CdrError::UnsupportedEncapsulation(7).to_string(),
-        "the encapsulation 0x0007 is not supported, only plain CDR (0x0000, 0x0001) is",
+        CdrError::UnsupportedEncapsulation(2).to_string(),
+        "the encapsulation 0x0002 is not supported, only CDR, CDR2 and D_CDR2 (0x0000, 0x0001, 0x0006 to 0x0009) are",
     );
 }
 
@@ -57,4 +57,48 @@ fn a_value_that_cannot_be_encoded_leaves_the_output_as_it_was() {
     let invalid = Shape { color: "a\0".to_owned(), ..Shape::default() };
     assert_eq!(to_payload(&invalid, &mut out), Err(CdrError::InvalidString));
     assert_eq!(out, [1, 2, 3]);
+}
+
+#[test]
+fn payloads_in_xcdr2_say_whether_the_type_is_delimited() {
+    let point = Point { x: 1, mark: 9 };
+    let mut payload = Vec::new();
+    to_payload_in(&point, Encoding::Xcdr2, &mut payload).unwrap();
+    assert_eq!(payload, [0, 9, 0, 3, 5, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0]);
+    assert_eq!(payload.len(), payload_len_in(&point, Encoding::Xcdr2));
+    assert_eq!(from_payload(&payload), Ok(point.clone()));
+    assert_eq!(from_payload(&[0, 8, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1, 9]), Ok(point));
+
+    let fixed = Fixed { wide: 2, narrow: 3 };
+    payload.clear();
+    to_payload_in(&fixed, Encoding::Xcdr2, &mut payload).unwrap();
+    assert_eq!(payload, [0, 7, 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0]);
+    assert_eq!(from_payload(&payload), Ok(fixed.clone()));
+    let mut decoded = Fixed::default();
+    assert_eq!(from_payload_into(&[0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 3], &mut decoded), Ok(()));
+    assert_eq!(decoded, fixed);
+}
+
+#[test]
+fn a_payload_of_another_extensibility_is_refused_and_not_misread() {
+    let plain = [0, 7, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0];
+    assert_eq!(from_payload::<Point>(&plain), Err(CdrError::ExtensibilityMismatch(7)));
+    let delimited = [0, 9, 0, 0, 10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0];
+    assert_eq!(from_payload::<Fixed>(&delimited), Err(CdrError::ExtensibilityMismatch(9)));
+    assert_eq!(from_payload_into(&delimited, &mut Fixed::default()), Err(CdrError::ExtensibilityMismatch(9)));
+}
+
+#[test]
+fn reusing_a_value_takes_defaults_for_what_the_sender_does_not_have() {
+    let mut used = Point { x: 7, mark: 7 };
+    assert_eq!(from_payload_into(&[0, 9, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0], &mut used), Ok(()));
+    assert_eq!(used, Point { x: 1, mark: 0 });
+}
+
+/// Aligned differently in the two encodings.
+#[derive(Clone, Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "final")]
+struct Fixed {
+    wide: u64,
+    narrow: u16,
 }
