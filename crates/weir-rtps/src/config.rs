@@ -55,6 +55,17 @@ pub const REORDER_MAX_SAMPLES: usize = 8192;
 /// Bytes of samples that a reader keeps for its application before it stops accepting: a reliable writer
 /// is then held up, a best-effort sample is rejected.
 pub const READER_CACHE_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Largest sample, in bytes: 1 GiB and its headers.
+pub const SAMPLE_MAX_BYTES: usize = (1 << 30) + 64 * 1024;
+/// Samples of one writer that a reader puts together from fragments at a time. Others are asked for again later.
+pub const ASSEMBLIES_PER_WRITER_MAX: usize = 8;
+/// Bytes of the samples that a reader puts together at a time; a single sample may be larger.
+pub const REASSEMBLY_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Buffers for large samples that a reader keeps for reuse, and their bytes in all.
+pub const LARGE_BUFFERS_MAX: usize = 4;
+/// See [`LARGE_BUFFERS_MAX`].
+pub const LARGE_BUFFERS_MAX_BYTES: usize = 32 * 1024 * 1024;
+
 /// Memory of one piece of a reader's sample storage, in bytes.
 pub const READER_CHUNK_BYTES: usize = 64 * 1024;
 /// Spare pieces that a reader keeps for reuse.

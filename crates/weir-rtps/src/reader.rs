@@ -5,14 +5,16 @@
 //! as it sees a hole, without waiting for a HEARTBEAT; answers leave with [`ReaderCore::poll_transmit`] once
 //! per batch of datagrams, not per sample.
 
+mod assembly;
 mod cache;
 mod chunks;
 mod instances;
 mod writer_proxy;
 
 use weir_wire::{
-    AckNack, Data, Gap, Guid, Header, Heartbeat, InfoDestination, ParameterId, Payload, ProtocolVersion,
-    SequenceNumberSet, Timestamp, VendorId, push,
+    AckNack, Data, DataFrag, Gap, Guid, Header, Heartbeat, HeartbeatFrag, InfoDestination, NackFrag,
+    ParameterId, ParameterList, Payload, ProtocolVersion, SequenceNumber, SequenceNumberSet, Timestamp,
+    VendorId, push,
 };
 
 use crate::config;
@@ -20,6 +22,7 @@ use crate::outbox::{Destinations, Outbox};
 use crate::qos::{History, Reliability};
 use crate::time::Time;
 use crate::writer::ChangeKind;
+use assembly::{Assemblies, Assembly};
 use cache::Cache;
 use writer_proxy::{Arrival, WriterProxy};
 
@@ -92,6 +95,7 @@ pub struct ReaderCore {
     /// The proxy that was used last: samples come in runs.
     recent: usize,
     cache: Cache,
+    assemblies: Assemblies,
     counters: ReaderCounters,
     /// Reused for what one ACKNACK does not reach.
     more: Vec<SequenceNumberSet>,
@@ -104,7 +108,16 @@ impl ReaderCore {
     pub fn new(config: ReaderConfig) -> Self {
         let cache = Cache::new(&config);
         let (proxies, counters) = (Vec::new(), ReaderCounters::default());
-        Self { config, proxies, recent: 0, cache, counters, more: Vec::new(), is_answer_due: false }
+        Self {
+            config,
+            proxies,
+            recent: 0,
+            cache,
+            counters,
+            assemblies: Assemblies::default(),
+            more: Vec::new(),
+            is_answer_due: false,
+        }
     }
 
     /// Adds a writer. A writer that is matched already is replaced.
@@ -123,6 +136,7 @@ impl ReaderCore {
     pub fn unmatch_writer(&mut self, _now: Time, guid: Guid) {
         if let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == guid) {
             self.proxies.remove(index);
+            self.assemblies.retain(self.cache.chunks_mut(), |it| it.writer != guid);
             self.recent = 0;
             self.cache.writer_gone(guid);
         }
@@ -196,6 +210,105 @@ impl ReaderCore {
                 counters.samples_duplicate += 1;
                 proxy.drop_duplicate();
             }
+        }
+    }
+
+    /// Takes fragments of a sample (RTPS 2.5 §8.3.8.3); the last one to arrive makes it a sample like any other.
+    pub fn handle_data_frag(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        frag: &DataFrag<'_>,
+        source_timestamp: Option<Timestamp>,
+    ) {
+        let Some(index) = self.find(writer) else {
+            self.counters.unknown_writers += 1;
+            return;
+        };
+        let (sn, proxy) = (frag.sequence_number, &self.proxies[index]);
+        match proxy.arrival(sn) {
+            Arrival::Duplicate => {
+                self.counters.samples_duplicate += 1;
+                return;
+            }
+            Arrival::Ahead if !proxy.is_within_reach(sn) => return,
+            Arrival::Next { lost } if lost > 0 && !proxy.is_reliable => {
+                // A best-effort writer does not complete what it has left behind.
+                self.assemblies
+                    .retain(self.cache.chunks_mut(), |it| it.writer != writer || it.sequence_number >= sn);
+            }
+            _ => {}
+        }
+        let qos = || inline_qos(frag.inline_qos.as_ref());
+        let chunks = self.cache.chunks_mut();
+        let Some(assembly) = self.assemblies.entry(writer, frag, qos, source_timestamp, chunks) else {
+            return;
+        };
+        self.is_answer_due |= assembly.add(frag) && proxy.is_reliable;
+        if let Some(whole) = self.assemblies.take_complete(writer, sn) {
+            self.deliver_whole(now, index, whole);
+        }
+    }
+
+    /// Delivers a sample that is complete, or holds it back when its turn has not come.
+    fn deliver_whole(&mut self, now: Time, index: usize, whole: Assembly) {
+        let Self { proxies, cache, counters, .. } = self;
+        let (proxy, sn, len) = (&mut proxies[index], whole.sequence_number, whole.sample_size);
+        let has_room = match proxy.arrival(sn) {
+            Arrival::Next { .. } => !cache.is_full(len),
+            Arrival::Ahead => !cache.is_full_of_held(len) || !cache.has_held(),
+            Arrival::Duplicate => false,
+        };
+        let payload = &whole.buffer[..len];
+        let sample = sample_of(
+            &self.config,
+            payload,
+            whole.is_key,
+            whole.kind,
+            whole.key_hash,
+            whole.source_timestamp,
+        );
+        let Ok(Sample { kind, key, source_timestamp, .. }) = sample else {
+            counters.samples_malformed += 1;
+            proxy.accept(now, sn);
+            cache.chunks_mut().give_buffer(whole.buffer);
+            return;
+        };
+        if !has_room {
+            proxy.refuse(sn);
+            counters.samples_rejected += u64::from(!proxy.is_reliable);
+            cache.chunks_mut().give_buffer(whole.buffer);
+            return;
+        }
+        let held = cache.hold_whole(&Sample { kind, payload: &[], key, source_timestamp }, whole.buffer, len);
+        match proxy.arrival(sn) {
+            Arrival::Next { lost } => {
+                counters.samples_lost += lost;
+                counters.samples_received += 1;
+                proxy.accept(now, sn);
+                cache.push_held(proxy.guid, sn, held);
+                self.deliver_held(index);
+            }
+            Arrival::Ahead | Arrival::Duplicate => {
+                if !proxy.hold(now, sn, held) {
+                    cache.drop_held(held);
+                }
+            }
+        }
+    }
+
+    /// Takes a HEARTBEAT_FRAG (RTPS 2.5 §8.3.8.7): which fragments of a sample there are.
+    pub fn handle_heartbeat_frag(&mut self, _now: Time, writer: Guid, heartbeat: &HeartbeatFrag) {
+        let Some(index) = self.find(writer) else {
+            self.counters.unknown_writers += 1;
+            return;
+        };
+        if self.proxies[index].is_reliable
+            && let Some(assembly) =
+                self.assemblies.of(writer).find(|it| it.sequence_number == heartbeat.sequence_number)
+        {
+            assembly.announce(heartbeat.last_fragment);
+            self.is_answer_due = true;
         }
     }
 
@@ -333,9 +446,14 @@ impl ReaderCore {
 
     fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
         self.is_answer_due = false;
-        for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable) {
+        for index in 0..self.proxies.len() {
+            if !self.proxies[index].is_reliable {
+                continue;
+            }
+            let partial = self.ask_for_fragments(now, index, out);
+            let proxy = &mut self.proxies[index];
             let room = self.cache.room();
-            let Some(answer) = proxy.answer(now, room, &mut self.more) else { continue };
+            let Some(answer) = proxy.answer(now, room, &partial, &mut self.more) else { continue };
             self.counters.nacks_sent += u64::from(!answer.state.is_empty() || !self.more.is_empty());
             let acknack = AckNack {
                 reader: self.config.guid.entity,
@@ -344,11 +462,7 @@ impl ReaderCore {
                 count: answer.count,
                 is_final: answer.is_final,
             };
-            let header = Header {
-                version: ProtocolVersion::V2_5,
-                vendor: self.config.vendor,
-                prefix: self.config.guid.prefix,
-            };
+            let header = header(&self.config);
             let destination = InfoDestination { prefix: proxy.guid.prefix };
             out.message(&proxy.destinations, |message| {
                 push(message, &header);
@@ -360,6 +474,45 @@ impl ReaderCore {
             });
         }
     }
+
+    /// Asks a writer for the fragments that are missing, and returns the samples that they belong to.
+    fn ask_for_fragments(&mut self, now: Time, index: usize, out: &mut Outbox) -> Vec<SequenceNumber> {
+        let mut partial = Vec::new();
+        if self.assemblies.is_empty() {
+            return partial;
+        }
+        let proxy = &mut self.proxies[index];
+        let (writer, patience_ns) = (proxy.guid, proxy.patience_ns());
+        self.assemblies
+            .retain(self.cache.chunks_mut(), |it| it.writer != writer || proxy.waits_for(it.sequence_number));
+        for assembly in self.assemblies.of(writer) {
+            partial.push(assembly.sequence_number);
+            if proxy.is_announced(assembly.sequence_number) {
+                assembly.announce_all();
+            }
+            let Some(state) = assembly.ask(now, patience_ns) else { continue };
+            self.counters.nacks_sent += 1;
+            let nack = NackFrag {
+                reader: self.config.guid.entity,
+                writer: writer.entity,
+                sequence_number: assembly.sequence_number,
+                state,
+                count: proxy.next_fragment_count(),
+            };
+            let header = header(&self.config);
+            out.message(&proxy.destinations, |message| {
+                push(message, &header);
+                push(message, &InfoDestination { prefix: writer.prefix });
+                push(message, &nack);
+            });
+        }
+        partial
+    }
+}
+
+/// The header of every message of a reader.
+fn header(config: &ReaderConfig) -> Header {
+    Header { version: ProtocolVersion::V2_5, vendor: config.vendor, prefix: config.guid.prefix }
 }
 
 /// A sample as the cache keeps it.
@@ -387,13 +540,28 @@ fn sample<'a>(
     data: &Data<'a>,
     source_timestamp: Option<Timestamp>,
 ) -> Result<Sample<'a>, Malformed> {
-    let (kind, key_hash) =
-        if data.inline_qos.is_some() { inline_qos(data) } else { (ChangeKind::Alive, None) };
+    let (kind, key_hash) = match &data.inline_qos {
+        Some(list) => inline_qos(Some(list)),
+        None => (ChangeKind::Alive, None),
+    };
     let (payload, is_key) = match data.payload {
         Payload::Data(bytes) => (bytes, false),
         Payload::Key(bytes) => (bytes, true),
         Payload::None => (&[][..], true),
     };
+    sample_of(config, payload, is_key, kind, key_hash, source_timestamp)
+}
+
+/// Finds out which instance a payload belongs to.
+#[inline]
+fn sample_of<'a>(
+    config: &ReaderConfig,
+    payload: &'a [u8],
+    is_key: bool,
+    kind: ChangeKind,
+    key_hash: Option<[u8; 16]>,
+    source_timestamp: Option<Timestamp>,
+) -> Result<Sample<'a>, Malformed> {
     // A key without a status says nothing that could be delivered.
     if is_key && kind == ChangeKind::Alive {
         return Err(Malformed);
@@ -406,10 +574,10 @@ fn sample<'a>(
     Ok(Sample { kind, payload, key, source_timestamp })
 }
 
-fn inline_qos(data: &Data<'_>) -> (ChangeKind, Option<[u8; 16]>) {
+fn inline_qos(list: Option<&ParameterList<'_>>) -> (ChangeKind, Option<[u8; 16]>) {
     let mut kind = ChangeKind::Alive;
     let mut key = None;
-    for parameter in data.inline_qos.iter().flat_map(|list| list.iter()).map_while(Result::ok) {
+    for parameter in list.into_iter().flat_map(ParameterList::iter).map_while(Result::ok) {
         if parameter.id == ParameterId::STATUS_INFO {
             kind = match parameter.value.get(3).copied().unwrap_or(0) & 3 {
                 0 => ChangeKind::Alive,

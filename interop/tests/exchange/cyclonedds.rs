@@ -134,6 +134,18 @@ fn weir_gets_large_payloads() {
 }
 
 #[test]
+fn weir_gets_fragmented_payloads_of_cyclones_default_configuration() {
+    cyclone_to_weir::<Blob>(
+        "fragments_to_weir",
+        10,
+        &[1345, 8192, 60_000, 100_000, 1_000_000, 10_000_000],
+        1,
+        "",
+        "",
+    );
+}
+
+#[test]
 fn weir_gets_messages_with_many_samples() {
     cyclone_to_weir::<Blob>("batched_blobs_to_weir", 10_000, &[1, 12, 200], 1, "batch", "");
 }

@@ -10,7 +10,10 @@ use weir_rtps::outbox::Outbox;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::time::Time;
 use weir_udp::RecvBatch;
-use weir_wire::{AckNack, Data, EntityId, Gap, Guid, GuidPrefix, Heartbeat, Message, Submessage, Timestamp};
+use weir_wire::{
+    AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Heartbeat, HeartbeatFrag, Message, Submessage,
+    Timestamp,
+};
 
 use super::endpoints::{ReaderEndpoint, Table, WriterEndpoint};
 
@@ -129,6 +132,8 @@ impl<'t> Receiver<'t, '_> {
                 Ok(_) if !is_for_us => {}
                 Ok(Submessage::Data(data)) => self.data(source, &data, timestamp),
                 Ok(Submessage::Heartbeat(heartbeat)) => self.heartbeat(source, &heartbeat),
+                Ok(Submessage::DataFrag(frag)) => self.data_frag(source, &frag, timestamp),
+                Ok(Submessage::HeartbeatFrag(heartbeat)) => self.heartbeat_frag(source, &heartbeat),
                 Ok(Submessage::Gap(gap)) => self.gap(source, &gap),
                 Ok(Submessage::AckNack(acknack)) => self.acknack(source, &acknack),
                 Ok(_) => self.touched.counters.ignored += 1,
@@ -145,6 +150,18 @@ impl<'t> Receiver<'t, '_> {
         let now = self.now;
         let writer = Guid::new(source, data.writer);
         self.for_readers(writer, data.reader, |core| core.handle_data(now, writer, data, timestamp));
+    }
+
+    fn data_frag(&mut self, source: GuidPrefix, frag: &DataFrag<'_>, timestamp: Option<Timestamp>) {
+        let now = self.now;
+        let writer = Guid::new(source, frag.writer);
+        self.for_readers(writer, frag.reader, |core| core.handle_data_frag(now, writer, frag, timestamp));
+    }
+
+    fn heartbeat_frag(&mut self, source: GuidPrefix, heartbeat: &HeartbeatFrag) {
+        let now = self.now;
+        let writer = Guid::new(source, heartbeat.writer);
+        self.for_readers(writer, heartbeat.reader, |core| core.handle_heartbeat_frag(now, writer, heartbeat));
     }
 
     fn heartbeat(&mut self, source: GuidPrefix, heartbeat: &Heartbeat) {

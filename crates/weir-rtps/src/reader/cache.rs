@@ -205,6 +205,29 @@ impl Cache {
         }
     }
 
+    /// Stores a sample that was put together from fragments, without a copy.
+    pub(super) fn hold_whole(&mut self, sample: &Sample<'_>, whole: Box<[u8]>, len: usize) -> Held {
+        self.held += 1;
+        self.held_bytes += len;
+        self.recent_len = len;
+        Held {
+            at: self.chunks.adopt(whole, len),
+            kind: sample.kind,
+            key: sample.key,
+            source_timestamp: sample.source_timestamp,
+        }
+    }
+
+    /// Whether something is held back.
+    pub(super) fn has_held(&self) -> bool {
+        self.held > 0
+    }
+
+    /// Where payloads are kept.
+    pub(super) fn chunks_mut(&mut self) -> &mut Chunks {
+        &mut self.chunks
+    }
+
     /// Lets go of a stored sample.
     pub(super) fn drop_held(&mut self, held: Held) {
         self.held -= 1;

@@ -27,6 +27,8 @@ pub(super) struct Chunks {
     spare: Vec<u32>,
     current: Option<u32>,
     memory: usize,
+    /// Buffers of large samples, for the next ones.
+    large: Vec<Box<[u8]>>,
 }
 
 impl Chunks {
@@ -43,6 +45,35 @@ impl Chunks {
         chunk.used += payload.len();
         chunk.live += 1;
         ChunkRef { chunk: index, offset: offset as u32, len: payload.len() as u32 }
+    }
+
+    /// Memory of at least `len` bytes for one large sample. What is in it is left from before.
+    pub(super) fn take_buffer(&mut self, len: usize) -> Box<[u8]> {
+        let fits = |buffer: &Box<[u8]>| buffer.len() >= len && buffer.len() / 2 <= len;
+        match self.large.iter().position(fits) {
+            Some(index) => self.large.swap_remove(index),
+            None => vec![0; len].into_boxed_slice(),
+        }
+    }
+
+    /// Keeps memory for the next large sample, within limits.
+    pub(super) fn give_buffer(&mut self, buffer: Box<[u8]>) {
+        let bytes: usize = self.large.iter().map(|kept| kept.len()).sum();
+        let has_room = bytes + buffer.len() <= config::LARGE_BUFFERS_MAX_BYTES;
+        if has_room && self.large.len() < config::LARGE_BUFFERS_MAX {
+            self.large.push(buffer);
+        }
+    }
+
+    /// Takes over memory whose first `len` bytes are a payload.
+    pub(super) fn adopt(&mut self, bytes: Box<[u8]>, len: usize) -> ChunkRef {
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.chunks.push(Chunk::default());
+            self.chunks.len() as u32 - 1
+        });
+        self.memory += bytes.len();
+        self.chunks[index as usize] = Chunk { used: bytes.len(), bytes, live: 1 };
+        ChunkRef { chunk: index, offset: 0, len: len as u32 }
     }
 
     /// The payload.
@@ -104,7 +135,8 @@ impl Chunks {
             self.spare.push(index);
         } else {
             self.memory -= chunk.bytes.len();
-            chunk.bytes = Box::default();
+            let bytes = core::mem::take(&mut chunk.bytes);
+            self.give_buffer(bytes);
             self.vacant.push(index);
         }
     }

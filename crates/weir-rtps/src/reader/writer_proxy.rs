@@ -80,6 +80,7 @@ pub(super) struct WriterProxy {
     last_heartbeat: Option<u32>,
     is_answer_wanted: bool,
     count: u32,
+    fragment_count: u32,
     request: Request,
     preemptive_at: Option<Time>,
     preemptive_sent: u32,
@@ -154,6 +155,7 @@ impl WriterProxy {
             last_heartbeat: None,
             is_answer_wanted: false,
             count: 0,
+            fragment_count: 0,
             request: Request {
                 frontier: SequenceNumber::FIRST,
                 recheck_at: Time::ZERO,
@@ -322,11 +324,13 @@ impl WriterProxy {
 
     /// What to tell the writer now, if anything. What is missing beyond the answer's own set is appended to
     /// `more`, when the writer takes that (see [`WriterProxy::takes_more`]). No more than `room` samples are
-    /// waited for at a time: what finds no room would only be sent in vain.
+    /// waited for at a time: what finds no room would only be sent in vain. Of the samples in `partial` some
+    /// fragments are there, and the others are asked for one by one.
     pub(super) fn answer(
         &mut self,
         now: Time,
         room: usize,
+        partial: &[SequenceNumber],
         more: &mut Vec<SequenceNumberSet>,
     ) -> Option<Answer> {
         more.clear();
@@ -334,7 +338,7 @@ impl WriterProxy {
             return self.preemptive(now);
         }
         let mut state = SequenceNumberSet::new(self.expected);
-        let is_asking = !self.is_refused && self.ask(now, room, &mut state, more);
+        let is_asking = !self.is_refused && self.ask(now, room, partial, &mut state, more);
         self.arm(now, is_asking);
         if is_asking {
             self.is_answer_wanted = false;
@@ -342,6 +346,33 @@ impl WriterProxy {
             return Some(self.counted(state, is_final));
         }
         core::mem::take(&mut self.is_answer_wanted).then(|| self.counted(state, true))
+    }
+
+    /// How long a repair may take before it is taken for lost; nothing at all when everything that is missing is
+    /// to be asked for now.
+    pub(super) fn patience_ns(&self) -> u64 {
+        if self.request.is_forced { 0 } else { self.request.round_trip.patience_ns() }
+    }
+
+    /// The count of the next NACK_FRAG.
+    pub(super) fn next_fragment_count(&mut self) -> u32 {
+        self.fragment_count = self.fragment_count.wrapping_add(1);
+        self.fragment_count
+    }
+
+    /// Whether the writer has said that it wrote this sample.
+    pub(super) fn is_announced(&self, sn: SequenceNumber) -> bool {
+        sn <= self.announced
+    }
+
+    /// Whether a sample, fragments of which have arrived, is still waited for.
+    pub(super) fn waits_for(&self, sn: SequenceNumber) -> bool {
+        sn >= self.floor && !matches!(self.arrival(sn), Arrival::Duplicate)
+    }
+
+    /// Whether a sample lies so near that it could be held back.
+    pub(super) fn is_within_reach(&self, sn: SequenceNumber) -> bool {
+        self.offset(sn) < config::REORDER_MAX_SAMPLES
     }
 
     /// Whether something is to be sent because of the time.
@@ -384,6 +415,7 @@ impl WriterProxy {
         &mut self,
         now: Time,
         mut room: usize,
+        partial: &[SequenceNumber],
         state: &mut SequenceNumberSet,
         more: &mut Vec<SequenceNumberSet>,
     ) -> bool {
@@ -415,6 +447,9 @@ impl WriterProxy {
                 break;
             }
             room -= 1;
+            if partial.contains(&sn) {
+                continue;
+            }
             if *tries == 0 || *asked_at < answered || now.nanos_since(*asked_at) >= patience_ns {
                 (*asked_at, *tries) = (now, tries.saturating_add(1));
                 is_asking = true;

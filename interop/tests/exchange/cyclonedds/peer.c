@@ -26,7 +26,7 @@
 
 #define LIMIT DDS_SECS(30)
 #define INSTANCES_MAX 64
-#define SIZE_MAX_BYTES 65536
+#define SIZE_MAX_BYTES (16 << 20)
 #define TEXT_MAX 4096
 
 static void fail(const char *format, ...) {
