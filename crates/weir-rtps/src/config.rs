@@ -75,6 +75,13 @@ pub const PROXIES_MAX: usize = 1024;
 /// Instances that one endpoint keeps state for when its QoS names no limit.
 pub const INSTANCES_MAX: usize = 2_000_000;
 
+/// Instances that are both disposed and unregistered of which a TRANSIENT_LOCAL writer keeps the news although all
+/// its readers have them: one that lost us and comes back may still take an instance for alive.
+pub const ENDED_INSTANCES_KEPT: usize = 256;
+/// Announcements of endpoints are written anew when the history of them spans so many more samples than four per
+/// endpoint: what was announced long ago would hold up the memory of everything that came and went since.
+pub const ANNOUNCEMENTS_SPARE: usize = 1024;
+
 /// Two writes closer together than this are a burst, whose samples may leave together (about the time that
 /// one send call takes).
 pub const COALESCING_GAP: Duration = Duration::from_nanos(1_500);

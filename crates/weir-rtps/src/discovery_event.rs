@@ -5,7 +5,7 @@ use core::net::SocketAddrV4;
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
 use crate::outbox::Destinations;
-use crate::qos::{PolicyId, Qos};
+use crate::qos::{LivelinessKind, PolicyId, Qos};
 
 /// One change in what is known of others. The local endpoint is named by its [`EntityId`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +69,18 @@ pub enum DiscoveryEvent {
         writer: Guid,
         /// The first policy that does not fit.
         policy: PolicyId,
+    },
+    /// A participant, which may be this one, says that all its writers of a kind are alive.
+    LivelinessAsserted {
+        /// Which.
+        prefix: GuidPrefix,
+        /// The kind; never `ManualByTopic`.
+        kind: LivelinessKind,
+    },
+    /// The application has not asserted a local writer within its lease (LIVELINESS_LOST).
+    LivelinessLost {
+        /// The local writer.
+        writer: EntityId,
     },
     /// Another participant of the domain was heard of.
     ParticipantDiscovered {

@@ -14,6 +14,7 @@
 //! | [`qos`], [`qos_match`] | policies, and which offers satisfy which requests |
 //! | [`spdp`], [`sedp`] | the data of discovery |
 //! | [`ports`] | which ports a participant uses |
+//! | [`liveliness`] | leases of writers |
 //! | [`time`], [`config`] | the caller's clock; every tunable |
 
 pub mod block;
@@ -22,8 +23,10 @@ pub mod discovery_data;
 pub mod discovery_event;
 mod history;
 mod key_hasher;
+pub mod liveliness;
 pub mod outbox;
 pub mod participant;
+mod participant_message;
 pub mod ports;
 pub mod qos;
 pub mod qos_match;

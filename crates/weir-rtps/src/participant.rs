@@ -8,12 +8,14 @@
 //! events.
 //!
 //! One file per concern: `announcer` says who we are, `receive` takes messages apart, `builtin` exchanges
-//! endpoints reliably, `remote` keeps the others, `local` our own endpoints, `matching` brings them together.
+//! endpoints reliably, `remote` keeps the others, `local` our own endpoints, `matching` brings them together,
+//! `liveliness` shows that our writers are alive.
 
 mod announcer;
 mod builtin;
 mod config;
 mod counters;
+mod liveliness;
 mod local;
 mod matching;
 mod reachability;
@@ -26,6 +28,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use announcer::Announcer;
 use builtin::BuiltinEndpoints;
+use liveliness::Assertions;
 use local::LocalEntry;
 use matching::Pair;
 use reachability::Reachability;
@@ -46,6 +49,7 @@ pub struct ParticipantCore {
     reachability: Reachability,
     announcer: Announcer,
     builtin: BuiltinEndpoints,
+    assertions: Assertions,
     locals: BTreeMap<EntityId, LocalEntry>,
     remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
     /// By local endpoint and remote one, of those that share a topic.
@@ -63,6 +67,7 @@ impl ParticipantCore {
             reachability: Reachability::new(&config),
             announcer: Announcer::new(&config, now),
             builtin: BuiltinEndpoints::new(&config),
+            assertions: Assertions::default(),
             locals: BTreeMap::new(),
             remotes: BTreeMap::new(),
             pairs: BTreeMap::new(),
@@ -80,6 +85,7 @@ impl ParticipantCore {
         }
         self.announcer.handle_timeout(now);
         self.expire_leases(now);
+        self.liveliness_timeout(now);
         self.builtin.handle_timeout(now);
     }
 
@@ -91,6 +97,7 @@ impl ParticipantCore {
             return None;
         }
         let leases = self.remotes.values().map(RemoteParticipant::expires_at).filter(|&at| at < Time::MAX);
+        let leases = leases.chain(self.next_liveliness());
         leases.chain(self.builtin.next_timeout()).chain([self.announcer.next_at()]).min()
     }
 
@@ -139,6 +146,12 @@ impl ParticipantCore {
     #[must_use]
     pub fn counters(&self) -> &DiscoveryCounters {
         &self.counters
+    }
+
+    /// Bytes of memory that the announcements of our endpoints take, those of endpoints that are gone included.
+    #[must_use]
+    pub fn announcement_memory(&self) -> usize {
+        self.builtin.memory()
     }
 
     /// How many other participants are known.

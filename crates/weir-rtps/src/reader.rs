@@ -9,6 +9,7 @@ mod assembly;
 mod cache;
 mod chunks;
 mod instances;
+mod liveliness;
 mod writer_proxy;
 
 use weir_wire::{
@@ -18,6 +19,7 @@ use weir_wire::{
 };
 
 use crate::config;
+use crate::liveliness::LivelinessChanges;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::{History, Reliability};
 use crate::time::Time;
@@ -96,6 +98,7 @@ pub struct ReaderCore {
     recent: usize,
     cache: Cache,
     assemblies: Assemblies,
+    liveliness: LivelinessChanges,
     counters: ReaderCounters,
     /// Reused for what one ACKNACK does not reach.
     more: Vec<SequenceNumberSet>,
@@ -107,13 +110,13 @@ impl ReaderCore {
     /// A reader without writers.
     pub fn new(config: ReaderConfig) -> Self {
         let cache = Cache::new(&config);
-        let (proxies, counters) = (Vec::new(), ReaderCounters::default());
         Self {
             config,
-            proxies,
+            proxies: Vec::new(),
             recent: 0,
             cache,
-            counters,
+            liveliness: LivelinessChanges::default(),
+            counters: ReaderCounters::default(),
             assemblies: Assemblies::default(),
             more: Vec::new(),
             is_answer_due: false,
@@ -127,6 +130,7 @@ impl ReaderCore {
             return;
         }
         let is_reliable = writer.reliable && self.config.reliability == Reliability::Reliable;
+        self.liveliness.change(writer.guid, 1, 0);
         self.proxies.push(WriterProxy::new(now, writer, is_reliable));
         self.is_answer_due |= is_reliable;
     }
@@ -135,6 +139,7 @@ impl ReaderCore {
     /// writers any more.
     pub fn unmatch_writer(&mut self, _now: Time, guid: Guid) {
         if let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == guid) {
+            liveliness::forget(&self.proxies[index], &mut self.liveliness);
             self.proxies.remove(index);
             self.assemblies.retain(self.cache.chunks_mut(), |it| it.writer != guid);
             self.recent = 0;
@@ -169,6 +174,7 @@ impl ReaderCore {
         };
         let Self { proxies, cache, counters, .. } = self;
         let Some(proxy) = proxies.get_mut(index) else { return };
+        liveliness::assert(proxy, now, &mut self.liveliness);
         let sn = data.sequence_number;
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
@@ -225,6 +231,7 @@ impl ReaderCore {
             self.counters.unknown_writers += 1;
             return;
         };
+        liveliness::assert(&mut self.proxies[index], now, &mut self.liveliness);
         let (sn, proxy) = (frag.sequence_number, &self.proxies[index]);
         match proxy.arrival(sn) {
             Arrival::Duplicate => {
@@ -313,13 +320,16 @@ impl ReaderCore {
     }
 
     /// Takes a HEARTBEAT (RTPS 2.5 §8.3.8.6): which samples there are, and whether an answer is wanted.
-    pub fn handle_heartbeat(&mut self, _now: Time, writer: Guid, heartbeat: &Heartbeat) {
+    pub fn handle_heartbeat(&mut self, now: Time, writer: Guid, heartbeat: &Heartbeat) {
         let Some(index) = self.find(writer) else {
             self.counters.unknown_writers += 1;
             return;
         };
-        let Some(proxy) = self.proxies.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
-        if !proxy.is_news(heartbeat.count) {
+        let Some(proxy) = self.proxies.get_mut(index) else { return };
+        if liveliness::is_assertion(proxy, heartbeat) {
+            liveliness::assert(proxy, now, &mut self.liveliness);
+        }
+        if !proxy.is_reliable || !proxy.is_news(heartbeat.count) {
             return;
         }
         let lost = proxy.heartbeat(heartbeat);
@@ -348,8 +358,9 @@ impl ReaderCore {
         }
     }
 
-    /// What is due: repeated requests for what is still missing.
+    /// What is due: repeated requests for what is still missing, leases that ran out.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.expire_leases(now);
         for proxy in &mut self.proxies {
             self.is_answer_due |= proxy.handle_timeout(now);
         }
@@ -357,7 +368,7 @@ impl ReaderCore {
 
     /// When [`ReaderCore::handle_timeout`] wants to be called next.
     pub fn next_timeout(&self) -> Option<Time> {
-        self.proxies.iter().filter_map(WriterProxy::next_timeout).min()
+        self.proxies.iter().filter_map(WriterProxy::next_timeout).chain(self.next_lease()).min()
     }
 
     /// Removes the oldest sample and shows it to `f`. `false` when there is none.

@@ -29,13 +29,19 @@ pub mod builtin_endpoints {
     pub const SUBSCRIPTIONS_ANNOUNCER: u32 = 1 << 4;
     /// Listens for readers.
     pub const SUBSCRIPTIONS_DETECTOR: u32 = 1 << 5;
-    /// What this engine has: SPDP and SEDP, no participant messages.
+    /// Tells that a participant's writers are alive.
+    pub const PARTICIPANT_MESSAGE_WRITER: u32 = 1 << 10;
+    /// Listens for that.
+    pub const PARTICIPANT_MESSAGE_READER: u32 = 1 << 11;
+    /// What this engine has: SPDP, SEDP and participant messages.
     pub const WEIR: u32 = PARTICIPANT_ANNOUNCER
         | PARTICIPANT_DETECTOR
         | PUBLICATIONS_ANNOUNCER
         | PUBLICATIONS_DETECTOR
         | SUBSCRIPTIONS_ANNOUNCER
-        | SUBSCRIPTIONS_DETECTOR;
+        | SUBSCRIPTIONS_DETECTOR
+        | PARTICIPANT_MESSAGE_WRITER
+        | PARTICIPANT_MESSAGE_READER;
 }
 
 /// The lease of a participant that names none (DDSI-RTPS 2.5 §9.6.3.2).
@@ -253,7 +259,7 @@ mod tests {
             &[0x15, 0, 4, 0, 2, 5, 0, 0],
             &[0x16, 0, 4, 0, 1, 0xf0, 0, 0],
             &[0x50, 0, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 1, 0xc1],
-            &[0x58, 0, 4, 0, 0x3f, 0, 0, 0],
+            &[0x58, 0, 4, 0, 0x3f, 0x0c, 0, 0],
             &[0x02, 0, 8, 0, 20, 0, 0, 0, 0, 0, 0, 0x80],
             &[0x32, 0, 24, 0, 1, 0, 0, 0, 0xf2, 0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1],
             &[

@@ -8,6 +8,7 @@
 mod batch;
 mod compose;
 mod instances;
+mod liveliness;
 mod reader_proxy;
 mod transmit;
 
@@ -328,6 +329,9 @@ impl WriterCore {
         debug_assert_eq!(sn, sn_committed);
         self.burst.datagrams += 1;
         self.committed(now, sn, len, change.key);
+        if change.kind == ChangeKind::DisposedUnregistered {
+            self.instances.ended(change.key, sn);
+        }
         Ok(sn)
     }
 
@@ -505,6 +509,11 @@ impl WriterCore {
         self.history.memory()
     }
 
+    /// Number of samples from the oldest that is kept to the newest, those between that are gone included.
+    pub fn span(&self) -> usize {
+        self.history.len()
+    }
+
     /// The window in bytes as the kernel charges them, and how much of it is in flight.
     pub fn window(&self) -> (u64, u64) {
         (self.window.size(), self.in_flight())
@@ -611,6 +620,8 @@ impl WriterCore {
             let last = self.acknowledged.min(self.unsent.prev());
             self.instances.released(&self.history, last);
             self.history.release_to(last);
+        } else {
+            self.instances.release_ended(&mut self.history, self.acknowledged.min(self.unsent.prev()));
         }
     }
 

@@ -1,23 +1,29 @@
-//! The builtin endpoints that exchange endpoints: two reliable writers and two reliable readers whose
-//! instances are the endpoints themselves, keyed by GUID (DDSI-RTPS 2.5 §8.5.4).
+//! The builtin endpoints that speak reliably: those of SEDP, whose instances are the endpoints of applications,
+//! keyed by GUID (DDSI-RTPS 2.5 §8.5.4), and those of participant messages (§8.4.13).
 
-use weir_wire::{AckNack, Data, EntityId, Gap, Guid, GuidPrefix, Heartbeat, Timestamp, VendorId};
+use weir_wire::{
+    AckNack, Data, EntityId, Gap, Guid, GuidPrefix, Heartbeat, SequenceNumber, Timestamp, VendorId,
+};
 
 use super::config::ParticipantConfig;
+use crate::config;
 use crate::outbox::{Destinations, Outbox};
-use crate::qos::{Durability, History, Reliability};
+use crate::participant_message;
+use crate::qos::{Durability, History, LivelinessKind, Reliability};
 use crate::reader::{RawSample, ReaderConfig, ReaderCore, WriterProxyConfig};
 use crate::sedp::{self, EndpointData, EndpointKind};
 use crate::spdp::{ParticipantData, builtin_endpoints};
 use crate::time::Time;
 use crate::writer::{Change, ChangeKind, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
 
-/// Both topics of SEDP.
+/// Both topics of SEDP, and participant messages.
 #[derive(Debug)]
 pub(super) struct BuiltinEndpoints {
     vendor: VendorId,
+    prefix: GuidPrefix,
     publications: Exchange,
     subscriptions: Exchange,
+    messages: Exchange,
     payload: Vec<u8>,
 }
 
@@ -25,11 +31,14 @@ pub(super) struct BuiltinEndpoints {
 #[derive(Debug)]
 struct Exchange {
     ids: ExchangeIds,
+    durability: Durability,
+    /// The last sample when our announcements were written anew.
+    renewed_at: SequenceNumber,
     writer: WriterCore,
     reader: ReaderCore,
 }
 
-/// What names a topic of SEDP.
+/// What names a topic.
 #[derive(Debug)]
 struct ExchangeIds {
     writer: EntityId,
@@ -52,10 +61,19 @@ impl BuiltinEndpoints {
             announcer_bit: builtin_endpoints::SUBSCRIPTIONS_ANNOUNCER,
             detector_bit: builtin_endpoints::SUBSCRIPTIONS_DETECTOR,
         };
+        let messages = ExchangeIds {
+            writer: EntityId::PARTICIPANT_MESSAGE_WRITER,
+            reader: EntityId::PARTICIPANT_MESSAGE_READER,
+            announcer_bit: builtin_endpoints::PARTICIPANT_MESSAGE_WRITER,
+            detector_bit: builtin_endpoints::PARTICIPANT_MESSAGE_READER,
+        };
         Self {
             vendor: config.vendor,
-            publications: Exchange::new(config, publications),
-            subscriptions: Exchange::new(config, subscriptions),
+            prefix: config.guid_prefix,
+            publications: Exchange::new(config, publications, Durability::TransientLocal),
+            subscriptions: Exchange::new(config, subscriptions, Durability::TransientLocal),
+            // Only what comes while somebody listens says that we are alive now; and there is no end of it.
+            messages: Exchange::new(config, messages, Durability::Volatile),
             payload: Vec::new(),
         }
     }
@@ -90,6 +108,27 @@ impl BuiltinEndpoints {
         written.map(drop)
     }
 
+    /// Whether the announcements of a kind, of `endpoints` in all, should be written anew. Once for so many
+    /// announcements, even when somebody who acknowledges nothing holds up the memory.
+    pub(super) fn should_renew(&mut self, kind: EndpointKind, endpoints: usize) -> bool {
+        let exchange = self.exchange(kind);
+        let bound = 4 * endpoints + config::ANNOUNCEMENTS_SPARE;
+        let last = exchange.writer.last_sequence_number();
+        let is_due = exchange.writer.span() > bound && last.0 - exchange.renewed_at.0 > bound as i64;
+        if is_due {
+            exchange.renewed_at = last;
+        }
+        is_due
+    }
+
+    /// Bytes of memory that our announcements take.
+    pub(super) fn memory(&self) -> usize {
+        [&self.publications, &self.subscriptions, &self.messages]
+            .map(|exchange| exchange.writer.memory())
+            .iter()
+            .sum()
+    }
+
     /// Tells that one of our endpoints is gone.
     pub(super) fn dispose(&mut self, now: Time, kind: EndpointKind, guid: Guid) {
         let mut payload = core::mem::take(&mut self.payload);
@@ -101,6 +140,24 @@ impl BuiltinEndpoints {
         // of samples.
         let _never_refused = self.exchange(kind).writer.write_copy(now, None, change);
         self.payload = payload;
+    }
+
+    /// Tells everybody that all our writers of a kind are alive.
+    pub(super) fn assert_liveliness(&mut self, now: Time, kind: LivelinessKind) {
+        let Some(key) = participant_message::key(self.prefix, kind) else { return };
+        let payload = participant_message::encode(key);
+        let change = Change { kind: ChangeKind::Alive, key: Some(key), payload: &payload };
+        // There are two instances, and KEEP_LAST replaces what was not delivered.
+        let _never_refused = self.messages.writer.write_copy(now, None, change);
+    }
+
+    /// Takes one participant message that has arrived: from whom, and what it says.
+    pub(super) fn take_message(&mut self) -> Option<(GuidPrefix, Option<(GuidPrefix, LivelinessKind)>)> {
+        let mut taken = None;
+        self.messages.reader.take_next(|sample| {
+            taken = Some((sample.writer.prefix, participant_message::decode(sample.payload)));
+        });
+        taken
     }
 
     /// `false`: the data is for none of the builtin endpoints here.
@@ -151,7 +208,7 @@ impl BuiltinEndpoints {
     }
 
     pub(super) fn next_timeout(&self) -> Option<Time> {
-        [&self.publications, &self.subscriptions]
+        [&self.publications, &self.subscriptions, &self.messages]
             .into_iter()
             .flat_map(|exchange| [exchange.writer.next_timeout(), exchange.reader.next_timeout()])
             .flatten()
@@ -165,8 +222,8 @@ impl BuiltinEndpoints {
         }
     }
 
-    fn exchanges(&mut self) -> [&mut Exchange; 2] {
-        [&mut self.publications, &mut self.subscriptions]
+    fn exchanges(&mut self) -> [&mut Exchange; 3] {
+        [&mut self.publications, &mut self.subscriptions, &mut self.messages]
     }
 
     fn exchange(&mut self, kind: EndpointKind) -> &mut Exchange {
@@ -185,11 +242,11 @@ impl BuiltinEndpoints {
 }
 
 impl Exchange {
-    fn new(config: &ParticipantConfig, ids: ExchangeIds) -> Self {
+    fn new(config: &ParticipantConfig, ids: ExchangeIds, durability: Durability) -> Self {
         let writer = WriterConfig {
             vendor: config.vendor,
             history: History::KeepLast(1),
-            durability: Durability::TransientLocal,
+            durability,
             ..WriterConfig::new(Guid::new(config.guid_prefix, ids.writer), Reliability::Reliable)
         };
         let reader = ReaderConfig {
@@ -199,7 +256,13 @@ impl Exchange {
             max_bytes: READER_MAX_BYTES,
             ..ReaderConfig::new(Guid::new(config.guid_prefix, ids.reader), Reliability::Reliable)
         };
-        Self { writer: WriterCore::new(writer), reader: ReaderCore::new(reader), ids }
+        Self {
+            writer: WriterCore::new(writer),
+            reader: ReaderCore::new(reader),
+            ids,
+            durability,
+            renewed_at: SequenceNumber::ZERO,
+        }
     }
 
     fn match_participant(&mut self, now: Time, data: &ParticipantData, to: &Destinations) {
@@ -213,7 +276,7 @@ impl Exchange {
             let reader = ReaderProxyConfig {
                 guid: Guid::new(data.prefix, self.ids.reader),
                 reliable: true,
-                wants_history: true,
+                wants_history: self.durability != Durability::Volatile,
                 destinations: to.clone(),
                 vendor: data.vendor,
                 receive_buffer: None,

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use weir_wire::{EntityId, Guid};
 
 use super::ParticipantCore;
+use super::liveliness;
 use super::remote::kind_of;
 use crate::discovery_data::Locators;
 use crate::discovery_event::RemoteEndpoint;
+use crate::liveliness::Lease;
 use crate::qos::Qos;
 use crate::sedp::{EndpointData, EndpointKind};
 use crate::time::Time;
@@ -61,7 +63,10 @@ pub enum LocalEndpointError {
 pub(super) struct LocalEntry {
     pub(super) topic: String,
     pub(super) type_name: String,
+    unicast: Vec<SocketAddrV4>,
     kind: EndpointKind,
+    /// Of a writer whose liveliness the application asserts.
+    pub(super) lease: Option<Lease>,
     /// The endpoint as others see it; others may be endpoints of this participant.
     pub(super) seen: RemoteEndpoint,
 }
@@ -73,6 +78,20 @@ impl LocalEntry {
 
     pub(super) fn guid(&self) -> Guid {
         self.seen.guid
+    }
+
+    /// The endpoint as it is announced.
+    fn data(&self) -> EndpointData {
+        let seen = &self.seen;
+        EndpointData {
+            guid: seen.guid,
+            topic: self.topic.clone(),
+            type_name: self.type_name.clone(),
+            qos: seen.qos.clone(),
+            unicast: Locators { addresses: self.unicast.clone(), skipped: 0 },
+            expects_inline_qos: false,
+            receive_buffer: seen.receive_buffer.filter(|_| self.kind == EndpointKind::Reader),
+        }
     }
 }
 
@@ -128,10 +147,19 @@ impl ParticipantCore {
             receive_buffer: receive_buffer.filter(|_| kind == EndpointKind::Reader),
         };
         self.builtin.announce(now, kind, &data)?;
+        let lease = liveliness::manual_lease(now, kind, &data.qos);
         let seen =
             RemoteEndpoint { guid, vendor: self.config.vendor, qos: data.qos, destinations, receive_buffer };
-        let entry = LocalEntry { topic: data.topic, type_name: data.type_name, kind, seen };
+        let entry = LocalEntry {
+            topic: data.topic,
+            type_name: data.type_name,
+            unicast: data.unicast.addresses,
+            kind,
+            lease,
+            seen,
+        };
         let is_known = self.locals.insert(entity, entry).is_some();
+        self.writers_changed(now);
         self.match_local(entity);
         self.match_remote(guid, is_known);
         Ok(())
@@ -142,10 +170,25 @@ impl ParticipantCore {
             return;
         }
         self.locals.remove(&entity);
+        self.writers_changed(now);
         let guid = Guid::new(self.config.guid_prefix, entity);
         self.builtin.dispose(now, kind, guid);
+        self.announce_anew(now, kind);
         self.forget_pairs_of_local(entity);
         self.unmatch_remote(guid);
+    }
+
+    /// Announces endpoints again when they were announced so long ago that their announcements hold up the memory
+    /// of many others. To those who know them it is nothing new.
+    fn announce_anew(&mut self, now: Time, kind: EndpointKind) {
+        let entries = self.locals.values().filter(|entry| entry.kind == kind);
+        if !self.builtin.should_renew(kind, entries.clone().count()) {
+            return;
+        }
+        for entry in entries {
+            // There is an instance of it, so that nothing is refused.
+            let _never_refused = self.builtin.announce(now, kind, &entry.data());
+        }
     }
 
     fn check_endpoint(&self, kind: EndpointKind, endpoint: &LocalEndpoint) -> Result<(), LocalEndpointError> {

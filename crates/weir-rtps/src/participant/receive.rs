@@ -75,6 +75,7 @@ impl ParticipantCore {
             }
         }
         self.take_endpoint_announcements();
+        self.take_participant_messages();
     }
 
     fn handle_submessage(

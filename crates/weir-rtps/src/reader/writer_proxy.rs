@@ -8,6 +8,7 @@ use weir_wire::{EntityId, Gap, Guid, Heartbeat, SequenceNumber, SequenceNumberSe
 
 use super::cache::Held;
 use crate::config;
+use crate::liveliness::Lease;
 use crate::outbox::Destinations;
 use crate::time::Time;
 
@@ -62,6 +63,8 @@ pub(super) struct WriterProxy {
     pub(super) destinations: Destinations,
     /// A sample was not accepted because the cache is full.
     pub(super) is_refused: bool,
+    /// How long it may be silent.
+    pub(super) lease: Lease,
     vendor: VendorId,
     /// The next sample to deliver.
     expected: SequenceNumber,
@@ -145,6 +148,7 @@ impl WriterProxy {
             is_reliable,
             destinations: config.destinations,
             is_refused: false,
+            lease: Lease::endless(),
             vendor: config.vendor,
             expected: SequenceNumber::FIRST,
             floor: SequenceNumber::FIRST,

@@ -19,6 +19,8 @@ pub(super) struct Instances {
     is_keyed: bool,
     unsent: Vec<([u8; 16], SequenceNumber)>,
     by_key: HashMap<[u8; 16], VecDeque<SequenceNumber>, BuildHasherDefault<KeyHasher>>,
+    /// Instances that were disposed and unregistered, and the samples that say so, in their order.
+    ended: VecDeque<([u8; 16], SequenceNumber)>,
 }
 
 impl Instances {
@@ -28,7 +30,7 @@ impl Instances {
             History::KeepLast(depth) => Some(depth.max(1) as usize),
         };
         let is_keyed = config.guid.entity.is_keyed();
-        Self { depth, is_keyed, unsent: Vec::new(), by_key: HashMap::default() }
+        Self { depth, is_keyed, unsent: Vec::new(), by_key: HashMap::default(), ended: VecDeque::new() }
     }
 
     /// Whether a sample of this instance may be written.
@@ -68,6 +70,27 @@ impl Instances {
                 history.remove(oldest);
             }
             samples.push_back(sn);
+        }
+    }
+
+    /// Takes note that sample `sn` says that an instance is disposed and unregistered.
+    pub(super) fn ended(&mut self, key: Option<[u8; 16]>, sn: SequenceNumber) {
+        if let Some(key) = key.filter(|_| self.is_keyed && self.depth.is_some()) {
+            self.ended.push_back((key, sn));
+        }
+    }
+
+    /// Forgets instances that ended, and everybody knows: up to `last`, all is acknowledged. Those that ended last
+    /// are kept, see [`config::ENDED_INSTANCES_KEPT`].
+    pub(super) fn release_ended(&mut self, history: &mut Store, last: SequenceNumber) {
+        while self.ended.len() > config::ENDED_INSTANCES_KEPT
+            && let Some(&(key, sn)) = self.ended.front().filter(|(_, sn)| *sn <= last)
+        {
+            self.ended.pop_front();
+            // It may have come back since.
+            let is_over = self.by_key.get(&key).is_some_and(|samples| samples.back() == Some(&sn));
+            let samples = if is_over { self.by_key.remove(&key) } else { None };
+            samples.into_iter().flatten().for_each(|sn| history.remove(sn));
         }
     }
 

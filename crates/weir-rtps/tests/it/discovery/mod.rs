@@ -1,6 +1,7 @@
 //! Participants find each other, match what fits, and notice when somebody leaves.
 
 mod hostile;
+mod liveliness;
 mod world;
 
 use core::time::Duration;
@@ -437,4 +438,34 @@ fn a_local_endpoint_that_nobody_could_use_is_refused() {
     core.close(Time::ZERO);
     let closed = core.add_writer(Time::ZERO, endpoint(writer, "t", Qos::for_writer()));
     assert_eq!(closed, Err(LocalEndpointError::Closed));
+}
+
+#[test]
+fn endpoints_that_come_and_go_leave_nothing_behind() {
+    let (mut world, writer, _) = matched_pair();
+    let mut memory = 0;
+    for round in 0..20_000 {
+        world.add_writer(0, 2 + round, "Circle", Qos::for_writer());
+        let now = world.now;
+        world.nodes[0].core.remove_writer(now, EntityId::user_writer(2 + round, false));
+        if round % 64 == 0 {
+            world.run_for(ms(1));
+            world.sent.clear();
+        }
+        if round == 4_000 {
+            memory = world.nodes[0].core.announcement_memory();
+        }
+    }
+    assert!(memory > 0);
+    let later = world.nodes[0].core.announcement_memory();
+    assert!(later <= 2 * memory, "{memory} bytes after 4000 endpoints, {later} after 20000");
+    world.run_for(ms(100));
+    assert_eq!(world.nodes[1].core.remote_endpoints(), 1);
+    // Who comes late hears of what is there, and of no more.
+    let late = world.start();
+    world.add_reader(late, 1, "Square", Qos::for_reader());
+    world.run_for(ms(200));
+    let found: Vec<_> = world.events(late).iter().filter_map(matched).map(|remote| remote.guid).collect();
+    assert_eq!(found, [writer]);
+    assert_eq!(world.nodes[late].core.remote_endpoints(), 2);
 }

@@ -1,0 +1,138 @@
+//! Liveliness: how long a writer may be silent, and what is counted when it is longer (DDS 1.4 §2.2.3.11,
+//! DDSI-RTPS 2.5 §8.4.13).
+//!
+//! A writer that fell silent stays matched: only its instances have no writer until it is heard of again. Who
+//! sends what to be heard of is in [`participant`](crate::participant).
+
+use weir_wire::Guid;
+
+use crate::qos::{INFINITE, Liveliness, LivelinessKind};
+use crate::time::Time;
+
+/// The lease of one writer: it counts as not alive when nothing asserts it for as long as the period.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lease {
+    policy: Liveliness,
+    asserted_at: Time,
+    is_alive: bool,
+}
+
+impl Lease {
+    /// A lease that begins now.
+    pub(crate) fn new(now: Time, policy: Liveliness) -> Self {
+        Self { policy, asserted_at: now, is_alive: true }
+    }
+
+    /// A lease that never ends.
+    pub(crate) fn endless() -> Self {
+        Self::new(Time::ZERO, Liveliness { kind: LivelinessKind::Automatic, lease: INFINITE })
+    }
+
+    pub(crate) fn kind(&self) -> LivelinessKind {
+        self.policy.kind
+    }
+
+    pub(crate) fn asserted_at(&self) -> Time {
+        self.asserted_at
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        self.is_alive
+    }
+
+    /// The writer has shown that it is alive; `true` when it was thought dead.
+    #[inline]
+    pub(crate) fn assert(&mut self, at: Time) -> bool {
+        self.asserted_at = self.asserted_at.max(at);
+        !core::mem::replace(&mut self.is_alive, true)
+    }
+
+    /// Whether the lease has just run out.
+    pub(crate) fn expire(&mut self, now: Time) -> bool {
+        let is_over = self.expires_at().is_some_and(|at| at <= now);
+        self.is_alive &= !is_over;
+        is_over
+    }
+
+    /// When the lease runs out; `None` when it has, or never does.
+    pub(crate) fn expires_at(&self) -> Option<Time> {
+        (self.is_alive && self.policy.lease < INFINITE).then(|| self.asserted_at + self.policy.lease)
+    }
+}
+
+/// How many of a reader's writers are alive (LIVELINESS_CHANGED). The changes are those since the status was
+/// taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LivelinessChangedStatus {
+    /// Matched writers that are alive.
+    pub alive_count: u32,
+    /// Matched writers that were silent for too long.
+    pub not_alive_count: u32,
+    /// By how much `alive_count` changed.
+    pub alive_count_change: i32,
+    /// By how much `not_alive_count` changed.
+    pub not_alive_count_change: i32,
+    /// The writer that caused the last change.
+    pub last_publication_handle: Option<Guid>,
+}
+
+/// The status of a reader, and whether somebody should be told of it.
+#[derive(Debug, Default)]
+pub(crate) struct LivelinessChanges {
+    status: LivelinessChangedStatus,
+    has_news: bool,
+}
+
+impl LivelinessChanges {
+    /// A writer changed: `alive` and `not_alive` are how the counts move.
+    pub(crate) fn change(&mut self, writer: Guid, alive: i32, not_alive: i32) {
+        let status = &mut self.status;
+        status.alive_count = status.alive_count.saturating_add_signed(alive);
+        status.not_alive_count = status.not_alive_count.saturating_add_signed(not_alive);
+        status.alive_count_change = status.alive_count_change.saturating_add(alive);
+        status.not_alive_count_change = status.not_alive_count_change.saturating_add(not_alive);
+        status.last_publication_handle = Some(writer);
+        self.has_news = true;
+    }
+
+    /// The status, whose changes become zero.
+    pub(crate) fn take(&mut self) -> LivelinessChangedStatus {
+        let status = self.status;
+        (self.status.alive_count_change, self.status.not_alive_count_change) = (0, 0);
+        self.has_news = false;
+        status
+    }
+
+    pub(crate) fn take_news(&mut self) -> bool {
+        core::mem::take(&mut self.has_news)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_lease_runs_out_once_and_begins_again_when_it_is_asserted() {
+        let policy = Liveliness { kind: LivelinessKind::ManualByTopic, lease: Duration::from_secs(1) };
+        let mut lease = Lease::new(Time(5), policy);
+        assert_eq!(lease.expires_at(), Some(Time(1_000_000_005)));
+        assert!(!lease.assert(Time(10)));
+        assert!(!lease.assert(Time(7)), "news that are older than others change nothing");
+        assert!(!lease.expire(Time(1_000_000_009)));
+        assert!(lease.expire(Time(1_000_000_010)));
+        assert!(!lease.expire(Time(1_000_000_011)));
+        assert_eq!(lease.expires_at(), None);
+        assert!(lease.assert(Time(2_000_000_000)));
+        assert_eq!(lease.expires_at(), Some(Time(3_000_000_000)));
+    }
+
+    #[test]
+    fn an_endless_lease_does_not_run_out() {
+        let mut lease = Lease::endless();
+        assert_eq!(lease.expires_at(), None);
+        assert!(!lease.expire(Time(u64::MAX - 1)));
+    }
+}

@@ -1,0 +1,138 @@
+use core::net::{Ipv4Addr, SocketAddrV4};
+use core::time::Duration;
+use std::sync::Arc;
+
+use weir_wire::{Data, EntityId, Payload, SequenceNumber, VendorId};
+
+use super::*;
+use crate::qos::{History, Reliability};
+use crate::reader::{InstanceState, ReaderConfig, SampleSelection, WriterProxyConfig};
+
+const PARTICIPANT: GuidPrefix = GuidPrefix([1; 12]);
+const ONE: Guid = Guid::new(PARTICIPANT, EntityId::user_writer(1, true));
+const OTHER: Guid = Guid::new(PARTICIPANT, EntityId::user_writer(2, true));
+
+fn ms(ms: u64) -> Time {
+    Time(ms * 1_000_000)
+}
+
+/// A best-effort reader of a keyed topic, whose writers may be silent for 100 ms.
+fn reader(kind: LivelinessKind, writers: &[Guid]) -> ReaderCore {
+    let guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, true));
+    let mut reader = ReaderCore::new(ReaderConfig {
+        history: History::KeepAll,
+        key_of: Some(|payload, _| Some([payload[4]; 16])),
+        ..ReaderConfig::new(guid, Reliability::BestEffort)
+    });
+    for &guid in writers {
+        let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+        let vendor = VendorId::WEIR;
+        reader.match_writer(ms(0), WriterProxyConfig { guid, reliable: true, destinations, vendor });
+        reader.set_liveliness(ms(0), guid, Liveliness { kind, lease: Duration::from_millis(100) });
+    }
+    reader
+}
+
+fn write(reader: &mut ReaderCore, now: Time, writer: Guid, sn: i64, key: u8) {
+    let data = Data {
+        reader: EntityId::UNKNOWN,
+        writer: writer.entity,
+        sequence_number: SequenceNumber(sn),
+        inline_qos: None,
+        payload: Payload::Data(&[0, 1, 0, 0, key, 0, 0, 0]),
+    };
+    reader.handle_data(now, writer, &data, None);
+}
+
+fn heartbeat(reader: &mut ReaderCore, now: Time, is_liveliness: bool) {
+    let heartbeat = Heartbeat {
+        reader: EntityId::UNKNOWN,
+        writer: ONE.entity,
+        first: SequenceNumber(1),
+        last: SequenceNumber(1),
+        count: 1,
+        is_final: true,
+        is_liveliness,
+    };
+    reader.handle_heartbeat(now, ONE, &heartbeat);
+}
+
+/// Alive, not alive, and how both changed.
+fn counts(reader: &mut ReaderCore) -> (u32, u32, i32, i32) {
+    let status = reader.take_liveliness_changed();
+    (status.alive_count, status.not_alive_count, status.alive_count_change, status.not_alive_count_change)
+}
+
+fn states(reader: &mut ReaderCore) -> Vec<InstanceState> {
+    let mut states = Vec::new();
+    reader.access(usize::MAX, SampleSelection::default(), true, |sample| states.push(sample.instance_state));
+    states
+}
+
+#[test]
+fn a_silent_writer_is_not_alive_until_it_writes_again() {
+    let mut reader = reader(LivelinessKind::ManualByTopic, &[ONE]);
+    assert!(reader.has_liveliness_news());
+    assert_eq!(counts(&mut reader), (1, 0, 1, 0));
+    write(&mut reader, ms(50), ONE, 1, 7);
+    assert_eq!(states(&mut reader), [InstanceState::Alive]);
+    assert_eq!(reader.next_timeout(), Some(ms(150)));
+    reader.handle_timeout(ms(149));
+    assert!(!reader.has_liveliness_news());
+    reader.handle_timeout(ms(150));
+    assert!(reader.has_liveliness_news());
+    assert_eq!(counts(&mut reader), (0, 1, -1, 1));
+    assert_eq!(states(&mut reader), [InstanceState::NotAliveNoWriters]);
+    assert_eq!(reader.next_timeout(), None);
+    write(&mut reader, ms(400), ONE, 2, 7);
+    assert_eq!(counts(&mut reader), (1, 0, 1, -1));
+    assert_eq!(states(&mut reader), [InstanceState::Alive]);
+    assert_eq!(reader.next_timeout(), Some(ms(500)));
+}
+
+#[test]
+fn only_a_heartbeat_for_that_purpose_asserts_a_manual_writer() {
+    for (kind, is_liveliness, next) in [
+        (LivelinessKind::ManualByTopic, false, 100),
+        (LivelinessKind::ManualByTopic, true, 150),
+        (LivelinessKind::ManualByParticipant, false, 100),
+        (LivelinessKind::Automatic, false, 150),
+    ] {
+        let mut reader = reader(kind, &[ONE]);
+        heartbeat(&mut reader, ms(50), is_liveliness);
+        assert_eq!(reader.next_timeout(), Some(ms(next)), "{kind:?}, liveliness flag {is_liveliness}");
+    }
+}
+
+#[test]
+fn a_participant_asserts_all_its_writers_of_the_kind() {
+    let mut reader = reader(LivelinessKind::Automatic, &[ONE, OTHER]);
+    reader.assert_liveliness(ms(60), PARTICIPANT, LivelinessKind::ManualByParticipant);
+    reader.assert_liveliness(ms(70), GuidPrefix([9; 12]), LivelinessKind::Automatic);
+    assert_eq!(reader.next_timeout(), Some(ms(100)));
+    reader.assert_liveliness(ms(80), PARTICIPANT, LivelinessKind::Automatic);
+    assert_eq!(reader.next_timeout(), Some(ms(180)));
+    reader.handle_timeout(ms(180));
+    assert_eq!(counts(&mut reader), (0, 2, 0, 2));
+}
+
+#[test]
+fn a_write_asserts_the_other_manual_writers_of_the_participant() {
+    let mut reader = reader(LivelinessKind::ManualByParticipant, &[ONE, OTHER]);
+    write(&mut reader, ms(90), ONE, 1, 7);
+    reader.handle_timeout(ms(100));
+    assert_eq!(counts(&mut reader), (2, 0, 2, 0));
+    reader.handle_timeout(ms(190));
+    assert_eq!(counts(&mut reader), (0, 2, -2, 2));
+}
+
+#[test]
+fn a_writer_that_leaves_is_neither_alive_nor_not_alive() {
+    let mut reader = reader(LivelinessKind::ManualByTopic, &[ONE, OTHER]);
+    reader.unmatch_writer(ms(10), ONE);
+    assert_eq!(counts(&mut reader), (1, 0, 1, 0));
+    reader.handle_timeout(ms(100));
+    reader.unmatch_writer(ms(110), OTHER);
+    assert_eq!(counts(&mut reader), (0, 0, -1, 0));
+    assert_eq!(reader.take_liveliness_changed().last_publication_handle, Some(OTHER));
+}

@@ -1,0 +1,83 @@
+//! How a writer shows that its application is alive when it has nothing to write (DDSI-RTPS 2.5 §8.3.8.6,
+//! §8.4.13).
+
+use weir_wire::{Heartbeat, InfoDestination, push};
+
+use super::{WriterCore, compose};
+use crate::outbox::Outbox;
+use crate::time::Time;
+
+impl WriterCore {
+    /// Appends a HEARTBEAT with the liveliness flag for every matched reader, best-effort ones included, behind
+    /// everything that was committed. It asks for no answer.
+    pub fn assert_liveliness(&mut self, now: Time, out: &mut Outbox) {
+        self.flush(now, out);
+        let header = compose::header(&self.config);
+        for proxy in &self.proxies {
+            let first = proxy.start.max(self.history.first());
+            self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
+            self.counters.heartbeats_sent += 1;
+            let heartbeat = Heartbeat {
+                reader: proxy.guid.entity,
+                writer: self.config.guid.entity,
+                first,
+                last: if proxy.is_introduced { self.unsent.prev().max(first.prev()) } else { first.prev() },
+                count: self.heartbeat.count,
+                is_final: true,
+                is_liveliness: true,
+            };
+            out.message(&proxy.destinations, |message| {
+                push(message, &header);
+                push(message, &InfoDestination { prefix: proxy.guid.prefix });
+                push(message, &heartbeat);
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::{Ipv4Addr, SocketAddrV4};
+    use std::sync::Arc;
+
+    use weir_wire::{EntityId, Guid, GuidPrefix, Message, SequenceNumber, Submessage, Timestamp, VendorId};
+
+    use super::*;
+    use crate::qos::Reliability;
+    use crate::writer::{ReaderProxyConfig, WriterConfig};
+
+    const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+
+    #[test]
+    fn every_reader_gets_a_heartbeat_that_asks_for_nothing() {
+        let mut writer = WriterCore::new(WriterConfig::new(WRITER, Reliability::Reliable));
+        for (number, reliable) in [(2, true), (3, false)] {
+            let guid = Guid::new(GuidPrefix([number; 12]), EntityId::user_reader(1, false));
+            let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411 + u16::from(number))]);
+            let (vendor, receive_buffer) = (VendorId::WEIR, None);
+            let wants_history = true;
+            writer.match_reader(
+                Time(0),
+                ReaderProxyConfig { guid, reliable, wants_history, destinations, vendor, receive_buffer },
+            );
+        }
+        let mut room = writer.reserve(8).unwrap();
+        room.payload().fill(0);
+        room.commit(Time(1), Timestamp::from_unix_nanos(0), None).unwrap();
+        let mut out = Outbox::new();
+        writer.poll_transmit(Time(1), &mut out);
+        out.clear();
+        writer.assert_liveliness(Time(2), &mut out);
+        let mut told = Vec::new();
+        out.for_each_datagram(|to, datagram| {
+            for submessage in Message::parse(datagram).unwrap().submessages().map(Result::unwrap) {
+                if let Submessage::Heartbeat(heartbeat) = submessage {
+                    assert!(heartbeat.is_final && heartbeat.is_liveliness);
+                    assert_eq!(heartbeat.last, SequenceNumber(1));
+                    told.push(to[0].port());
+                }
+            }
+        });
+        assert_eq!(told, [7413, 7414]);
+    }
+}

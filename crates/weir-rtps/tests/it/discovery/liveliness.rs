@@ -1,0 +1,178 @@
+//! Writers are shown to be alive, and it is noticed when they are not.
+
+use core::time::Duration;
+
+use weir_rtps::discovery_event::DiscoveryEvent;
+use weir_rtps::qos::{Liveliness, LivelinessKind, Qos};
+use weir_wire::{
+    AckNack, EntityId, Guid, Header, InfoDestination, Message, ProtocolVersion, SequenceNumber,
+    SequenceNumberSet, Submessage, VendorId, push,
+};
+
+use super::ms;
+use super::world::{Datagram, World, prefix};
+
+const LEASE: Duration = ms(900);
+
+fn qos(kind: LivelinessKind) -> Qos {
+    Qos { liveliness: Liveliness { kind, lease: LEASE }, ..Qos::for_writer() }
+}
+
+/// Two participants that know each other; the first has a writer.
+fn world(kind: LivelinessKind) -> (World, Guid) {
+    let mut world = World::new();
+    world.start();
+    world.start();
+    let writer = world.add_writer(0, 1, "Square", qos(kind));
+    world.add_reader(1, 1, "Square", Qos::for_reader());
+    world.run_for(ms(50));
+    world.events(0);
+    world.events(1);
+    (world, writer)
+}
+
+/// What a participant was told of the liveliness of another one.
+fn asserted(world: &mut World, node: usize, by: usize) -> Vec<LivelinessKind> {
+    let told = world.events(node).into_iter().filter_map(|event| match event {
+        DiscoveryEvent::LivelinessAsserted { prefix: from, kind } if from == prefix(by) => Some(kind),
+        _ => None,
+    });
+    told.collect()
+}
+
+fn lost(world: &mut World) -> usize {
+    let is_lost = |event: &DiscoveryEvent| matches!(event, DiscoveryEvent::LivelinessLost { .. });
+    world.events(0).iter().filter(|event| is_lost(event)).count()
+}
+
+#[test]
+fn automatic_writers_are_asserted_three_times_in_a_lease_by_themselves() {
+    let (mut world, writer) = world(LivelinessKind::Automatic);
+    world.run_for(LEASE * 10);
+    assert_eq!(asserted(&mut world, 1, 0), [LivelinessKind::Automatic; 30]);
+    assert_eq!(asserted(&mut world, 0, 0).len(), 30, "readers of the same participant are told as well");
+    assert_eq!(lost(&mut world), 0);
+    let now = world.now;
+    world.nodes[0].core.remove_writer(now, writer.entity);
+    world.run_for(LEASE * 10);
+    assert_eq!(asserted(&mut world, 1, 0), []);
+}
+
+#[test]
+fn writers_without_a_lease_cause_no_messages() {
+    let mut world = World::new();
+    world.start();
+    world.start();
+    world.add_writer(0, 1, "Square", Qos::for_writer());
+    world.run_for(Duration::from_secs(60));
+    assert_eq!(asserted(&mut world, 1, 0), []);
+    assert_eq!(asserted(&mut world, 0, 0), []);
+}
+
+#[test]
+fn a_message_that_is_lost_is_repaired() {
+    let (mut world, writer) = world(LivelinessKind::ManualByParticipant);
+    let mut dropped = 0;
+    world.passes = Box::new(move |_, datagram| {
+        let is_message = messages(datagram).any(|id| id == EntityId::PARTICIPANT_MESSAGE_WRITER);
+        dropped += u32::from(is_message);
+        !is_message || dropped > 1
+    });
+    let now = world.now;
+    world.nodes[0].core.assert_writer(now, now, writer.entity);
+    world.run_for(LEASE / 2);
+    assert_eq!(asserted(&mut world, 1, 0), [LivelinessKind::ManualByParticipant]);
+}
+
+#[test]
+fn manual_writers_of_a_participant_are_asserted_by_any_of_them_or_all_at_once() {
+    let (mut world, one) = world(LivelinessKind::ManualByParticipant);
+    world.add_writer(0, 2, "Circle", qos(LivelinessKind::ManualByParticipant));
+    world.run_for(ms(10));
+    for _ in 0..10 {
+        world.run_for(LEASE / 2);
+        let now = world.now;
+        world.nodes[0].core.assert_writer(now, now, one.entity);
+    }
+    assert_eq!(lost(&mut world), 0);
+    world.run_for(LEASE / 2);
+    assert_eq!(asserted(&mut world, 1, 0).len(), 10);
+    let now = world.now;
+    world.nodes[0].core.assert_liveliness(now);
+    world.run_for(LEASE - ms(1));
+    assert_eq!(lost(&mut world), 0);
+    world.run_for(ms(1));
+    assert_eq!(lost(&mut world), 2);
+    assert_eq!(asserted(&mut world, 1, 0), [LivelinessKind::ManualByParticipant]);
+    // Once lost, a lease is lost again only after somebody asserted it.
+    world.run_for(LEASE * 3);
+    assert_eq!(lost(&mut world), 0);
+    let now = world.now;
+    world.nodes[0].core.assert_liveliness(now);
+    world.run_for(LEASE);
+    assert_eq!(lost(&mut world), 2);
+}
+
+#[test]
+fn writes_in_quick_succession_cause_few_messages_and_the_last_one_counts() {
+    let (mut world, writer) = world(LivelinessKind::ManualByParticipant);
+    for _ in 0..1000 {
+        world.run_for(ms(1));
+        let now = world.now;
+        world.nodes[0].core.assert_writer(now, now, writer.entity);
+    }
+    world.run_for(LEASE / 4);
+    let messages = asserted(&mut world, 1, 0).len();
+    assert!((8..=10).contains(&messages), "{messages} messages");
+}
+
+#[test]
+fn a_writer_asserted_on_its_topic_is_watched_and_needs_no_messages() {
+    let (mut world, writer) = world(LivelinessKind::ManualByTopic);
+    let now = world.now;
+    world.nodes[0].core.assert_writer(now, now, writer.entity);
+    // Of no use to this one.
+    world.nodes[0].core.assert_liveliness(now);
+    world.run_for(LEASE - ms(1));
+    assert_eq!(lost(&mut world), 0);
+    world.run_for(ms(1));
+    assert_eq!(lost(&mut world), 1);
+    assert_eq!(asserted(&mut world, 1, 0), []);
+}
+
+#[test]
+fn who_asks_for_participant_messages_is_answered_and_asks_no_more() {
+    let (mut world, _) = world(LivelinessKind::Automatic);
+    let acknack = AckNack {
+        reader: EntityId::PARTICIPANT_MESSAGE_READER,
+        writer: EntityId::PARTICIPANT_MESSAGE_WRITER,
+        state: SequenceNumberSet::new(SequenceNumber(0)),
+        count: 100,
+        is_final: false,
+    };
+    let mut bytes = Vec::new();
+    push(
+        &mut bytes,
+        &Header { version: ProtocolVersion::V2_5, vendor: VendorId::EPROSIMA, prefix: prefix(1) },
+    );
+    push(&mut bytes, &InfoDestination { prefix: prefix(0) });
+    push(&mut bytes, &acknack);
+    let (from, to) = (world.nodes[1].address, world.nodes[0].address);
+    world.sent.clear();
+    world.send(Datagram { from, to, bytes });
+    world.run_for(ms(1));
+    let is_heartbeat = |datagram: &Datagram| {
+        datagram.from == to && messages(datagram).any(|id| id == EntityId::PARTICIPANT_MESSAGE_WRITER)
+    };
+    assert_eq!(world.sent.iter().filter(|datagram| is_heartbeat(datagram)).count(), 1);
+}
+
+/// The writers that a datagram's submessages come from.
+fn messages(datagram: &Datagram) -> impl Iterator<Item = EntityId> + '_ {
+    let submessages = Message::parse(&datagram.bytes).unwrap().submessages();
+    submessages.filter_map(|submessage| match submessage.unwrap() {
+        Submessage::Data(data) => Some(data.writer),
+        Submessage::Heartbeat(heartbeat) => Some(heartbeat.writer),
+        _ => None,
+    })
+}
