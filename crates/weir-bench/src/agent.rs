@@ -29,6 +29,8 @@ use crate::{latency, throughput};
 pub struct AgentOptions {
     /// Which end it is.
     pub role: Role,
+    /// Which of the ends of its kind, from 0.
+    pub index: u32,
     /// The coordinator's control address.
     pub control: SocketAddr,
     /// What the coordinator gave to the process.
@@ -63,6 +65,7 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
         schema: SCHEMA,
         version: VERSION.to_owned(),
         role: options.role,
+        index: options.index,
         token: options.token.clone(),
     };
     control::send(&mut stream, &hello)?;
@@ -138,7 +141,7 @@ impl Agent {
     fn publish(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
         let mut end: Box<dyn Publisher> = engine.open_publisher(&self.case)?;
         let peer = self.prepared(end.address())?;
-        end.connect(peer, PEER_WAIT)?;
+        end.connect(peer, PEER_WAIT + self.case.allowance())?;
         let before = self.start_sending()?;
         let outcome = throughput::run_publisher(end.as_mut(), &self.case)?;
         self.finish(before.report(Outcome::Publisher(outcome), &end.report()))
@@ -147,7 +150,7 @@ impl Agent {
     fn subscribe(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
         let mut end: Box<dyn Subscriber> = engine.open_subscriber(&self.case)?;
         let peer = self.prepared(end.address())?;
-        end.connect(peer, PEER_WAIT)?;
+        end.connect(peer, PEER_WAIT + self.case.allowance())?;
         let before = self.start_receiving()?;
         let outcome = throughput::run_subscriber(end.as_mut(), &self.case, &self.signal)?;
         self.finish(before.report(Outcome::Subscriber(outcome), &end.report()))
@@ -156,7 +159,7 @@ impl Agent {
     fn ping(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
         let mut end: Box<dyn Pinger> = engine.open_pinger(&self.case)?;
         let peer = self.prepared(end.address())?;
-        end.connect(peer, PEER_WAIT)?;
+        end.connect(peer, PEER_WAIT + self.case.allowance())?;
         let before = self.start_sending()?;
         let outcome = latency::run_pinger(end.as_mut(), &self.case)?;
         self.finish(before.report(Outcome::Pinger(outcome), &end.report()))
@@ -165,7 +168,7 @@ impl Agent {
     fn pong(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
         let mut end: Box<dyn Ponger> = engine.open_ponger(&self.case)?;
         let peer = self.prepared(end.address())?;
-        end.connect(peer, PEER_WAIT)?;
+        end.connect(peer, PEER_WAIT + self.case.allowance())?;
         let before = self.start_receiving()?;
         let echoed = end.echo(self.signal.stop())?;
         self.finish(before.report(Outcome::Ponger { echoed }, &end.report()))
@@ -175,7 +178,7 @@ impl Agent {
     fn prepared(&mut self, address: Option<SocketAddrV4>) -> Result<Option<SocketAddrV4>, Failure> {
         control::send(&mut self.stream, &FromAgent::Prepared { address })?;
         let peer = |message| if let ToAgent::Connect { peer } = message { Some(peer) } else { None };
-        Ok(self.expect(peer, MESSAGE_WAIT)?)
+        Ok(self.expect(peer, self.message_wait())?)
     }
 
     fn start_sending(&mut self) -> Result<Before, Failure> {
@@ -197,12 +200,16 @@ impl Agent {
         Ok(self.expect_close()?)
     }
 
+    fn message_wait(&self) -> Duration {
+        MESSAGE_WAIT + self.case.allowance()
+    }
+
     fn expect_close(&mut self) -> Result<(), AgentError> {
         self.expect(|message| matches!(message, ToAgent::Close).then_some(()), CLOSE_WAIT)
     }
 
     fn expect_start(&mut self) -> Result<(), AgentError> {
-        self.expect(|message| matches!(message, ToAgent::Start).then_some(()), MESSAGE_WAIT)
+        self.expect(|message| matches!(message, ToAgent::Start).then_some(()), self.message_wait())
     }
 
     fn expect<T>(

@@ -22,6 +22,14 @@ pub struct CaseSpec {
     /// Samples are gathered into messages of at most this many bytes by the engine's batching
     /// policy; 0 = off.
     pub batch_bytes: u32,
+    /// Publishers, each a process of its own.
+    pub publishers: u32,
+    /// Subscribers, each a process of its own; every one receives everything of every publisher.
+    pub subscribers: u32,
+    /// Which of the ends of its kind this one is, from 0.
+    pub entity_id: u32,
+    /// Samples travel by multicast, where the engine would send them to each subscriber.
+    pub multicast: bool,
     /// How a receiver waits.
     pub wait: WaitStrategy,
     /// Which repetition this is, from 1.
@@ -40,6 +48,8 @@ pub struct CaseSpec {
     pub interface: String,
     /// The IPv4 address of that interface.
     pub address: Ipv4Addr,
+    /// The UDP port of this end, for engines without discovery; `None` = the system's choice.
+    pub port: Option<u16>,
     /// Socket buffers to ask for, bytes, in each direction.
     pub socket_buffer_bytes: usize,
     /// Processors of publisher and subscriber; `None` = not pinned.
@@ -58,6 +68,17 @@ pub struct CpuPair {
 impl CaseSpec {
     /// Socket buffers asked for unless told otherwise: 4 MiB.
     pub const SOCKET_BUFFER_BYTES: usize = 4 << 20;
+
+    /// The largest sample that a case may have: 1 GiB.
+    pub const SIZE_BYTES_MAX: usize = 1 << 30;
+
+    /// How much longer than usual a step takes that handles a few samples of this size, on a slow
+    /// host: next to nothing for small ones, 86 seconds for 1 GiB.
+    #[must_use]
+    pub fn allowance(&self) -> Duration {
+        // Four samples at 50 MB/s.
+        Duration::from_nanos((self.size_bytes as u64).saturating_mul(4 * 20))
+    }
 
     /// Whether samples carry a key.
     #[must_use]
@@ -85,6 +106,10 @@ pub(crate) mod tests {
             size_bytes: 32,
             instances: 0,
             batch_bytes: 0,
+            publishers: 1,
+            subscribers: 1,
+            entity_id: 0,
+            multicast: false,
             wait: WaitStrategy::Block,
             repeat: 1,
             duration: Duration::from_millis(100),
@@ -94,9 +119,17 @@ pub(crate) mod tests {
             run_id: 0,
             interface: "lo".to_owned(),
             address: Ipv4Addr::LOCALHOST,
+            port: None,
             socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
             cpus: None,
         }
+    }
+
+    #[test]
+    fn patience_grows_with_size() {
+        let of = |size_bytes| CaseSpec { size_bytes, ..case("udp", Test::Latency) }.allowance();
+        assert!(of(1024) < Duration::from_millis(1));
+        assert!((Duration::from_secs(80)..Duration::from_secs(90)).contains(&of(1 << 30)));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::latency::PingerOutcome;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -67,6 +67,8 @@ pub enum FromAgent {
         version: String,
         /// Which end it is.
         role: Role,
+        /// Which of the ends of its kind, from 0.
+        index: u32,
         /// What the coordinator gave to the process when it started it: no stranger takes its place.
         token: String,
     },
@@ -115,10 +117,10 @@ pub enum ToAgent {
     },
     /// Begin.
     Start,
-    /// To the receiving end: the sending one is done.
+    /// To a receiving end: all sending ones are done.
     Finish {
-        /// It sent the numbers `0..sent`.
-        sent: u64,
+        /// Publisher `i` sent the numbers `0..sent[i]`.
+        sent: Vec<u64>,
     },
     /// Leave.
     Close,
@@ -253,12 +255,12 @@ mod tests {
 
     #[test]
     fn messages_are_lines_of_json_with_their_name() {
-        let text = serde_json::to_string(&ToAgent::Finish { sent: 7 }).unwrap();
-        assert_eq!(text, r#"{"message":"finish","sent":7}"#);
+        let text = serde_json::to_string(&ToAgent::Finish { sent: vec![7] }).unwrap();
+        assert_eq!(text, r#"{"message":"finish","sent":[7]}"#);
         let mut reader =
-            MessageReader::new(&b"{\"message\":\"start\"}\n{\"message\":\"finish\",\"sent\":7}\n"[..]);
+            MessageReader::new(&b"{\"message\":\"start\"}\n{\"message\":\"finish\",\"sent\":[7]}\n"[..]);
         assert_eq!(reader.receive::<ToAgent>().unwrap(), ToAgent::Start);
-        assert_eq!(reader.receive::<ToAgent>().unwrap(), ToAgent::Finish { sent: 7 });
+        assert_eq!(reader.receive::<ToAgent>().unwrap(), ToAgent::Finish { sent: vec![7] });
         assert!(matches!(reader.receive::<ToAgent>(), Err(ControlError::Closed)));
     }
 

@@ -1,15 +1,15 @@
 //! Runs a plan, case after case.
 //!
-//! Every case has two fresh processes. Starting them costs a few milliseconds beside the seconds
+//! Every case has fresh processes, one for each end: two, or more where one publishes to many or many to one. Starting them costs a few milliseconds beside the seconds
 //! that are measured, and buys three things: an engine that crashes or hangs fails one case and not
 //! the run; nothing of one case (threads, sockets, history, discovery state, a warm heap) reaches
 //! into the next; and the peak of memory is that of this case alone, since a process cannot forget
 //! it.
 //!
-//! The turns of a case: `hello` from both, `case` to both, `prepared` from both, `connect` to both,
-//! `connected` from both, `start` to the receiving end, `started` from it, `start` to the sending
-//! end, then silence until its `finished`, `finish` to the receiving end, its `finished`, and
-//! `close` to both.
+//! The turns of a case: `hello` from all, `case` to all, `prepared` from all, `connect` to all,
+//! `connected` from all, `start` to each receiving end, `started` from it, `start` to the sending
+//! ends, then silence until their `finished`, `finish` to the receiving ends, their `finished`, and
+//! `close` to all.
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VER
 use crate::outside::{OutsideError, OutsideTool};
 use crate::plan::{Action, Plan, Step};
 use crate::record::{self, Fault};
-use crate::session::{AgentCommand, Session, SessionError};
+use crate::session::{AgentCommand, EndId, Session, SessionError};
 use crate::throughput::{DRAIN_WAIT, FLUSH_WAIT};
 
 /// What a run needs besides its plan.
@@ -120,10 +120,12 @@ fn run_step(
         Action::NotSupported(reason) => Err(StepError::NotSupported(reason.clone())),
         Action::RunOutside(tool) => run_outside(*tool, &step.case, options, result, &mut on_tick),
         Action::Measure => {
-            let mut session = Session::start(options.agent, options.interrupted)?;
-            let (publisher, subscriber) = measure(&mut session, &step.case, &mut on_tick)?;
+            let case = &step.case;
+            let mut session =
+                Session::start(options.agent, case.publishers, case.subscribers, options.interrupted)?;
+            let (publishers, subscribers) = measure(&mut session, case, &mut on_tick)?;
             session.close();
-            Ok(record::enter(result, &step.case, &publisher, &subscriber))
+            Ok(record::enter(result, case, &publishers, &subscribers))
         }
     }
 }
@@ -143,34 +145,66 @@ fn run_outside(
     }
 }
 
-/// Takes both agents through one case.
+/// Takes all agents through one case; returns what publishers and subscribers found.
 fn measure(
     session: &mut Session<'_>,
     case: &CaseSpec,
     on_tick: &mut dyn FnMut(Duration),
-) -> Result<(AgentReport, AgentReport), SessionError> {
-    use Role::{Publisher, Subscriber};
-    for (role, cpu) in [
-        (Publisher, case.cpus.map(|cpus| cpus.publisher)),
-        (Subscriber, case.cpus.map(|cpus| cpus.subscriber)),
-    ] {
-        let case = Box::new(case.clone());
-        session.send(role, &ToAgent::Case { schema: SCHEMA, version: VERSION.to_owned(), case, cpu })?;
+) -> Result<(Vec<AgentReport>, Vec<AgentReport>), SessionError> {
+    let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
+    let patience = case.allowance();
+    for id in session.ends() {
+        let cpu = case.cpus.map(|cpus| match id.role {
+            Role::Publisher => cpus.publisher,
+            Role::Subscriber => cpus.subscriber,
+        });
+        let case = Box::new(CaseSpec { entity_id: id.index, ..case.clone() });
+        session.send(id, &ToAgent::Case { schema: SCHEMA, version: VERSION.to_owned(), case, cpu })?;
     }
-    let addresses = [expect_prepared(session, Publisher)?, expect_prepared(session, Subscriber)?];
-    session.send(Publisher, &ToAgent::Connect { peer: addresses[1] })?;
-    session.send(Subscriber, &ToAgent::Connect { peer: addresses[0] })?;
-    for role in [Publisher, Subscriber] {
-        expect(session, role, "did not find its peer", CONNECT_WAIT, &FromAgent::Connected)?;
+    join(session, patience)?;
+    for &id in &subscribers {
+        session.send(id, &ToAgent::Start)?;
+        expect(session, id, "did not start", START_WAIT, &FromAgent::Started)?;
     }
-    session.send(Subscriber, &ToAgent::Start)?;
-    expect(session, Subscriber, "did not start", START_WAIT, &FromAgent::Started)?;
-    session.send(Publisher, &ToAgent::Start)?;
-    let run_wait = case.warmup + case.duration + FLUSH_WAIT + GRACE;
-    let published = expect_report(session, Publisher, run_wait, on_tick)?;
-    session.send(Subscriber, &ToAgent::Finish { sent: sent(&published) })?;
-    let received = expect_report(session, Subscriber, DRAIN_WAIT + GRACE, &mut |_| {})?;
+    for &id in &publishers {
+        session.send(id, &ToAgent::Start)?;
+    }
+    let run_wait = case.warmup + case.duration + FLUSH_WAIT + patience * 3 + GRACE;
+    let mut published = Vec::new();
+    for &id in &publishers {
+        published.push(expect_report(session, id, run_wait, on_tick)?);
+    }
+    let sent: Vec<u64> = published.iter().map(sent).collect();
+    for &id in &subscribers {
+        session.send(id, &ToAgent::Finish { sent: sent.clone() })?;
+    }
+    let mut received = Vec::new();
+    for &id in &subscribers {
+        let drain_wait = DRAIN_WAIT + patience * 2 + GRACE;
+        received.push(expect_report(session, id, drain_wait, &mut |_| {})?);
+    }
     Ok((published, received))
+}
+
+/// Has all ends prepare and find each other. Where there are just two, each is told the address of the other.
+fn join(session: &mut Session<'_>, patience: Duration) -> Result<(), SessionError> {
+    let ends = session.ends();
+    let mut addresses = Vec::new();
+    for &id in &ends {
+        addresses.push(expect_prepared(session, id, PREPARE_WAIT + patience)?);
+    }
+    if addresses.len() == 2 {
+        addresses.reverse();
+    } else {
+        addresses.fill(None);
+    }
+    for (&id, peer) in ends.iter().zip(addresses) {
+        session.send(id, &ToAgent::Connect { peer })?;
+    }
+    for &id in &ends {
+        expect(session, id, "did not find its peer", CONNECT_WAIT + patience, &FromAgent::Connected)?;
+    }
+    Ok(())
 }
 
 /// How long an engine may take to open its sockets and entities.
@@ -186,38 +220,42 @@ const START_WAIT: Duration = Duration::from_secs(5);
 /// How much longer than its own limits an agent is waited for.
 const GRACE: Duration = Duration::from_secs(5);
 
-fn expect_prepared(session: &mut Session<'_>, role: Role) -> Result<Option<SocketAddrV4>, SessionError> {
-    match session.wait_for(role, "was not ready", PREPARE_WAIT, &mut |_| {})? {
+fn expect_prepared(
+    session: &mut Session<'_>,
+    id: EndId,
+    timeout: Duration,
+) -> Result<Option<SocketAddrV4>, SessionError> {
+    match session.wait_for(id, "was not ready", timeout, &mut |_| {})? {
         FromAgent::Prepared { address } => Ok(address),
-        other => Err(unexpected(role, &other)),
+        other => Err(unexpected(session, id, &other)),
     }
 }
 
 fn expect(
     session: &mut Session<'_>,
-    role: Role,
+    id: EndId,
     what: &str,
     timeout: Duration,
     expected: &FromAgent,
 ) -> Result<(), SessionError> {
-    let message = session.wait_for(role, what, timeout, &mut |_| {})?;
-    if message == *expected { Ok(()) } else { Err(unexpected(role, &message)) }
+    let message = session.wait_for(id, what, timeout, &mut |_| {})?;
+    if message == *expected { Ok(()) } else { Err(unexpected(session, id, &message)) }
 }
 
 fn expect_report(
     session: &mut Session<'_>,
-    role: Role,
+    id: EndId,
     timeout: Duration,
     on_tick: &mut dyn FnMut(Duration),
 ) -> Result<AgentReport, SessionError> {
-    match session.wait_for(role, "did not finish", timeout, on_tick)? {
+    match session.wait_for(id, "did not finish", timeout, on_tick)? {
         FromAgent::Finished { report } => Ok(*report),
-        other => Err(unexpected(role, &other)),
+        other => Err(unexpected(session, id, &other)),
     }
 }
 
-fn unexpected(role: Role, message: &FromAgent) -> SessionError {
-    SessionError::Trouble(format!("the {} sent a message out of turn: {message:?}", role.name()))
+fn unexpected(session: &mut Session<'_>, id: EndId, message: &FromAgent) -> SessionError {
+    SessionError::Trouble(format!("the {} sent a message out of turn: {message:?}", session.name(id)))
 }
 
 /// How far the sending end got.

@@ -82,6 +82,12 @@ pub struct Capabilities {
     pub reliability: ReliabilitySupport,
     /// Whether samples can belong to instances.
     pub keyed: bool,
+    /// Whether it has a policy that gathers samples into one message.
+    pub batching: bool,
+    /// Whether one publisher reaches several subscribers and one subscriber hears several publishers.
+    pub many: bool,
+    /// Whether samples can travel by multicast.
+    pub multicast: bool,
     /// The largest sample, bytes as in `--sizes`.
     pub size_bytes_max: usize,
 }
@@ -152,6 +158,14 @@ pub trait Publisher: End {
     /// # Errors
     /// As [`Publisher::publish`].
     fn flush(&mut self, timeout: Duration) -> Result<bool, EndpointError>;
+
+    /// Sends the final marker, [`SampleHeader::last`](crate::payload::SampleHeader::last), after
+    /// `sent` samples: what two ends that nobody coordinates end with. False when the engine did not
+    /// take it.
+    ///
+    /// # Errors
+    /// As [`Publisher::publish`].
+    fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError>;
 }
 
 /// The receiving end of a throughput case.

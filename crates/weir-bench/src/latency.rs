@@ -26,19 +26,21 @@ pub struct PingerOutcome {
 /// # Errors
 /// Of the engine; when a reliable ping got no echo, or no ping at all did.
 pub fn run_pinger(end: &mut dyn Pinger, case: &CaseSpec) -> Result<PingerOutcome, EndpointError> {
-    let timeout = ping_timeout(case.reliability);
+    let timeout = ping_timeout(case);
     let mut recorder = LatencyRecorder::new();
     let mut lost_in_a_row = 0;
     let start_ns = end.now_ns();
     let measure_from_ns = start_ns.saturating_add(nanos(case.warmup));
     let end_ns = measure_from_ns.saturating_add(nanos(case.duration));
     let mut sequence = 0;
+    let mut has_measured = false;
     loop {
         let sent_ns = end.now_ns();
         let came_back = end.ping(sequence, sent_ns, timeout)?;
         let now_ns = end.now_ns();
         sequence += 1;
         let measured = sent_ns >= measure_from_ns;
+        has_measured |= measured;
         if came_back {
             lost_in_a_row = 0;
             if measured {
@@ -51,7 +53,8 @@ pub fn run_pinger(end: &mut dyn Pinger, case: &CaseSpec) -> Result<PingerOutcome
                 recorder.record_lost();
             }
         }
-        if now_ns >= end_ns {
+        // At least one, however long it takes.
+        if now_ns >= end_ns && has_measured {
             let measured_in = Duration::from_nanos(now_ns.saturating_sub(measure_from_ns));
             return Ok(PingerOutcome {
                 summary: recorder.summary(LatencyKind::HalfRtt),
@@ -64,11 +67,12 @@ pub fn run_pinger(end: &mut dyn Pinger, case: &CaseSpec) -> Result<PingerOutcome
 
 /// Some engines repeat what is lost after a second or more; best effort repeats nothing, and a
 /// round trip of a fifth of a second is a lost one (RTI Perftest draws the same line).
-fn ping_timeout(reliability: Reliability) -> Duration {
-    match reliability {
+fn ping_timeout(case: &CaseSpec) -> Duration {
+    let usual = match case.reliability {
         Reliability::Reliable => Duration::from_secs(5),
         Reliability::BestEffort | Reliability::None => Duration::from_millis(200),
-    }
+    };
+    usual + case.allowance()
 }
 
 /// After so many lost pings in a row, nobody is there.

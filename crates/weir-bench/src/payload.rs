@@ -18,6 +18,9 @@ pub const HEADER_BYTES: usize = 28;
 /// What `latency_ping` holds in a sample that nobody shall echo.
 pub const NO_ECHO: i32 = -1;
 
+/// What `latency_ping` holds in a publisher's final marker, whose `seq_num` is how many samples it sent.
+pub const FINAL: i32 = -2;
+
 /// The fields of a sample before its octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleHeader {
@@ -49,6 +52,19 @@ impl SampleHeader {
             ts_usec: 0,
             latency_ping: NO_ECHO,
         }
+    }
+
+    /// The same, sent by publisher `entity_id`.
+    #[must_use]
+    #[inline]
+    pub fn by(self, entity_id: u32) -> Self {
+        Self { entity_id: entity_id.cast_signed(), ..self }
+    }
+
+    /// The marker of a publisher that sent the numbers `0..sent` and is done; it is none of them.
+    #[must_use]
+    pub fn last(sent: u64) -> Self {
+        Self { latency_ping: FINAL, ..Self::data(sent, 0) }
     }
 
     /// A ping that subscriber 0 shall echo, sent at `sent_ns` of the sender's monotonic clock.

@@ -30,6 +30,15 @@ pub struct PlanOptions {
     pub reliabilities: Vec<Reliability>,
     /// Instances; 0 = unkeyed.
     pub instances: u32,
+    /// Most bytes of samples in a message, each measured where at least two samples fit; 0 = no
+    /// batching. `None` = not asked for: [`DEFAULT_BATCHES`].
+    pub batches: Option<Vec<u64>>,
+    /// Publishers of each throughput case.
+    pub publishers: u32,
+    /// Subscribers of each throughput case.
+    pub subscribers: u32,
+    /// Whether samples travel by multicast.
+    pub multicast: bool,
     /// How receivers wait.
     pub wait: WaitStrategy,
     /// Where the ends run.
@@ -53,6 +62,12 @@ pub struct PlanOptions {
     /// Independent programs to run in between.
     pub outside: Vec<OutsideTool>,
 }
+
+/// Without and with the batches that are usual elsewhere, bytes.
+pub const DEFAULT_BATCHES: [u64; 2] = [0, 8192];
+
+/// Ends of a kind that a case may have: each is a process.
+pub const ENDS_MAX: u32 = 64;
 
 /// The cases of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,6 +136,18 @@ pub enum PlanError {
         /// The value.
         value: String,
     },
+    /// An option that means nothing without a throughput test.
+    #[error("{0} is for the throughput test, which --tests leaves out")]
+    ThroughputOnly(&'static str),
+    /// More processes than make sense.
+    #[error("{0} takes at most {ENDS_MAX}: each is a process")]
+    TooMany(&'static str),
+    /// A batch that would hold less than two samples.
+    #[error("a batch of {0} bytes (--batch) holds less than two samples of the smallest size (--sizes)")]
+    BatchTooSmall(u64),
+    /// A batch that nobody could hold.
+    #[error("a batch of {0} bytes (--batch) is more than 1 GiB")]
+    BatchTooLarge(u64),
     /// A time or number of zero.
     #[error("{0} must be more than zero")]
     Zero(&'static str),
@@ -134,12 +161,13 @@ pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
     let engines = find_engines(&options.engines)?;
     check_options(options)?;
     let sizes = check_sizes(&options.sizes, &engines)?;
+    let batches = check_batches(options, &sizes)?;
     let mut steps = Vec::new();
     for repeat in 1..=options.repeats {
         for &test in &options.tests {
             for &size_bytes in &sizes {
                 let base = base_case(options, test, size_bytes, repeat);
-                push_size(options, &engines, &base, &mut steps);
+                push_size(options, &engines, &batches, &base, &mut steps);
             }
         }
     }
@@ -157,25 +185,50 @@ impl Plan {
 
 /// Everything that is measured at one size: floors, their independent checks, then the engines by
 /// reliability.
-fn push_size(options: &PlanOptions, engines: &[&'static dyn Engine], base: &CaseSpec, steps: &mut Vec<Step>) {
+fn push_size(
+    options: &PlanOptions,
+    engines: &[&'static dyn Engine],
+    batches: &[u32],
+    base: &CaseSpec,
+    steps: &mut Vec<Step>,
+) {
     let is_floor = |engine: &&&dyn Engine| engine.capabilities().reliability == ReliabilitySupport::None;
     for engine in engines.iter().filter(is_floor) {
-        // The floor knows neither reliability nor instances: it is measured once and stands under all groups.
-        let case = CaseSpec { engine: engine.name().to_owned(), instances: 0, ..base.clone() };
+        // The floor knows neither reliability, instances, batches nor multicast: it is measured once
+        // and stands under all groups.
+        let case =
+            CaseSpec { engine: engine.name().to_owned(), instances: 0, multicast: false, ..base.clone() };
         steps.push(Step { action: action(*engine, &case), case });
     }
     for tool in options.outside.iter().filter(|tool| tool.test() == base.test) {
-        let case = CaseSpec { engine: tool.name().to_owned(), instances: 0, ..base.clone() };
+        let case = CaseSpec {
+            engine: tool.name().to_owned(),
+            instances: 0,
+            publishers: 1,
+            subscribers: 1,
+            multicast: false,
+            ..base.clone()
+        };
         let action = match tool.size_bytes_max() {
             max if case.size_bytes > max => Action::NotSupported(format!("samples of more than {max} bytes")),
             _ => Action::RunOutside(*tool),
         };
         steps.push(Step { case, action });
     }
+    let batches = if base.test == Test::Throughput { batches } else { &[0] };
+    let fits = |bytes: &&u32| **bytes == 0 || **bytes as usize >= batch_bytes_min(base.size_bytes);
     for &reliability in &options.reliabilities {
-        for engine in engines.iter().filter(|engine| !is_floor(engine)) {
-            let case = CaseSpec { engine: engine.name().to_owned(), reliability, ..base.clone() };
-            steps.push(Step { action: action(*engine, &case), case });
+        for &batch_bytes in batches.iter().filter(fits) {
+            for engine in engines.iter().filter(|engine| !is_floor(engine)) {
+                // What cannot gather samples is measured without, and not twice.
+                let is_other = batch_bytes > 0 && !engine.capabilities().batching;
+                if is_other && batches.contains(&0) {
+                    continue;
+                }
+                let engine_name = engine.name().to_owned();
+                let case = CaseSpec { engine: engine_name, reliability, batch_bytes, ..base.clone() };
+                steps.push(Step { action: action(*engine, &case), case });
+            }
         }
     }
 }
@@ -192,6 +245,12 @@ fn action(engine: &dyn Engine, case: &CaseSpec) -> Action {
         format!("{} knows no {} delivery", case.engine, case.reliability)
     } else if case.is_keyed() && !can.keyed {
         format!("{} knows no instances", case.engine)
+    } else if case.batch_bytes > 0 && !can.batching {
+        format!("{} has no batching", case.engine)
+    } else if case.publishers.max(case.subscribers) > 1 && !can.many {
+        format!("{} joins one publisher with one subscriber", case.engine)
+    } else if case.multicast && !can.multicast {
+        format!("{} has no multicast", case.engine)
     } else if case.size_bytes > can.size_bytes_max {
         format!("{} carries at most {} bytes", case.engine, can.size_bytes_max)
     } else {
@@ -201,6 +260,8 @@ fn action(engine: &dyn Engine, case: &CaseSpec) -> Action {
 }
 
 fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) -> CaseSpec {
+    // A ping-pong is between two.
+    let ends = |count| if test == Test::Throughput { count } else { 1 };
     CaseSpec {
         engine: String::new(),
         test,
@@ -208,6 +269,10 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
         size_bytes,
         instances: options.instances,
         batch_bytes: 0,
+        publishers: ends(options.publishers),
+        subscribers: ends(options.subscribers),
+        entity_id: 0,
+        multicast: options.multicast,
         wait: options.wait,
         repeat,
         duration: options.duration,
@@ -217,6 +282,7 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
         run_id: options.run_id,
         interface: options.interface.clone(),
         address: options.address,
+        port: None,
         socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
         cpus: options.cpus,
     }
@@ -248,7 +314,47 @@ fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
     if options.repeats == 0 {
         return Err(PlanError::Zero("--repeat"));
     }
+    for (option, count) in [("--publishers", options.publishers), ("--subscribers", options.subscribers)] {
+        match count {
+            0 => return Err(PlanError::Zero(option)),
+            1 => {}
+            2..=ENDS_MAX if has_throughput(options) => {}
+            2..=ENDS_MAX => return Err(PlanError::ThroughputOnly(option)),
+            _ => return Err(PlanError::TooMany(option)),
+        }
+    }
     Ok(())
+}
+
+/// The smallest message that holds two samples: each has the header of its submessage and an encapsulation
+/// before it, and the message a header and a time stamp.
+fn batch_bytes_min(size_bytes: usize) -> usize {
+    32 + 2 * (28 + size_bytes)
+}
+
+fn has_throughput(options: &PlanOptions) -> bool {
+    options.tests.contains(&Test::Throughput)
+}
+
+/// The batches of throughput cases, 0 for those of latency.
+fn check_batches(options: &PlanOptions, sizes: &[usize]) -> Result<Vec<u32>, PlanError> {
+    let Some(batches) = &options.batches else {
+        return Ok(DEFAULT_BATCHES.iter().filter_map(|&bytes| u32::try_from(bytes).ok()).collect());
+    };
+    check_list("--batch", batches)?;
+    if !has_throughput(options) {
+        return Err(PlanError::ThroughputOnly("--batch"));
+    }
+    let smallest = sizes.iter().copied().min().unwrap_or(HEADER_BYTES);
+    let check = |&bytes: &u64| match u32::try_from(bytes) {
+        Ok(0) => Ok(0),
+        Ok(small) if (small as usize) < batch_bytes_min(smallest) => {
+            Err(PlanError::BatchTooSmall(small.into()))
+        }
+        Ok(fitting) if fitting as usize <= CaseSpec::SIZE_BYTES_MAX => Ok(fitting),
+        _ => Err(PlanError::BatchTooLarge(bytes)),
+    };
+    batches.iter().map(check).collect()
 }
 
 fn check_sizes(sizes: &[u64], engines: &[&'static dyn Engine]) -> Result<Vec<usize>, PlanError> {
@@ -285,6 +391,10 @@ mod tests {
             sizes: vec![32, 1024],
             reliabilities: vec![Reliability::BestEffort, Reliability::Reliable],
             instances: 0,
+            batches: Some(vec![0]),
+            publishers: 1,
+            subscribers: 1,
+            multicast: false,
             wait: WaitStrategy::Block,
             cpus: None,
             duration: Duration::from_secs(2),
@@ -326,7 +436,8 @@ mod tests {
 
     #[test]
     fn repeats_go_round_everything() {
-        let options = PlanOptions { repeats: 2, tests: vec![Test::Latency], ..options(&["udp"]) };
+        let options =
+            PlanOptions { repeats: 2, tests: vec![Test::Latency], batches: None, ..options(&["udp"]) };
         let expected = ["1 latency 32", "1 latency 1024", "2 latency 32", "2 latency 1024"];
         assert_eq!(lines(&options), expected.map(|line| format!("{line} udp best-effort")));
     }
@@ -358,6 +469,63 @@ mod tests {
     }
 
     #[test]
+    fn batches_are_measured_where_two_samples_fit_and_by_who_has_them() {
+        let of = |names: &[&str], batches: Option<Vec<u64>>| {
+            let options = PlanOptions {
+                sizes: vec![4052, 4053],
+                reliabilities: vec![Reliability::Reliable],
+                batches,
+                ..options(names)
+            };
+            let steps = plan(&options).unwrap().steps;
+            let line = |step: &Step| {
+                let CaseSpec { engine, test, size_bytes, batch_bytes, .. } = &step.case;
+                let mark = if step.action == Action::Measure { "" } else { " -" };
+                format!("{test} {size_bytes} {engine} {batch_bytes}{mark}")
+            };
+            steps.iter().map(line).filter(|line| !line.starts_with("latency")).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of(&["udp", "mock"], None),
+            [
+                "throughput 4052 udp 0",
+                "throughput 4052 mock 0",
+                "throughput 4052 mock 8192",
+                "throughput 4053 udp 0",
+                "throughput 4053 mock 0",
+            ]
+        );
+        let both = plan(&PlanOptions { batches: Some(vec![8192]), ..options(&["mock"]) }).unwrap();
+        assert!(
+            both.steps.iter().all(|step| (step.case.test == Test::Latency) == (step.case.batch_bytes == 0))
+        );
+        assert!(both.steps.iter().any(|step| step.case.test == Test::Latency));
+    }
+
+    #[test]
+    fn several_ends_are_for_throughput_and_for_engines_that_join_them() {
+        let options = PlanOptions {
+            sizes: vec![32],
+            reliabilities: vec![Reliability::Reliable],
+            publishers: 2,
+            subscribers: 3,
+            multicast: true,
+            ..options(&["udp", "mock"])
+        };
+        let steps = plan(&options).unwrap().steps;
+        let of = |step: &Step| (step.case.publishers, step.case.subscribers, step.case.multicast);
+        assert_eq!(
+            steps.iter().map(of).collect::<Vec<_>>(),
+            [(1, 1, false), (1, 1, true), (2, 3, false), (2, 3, true)]
+        );
+        assert_eq!(
+            steps[2].action,
+            Action::NotSupported("udp joins one publisher with one subscriber".to_owned())
+        );
+        assert_eq!(steps[3].action, Action::Measure);
+    }
+
+    #[test]
     fn impossible_wishes_are_refused_with_the_option_to_change() {
         let check = |change: &dyn Fn(&mut PlanOptions), expected: &str| {
             let mut options = options(&["udp", "mock"]);
@@ -369,7 +537,7 @@ mod tests {
             &|o| o.sizes = vec![32, 27],
             "a sample of 27 bytes is impossible: the smallest has 28 bytes (--sizes",
         );
-        check(&|o| o.sizes = vec![(1 << 20) + 1], "the most that mock carries is 1048576 bytes (--sizes)");
+        check(&|o| o.sizes = vec![(1 << 30) + 1], "the most that mock carries is 1073741824 bytes (--sizes)");
         check(&|o| o.sizes = vec![], "--sizes needs at least one value");
         check(&|o| o.sizes = vec![32, 32], "--sizes names 32 twice");
         check(
@@ -381,6 +549,21 @@ mod tests {
         check(&|o| o.reliabilities = vec![], "--reliability needs at least one value");
         check(&|o| o.duration = Duration::ZERO, "--duration must be more than zero");
         check(&|o| o.repeats = 0, "--repeat must be more than zero");
+        check(&|o| o.publishers = 0, "--publishers must be more than zero");
+        check(&|o| o.subscribers = 65, "--subscribers takes at most 64");
+        check(&|o| o.batches = Some(vec![]), "--batch needs at least one value");
+        check(&|o| o.batches = Some(vec![8192, 8192]), "--batch names 8192 twice");
+        check(&|o| o.batches = Some(vec![151]), "a batch of 151 bytes (--batch) holds less than two samples");
+        check(&|o| o.batches = Some(vec![(1 << 30) + 1]), "more than 1 GiB");
+        let latency_only = |o: &mut PlanOptions| o.tests = vec![Test::Latency];
+        check(&latency_only, "--batch is for the throughput test, which --tests leaves out");
+        check(
+            &|o| {
+                latency_only(o);
+                (o.batches, o.subscribers) = (None, 2);
+            },
+            "--subscribers is for the throughput test",
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weir_results::{
-    Case, Environment, LossBreakdown, NotMeasured, Reliability, SocketBuffers, ThroughputCounts,
-    ThroughputSummary, Warning,
+    Case, Environment, LossBreakdown, NotMeasured, ProcessFigures, Reliability, SequenceCounts,
+    SocketBuffers, ThroughputCounts, ThroughputSummary, Warning,
 };
 use weir_telemetry::host_warnings;
 
@@ -29,6 +29,8 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     result.keyed = case.is_keyed();
     result.instances = u64::from(case.instances);
     result.batch_bytes = u64::from(case.batch_bytes);
+    (result.publishers, result.subscribers) = (case.publishers, case.subscribers);
+    result.multicast = case.multicast;
     result.wait = case.wait;
     result.repeat = case.repeat;
     result.settings = settings(case);
@@ -47,23 +49,51 @@ pub(crate) fn failed(result: &mut Case, reason: String) -> Option<Fault> {
     Some(Fault::Trouble)
 }
 
-/// Enters what both ends found.
+/// Enters what all ends found.
 pub(crate) fn enter(
     result: &mut Case,
     case: &CaseSpec,
-    publisher: &AgentReport,
-    subscriber: &AgentReport,
+    publishers: &[AgentReport],
+    subscribers: &[AgentReport],
 ) -> Option<Fault> {
-    result.publisher = Some(publisher.process);
-    result.subscriber = Some(subscriber.process);
-    enter_buffers(result, publisher.buffers, subscriber.buffers);
-    match (&publisher.outcome, &subscriber.outcome) {
-        (Outcome::Pinger(pinger), Outcome::Ponger { .. }) => enter_latency(result, pinger),
-        (Outcome::Publisher(sent), Outcome::Subscriber(received)) => {
-            enter_throughput(result, case, sent, received, subscriber.host_receive_errors)
-        }
-        _ => failed(result, "the two ends measured different things".to_owned()),
+    result.publisher = Some(together(publishers));
+    result.subscriber = Some(together(subscribers));
+    // All ends of a kind ask for the same; the tightest grant is the one to know.
+    let [publisher, subscriber] = [publishers, subscribers].map(|reports| {
+        reports
+            .iter()
+            .map(|report| report.buffers)
+            .min_by_key(|buffers| (buffers.receive_granted, buffers.send_granted))
+    });
+    enter_buffers(result, publisher.unwrap_or_default(), subscriber.unwrap_or_default());
+    if let [AgentReport { outcome: Outcome::Pinger(pinger), .. }] = publishers {
+        return enter_latency(result, pinger);
     }
+    let sent = publishers.iter().map(|report| match &report.outcome {
+        Outcome::Publisher(sent) => Some(sent),
+        _ => None,
+    });
+    let received = subscribers.iter().map(|report| match &report.outcome {
+        Outcome::Subscriber(received) => Some(received),
+        _ => None,
+    });
+    // Every end reads the counter of the whole host: the largest says most.
+    let host_receive_errors = subscribers.iter().filter_map(|report| report.host_receive_errors).max();
+    match (sent.collect::<Option<Vec<_>>>(), received.collect::<Option<Vec<_>>>()) {
+        (Some(sent), Some(received)) => enter_throughput(result, case, &sent, &received, host_receive_errors),
+        _ => failed(result, "the ends measured different things".to_owned()),
+    }
+}
+
+/// What the processes of one kind used: times and switches add up, of memory the largest peak counts.
+fn together(reports: &[AgentReport]) -> ProcessFigures {
+    reports.iter().map(|report| report.process).fold(ProcessFigures::default(), |sum, one| ProcessFigures {
+        cpu_user_s: sum.cpu_user_s + one.cpu_user_s,
+        cpu_system_s: sum.cpu_system_s + one.cpu_system_s,
+        context_switches_voluntary: sum.context_switches_voluntary + one.context_switches_voluntary,
+        context_switches_involuntary: sum.context_switches_involuntary + one.context_switches_involuntary,
+        max_rss_kib: sum.max_rss_kib.max(one.max_rss_kib),
+    })
 }
 
 fn enter_latency(result: &mut Case, pinger: &PingerOutcome) -> Option<Fault> {
@@ -79,38 +109,78 @@ fn enter_latency(result: &mut Case, pinger: &PingerOutcome) -> Option<Fault> {
 fn enter_throughput(
     result: &mut Case,
     case: &CaseSpec,
-    sent: &PublisherOutcome,
-    received: &SubscriberOutcome,
+    sent: &[&PublisherOutcome],
+    received: &[&SubscriberOutcome],
     host_receive_errors: Option<u64>,
 ) -> Option<Fault> {
-    let counts = ThroughputCounts {
-        offered: sent.offered,
-        offered_in: sent.offered_in,
-        received: received.counts,
-        received_in: received.received_in,
-        datagrams: sent.datagrams,
-        sends: sent.sends,
-    };
-    let lost = received.counts.lost;
-    result.throughput = Some(ThroughputSummary::new(case.size_bytes as u64, &counts));
-    result.duration_s = Some(seconds(received.received_in));
+    let mut counts = SequenceCounts::default();
+    received.iter().for_each(|one| counts.merge(&one.counts));
+    result.throughput = Some(summary(case.size_bytes as u64, sent, received, counts));
+    result.duration_s = received.iter().map(|one| seconds(one.received_in)).reduce(f64::max);
+    let lost = counts.lost;
     result.loss = Some(LossBreakdown::explain(
         lost,
-        sent.refused,
-        received.kernel_drops.unwrap_or(0),
+        sent.iter().map(|one| one.refused).sum(),
+        received.iter().filter_map(|one| one.kernel_drops).sum(),
         host_receive_errors,
     ));
-    let lost_anywhere = lost + received.lost_in_warmup;
+    let lost_anywhere = lost + received.iter().map(|one| one.lost_in_warmup).sum::<u64>();
+    let corrupt = received.iter().map(|one| one.corrupt).sum();
     let mut fault = None;
     if case.reliability == Reliability::Reliable && lost_anywhere > 0 {
         result.warnings.push(Warning::LostSamples { lost: lost_anywhere });
         fault = Some(Fault::DataLost);
     }
-    if received.corrupt > 0 {
-        result.warnings.push(Warning::CorruptSamples { corrupt: received.corrupt });
+    if corrupt > 0 {
+        result.warnings.push(Warning::CorruptSamples { corrupt });
         fault = Some(Fault::DataLost);
     }
     fault
+}
+
+/// Counts are sums over the subscribers, rates the mean of one subscriber, what is offered the sum
+/// over the publishers. Each subscriber should receive all that is offered, so that the two can be
+/// compared however many there are.
+fn summary(
+    size_bytes: u64,
+    sent: &[&PublisherOutcome],
+    received: &[&SubscriberOutcome],
+    counts: SequenceCounts,
+) -> ThroughputSummary {
+    let of = |sent: &PublisherOutcome, received: SequenceCounts, received_in: Duration| {
+        let counts = ThroughputCounts {
+            offered: sent.offered,
+            offered_in: sent.offered_in,
+            received,
+            received_in,
+            datagrams: sent.datagrams,
+            sends: sent.sends,
+        };
+        ThroughputSummary::new(size_bytes, &counts)
+    };
+    let all_sent = PublisherOutcome {
+        sent: sent.iter().map(|one| one.sent).sum(),
+        offered: sent.iter().map(|one| one.offered).sum(),
+        offered_in: Duration::ZERO,
+        datagrams: sent.iter().map(|one| one.datagrams).sum(),
+        sends: sent.iter().map(|one| one.sends).sum(),
+        refused: 0,
+        flushed: true,
+    };
+    let rate = |one: &&SubscriberOutcome| of(&all_sent, one.counts, one.received_in).samples_per_s;
+    let offered = |one: &&PublisherOutcome| of(one, counts, Duration::ZERO).offered_samples_per_s;
+    let samples_per_s = rounded(received.iter().map(rate).sum::<f64>() / received.len().max(1) as f64);
+    ThroughputSummary {
+        offered_samples_per_s: rounded(sent.iter().map(offered).sum()),
+        samples_per_s,
+        mbps: rounded(samples_per_s * size_bytes as f64 * 8.0 / 1e6),
+        ..of(&all_sent, counts, Duration::ZERO)
+    }
+}
+
+/// To three decimals, as the results format has them.
+fn rounded(figure: f64) -> f64 {
+    (figure * 1e3).round() / 1e3
 }
 
 /// The receive buffer that counts is the receiving end's, the send buffer the sending end's.
@@ -155,7 +225,9 @@ fn doubts(case: &CaseSpec, environment: &Environment) -> Vec<Warning> {
     }
     let mtu = environment.interface.as_ref().and_then(|interface| interface.mtu);
     let needed = case.size_bytes as u64 + UDP_OVERHEAD_BYTES;
-    if let Some(mtu) = mtu.filter(|mtu| needed > u64::from(*mtu)) {
+    // What fits no datagram is sent in several, and then not by IP.
+    let is_one_datagram = needed <= u64::from(u16::MAX);
+    if let Some(mtu) = mtu.filter(|mtu| is_one_datagram && needed > u64::from(*mtu)) {
         warnings.push(Warning::MtuSmallerThan { mtu, needed });
     }
     if cfg!(debug_assertions) {
@@ -176,7 +248,7 @@ mod tests {
     use super::*;
     use crate::case::CpuPair;
     use crate::case::tests::case;
-    use weir_results::{Interface, ProcessFigures, SequenceCounts, Test};
+    use weir_results::{Interface, Test};
 
     fn report(outcome: Outcome, buffers: SocketBuffers) -> AgentReport {
         AgentReport { outcome, process: ProcessFigures::default(), buffers, host_receive_errors: Some(7) }
@@ -203,10 +275,22 @@ mod tests {
         let fault = enter(
             &mut result,
             case,
-            &report(Outcome::Publisher(sent), SocketBuffers::default()),
-            &report(Outcome::Subscriber(received), SocketBuffers::default()),
+            &vec![report(Outcome::Publisher(sent), SocketBuffers::default()); case.publishers as usize],
+            &vec![report(Outcome::Subscriber(received), SocketBuffers::default()); case.subscribers as usize],
         );
         (result, fault)
+    }
+
+    #[test]
+    fn of_several_ends_rates_are_of_one_subscriber_and_counts_of_all() {
+        let case = CaseSpec { publishers: 2, subscribers: 3, ..case("mock", Test::Throughput) };
+        let (result, _) = streamed(&case, 10, 0, 0);
+        let figures = result.throughput.unwrap();
+        assert_eq!((figures.samples_per_s, figures.offered_samples_per_s), (495.0, 2000.0));
+        assert_eq!((figures.total_samples, figures.lost, figures.lost_percent), (2970, 30, 1.0));
+        assert_eq!((figures.samples_per_datagram, figures.datagrams_per_send), (Some(1.0), Some(2.0)));
+        assert_eq!((result.publishers, result.subscribers), (2, 3));
+        assert_eq!(result.loss, Some(LossBreakdown::explain(30, 0, 6, Some(7))));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The two processes of one case, from their start to their end.
+//! The processes of one case, from their start to their end.
 //!
-//! Both are children of the coordinator and run this same program. They never outlive the session:
+//! All are children of the coordinator and run this same program. They never outlive the session:
 //! when it is dropped, whatever is left of them is killed, and an agent whose coordinator is gone
 //! ends by itself.
 
@@ -24,7 +24,7 @@ use crate::control::{
     self, AgentFault, ControlError, FromAgent, MessageReader, Role, TOKEN_VARIABLE, ToAgent,
 };
 
-/// How to start an agent: `program arguments... --role ROLE --control ADDRESS`.
+/// How to start an agent: `program arguments... --role ROLE --control ADDRESS --index N`.
 #[derive(Clone, Debug)]
 pub struct AgentCommand {
     /// The program, usually this one.
@@ -47,15 +47,29 @@ pub(crate) enum SessionError {
     Trouble(String),
 }
 
-/// Two running agents.
+/// One of the ends of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EndId {
+    /// Which end it is.
+    pub(crate) role: Role,
+    /// Which of the ends of its kind, from 0.
+    pub(crate) index: u32,
+}
+
+/// The running agents of a case.
 pub(crate) struct Session<'a> {
-    agents: [Agent; 2],
+    /// Publishers, then subscribers.
+    agents: Vec<Agent>,
+    /// How many of them are publishers.
+    publishers: u32,
     inbox: Receiver<Received>,
     interrupted: &'a AtomicBool,
 }
 
 struct Agent {
-    role: Role,
+    id: EndId,
+    /// What messages call it.
+    name: String,
     child: Child,
     stream: Option<TcpStream>,
     messages: VecDeque<FromAgent>,
@@ -63,13 +77,18 @@ struct Agent {
 }
 
 struct Received {
-    role: Role,
+    id: EndId,
     message: Result<FromAgent, ControlError>,
 }
 
 impl<'a> Session<'a> {
-    /// Starts both processes and waits until they have introduced themselves.
-    pub(crate) fn start(command: &AgentCommand, interrupted: &'a AtomicBool) -> Result<Self, SessionError> {
+    /// Starts all processes and waits until they have introduced themselves.
+    pub(crate) fn start(
+        command: &AgentCommand,
+        publishers: u32,
+        subscribers: u32,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Self, SessionError> {
         let trouble =
             |error: io::Error| SessionError::Trouble(format!("cannot open the control channel: {error}"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(trouble)?;
@@ -77,25 +96,47 @@ impl<'a> Session<'a> {
         listener.set_nonblocking(true).map_err(trouble)?;
         let token = format!("{:032x}", fastrand::u128(..));
         let (sender, inbox) = mpsc::channel();
-        let agents = [
-            Agent::start(command, Role::Publisher, address, &token)?,
-            Agent::start(command, Role::Subscriber, address, &token)?,
-        ];
-        let mut session = Self { agents, inbox, interrupted };
+        let mut session = Self { agents: Vec::new(), publishers, inbox, interrupted };
+        for (role, count) in [(Role::Publisher, publishers), (Role::Subscriber, subscribers)] {
+            for index in 0..count {
+                let id = EndId { role, index };
+                let name = if count == 1 {
+                    role.name().to_owned()
+                } else {
+                    format!("{} {} of {count}", role.name(), index + 1)
+                };
+                session.agents.push(Agent::start(command, id, name, address, &token)?);
+            }
+        }
         session.accept(&listener, &token, &sender).map(|()| session)
     }
 
+    /// All ends, publishers first.
+    pub(crate) fn ends(&self) -> Vec<EndId> {
+        self.agents.iter().map(|agent| agent.id).collect()
+    }
+
+    /// The ends of one kind.
+    pub(crate) fn ends_of(&self, role: Role) -> Vec<EndId> {
+        self.agents.iter().map(|agent| agent.id).filter(|id| id.role == role).collect()
+    }
+
+    /// What messages call an end.
+    pub(crate) fn name(&mut self, id: EndId) -> String {
+        self.agent(id).name.clone()
+    }
+
     /// Sends a message to one agent.
-    pub(crate) fn send(&mut self, role: Role, message: &ToAgent) -> Result<(), SessionError> {
-        let agent = self.agent(role);
+    pub(crate) fn send(&mut self, id: EndId, message: &ToAgent) -> Result<(), SessionError> {
+        let agent = self.agent(id);
         let Some(stream) = agent.stream.as_mut() else {
-            return Err(SessionError::Trouble(format!("the {} has not connected", role.name())));
+            return Err(SessionError::Trouble(format!("the {} has not connected", agent.name)));
         };
         let sent = control::send(stream, message);
         // The reason why it is gone is more telling than that writing to it failed.
         sent.map_err(|error| {
-            let failed = || SessionError::Trouble(format!("the {}: {error}", role.name()));
-            self.check_gone(role).unwrap_or_else(failed)
+            let failed = SessionError::Trouble(format!("the {}: {error}", self.name(id)));
+            self.check_gone(id).unwrap_or(failed)
         })
     }
 
@@ -103,14 +144,14 @@ impl<'a> Session<'a> {
     /// `on_tick` is called now and then with the time waited.
     pub(crate) fn wait_for(
         &mut self,
-        role: Role,
+        id: EndId,
         what: &str,
         timeout: Duration,
         on_tick: &mut dyn FnMut(Duration),
     ) -> Result<FromAgent, SessionError> {
         let start = Instant::now();
         loop {
-            if let Some(message) = self.agent(role).messages.pop_front() {
+            if let Some(message) = self.agent(id).messages.pop_front() {
                 return Ok(message);
             }
             if self.interrupted.load(Ordering::Acquire) {
@@ -118,27 +159,30 @@ impl<'a> Session<'a> {
             }
             let waited = start.elapsed();
             if waited >= timeout {
-                return Err(SessionError::Trouble(format!("the {} {what} within {timeout:?}", role.name())));
+                return Err(SessionError::Trouble(format!(
+                    "the {} {what} within {timeout:?}",
+                    self.name(id)
+                )));
             }
             on_tick(waited);
             match self.inbox.recv_timeout(TICK.min(timeout - waited)) {
                 Ok(received) => self.take(received)?,
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(self.died(role)),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.died(id)),
             }
         }
     }
 
-    /// Tells both agents to leave and waits until they have.
+    /// Tells all agents to leave and waits until they have.
     pub(crate) fn close(mut self) {
-        for role in [Role::Publisher, Role::Subscriber] {
+        for id in self.ends() {
             // One that is gone already needs not be told.
-            let _ = self.send(role, &ToAgent::Close);
+            let _ = self.send(id, &ToAgent::Close);
         }
         let deadline = Instant::now() + EXIT_WAIT;
         while !self.agents.iter().all(|agent| agent.is_gone) {
             match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Received { role, message: Err(_) }) => self.agent(role).is_gone = true,
+                Ok(Received { id, message: Err(_) }) => self.agent(id).is_gone = true,
                 Ok(_) => {}
                 Err(_) => return,
             }
@@ -146,24 +190,24 @@ impl<'a> Session<'a> {
     }
 
     fn take(&mut self, received: Received) -> Result<(), SessionError> {
-        let Received { role, message } = received;
+        let Received { id, message } = received;
         match message {
             Ok(FromAgent::Failed { fault: AgentFault::NotSupported, reason }) => {
                 Err(SessionError::NotSupported(reason))
             }
             Ok(FromAgent::Failed { fault: AgentFault::Trouble, reason }) => {
-                Err(SessionError::Trouble(format!("{}: {reason}", role.name())))
+                Err(SessionError::Trouble(format!("{}: {reason}", self.name(id))))
             }
             Ok(message) => {
-                self.agent(role).messages.push_back(message);
+                self.agent(id).messages.push_back(message);
                 Ok(())
             }
-            Err(ControlError::Closed | ControlError::Io(_)) => Err(self.died(role)),
-            Err(error) => Err(SessionError::Trouble(format!("{}: {error}", role.name()))),
+            Err(ControlError::Closed | ControlError::Io(_)) => Err(self.died(id)),
+            Err(error) => Err(SessionError::Trouble(format!("{}: {error}", self.name(id)))),
         }
     }
 
-    /// Accepts connections until both agents have introduced themselves.
+    /// Accepts connections until all agents have introduced themselves.
     fn accept(
         &mut self,
         listener: &TcpListener,
@@ -172,7 +216,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), SessionError> {
         let start = Instant::now();
         while let Some(missing) =
-            self.agents.iter().find(|agent| agent.stream.is_none()).map(|agent| agent.role)
+            self.agents.iter().find(|agent| agent.stream.is_none()).map(|agent| agent.id)
         {
             if self.interrupted.load(Ordering::Acquire) {
                 return Err(SessionError::Interrupted);
@@ -181,7 +225,7 @@ impl<'a> Session<'a> {
                 return Err(gone);
             }
             if start.elapsed() >= HELLO_WAIT {
-                let text = format!("the {} did not connect within {HELLO_WAIT:?}", missing.name());
+                let text = format!("the {} did not connect within {HELLO_WAIT:?}", self.name(missing));
                 return Err(SessionError::Trouble(text));
             }
             match listener.accept() {
@@ -211,46 +255,47 @@ impl<'a> Session<'a> {
         };
         let Ok(readable) = prepare() else { return Ok(()) };
         let mut reader = MessageReader::new(readable);
-        let Ok(FromAgent::Hello { schema, version, role, token: shown }) = reader.receive() else {
+        let Ok(FromAgent::Hello { schema, version, role, index, token: shown }) = reader.receive() else {
             return Ok(());
         };
-        if shown != token || self.agent(role).stream.is_some() {
+        let id = EndId { role, index };
+        let is_expected = |agent: &Agent| agent.id == id && agent.stream.is_none();
+        if shown != token || !self.agents.iter().any(is_expected) {
             return Ok(());
         }
         control::check_version(schema, &version).map_err(|error| SessionError::Trouble(error.to_string()))?;
-        let started =
-            stream.set_read_timeout(None).and_then(|()| read_messages(role, reader, sender.clone()));
+        let started = stream.set_read_timeout(None).and_then(|()| read_messages(id, reader, sender.clone()));
         started.map_err(|error| {
-            SessionError::Trouble(format!("cannot listen to the {}: {error}", role.name()))
+            SessionError::Trouble(format!("cannot listen to the {}: {error}", self.name(id)))
         })?;
-        self.agent(role).stream = Some(stream);
+        self.agent(id).stream = Some(stream);
         Ok(())
     }
 
-    fn agent(&mut self, role: Role) -> &mut Agent {
-        &mut self.agents[usize::from(role == Role::Subscriber)]
+    fn agent(&mut self, id: EndId) -> &mut Agent {
+        let before = if id.role == Role::Publisher { 0 } else { self.publishers };
+        &mut self.agents[(before + id.index) as usize]
     }
 
     /// The error for an agent whose process has ended, if it has.
-    fn check_gone(&mut self, role: Role) -> Option<SessionError> {
-        let status = self.agent(role).child.try_wait().ok().flatten()?;
-        self.agent(role).is_gone = true;
-        Some(SessionError::Trouble(format!(
-            "the {}'s process ended before its case did ({status})",
-            role.name()
-        )))
+    fn check_gone(&mut self, id: EndId) -> Option<SessionError> {
+        let agent = self.agent(id);
+        let status = agent.child.try_wait().ok().flatten()?;
+        agent.is_gone = true;
+        let name = &agent.name;
+        Some(SessionError::Trouble(format!("the {name}'s process ended before its case did ({status})")))
     }
 
     /// The error for an agent whose connection has ended. Its process does so in the next moment,
     /// if it has not yet.
-    fn died(&mut self, role: Role) -> SessionError {
+    fn died(&mut self, id: EndId) -> SessionError {
         let deadline = Instant::now() + Duration::from_millis(200);
         loop {
-            if let Some(gone) = self.check_gone(role) {
+            if let Some(gone) = self.check_gone(id) {
                 return gone;
             }
             if Instant::now() >= deadline {
-                return SessionError::Trouble(format!("the {} closed its control channel", role.name()));
+                return SessionError::Trouble(format!("the {} closed its control channel", self.name(id)));
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -260,13 +305,15 @@ impl<'a> Session<'a> {
 impl Agent {
     fn start(
         command: &AgentCommand,
-        role: Role,
+        id: EndId,
+        name: String,
         control: SocketAddr,
         token: &str,
     ) -> Result<Self, SessionError> {
         let child = Command::new(&command.program)
             .args(&command.arguments)
-            .args(["--role", role.name(), "--control", &control.to_string()])
+            .args(["--role", id.role.name(), "--control", &control.to_string()])
+            .args(["--index", &id.index.to_string()])
             .env(TOKEN_VARIABLE, token)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -275,9 +322,9 @@ impl Agent {
             .spawn()
             .map_err(|error| {
                 let program = command.program.display();
-                SessionError::Trouble(format!("cannot start the {} ({program}): {error}", role.name()))
+                SessionError::Trouble(format!("cannot start the {name} ({program}): {error}"))
             })?;
-        Ok(Self { role, child, stream: None, messages: VecDeque::new(), is_gone: false })
+        Ok(Self { id, name, child, stream: None, messages: VecDeque::new(), is_gone: false })
     }
 }
 
@@ -310,7 +357,7 @@ fn wait_for_connection(listener: &TcpListener) {
 }
 
 fn read_messages(
-    role: Role,
+    id: EndId,
     mut reader: MessageReader<TcpStream>,
     sender: Sender<Received>,
 ) -> io::Result<()> {
@@ -318,10 +365,10 @@ fn read_messages(
         loop {
             let message = reader.receive();
             let is_last = message.is_err();
-            if sender.send(Received { role, message }).is_err() || is_last {
+            if sender.send(Received { id, message }).is_err() || is_last {
                 return;
             }
         }
     };
-    thread::Builder::new().name(format!("control {}", role.name())).spawn(read).map(drop)
+    thread::Builder::new().name(format!("control {}{}", id.role.name(), id.index)).spawn(read).map(drop)
 }

@@ -1,31 +1,33 @@
 //! What the control channel tells a measurement that is under way, without the measurement having to listen.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Set by the thread that reads the control channel, looked at by the measuring one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Signal {
     stop: AtomicBool,
-    sent: AtomicU64,
+    sent: OnceLock<Vec<u64>>,
 }
 
 impl Signal {
     /// The run goes on.
     #[must_use]
     pub fn new() -> Self {
-        Self { stop: AtomicBool::new(false), sent: AtomicU64::new(NOT_YET) }
+        Self::default()
     }
 
-    /// The other end is done: it sent (or pinged) the numbers `0..sent`.
-    pub fn finish(&self, sent: u64) {
-        self.sent.store(sent, Ordering::Release);
+    /// The other ends are done: publisher (or pinger) `i` sent the numbers `0..sent[i]`. Only the
+    /// first call counts.
+    pub fn finish(&self, sent: Vec<u64>) {
+        let _ = self.sent.set(sent);
         self.stop.store(true, Ordering::Release);
     }
 
-    /// How many samples the other end sent, once it is done.
+    /// How many samples each of the other ends sent, once all are done.
     #[must_use]
-    pub fn sent(&self) -> Option<u64> {
-        Some(self.sent.load(Ordering::Acquire)).filter(|sent| *sent != NOT_YET)
+    pub fn sent(&self) -> Option<&[u64]> {
+        self.sent.get().map(Vec::as_slice)
     }
 
     /// The flag for an end that only needs to know when to stop.
@@ -34,11 +36,3 @@ impl Signal {
         &self.stop
     }
 }
-
-impl Default for Signal {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-const NOT_YET: u64 = u64::MAX;

@@ -3,39 +3,47 @@
 use weir_results::{SequenceCounts, SequenceTracker};
 
 use crate::case::CaseSpec;
-use crate::payload::{self, HEADER_BYTES};
+use crate::payload::{self, FINAL, HEADER_BYTES, SampleHeader};
 
-/// Counts the samples of one publisher.
+/// Counts the samples of all publishers, each by its own sequence numbers.
 ///
 /// What arrives before [`SampleSink::start_counting`] is warm-up: it is followed all the same,
 /// since a reliable engine may lose nothing there either.
 #[derive(Debug)]
 pub struct SampleSink {
-    tracker: SequenceTracker,
-    /// The number that the tracker expects next: extends the 32 bits on the wire.
-    expected: u64,
-    /// Samples below it belong to the warm-up.
-    counted_from: u64,
-    /// Arrivals since the sink was made, of any kind.
+    /// By publisher.
+    streams: Vec<Stream>,
+    /// Arrivals since the sink was made, of any kind but final markers.
     arrivals: u64,
-    /// Lost during the warm-up.
-    lost_in_warmup: u64,
     size_bytes: usize,
     instances: u32,
     verify: bool,
     corrupt: u64,
 }
 
+/// The samples of one publisher.
+#[derive(Debug)]
+struct Stream {
+    tracker: SequenceTracker,
+    /// The number that the tracker expects next: extends the 32 bits on the wire.
+    expected: u64,
+    /// Samples below it belong to the warm-up.
+    counted_from: u64,
+    /// Lost during the warm-up.
+    lost_in_warmup: u64,
+    /// Whether the first number is known.
+    has_begun: bool,
+    /// How many the publisher sent, once its final marker has come.
+    sent: Option<u64>,
+}
+
 impl SampleSink {
-    /// A sink for the samples of `case`, numbered from 0.
+    /// A sink for the samples of `case`, numbered from 0 by each publisher.
     #[must_use]
     pub fn new(case: &CaseSpec) -> Self {
         Self {
-            tracker: SequenceTracker::starting_at(0),
-            expected: 0,
-            counted_from: 0,
+            streams: (0..case.publishers).map(|_| Stream::new(true)).collect(),
             arrivals: 0,
-            lost_in_warmup: 0,
             size_bytes: case.size_bytes,
             instances: case.instances,
             verify: case.verify,
@@ -43,22 +51,34 @@ impl SampleSink {
         }
     }
 
-    /// Takes one sample. A wrong size is always noticed; key and octets are compared with `--verify` only.
+    /// A sink that joins later: what it receives first of a publisher is where it begins.
+    #[must_use]
+    pub fn joining(case: &CaseSpec) -> Self {
+        let streams = (0..case.publishers).map(|_| Stream::new(false)).collect();
+        Self { streams, ..Self::new(case) }
+    }
+
+    /// Takes one sample. A wrong size or an unknown publisher is always noticed; key and octets are
+    /// compared with `--verify` only.
     #[inline]
-    pub fn accept(&mut self, seq_num: u32, key: [u8; 4], octets: &[u8]) {
+    pub fn accept(&mut self, header: &SampleHeader, octets: &[u8]) {
+        // A negative number becomes a huge one, and there is no such publisher.
+        let Some(stream) = self.streams.get_mut(header.entity_id as usize) else {
+            self.reject();
+            return;
+        };
+        if header.latency_ping == FINAL {
+            stream.sent = Some(stream.number(header.seq_num));
+            return;
+        }
         self.arrivals += 1;
         if octets.len() + HEADER_BYTES != self.size_bytes
-            || (self.verify && !self.is_genuine(seq_num, key, octets))
+            || (self.verify && !stream.is_genuine(header, self.instances, octets))
         {
             self.corrupt += 1;
             return;
         }
-        let sequence = payload::extend_sequence(self.expected, seq_num);
-        if sequence < self.counted_from {
-            return;
-        }
-        self.tracker.record(sequence);
-        self.expected = self.expected.max(sequence.wrapping_add(1));
+        stream.record(header.seq_num);
     }
 
     /// Counts a sample that could not even be read.
@@ -70,50 +90,107 @@ impl SampleSink {
 
     /// Ends the warm-up: everything beyond the highest number so far is counted from here on.
     pub fn start_counting(&mut self) {
-        self.lost_in_warmup = self.tracker.counts().lost;
-        self.counted_from = self.expected;
-        self.tracker = SequenceTracker::starting_at(self.expected);
+        for stream in &mut self.streams {
+            stream.lost_in_warmup = stream.tracker.counts().lost;
+            stream.counted_from = stream.expected;
+            stream.tracker = SequenceTracker::starting_at(stream.expected);
+        }
     }
 
-    /// Ends the count: the publisher sent the numbers `0..sent`.
-    pub fn finish(&mut self, sent: u64) {
-        self.tracker.finish(sent);
+    /// Ends the count: publisher `i` sent the numbers `0..sent[i]`.
+    pub fn finish(&mut self, sent: &[u64]) {
+        for (stream, sent) in self.streams.iter_mut().zip(sent) {
+            if stream.has_begun {
+                stream.tracker.finish(*sent);
+            }
+        }
     }
 
-    /// The counts since the warm-up.
+    /// The counts of all publishers since the warm-up.
     #[must_use]
     pub fn counts(&self) -> SequenceCounts {
-        self.tracker.counts()
+        let mut counts = SequenceCounts::default();
+        for stream in &self.streams {
+            counts.merge(&stream.tracker.counts());
+        }
+        counts
     }
 
     /// Samples that did not arrive during the warm-up.
     #[must_use]
     pub fn lost_in_warmup(&self) -> u64 {
-        self.lost_in_warmup
+        self.streams.iter().map(|stream| stream.lost_in_warmup).sum()
     }
 
-    /// Samples of the wrong size, and with `--verify` of the wrong content.
+    /// Samples of the wrong size or of nobody, and with `--verify` of the wrong content.
     #[must_use]
     pub fn corrupt(&self) -> u64 {
         self.corrupt
     }
 
-    /// Everything that arrived since the sink was made.
+    /// Everything that arrived since the sink was made, final markers apart.
     #[must_use]
     #[inline]
     pub fn arrivals(&self) -> u64 {
         self.arrivals
     }
 
-    /// True when nothing is missing of the numbers `0..sent` since the warm-up.
+    /// True when nothing is missing of the numbers `0..sent[i]` of publisher `i` since the warm-up.
     #[must_use]
-    pub fn has_all(&self, sent: u64) -> bool {
-        self.expected >= sent && self.tracker.counts().lost == 0
+    pub fn has_all(&self, sent: &[u64]) -> bool {
+        let has_all = |(stream, sent): (&Stream, &u64)| {
+            !stream.has_begun || (stream.expected >= *sent && stream.tracker.counts().lost == 0)
+        };
+        self.streams.iter().zip(sent).all(has_all)
     }
 
-    fn is_genuine(&self, seq_num: u32, key: [u8; 4], octets: &[u8]) -> bool {
-        let sequence = payload::extend_sequence(self.expected, seq_num);
-        key == payload::key_of(sequence, self.instances) && payload::octets_match(seq_num, octets)
+    /// What the final markers say that the publishers sent, once all of them have come.
+    #[must_use]
+    pub fn finals(&self) -> Option<Vec<u64>> {
+        self.streams.iter().map(|stream| stream.sent).collect()
+    }
+}
+
+impl Stream {
+    fn new(has_begun: bool) -> Self {
+        Self {
+            tracker: SequenceTracker::starting_at(0),
+            expected: 0,
+            counted_from: 0,
+            lost_in_warmup: 0,
+            has_begun,
+            sent: None,
+        }
+    }
+
+    #[inline]
+    fn number(&self, seq_num: u32) -> u64 {
+        payload::extend_sequence(self.expected, seq_num)
+    }
+
+    #[inline]
+    fn record(&mut self, seq_num: u32) {
+        if !self.has_begun {
+            self.begin(seq_num);
+        }
+        let sequence = self.number(seq_num);
+        if sequence < self.counted_from {
+            return;
+        }
+        self.tracker.record(sequence);
+        self.expected = self.expected.max(sequence.wrapping_add(1));
+    }
+
+    #[cold]
+    fn begin(&mut self, seq_num: u32) {
+        let first = u64::from(seq_num);
+        self.tracker = SequenceTracker::starting_at(first);
+        (self.expected, self.counted_from, self.has_begun) = (first, first, true);
+    }
+
+    fn is_genuine(&self, header: &SampleHeader, instances: u32, octets: &[u8]) -> bool {
+        let sequence = if self.has_begun { self.number(header.seq_num) } else { header.seq_num.into() };
+        header.key == payload::key_of(sequence, instances) && payload::octets_match(header.seq_num, octets)
     }
 }
 
@@ -125,6 +202,10 @@ mod tests {
 
     const OCTETS: [u8; 4] = [0; 4];
 
+    fn header(seq_num: u32, key: [u8; 4]) -> SampleHeader {
+        SampleHeader { key, ..SampleHeader::data(seq_num.into(), 0) }
+    }
+
     fn sink(verify: bool, instances: u32) -> SampleSink {
         SampleSink::new(&CaseSpec { verify, instances, ..case("mock", Test::Throughput) })
     }
@@ -132,12 +213,12 @@ mod tests {
     #[test]
     fn numbers_go_on_beyond_32_bits() {
         let mut sink = sink(false, 0);
-        sink.expected = u64::from(u32::MAX);
+        sink.streams[0].expected = u64::from(u32::MAX);
         sink.start_counting();
         for seq_num in [u32::MAX, 0, 2, 1] {
-            sink.accept(seq_num, [0; 4], &OCTETS);
+            sink.accept(&header(seq_num, [0; 4]), &OCTETS);
         }
-        sink.finish(u64::from(u32::MAX) + 6);
+        sink.finish(&[u64::from(u32::MAX) + 6]);
         let counts = sink.counts();
         assert_eq!((counts.received, counts.reordered, counts.lost, counts.duplicates), (4, 1, 2, 0));
     }
@@ -146,14 +227,14 @@ mod tests {
     fn late_samples_of_the_warm_up_are_in_no_count() {
         let mut sink = sink(false, 0);
         for seq_num in [0, 2] {
-            sink.accept(seq_num, [0; 4], &OCTETS);
+            sink.accept(&header(seq_num, [0; 4]), &OCTETS);
         }
         sink.start_counting();
         for seq_num in [1, 3, 3] {
-            sink.accept(seq_num, [0; 4], &OCTETS);
+            sink.accept(&header(seq_num, [0; 4]), &OCTETS);
         }
-        assert!(sink.has_all(4) && !sink.has_all(5));
-        sink.finish(4);
+        assert!(sink.has_all(&[4]) && !sink.has_all(&[5]));
+        sink.finish(&[4]);
         let counts = sink.counts();
         assert_eq!((counts.received, counts.duplicates, counts.lost, sink.lost_in_warmup()), (1, 1, 0, 1));
         assert_eq!(sink.arrivals(), 5);
@@ -162,17 +243,46 @@ mod tests {
     #[test]
     fn wrong_sizes_are_always_noticed_and_wrong_content_when_asked() {
         let mut trusting = sink(false, 0);
-        trusting.accept(0, [9; 4], &[1, 2, 3, 4]);
-        trusting.accept(1, [0; 4], &[0; 5]);
+        trusting.accept(&header(0, [9; 4]), &[1, 2, 3, 4]);
+        trusting.accept(&header(1, [0; 4]), &[0; 5]);
         assert_eq!(trusting.corrupt(), 1);
         let mut octets = OCTETS;
         payload::fill_octets(6, &mut octets);
         let mut verifying = sink(true, 4);
-        verifying.accept(6, [2, 0, 0, 0], &octets);
+        verifying.accept(&header(6, [2, 0, 0, 0]), &octets);
         assert_eq!(verifying.corrupt(), 0);
-        verifying.accept(6, [3, 0, 0, 0], &octets);
-        verifying.accept(7, [3, 0, 0, 0], &octets);
+        verifying.accept(&header(6, [3, 0, 0, 0]), &octets);
+        verifying.accept(&header(7, [3, 0, 0, 0]), &octets);
         verifying.reject();
         assert_eq!(verifying.corrupt(), 3);
+    }
+
+    #[test]
+    fn publishers_are_followed_apart_and_strangers_are_not_samples() {
+        let mut sink = SampleSink::new(&CaseSpec { publishers: 2, ..case("mock", Test::Throughput) });
+        for (publisher, seq_num) in [(0, 0), (1, 0), (1, 1), (0, 1), (1, 3), (2, 0)] {
+            sink.accept(&header(seq_num, [0; 4]).by(publisher), &OCTETS);
+        }
+        assert!(!sink.has_all(&[2, 4]) && sink.corrupt() == 1);
+        sink.finish(&[3, 4]);
+        let counts = sink.counts();
+        assert_eq!((counts.received, counts.lost), (5, 2));
+    }
+
+    #[test]
+    fn a_sink_that_joins_later_begins_with_what_it_sees_and_ends_with_the_markers() {
+        let mut sink =
+            SampleSink::joining(&CaseSpec { verify: true, publishers: 2, ..case("mock", Test::Throughput) });
+        let mut octets = OCTETS;
+        for seq_num in [4_000_000_000, 4_000_000_002] {
+            payload::fill_octets(seq_num, &mut octets);
+            sink.accept(&header(seq_num, [0; 4]).by(1), &octets);
+        }
+        assert_eq!((sink.counts().received, sink.counts().lost, sink.finals()), (2, 1, None));
+        sink.accept(&SampleHeader::last(0), &octets);
+        sink.accept(&SampleHeader::last(4_000_000_005).by(1), &octets);
+        assert_eq!(sink.finals(), Some(vec![0, 4_000_000_005]));
+        sink.finish(&sink.finals().unwrap());
+        assert_eq!((sink.counts().lost, sink.corrupt()), (3, 0));
     }
 }

@@ -55,13 +55,14 @@ pub struct SubscriberOutcome {
 /// # Errors
 /// Of the engine, and when it took no sample for ten seconds.
 pub fn run_publisher(end: &mut dyn Publisher, case: &CaseSpec) -> Result<PublisherOutcome, EndpointError> {
-    let mut pace = Pace { next: 0, burst: 1, progress_ns: end.now_ns() };
+    let mut pace = Pace::new(end, case);
     let start_ns = end.now_ns();
-    let measure_from_ns = pace.publish_until(end, start_ns.saturating_add(nanos(case.warmup)))?;
+    let measure_from_ns = pace.publish_until(end, start_ns.saturating_add(nanos(case.warmup)), 0)?;
     let (first, before) = (pace.next, end.report());
-    let end_ns = pace.publish_until(end, start_ns.saturating_add(nanos(case.warmup + case.duration)))?;
+    let until_ns = start_ns.saturating_add(nanos(case.warmup + case.duration));
+    let end_ns = pace.publish_until(end, until_ns, MEASURED_MIN)?;
     let after = end.report();
-    let flushed = end.flush(FLUSH_WAIT)?;
+    let flushed = end.flush(FLUSH_WAIT + case.allowance())?;
     Ok(PublisherOutcome {
         sent: pace.next,
         offered: pace.next - first,
@@ -73,7 +74,7 @@ pub fn run_publisher(end: &mut dyn Publisher, case: &CaseSpec) -> Result<Publish
     })
 }
 
-/// Counts until the publisher is done (`signal`), and everything arrived or nothing arrives any more.
+/// Counts until the publishers are done (`signal`), and everything arrived or nothing arrives any more.
 ///
 /// # Errors
 /// Of the engine, and when nothing arrived after the warm-up.
@@ -84,7 +85,8 @@ pub fn run_subscriber(
 ) -> Result<SubscriberOutcome, EndpointError> {
     let mut sink = SampleSink::new(case);
     let mut window = Window::new(nanos(case.warmup));
-    let quiet_ns = nanos(quiet_time(case.reliability));
+    let quiet_ns = nanos(quiet_time(case));
+    let drain_ns = nanos(DRAIN_WAIT + case.allowance());
     let mut finished_at_ns = None;
     let mut last_arrival_ns = 0;
     loop {
@@ -98,7 +100,7 @@ pub fn run_subscriber(
         if let Some(sent) = signal.sent() {
             let finished_at_ns = *finished_at_ns.get_or_insert(now_ns);
             let quiet_since_ns = last_arrival_ns.max(finished_at_ns);
-            let has_waited = now_ns.saturating_sub(finished_at_ns) >= nanos(DRAIN_WAIT);
+            let has_waited = now_ns.saturating_sub(finished_at_ns) >= drain_ns;
             if sink.has_all(sent) || now_ns.saturating_sub(quiet_since_ns) >= quiet_ns || has_waited {
                 sink.finish(sent);
                 break;
@@ -131,36 +133,56 @@ const STALL_WAIT: Duration = Duration::from_secs(10);
 
 /// When nothing arrived for so long after the publisher's end, nothing will: a reliable engine may
 /// still be repairing.
-fn quiet_time(reliability: Reliability) -> Duration {
-    match reliability {
+pub(crate) fn quiet_time(case: &CaseSpec) -> Duration {
+    let usual = match case.reliability {
         Reliability::Reliable => Duration::from_secs(3),
         Reliability::BestEffort | Reliability::None => Duration::from_millis(100),
-    }
+    };
+    usual + case.allowance()
 }
+
+/// So many samples are measured at least, however long each takes: a rate needs a time between two,
+/// and one more may still belong to the subscriber's warm-up.
+const MEASURED_MIN: u64 = 3;
 
 /// The publisher's loop. Bursts grow and shrink so that the clock is read about every hundred
 /// microseconds: often enough for the time of the run, too seldom to cost anything per sample.
-struct Pace {
-    next: u64,
+pub(crate) struct Pace {
+    /// The number of the next sample: so many were sent.
+    pub(crate) next: u64,
     burst: u32,
     progress_ns: u64,
+    stall_wait: Duration,
 }
 
 impl Pace {
     const BURST_MAX: u32 = 4096;
 
-    /// Publishes until the clock shows `end_ns`, and returns what it shows then.
-    fn publish_until(&mut self, end: &mut dyn Publisher, end_ns: u64) -> Result<u64, EndpointError> {
+    /// Nothing sent yet.
+    pub(crate) fn new(end: &dyn Publisher, case: &CaseSpec) -> Self {
+        Self { next: 0, burst: 1, progress_ns: end.now_ns(), stall_wait: STALL_WAIT + case.allowance() }
+    }
+
+    /// Publishes until the clock shows `end_ns`, but at least `count_min` samples, and returns what it
+    /// shows then.
+    pub(crate) fn publish_until(
+        &mut self,
+        end: &mut dyn Publisher,
+        end_ns: u64,
+        count_min: u64,
+    ) -> Result<u64, EndpointError> {
         let mut now_ns = end.now_ns();
-        while now_ns < end_ns {
+        let next_min = self.next + count_min;
+        while now_ns < end_ns || self.next < next_min {
             let taken = end.publish(self.next, self.burst)?;
             let before_ns = now_ns;
             now_ns = end.now_ns();
             self.next += u64::from(taken);
             if taken > 0 {
                 self.progress_ns = now_ns;
-            } else if now_ns.saturating_sub(self.progress_ns) >= nanos(STALL_WAIT) {
-                return Err(EndpointError::Engine(format!("no sample could be written for {STALL_WAIT:?}")));
+            } else if now_ns.saturating_sub(self.progress_ns) >= nanos(self.stall_wait) {
+                let waited = self.stall_wait;
+                return Err(EndpointError::Engine(format!("no sample could be written for {waited:?}")));
             }
             self.burst = match now_ns - before_ns {
                 0..50_000 => (self.burst * 2).min(Self::BURST_MAX),
@@ -207,7 +229,7 @@ fn difference(before: &EndReport, after: &EndReport, of: impl Fn(&EndReport) -> 
     Some(of(after)?.saturating_sub(of(before)?))
 }
 
-fn nanos(duration: Duration) -> u64 {
+pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -223,7 +245,7 @@ mod tests {
         let engine = engine::find(&case.engine).unwrap();
         let published = run_publisher(engine.open_publisher(case).unwrap().as_mut(), case).unwrap();
         let signal = Signal::new();
-        signal.finish(published.sent);
+        signal.finish(vec![published.sent]);
         let received = run_subscriber(engine.open_subscriber(case).unwrap().as_mut(), case, &signal).unwrap();
         (published, received)
     }
@@ -259,7 +281,7 @@ mod tests {
     fn samples_lost_at_the_tail_are_counted() {
         let case = throughput("mock", Reliability::Reliable);
         let signal = Signal::new();
-        signal.finish(14_995 + 3);
+        signal.finish(vec![14_995 + 3]);
         let mut end = engine::find("mock").unwrap().open_subscriber(&case).unwrap();
         let received = run_subscriber(end.as_mut(), &case, &signal).unwrap();
         assert_eq!(received.counts.lost, 3);

@@ -103,6 +103,9 @@ pub(crate) struct AgentArgs {
 
     #[arg(long)]
     pub(crate) control: SocketAddr,
+
+    #[arg(long, default_value_t = 0)]
+    pub(crate) index: u32,
 }
 
 fn parse_role(text: &str) -> Result<Role, String> {

@@ -64,6 +64,11 @@ impl Progress {
         self.say(&format!("{what}: {}", figures(case)));
     }
 
+    /// Does something with the bar out of the way.
+    pub(crate) fn suspend<T>(&self, what: impl FnOnce() -> T) -> T {
+        self.bar.suspend(what)
+    }
+
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();

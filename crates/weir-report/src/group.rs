@@ -20,6 +20,9 @@ pub(crate) struct GroupKey {
     pub(crate) instances: u64,
     pub(crate) reliability: Reliability,
     pub(crate) batch_bytes: u64,
+    pub(crate) publishers: u32,
+    pub(crate) subscribers: u32,
+    pub(crate) multicast: bool,
     pub(crate) wait: WaitStrategy,
     /// Samples per second that were asked for, as bits so that keys can be ordered.
     rate_bits: Option<u64>,
@@ -51,6 +54,9 @@ impl GroupKey {
             instances: case.instances,
             reliability: case.reliability,
             batch_bytes: case.batch_bytes,
+            publishers: case.publishers,
+            subscribers: case.subscribers,
+            multicast: case.multicast,
             wait: case.wait,
             rate_bits: case.rate_samples_per_s.map(f64::to_bits),
         }
@@ -62,6 +68,11 @@ impl GroupKey {
             && self.kind == floor.kind
             && self.wait == floor.wait
             && self.rate_bits == floor.rate_bits
+    }
+
+    /// Whether there are more than one publisher and one subscriber.
+    pub(crate) fn is_many(&self) -> bool {
+        self.publishers > 1 || self.subscribers > 1
     }
 
     /// Samples per second that were asked for.
@@ -86,6 +97,16 @@ impl GroupKey {
         } else if self.test == Test::Throughput {
             words.push("no batching".to_owned());
         }
+        if self.is_many() {
+            words.push(format!(
+                "{} to {}",
+                counted(self.publishers, "publisher"),
+                counted(self.subscribers, "subscriber")
+            ));
+        }
+        if self.multicast {
+            words.push("multicast".to_owned());
+        }
         words.push(format!("wait: {}", self.wait));
         if let Some(rate) = self.rate_samples_per_s() {
             words.push(format!("at {rate} samples/s"));
@@ -106,6 +127,12 @@ impl GroupKey {
         });
         if self.batch_bytes > 0 {
             words.push(format!("batch{}", self.batch_bytes));
+        }
+        if self.is_many() {
+            words.push(format!("{}to{}", self.publishers, self.subscribers));
+        }
+        if self.multicast {
+            words.push("multicast".to_owned());
         }
         words.push(self.wait.to_string().replace(':', ""));
         if let Some(rate) = self.rate_samples_per_s() {
@@ -140,6 +167,10 @@ impl<'a> Group<'a> {
         engines.dedup();
         engines
     }
+}
+
+fn counted(count: u32, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Divides the cases of a run into groups.
@@ -266,6 +297,9 @@ mod tests {
                 weir.clone(),
                 Case { repeat: 2, ..weir.clone() },
                 Case { batch_bytes: 8192, ..weir.clone() },
+                Case { subscribers: 2, ..weir.clone() },
+                Case { publishers: 2, ..weir.clone() },
+                Case { multicast: true, ..weir.clone() },
                 Case { rate_samples_per_s: Some(1000.0), ..weir.clone() },
                 Case { coalescing: Some(Coalescing::Off), ..weir },
             ],
@@ -273,8 +307,27 @@ mod tests {
                 (reliable, &["weir 32", "weir (one send per sample) 32"]),
                 (reliable, &["weir 32"]),
                 (reliable, &["weir 32"]),
+                (reliable, &["weir 32"]),
+                (reliable, &["weir 32"]),
+                (reliable, &["weir 32"]),
             ],
         );
+    }
+
+    #[test]
+    fn several_ends_and_multicast_are_conditions_in_words() {
+        let many = Case {
+            publishers: 2,
+            subscribers: 3,
+            multicast: true,
+            ..case("weir", Reliability::Reliable, 32)
+        };
+        let key = GroupKey::of(&many, LatencyKind::HalfRtt);
+        assert_eq!(
+            key.conditions(),
+            "reliable, unkeyed, 2 publishers to 3 subscribers, multicast, wait: block"
+        );
+        assert_eq!(key.file_stem(), "latency-reliable-unkeyed-2to3-multicast-block");
     }
 
     #[test]

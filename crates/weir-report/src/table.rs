@@ -164,6 +164,13 @@ fn footnotes(group: &Group<'_>) -> Vec<String> {
     if group.points.iter().any(|point| point.repeats.len() > 1) {
         notes.push("median over the repeats, smallest..largest below".to_owned());
     }
+    if group.key.is_many() {
+        notes.push(
+            "samples/s and Mbit/s: mean of one subscriber, from all publishers together; offered: sum of the \
+             publishers; counts: sums over the subscribers"
+                .to_owned(),
+        );
+    }
     let latency = group.key.test == Test::Latency;
     if group.points.iter().any(|point| floor_ratio(group, point).is_some()) {
         notes.push(if latency {

@@ -48,6 +48,17 @@ pub struct Case {
     pub instances: u64,
     /// Most bytes that the engine's batching policy puts into one message; 0 = no batching.
     pub batch_bytes: u64,
+    /// Publishers, each with a process and a topic end of its own. With several ends of a kind the
+    /// rates of [`ThroughputSummary`] are the mean of one subscriber (of all publishers together), its
+    /// counts sums over all subscribers, and what is offered the sum over all publishers.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub publishers: u32,
+    /// Subscribers; each receives everything of every publisher.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub subscribers: u32,
+    /// Whether samples travel by multicast.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub multicast: bool,
     /// Size of a sample, bytes.
     pub size_bytes: u64,
     /// How the receiving threads wait.
@@ -73,10 +84,10 @@ pub struct Case {
     /// Whether samples wait for each other without a batching policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
-    /// What the publisher's process used.
+    /// What the publisher's process used; with several the sum, and the largest peak of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publisher: Option<ProcessFigures>,
-    /// What the subscriber's process used.
+    /// What the subscriber's process used; with several the sum, and the largest peak of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber: Option<ProcessFigures>,
     /// Socket buffers asked for and granted.
@@ -101,6 +112,9 @@ impl Case {
             keyed: false,
             instances: 0,
             batch_bytes: 0,
+            publishers: 1,
+            subscribers: 1,
+            multicast: false,
             size_bytes,
             wait: WaitStrategy::Block,
             repeat: 1,
@@ -128,11 +142,23 @@ impl Case {
             && self.keyed == other.keyed
             && self.instances == other.instances
             && self.batch_bytes == other.batch_bytes
+            && self.publishers == other.publishers
+            && self.subscribers == other.subscribers
+            && self.multicast == other.multicast
             && self.size_bytes == other.size_bytes
             && self.wait == other.wait
             && self.rate_samples_per_s == other.rate_samples_per_s
             && self.coalescing == other.coalescing
     }
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 /// What a case measures.

@@ -42,6 +42,9 @@ impl Engine for Udp {
             throughput: true,
             reliability: ReliabilitySupport::None,
             keyed: false,
+            batching: false,
+            many: false,
+            multicast: false,
             size_bytes_max: raw::DATAGRAM_BYTES_MAX,
         }
     }
@@ -175,6 +178,10 @@ impl Publisher for UdpEnd {
     fn flush(&mut self, _timeout: Duration) -> Result<bool, EndpointError> {
         Ok(true)
     }
+
+    fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
+        self.send(&SampleHeader::last(sent)).map(|()| true)
+    }
 }
 
 impl Subscriber for UdpEnd {
@@ -189,7 +196,7 @@ impl Subscriber for UdpEnd {
         }
         for message in batch.messages() {
             match payload::read(message.bytes) {
-                Some(sample) => sink.accept(sample.header.seq_num, sample.header.key, sample.octets),
+                Some(sample) => sink.accept(&sample.header, sample.octets),
                 None => sink.reject(),
             }
         }

@@ -37,6 +37,9 @@ impl Engine for UdpGso {
             throughput: true,
             reliability: ReliabilitySupport::None,
             keyed: false,
+            batching: false,
+            many: false,
+            multicast: false,
             size_bytes_max: raw::DATAGRAM_BYTES_MAX,
         }
     }
@@ -81,6 +84,18 @@ impl GsoPublisher {
         })
     }
 
+    #[inline]
+    fn push(&mut self, header: &SampleHeader) -> Result<(), EndpointError> {
+        let size = self.case.size_bytes;
+        let sample = &mut self.train[self.filled * size..][..size];
+        payload::write_header(sample, header);
+        if self.case.verify {
+            payload::fill_octets(header.seq_num, &mut sample[HEADER_BYTES..]);
+        }
+        self.filled += 1;
+        if self.filled == self.capacity { self.send_train() } else { Ok(()) }
+    }
+
     fn send_train(&mut self) -> Result<(), EndpointError> {
         let size = self.case.size_bytes;
         let segment = u16::try_from(size).unwrap_or(u16::MAX);
@@ -121,18 +136,8 @@ impl End for GsoPublisher {
 
 impl Publisher for GsoPublisher {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
-        let size = self.case.size_bytes;
         for sequence in first..first + u64::from(count) {
-            let sample = &mut self.train[self.filled * size..][..size];
-            let header = SampleHeader::data(sequence, self.case.instances);
-            payload::write_header(sample, &header);
-            if self.case.verify {
-                payload::fill_octets(header.seq_num, &mut sample[HEADER_BYTES..]);
-            }
-            self.filled += 1;
-            if self.filled == self.capacity {
-                self.send_train()?;
-            }
+            self.push(&SampleHeader::data(sequence, self.case.instances))?;
         }
         Ok(count)
     }
@@ -142,6 +147,11 @@ impl Publisher for GsoPublisher {
             self.send_train()?;
         }
         Ok(true)
+    }
+
+    fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
+        self.push(&SampleHeader::last(sent))?;
+        self.flush(Duration::ZERO)
     }
 }
 
@@ -190,7 +200,7 @@ impl Subscriber for GroSubscriber {
         }
         for datagram in batch.messages().flat_map(|message| message.datagrams()) {
             match payload::read(datagram) {
-                Some(sample) => sink.accept(sample.header.seq_num, sample.header.key, sample.octets),
+                Some(sample) => sink.accept(&sample.header, sample.octets),
                 None => sink.reject(),
             }
         }

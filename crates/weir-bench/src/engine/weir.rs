@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_dds::{
-    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, DdsType,
+    BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, DdsType,
     DomainParticipant, ParticipantSettings, SampleSeq,
 };
 use weir_results::{Reliability, SocketBuffers, WaitStrategy};
@@ -26,6 +26,12 @@ pub(super) struct Weir;
 /// The largest sample that fits one datagram: RTPS header, INFO_TS, DATA header, encapsulation, and room for a
 /// HEARTBEAT come beside it.
 const SIZE_BYTES_MAX: usize = 65_412;
+
+/// The largest message: it is one UDP datagram.
+const MESSAGE_BYTES_MAX: usize = super::raw::DATAGRAM_BYTES_MAX;
+
+/// How long a sample may wait for its batch to fill: a stream as fast as it goes never waits so long.
+const BATCH_DELAY: Duration = Duration::from_millis(10);
 
 /// Bytes of samples that are taken at a time.
 const TAKE_BYTES: usize = 256 << 10;
@@ -48,6 +54,9 @@ impl Engine for Weir {
             throughput: true,
             reliability: ReliabilitySupport::Both,
             keyed: true,
+            batching: true,
+            many: true,
+            multicast: false,
             size_bytes_max: SIZE_BYTES_MAX,
         }
     }
@@ -89,8 +98,8 @@ impl Engine for Weir {
 trait Data: DdsType + Sync {
     fn of_size(size_bytes: usize) -> Self;
     fn set_header(&mut self, header: &SampleHeader);
+    fn header(&self) -> SampleHeader;
     fn seq_num(&self) -> u32;
-    fn key(&self) -> [u8; 4];
     fn octets(&self) -> &[u8];
     fn octets_mut(&mut self) -> &mut [u8];
 }
@@ -127,13 +136,20 @@ macro_rules! test_data {
             }
 
             #[inline]
-            fn seq_num(&self) -> u32 {
-                self.seq_num
+            fn header(&self) -> SampleHeader {
+                SampleHeader {
+                    key: self.key,
+                    entity_id: self.entity_id,
+                    seq_num: self.seq_num,
+                    ts_sec: self.ts_sec,
+                    ts_usec: self.ts_usec,
+                    latency_ping: self.latency_ping,
+                }
             }
 
             #[inline]
-            fn key(&self) -> [u8; 4] {
-                self.key
+            fn seq_num(&self) -> u32 {
+                self.seq_num
             }
 
             #[inline]
@@ -182,6 +198,14 @@ impl Node {
         let qos = DataWriterQos::default().keep_all().max_blocking_time(WRITE_PATIENCE);
         let qos =
             if self.case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
+        let qos = match usize::try_from(self.case.batch_bytes) {
+            Ok(max_bytes @ 1..) => qos.batch(BatchPolicy {
+                max_bytes: max_bytes.min(MESSAGE_BYTES_MAX),
+                max_samples: u32::MAX,
+                max_delay: BATCH_DELAY,
+            }),
+            _ => qos,
+        };
         self.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)
     }
 
@@ -266,7 +290,7 @@ impl<T: Data> End for PublisherEnd<T> {
         _peer: Option<std::net::SocketAddrV4>,
         timeout: Duration,
     ) -> Result<(), EndpointError> {
-        self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)
+        self.writer.wait_for_subscriptions(self.node.case.subscribers, timeout).map_err(no_peer)
     }
 
     fn report(&self) -> EndReport {
@@ -277,7 +301,8 @@ impl<T: Data> End for PublisherEnd<T> {
 impl<T: Data> Publisher for PublisherEnd<T> {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
         for taken in 0..count {
-            let header = SampleHeader::data(first + u64::from(taken), self.node.case.instances);
+            let case = &self.node.case;
+            let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.entity_id);
             self.sample.set_header(&header);
             if self.node.case.verify {
                 payload::fill_octets(header.seq_num, self.sample.octets_mut());
@@ -294,6 +319,15 @@ impl<T: Data> Publisher for PublisherEnd<T> {
     fn flush(&mut self, timeout: Duration) -> Result<bool, EndpointError> {
         self.writer.flush();
         match self.writer.wait_for_acknowledgments(timeout) {
+            Ok(()) => Ok(true),
+            Err(DdsError::Timeout { .. }) => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
+        self.sample.set_header(&SampleHeader::last(sent).by(self.node.case.entity_id));
+        match self.writer.write(&self.sample) {
             Ok(()) => Ok(true),
             Err(DdsError::Timeout { .. }) => Ok(false),
             Err(error) => Err(failed(error)),
@@ -323,7 +357,7 @@ impl<T: Data> End for SubscriberEnd<T> {
         _peer: Option<std::net::SocketAddrV4>,
         timeout: Duration,
     ) -> Result<(), EndpointError> {
-        self.reader.wait_for_publications(1, timeout).map_err(no_peer)
+        self.reader.wait_for_publications(self.node.case.publishers, timeout).map_err(no_peer)
     }
 
     fn report(&self) -> EndReport {
@@ -340,7 +374,7 @@ impl<T: Data> Subscriber for SubscriberEnd<T> {
         for sample in &self.samples {
             // A writer that leaves makes no sample.
             if sample.info.valid_data {
-                sink.accept(sample.data.seq_num(), sample.data.key(), sample.data.octets());
+                sink.accept(&sample.data.header(), sample.data.octets());
             }
         }
         Ok(())

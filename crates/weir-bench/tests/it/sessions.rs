@@ -19,6 +19,10 @@ fn run(agent: &AgentCommand) -> String {
         sizes: vec![32],
         reliabilities: vec![Reliability::Reliable],
         instances: 0,
+        batches: None,
+        publishers: 1,
+        subscribers: 1,
+        multicast: false,
         wait: WaitStrategy::Block,
         cpus: None,
         run_id: 0,
@@ -49,7 +53,7 @@ fn run(agent: &AgentCommand) -> String {
 fn introduced(next: &str) -> String {
     format!(
         r#"CONNECT
-        echo '{{"message":"hello","schema":{SCHEMA},"version":"{VERSION}","role":"'$2'","token":"'$WEIR_CONTROL_TOKEN'"}}' >&3
+        echo '{{"message":"hello","schema":{SCHEMA},"version":"{VERSION}","role":"'$2'","index":0,"token":"'$WEIR_CONTROL_TOKEN'"}}' >&3
         {next}"#
     )
 }

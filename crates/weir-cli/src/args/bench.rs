@@ -28,7 +28,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "latency,throughput")]
     pub(crate) tests: Vec<Test>,
 
-    /// Sizes of a sample in bytes, its 28 bytes of header included; k and M are powers of 1024
+    /// Sizes of a sample in bytes up to 1G, its 28 bytes of header included; k, M and G are powers of 1024
     #[arg(
         long,
         value_name = "LIST",
@@ -52,11 +52,29 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) instances: u32,
 
+    /// Throughput: gather samples into messages of so many bytes; 0 = do not. Each value is measured where two
+    /// samples fit, by engines that can [default: 0,8192]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = parse_size)]
+    pub(crate) batch: Option<Vec<u64>>,
+
+    /// Throughput: publishers, each a process; every subscriber receives everything of each
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) publishers: u32,
+
+    /// Throughput: subscribers, each a process; rates are then the mean of one subscriber
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) subscribers: u32,
+
+    /// Let samples travel by multicast, where an engine can
+    #[arg(long)]
+    pub(crate) multicast: bool,
+
     /// How receivers wait: block, spin, or spin:USEC to spin that long and then block
     #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block")]
     pub(crate) wait: WaitStrategy,
 
-    /// Processors of publisher and subscriber, or none [default: two different ones, if there are two]
+    /// Processors of publishers and subscribers, or none [default: two different ones, if there are two;
+    /// none where there are more than two ends]
     #[arg(long, value_name = "PUB,SUB", value_parser = parse_cpus)]
     pub(crate) cpus: Option<Cpus>,
 
@@ -116,6 +134,8 @@ Examples:
   weir bench --engines udp --tests latency --wait spin --outside-checks
   weir bench --sizes 32,64,1k,8k --duration 10s --repeat 3 --output results/lab
   weir bench --format json > run.json
+  weir bench --tests throughput --sizes 32 --batch 0,4k,64k
+  weir bench --tests throughput --sizes 1k --subscribers 4
   weir bench --cpus 0,0 --verify                  both ends on one processor, content checked";
 
 /// The engines of the main job, as far as this build has them.

@@ -14,7 +14,8 @@ pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Failure> {
     let token = env::var(TOKEN_VARIABLE)
         .with_context(|| format!("{TOKEN_VARIABLE} is not set: `weir bench` starts agents, nobody else does"))
         .map_err(Failure::usage)?;
-    let options = AgentOptions { role: args.role, control: args.control, token, on_orphaned: leave };
+    let options =
+        AgentOptions { role: args.role, index: args.index, control: args.control, token, on_orphaned: leave };
     agent::run(&options).map_err(Failure::environment)?;
     Ok(Exit::Success)
 }

@@ -12,7 +12,7 @@ use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::outside::OutsideTool;
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::{AgentCommand, host};
-use weir_results::{Environment, ResultsError, ResultsWriter, Run};
+use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
 
 use super::report;
 use crate::args::{BenchArgs, Cpus, Format};
@@ -29,14 +29,14 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
     }
-    let mut record = Run::new(environment);
-    let (outcome, written) = {
-        let environment = record.environment.clone();
+    let mut finished = Finished::new(environment.clone(), &plan, args.format);
+    let (outcome, written, printed) = {
         let options = RunOptions { agent: &agent, environment: &environment, interrupted: &interrupted };
-        execute(&plan, &options, &mut writer, &mut record, &Progress::new(&plan, args.verbose))
+        execute(&plan, &options, &mut writer, &mut finished, &Progress::new(&plan, args.verbose))
     };
-    report::print(&record, args.format)?;
+    let printed = printed.and_then(|()| finished.print_rest());
     output::talk(&format!("results: {}", writer.path().display()));
+    printed?;
     written.map_err(Failure::environment)?;
     Ok(exit(outcome))
 }
@@ -46,16 +46,21 @@ fn execute(
     plan: &Plan,
     options: &RunOptions<'_>,
     writer: &mut ResultsWriter,
-    record: &mut Run,
+    finished: &mut Finished,
     progress: &Progress,
-) -> (RunOutcome, Result<(), ResultsError>) {
+) -> (RunOutcome, Result<(), ResultsError>, Result<(), Failure>) {
+    // What happened to the output; the run goes on without it, since the results file is the record.
+    let mut printed = Ok(());
     let mut written = Ok(());
     let outcome = coordinator::run(plan, options, &mut |event| match event {
         Event::CaseStarted { number, case } => progress.case_started(number, case),
         Event::Progress { elapsed } => progress.measuring(elapsed),
         Event::CaseFinished { number, case, .. } => {
             progress.case_finished(number, case);
-            record.cases.push(case.clone());
+            finished.push(case);
+            if printed.is_ok() {
+                printed = progress.suspend(|| finished.print_test(number));
+            }
             if let Err(error) = writer.append(case) {
                 // Measuring on would only lose more.
                 options.interrupted.store(true, Ordering::Release);
@@ -64,7 +69,61 @@ fn execute(
         }
     });
     progress.finish();
-    (outcome, written)
+    (outcome, written, printed)
+}
+
+/// The finished cases, and how many of them are printed already.
+struct Finished {
+    run: Run,
+    format: Format,
+    /// Numbers of the cases that are the last ones of their test.
+    last_of_test: Vec<usize>,
+    has_printed: bool,
+    /// Cases that are not printed yet.
+    pending: Vec<Case>,
+}
+
+impl Finished {
+    fn new(environment: Environment, plan: &Plan, format: Format) -> Self {
+        let last = |test: Test| plan.steps.iter().rposition(|step| step.case.test == test).map(|at| at + 1);
+        let last_of_test = [Test::Latency, Test::Throughput].into_iter().filter_map(last).collect();
+        Self { run: Run::new(environment), format, last_of_test, has_printed: false, pending: Vec::new() }
+    }
+
+    fn push(&mut self, case: &Case) {
+        self.run.cases.push(case.clone());
+        self.pending.push(case.clone());
+    }
+
+    /// Prints the tables of a test when case `number` was its last one: a test is all that its tables need.
+    fn print_test(&mut self, number: usize) -> Result<(), Failure> {
+        if self.format != Format::Table || !self.last_of_test.contains(&number) {
+            return Ok(());
+        }
+        let Some(test) = self.pending.last().map(|case| case.test) else { return Ok(()) };
+        let cases = self.pending.extract_if(.., |case| case.test == test).collect();
+        self.print_tables(cases)
+    }
+
+    /// Prints what is not printed yet, and what is doubtful about the run.
+    fn print_rest(&mut self) -> Result<(), Failure> {
+        if self.format != Format::Table {
+            return report::print(&self.run, self.format);
+        }
+        let pending = std::mem::take(&mut self.pending);
+        self.print_tables(pending)?;
+        report::talk_block(&weir_report::warnings(&self.run));
+        Ok(())
+    }
+
+    fn print_tables(&mut self, cases: Vec<Case>) -> Result<(), Failure> {
+        if cases.is_empty() {
+            return Ok(());
+        }
+        let run = Run { cases, ..Run::new(self.run.environment.clone()) };
+        let between = if std::mem::replace(&mut self.has_printed, true) { "\n" } else { "" };
+        output::data(&format!("{between}{}", weir_report::tables(&run)))
+    }
 }
 
 fn exit(outcome: RunOutcome) -> Exit {
@@ -83,6 +142,8 @@ fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
             host::check_cpus(cpus).map_err(Failure::usage)?;
             Some(cpus)
         }
+        // One processor for all ends of a kind would measure the processor.
+        None if args.publishers > 1 || args.subscribers > 1 => None,
         None => host::default_cpus().map_err(Failure::environment)?,
     };
     let options = PlanOptions {
@@ -91,6 +152,10 @@ fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
         sizes: args.sizes.clone(),
         reliabilities: args.reliability.clone(),
         instances: args.instances,
+        batches: args.batch.clone(),
+        publishers: args.publishers,
+        subscribers: args.subscribers,
+        multicast: args.multicast,
         wait: args.wait,
         cpus,
         duration: args.duration,

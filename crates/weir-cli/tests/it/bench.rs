@@ -17,7 +17,7 @@ fn sorted(mut names: Vec<&str>) -> Vec<&str> {
 #[test]
 fn json_is_one_document_with_the_names_that_consumers_read() {
     let scene = Scene::new();
-    let document = scene.bench("--engines mock --sizes 32 --format json").expect_code(0).json();
+    let document = scene.bench("--engines mock --sizes 32 --batch 0 --format json").expect_code(0).json();
     assert_eq!(document["schema"], 1);
     assert!(document["environment"].is_object());
     let cases = document["cases"].as_array().unwrap();
@@ -72,7 +72,8 @@ fn json_is_one_document_with_the_names_that_consumers_read() {
 #[test]
 fn the_mocks_figures_are_always_the_same() {
     let figures = || {
-        let cases = Scene::new().bench("--engines mock --sizes 32,1k --format json").expect_code(0).json();
+        let cases =
+            Scene::new().bench("--engines mock --sizes 32,1k --batch 0 --format json").expect_code(0).json();
         let of = |case: &Value| (case["latency_us"].clone(), case["throughput"].clone());
         cases["cases"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
     };
@@ -100,7 +101,7 @@ fn each_finished_case_is_a_line_of_the_results_file() {
 
 #[test]
 fn tables_go_to_stdout_and_talk_to_stderr() {
-    let finished = Scene::new().bench("--engines mock --sizes 32 --verbose").expect_code(0);
+    let finished = Scene::new().bench("--engines mock --sizes 32 --batch 0 --verbose").expect_code(0);
     assert!(
         finished.stdout.contains("| mock ") && finished.stdout.contains("99.9999%"),
         "{}",
@@ -117,7 +118,7 @@ fn tables_go_to_stdout_and_talk_to_stderr() {
 
 #[test]
 fn without_a_terminal_and_without_verbose_there_is_no_progress() {
-    let finished = Scene::new().bench("--engines mock --sizes 32 --format csv").expect_code(0);
+    let finished = Scene::new().bench("--engines mock --sizes 32 --batch 0 --format csv").expect_code(0);
     assert!(finished.stderr.starts_with("results: "), "{}", finished.stderr);
     assert_eq!(finished.stdout.lines().count(), 1 + 4);
 }
@@ -141,6 +142,71 @@ fn keyed_and_verified_samples_arrive_as_they_were_written() {
     assert_eq!(cases["cases"][0]["keyed"], true);
     assert_eq!(cases["cases"][0]["instances"], 7);
     assert_eq!(cases["cases"][0]["wait"], "spin:20us");
+}
+
+#[test]
+fn batches_are_cases_of_their_own() {
+    let words = "--engines udp,mock --tests throughput --reliability reliable --sizes 32,8k --format json";
+    let document = Scene::new().bench(words).expect_code(0).json();
+    let of = |case: &Value| {
+        format!("{} {} {}", case["engine"].as_str().unwrap(), case["size_bytes"], case["batch_bytes"])
+    };
+    let cases: Vec<_> = document["cases"].as_array().unwrap().iter().map(of).collect();
+    assert_eq!(cases, ["udp 32 0", "mock 32 0", "mock 32 8192", "udp 8192 0", "mock 8192 0"]);
+}
+
+#[test]
+fn every_subscriber_receives_everything_of_every_publisher() {
+    let words = "--engines udp,mock --tests throughput --reliability reliable --sizes 64 --batch 0 --verify \
+                 --publishers 2 --subscribers 3";
+    let scene = Scene::new();
+    let finished = scene.bench(&format!("{words} --format json")).expect_code(0);
+    let document = finished.json();
+    let cases = document["cases"].as_array().unwrap();
+    assert_eq!(cases[0]["not_measured"]["reason"], "udp joins one publisher with one subscriber");
+    let many = &cases[1];
+    assert_eq!((&many["publishers"], &many["subscribers"]), (&Value::from(2), &Value::from(3)));
+    // Two publishers of 99 920 samples/s each.
+    let (rate, lost) = (&many["throughput"]["samples_per_s"], &many["throughput"]["lost"]);
+    assert!((199_000.0..200_000.0).contains(&rate.as_f64().unwrap()), "{many}");
+    assert_eq!(lost, 0);
+    let table = Scene::new().bench(words).expect_code(0).stdout;
+    assert!(table.contains("2 publishers to 3 subscribers"), "{table}");
+    assert!(table.contains("mean of one subscriber"), "{table}");
+}
+
+#[test]
+fn one_of_several_ends_that_fails_is_named() {
+    let words = "--engines mock-crash --tests throughput --reliability reliable --sizes 64 --publishers 2";
+    let document = Scene::new().bench(&format!("{words} --batch 0 --format json")).expect_code(3).json();
+    let reason = document["cases"][0]["not_measured"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("the publisher ") && reason.contains(" of 2's process ended"), "{reason}");
+}
+
+#[test]
+fn samples_of_a_gibibyte_are_measured_however_short_the_run_is() {
+    let words = "--engines mock --reliability reliable --sizes 1G --format json";
+    let document = Scene::new().bench(words).expect_code(0).json();
+    let cases = document["cases"].as_array().unwrap();
+    assert_eq!(cases[0]["latency_us"]["count"], 1);
+    assert!(cases[1]["throughput"]["total_samples"].as_u64().unwrap() >= 1, "{}", cases[1]);
+}
+
+#[test]
+fn multicast_is_passed_to_the_engines_that_have_it() {
+    let words = "--engines mock --tests latency --reliability reliable --sizes 32 --multicast";
+    let document = Scene::new().bench(&format!("{words} --format json")).expect_code(0).json();
+    assert_eq!(document["cases"][0]["multicast"], true);
+    let table = Scene::new().bench(words).expect_code(0).stdout;
+    assert!(table.contains("unkeyed, multicast, wait: block"), "{table}");
+}
+
+#[test]
+fn the_tables_of_a_run_are_those_of_its_report() {
+    let scene = Scene::new();
+    let live = scene.bench("--engines mock --sizes 32 --repeat 2").expect_code(0).stdout;
+    let report = scene.weir("report results").expect_code(0).stdout;
+    assert_eq!(live, report);
 }
 
 #[test]
@@ -186,6 +252,12 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
         ("--engines mock --tests lunch", "latency or throughput"),
         ("--engines mock --reliability none", "best-effort or reliable"),
         ("--engines mock --domain 233", "0..=232"),
+        ("--engines mock --tests latency --batch 8192", "--batch is for the throughput test"),
+        ("--engines mock --tests latency --subscribers 2", "--subscribers is for the throughput test"),
+        ("--engines mock --sizes 8k --batch 0,8k", "holds less than two samples"),
+        ("--engines mock --batch 2G", "more than 1 GiB"),
+        ("--engines mock --publishers 0", "--publishers must be more than zero"),
+        ("--engines mock --sizes 1025M", "the most that mock carries is 1073741824 bytes"),
         ("--no-such-option", "--no-such-option"),
     ] {
         let scene = Scene::new();

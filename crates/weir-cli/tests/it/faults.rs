@@ -52,7 +52,7 @@ fn damaged_samples_fail_the_run_with_1_when_verified() {
 #[test]
 fn a_process_that_dies_fails_its_case_with_3_and_the_run_goes_on() {
     let scene = Scene::new();
-    let words = "--engines mock,mock-crash --reliability reliable --sizes 32,64 --format json";
+    let words = "--engines mock,mock-crash --reliability reliable --sizes 32,64 --batch 0 --format json";
     let document = scene.bench(words).expect_code(3).json();
     let cases = document["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 8);
@@ -91,7 +91,7 @@ impl HangingRun {
         let scene = Scene::new();
         let words = format!(
             "bench --output results {BRIEF} --engines mock,mock-hang --tests throughput \
-             --reliability reliable --sizes 32 --verbose"
+             --reliability reliable --sizes 32 --batch 0 --verbose"
         );
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(words.split_whitespace())

@@ -4,14 +4,14 @@ use crate::support::Scene;
 
 fn finished_run() -> Scene {
     let scene = Scene::new();
-    scene.bench("--engines mock --sizes 32,1024").expect_code(0);
+    scene.bench("--engines mock --sizes 32,1024 --batch 0").expect_code(0);
     scene
 }
 
 #[test]
 fn a_run_is_printed_again_as_it_was() {
     let scene = Scene::new();
-    let first = scene.bench("--engines mock --sizes 32,1024").expect_code(0);
+    let first = scene.bench("--engines mock --sizes 32,1024 --batch 0").expect_code(0);
     let again = scene.weir("report results").expect_code(0);
     assert_eq!(again.stdout, first.stdout);
     assert_eq!(scene.weir("report results/results.jsonl").expect_code(0).stdout, first.stdout);
