@@ -20,7 +20,7 @@ use crate::listener::{DataReaderListener, ReaderEvent};
 use crate::participant::Handle;
 use crate::qos::{DataReaderQos, DataRepresentation};
 use crate::sample::{Sample, SampleInfo, SampleSeq};
-use crate::status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};
+use crate::status::{IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus};
 use crate::topic::Topic;
 use crate::wait_strategy::WaitStrategy;
 
@@ -149,6 +149,9 @@ impl<T: DdsType> DataReader<T> {
                         let status = reader.requested_incompatible_qos_status();
                         listener.on_requested_incompatible_qos(&reader, status);
                     }
+                    ReaderEvent::LivelinessChanged => {
+                        listener.on_liveliness_changed(&reader, reader.liveliness_changed_status());
+                    }
                     ReaderEvent::SampleLost => listener.on_sample_lost(&reader, reader.sample_lost_status()),
                 }
             };
@@ -193,6 +196,11 @@ impl<T> DataReader<T> {
     /// Which writers do not fit. Reading the status sets its changes to zero.
     pub fn requested_incompatible_qos_status(&self) -> IncompatibleQosStatus {
         self.inner.endpoint.incompatible.lock().read()
+    }
+
+    /// Which writers are alive. Reading the status sets its changes to zero.
+    pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
+        self.inner.endpoint.core.lock().take_liveliness_changed()
     }
 
     /// Samples that will never arrive. Reading the status sets its changes to zero.

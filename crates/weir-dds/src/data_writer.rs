@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use parking_lot::MutexGuard;
 use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
 use weir_rtps::participant::LocalEndpoint;
-use weir_rtps::qos::{Durability, History, Reliability};
+use weir_rtps::qos::{Durability, History, LivelinessKind, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{
     Change, ChangeKind, Coalescing as CoreCoalescing, WriteRefused, WriterConfig, WriterCore, WriterCounters,
@@ -23,7 +23,7 @@ use crate::listener::{DataWriterListener, WriterEvent};
 use crate::participant::Handle;
 use crate::qos::{Coalescing, DataRepresentation, DataWriterQos};
 use crate::sample::InstanceHandle;
-use crate::status::{IncompatibleQosStatus, MatchedStatus};
+use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus};
 use crate::topic::Topic;
 
 /// Writes samples of a topic. A handle: clones mean the same writer, which is gone with the last of them.
@@ -45,8 +45,11 @@ impl<T: DdsType> DataWriter<T> {
         let encoding = check_qos(&qos)?;
         let driver = &handle.driver;
         let entity = driver.new_writer_id(T::HAS_KEY);
-        let endpoint =
-            Arc::new(WriterEndpoint::new(entity, WriterCore::new(core_config(driver.guid(entity), &qos))));
+        let endpoint = Arc::new(WriterEndpoint::new(
+            entity,
+            WriterCore::new(core_config(driver.guid(entity), &qos)),
+            qos.policies.liveliness,
+        ));
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner { handle: Arc::clone(handle), endpoint, qos, encoding });
         let local = LocalEndpoint {
@@ -135,6 +138,7 @@ impl<T: DdsType> DataWriter<T> {
                     match room.commit(now, timestamp, key) {
                         Ok(_) => {
                             inner.send(core, sending, now);
+                            inner.note_assertion(now);
                             return Ok(());
                         }
                         Err(refused) => refused,
@@ -168,7 +172,10 @@ impl<T: DdsType> DataWriter<T> {
             inner.transmit(core, &mut sending);
             drop(sending);
             match result {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    inner.note_assertion(now);
+                    return Ok(());
+                }
                 Err(refused) => inner.make_room(refused, payload.len(), now, &mut waiting_since)?,
             }
         }
@@ -188,6 +195,9 @@ impl<T: DdsType> DataWriter<T> {
                     WriterEvent::Incompatible => {
                         listener
                             .on_offered_incompatible_qos(&writer, writer.offered_incompatible_qos_status());
+                    }
+                    WriterEvent::LivelinessLost => {
+                        listener.on_liveliness_lost(&writer, writer.liveliness_lost_status());
                     }
                 }
             };
@@ -258,6 +268,35 @@ impl<T> DataWriter<T> {
         self.inner.endpoint.incompatible.lock().read()
     }
 
+    /// How often the application has not asserted the writer within its lease. Reading the status sets its changes
+    /// to zero.
+    pub fn liveliness_lost_status(&self) -> LivelinessLostStatus {
+        self.inner.endpoint.liveliness_lost.lock().read()
+    }
+
+    /// Says that the application is alive, when there is nothing to write; a write says so as well.
+    ///
+    /// For a MANUAL_BY_PARTICIPANT writer this is
+    /// [`DomainParticipant::assert_liveliness`](crate::DomainParticipant::assert_liveliness); an AUTOMATIC one
+    /// needs no assertion.
+    pub fn assert_liveliness(&self) {
+        let inner = &*self.inner;
+        let now = clock::now();
+        match inner.endpoint.assertions.kind() {
+            LivelinessKind::Automatic => return,
+            LivelinessKind::ManualByParticipant => {
+                inner.driver().with_discovery(|core, now| core.assert_liveliness(now));
+            }
+            LivelinessKind::ManualByTopic => {
+                let mut sending = inner.endpoint.sending.lock();
+                let mut core = inner.endpoint.core.lock();
+                core.assert_liveliness(now, &mut sending.outbox);
+                inner.transmit(core, &mut sending);
+            }
+        }
+        inner.note_assertion(now);
+    }
+
     /// What identifies the writer.
     pub fn guid(&self) -> Guid {
         self.inner.driver().guid(self.inner.endpoint.entity)
@@ -288,6 +327,14 @@ impl Inner {
     #[inline]
     fn driver(&self) -> &Driver {
         &self.handle.driver
+    }
+
+    /// The application is alive, as what it has just done shows.
+    #[inline]
+    fn note_assertion(&self, now: Time) {
+        if self.endpoint.assertions.is_watched() {
+            self.driver().note_assertion(&self.endpoint, now);
+        }
     }
 
     /// Whether the writer has to know the instance of a sample: only to find what it replaces.

@@ -7,11 +7,13 @@
 //! | `dispatch` | from datagrams to writers and readers, one lock per batch |
 //! | `channel` | whoever waits, receives: application threads and the background thread share a socket |
 //! | `matching` | what discovery finds becomes matches, statuses and calls of listeners |
+//! | `liveliness` | what discovery must know of writers that the application asserts |
 //! | `timers` | the thread of metatraffic and timers |
 
 pub(crate) mod channel;
 pub(crate) mod dispatch;
 pub(crate) mod endpoints;
+pub(crate) mod liveliness;
 pub(crate) mod matching;
 pub(crate) mod timers;
 pub(crate) mod transport;

@@ -71,12 +71,14 @@ pub use listener::{DataReaderListener, DataWriterListener};
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
-    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, Durability, History, PolicyId,
-    Qos, Reliability,
+    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, Durability, History, INFINITE,
+    Liveliness, LivelinessKind, PolicyId, Qos, Reliability,
 };
 pub use sample::{InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, ViewState};
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
-pub use status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};
+pub use status::{
+    IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus,
+};
 pub use subscriber::Subscriber;
 pub use topic::Topic;
 pub use wait_strategy::{NotAWaitStrategy, WaitStrategy};

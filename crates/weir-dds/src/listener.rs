@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use crate::data_reader::DataReader;
 use crate::data_writer::DataWriter;
-use crate::status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};
+use crate::status::{
+    IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus,
+};
 
 /// News of a reader. Every method does nothing unless it is implemented.
 pub trait DataReaderListener<T>: Send + Sync {
@@ -17,6 +19,8 @@ pub trait DataReaderListener<T>: Send + Sync {
     fn on_subscription_matched(&self, _reader: &DataReader<T>, _status: MatchedStatus) {}
     /// A writer offers less than is requested.
     fn on_requested_incompatible_qos(&self, _reader: &DataReader<T>, _status: IncompatibleQosStatus) {}
+    /// A writer fell silent for longer than its lease, or is heard of again, or came or went.
+    fn on_liveliness_changed(&self, _reader: &DataReader<T>, _status: LivelinessChangedStatus) {}
     /// Samples will never arrive.
     fn on_sample_lost(&self, _reader: &DataReader<T>, _status: SampleCountStatus) {}
 }
@@ -27,6 +31,8 @@ pub trait DataWriterListener<T>: Send + Sync {
     fn on_publication_matched(&self, _writer: &DataWriter<T>, _status: MatchedStatus) {}
     /// A reader requests more than is offered.
     fn on_offered_incompatible_qos(&self, _writer: &DataWriter<T>, _status: IncompatibleQosStatus) {}
+    /// The application has not asserted the writer within its lease.
+    fn on_liveliness_lost(&self, _writer: &DataWriter<T>, _status: LivelinessLostStatus) {}
 }
 
 /// What a reader's listener is called for.
@@ -35,6 +41,7 @@ pub(crate) enum ReaderEvent {
     DataAvailable,
     Matched,
     Incompatible,
+    LivelinessChanged,
     SampleLost,
 }
 
@@ -43,6 +50,7 @@ pub(crate) enum ReaderEvent {
 pub(crate) enum WriterEvent {
     Matched,
     Incompatible,
+    LivelinessLost,
 }
 
 /// A reader's listener without its type.

@@ -89,6 +89,11 @@ impl DomainParticipant {
         Subscriber { handle: Arc::clone(&self.handle) }
     }
 
+    /// Says that the application is alive, and with it all MANUAL_BY_PARTICIPANT writers of the participant.
+    pub fn assert_liveliness(&self) {
+        self.handle.driver.with_discovery(|core, now| core.assert_liveliness(now));
+    }
+
     /// The domain.
     pub fn domain_id(&self) -> u32 {
         self.handle.driver.domain_id

@@ -15,7 +15,9 @@ use weir_rtps::config;
 use weir_rtps::qos::{XCDR1, XCDR2};
 pub use weir_rtps::writer::BatchPolicy;
 
-pub use weir_rtps::qos::{Durability, History, PolicyId, Qos, Reliability};
+pub use weir_rtps::qos::{
+    Durability, History, INFINITE, Liveliness, LivelinessKind, PolicyId, Qos, Reliability,
+};
 
 use crate::error::{DdsError, Result};
 
@@ -132,6 +134,21 @@ macro_rules! fluent {
             #[must_use]
             pub fn keep_last(mut self, depth: u32) -> Self {
                 self.policies.history = History::KeepLast(depth);
+                self
+            }
+
+            /// Readers that come late get what their writer still keeps of what it wrote before.
+            #[must_use]
+            pub fn transient_local(mut self) -> Self {
+                self.policies.durability = Durability::TransientLocal;
+                self
+            }
+
+            /// How a writer shows that it is alive, and how long it may be silent before its readers take it for
+            /// dead; a reader names the least that it asks for.
+            #[must_use]
+            pub fn liveliness(mut self, kind: LivelinessKind, lease: Duration) -> Self {
+                self.policies.liveliness = Liveliness { kind, lease };
                 self
             }
 

@@ -1,5 +1,6 @@
 //! Communication statuses (DDS 1.4 §2.2.4.1). Reading a status sets its changes to zero.
 
+pub use weir_rtps::liveliness::LivelinessChangedStatus;
 use weir_rtps::qos::PolicyId;
 use weir_wire::Guid;
 
@@ -57,6 +58,28 @@ impl IncompatibleQosStatus {
         self.total_count += 1;
         self.total_count_change += 1;
         self.last_policy = Some(policy);
+    }
+
+    pub(crate) fn read(&mut self) -> Self {
+        let status = *self;
+        self.total_count_change = 0;
+        status
+    }
+}
+
+/// How often the application has not asserted a writer within its lease (LIVELINESS_LOST).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LivelinessLostStatus {
+    /// Times so far.
+    pub total_count: u32,
+    /// Times since the status was read.
+    pub total_count_change: u32,
+}
+
+impl LivelinessLostStatus {
+    pub(crate) fn lost(&mut self) {
+        self.total_count += 1;
+        self.total_count_change += 1;
     }
 
     pub(crate) fn read(&mut self) -> Self {

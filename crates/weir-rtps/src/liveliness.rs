@@ -103,8 +103,12 @@ impl LivelinessChanges {
         status
     }
 
-    pub(crate) fn take_news(&mut self) -> bool {
-        core::mem::take(&mut self.has_news)
+    pub(crate) fn has_news(&self) -> bool {
+        self.has_news
+    }
+
+    pub(crate) fn not_alive_count(&self) -> u32 {
+        self.status.not_alive_count
     }
 }
 

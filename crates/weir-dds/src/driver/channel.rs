@@ -296,10 +296,13 @@ impl Driver {
 
 /// Calls a reader's listener for what is new.
 pub(super) fn notify(reader: &ReaderEndpoint) {
-    let (has_unread, lost) = {
+    let (has_unread, lost, has_liveliness_news) = {
         let core = reader.core.lock();
-        (core.has_unread(), core.counters().samples_lost)
+        (core.has_unread(), core.counters().samples_lost, core.has_liveliness_news())
     };
+    if has_liveliness_news {
+        reader.notify(ReaderEvent::LivelinessChanged);
+    }
     if reader.lost.lock().total_count != lost {
         reader.notify(ReaderEvent::SampleLost);
     }

@@ -6,16 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use weir_rtps::outbox::Outbox;
+use weir_rtps::qos::Liveliness;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::time::Time;
 use weir_rtps::writer::WriterCore;
 use weir_udp::UdpSocket;
 use weir_wire::{EntityId, Guid};
 
+use super::liveliness::Assertions;
 use super::transport::Sender;
 use crate::clock;
 use crate::listener::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
-use crate::status::{IncompatibleQosStatus, MatchedStatus, SampleCountStatus};
+use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus};
 
 /// A writer.
 pub(crate) struct WriterEndpoint {
@@ -26,6 +28,8 @@ pub(crate) struct WriterEndpoint {
     pub(crate) core: Mutex<WriterCore>,
     pub(crate) matched: Mutex<MatchedStatus>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
+    pub(crate) assertions: Assertions,
+    pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
     listener: Mutex<Option<WriterListener>>,
 }
 
@@ -39,13 +43,15 @@ pub(crate) struct Sending {
 }
 
 impl WriterEndpoint {
-    pub(crate) fn new(entity: EntityId, core: WriterCore) -> Self {
+    pub(crate) fn new(entity: EntityId, core: WriterCore, liveliness: Liveliness) -> Self {
         Self {
             entity,
             sending: Mutex::default(),
             core: Mutex::new(core),
             matched: Mutex::default(),
             incompatible: Mutex::default(),
+            assertions: Assertions::new(liveliness),
+            liveliness_lost: Mutex::default(),
             listener: Mutex::default(),
         }
     }

@@ -109,6 +109,7 @@ impl Driver {
             return Some(next);
         }
         self.with_discovery(|core, now| {
+            self.tell_assertions(core, now);
             core.handle_timeout(now);
             core.next_timeout()
         })
@@ -148,6 +149,12 @@ impl Driver {
                 writer.incompatible.lock().found(policy);
                 calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Incompatible));
             }
+            DiscoveryEvent::LivelinessLost { writer } => {
+                let Some(writer) = table.writers.get(&writer) else { return };
+                writer.assertions.lost();
+                writer.liveliness_lost.lock().lost();
+                calls.push(Call::Writer(Arc::clone(writer), WriterEvent::LivelinessLost));
+            }
             other => self.apply_to_reader(now, other, out, calls),
         }
     }
@@ -161,6 +168,7 @@ impl Driver {
                 self.match_writer(now, reader, writer, out);
                 reader.matched.lock().matched(guid);
                 calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
+                calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::LivelinessChanged));
             }
             DiscoveryEvent::WriterChanged { reader, writer } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
@@ -187,6 +195,16 @@ impl Driver {
                 let Some(reader) = table.readers.get(&reader) else { return };
                 reader.incompatible.lock().found(policy);
                 calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Incompatible));
+            }
+            DiscoveryEvent::LivelinessAsserted { prefix, kind } => {
+                let told = table.readers.values().filter(|reader| {
+                    let mut core = reader.core.lock();
+                    core.assert_liveliness(now, prefix, kind);
+                    core.has_liveliness_news() && reader.has_listener()
+                });
+                calls.extend(
+                    told.map(|reader| Call::Reader(Arc::clone(reader), ReaderEvent::LivelinessChanged)),
+                );
             }
             // The application is not told of participants as such.
             _ => {}
@@ -235,6 +253,7 @@ impl Driver {
                     vendor: writer.vendor,
                 },
             );
+            core.set_liveliness(now, guid, writer.qos.liveliness);
             core.poll_transmit(now, out);
             if let Some(at) = core.next_timeout() {
                 self.timers.arm(at);

@@ -10,6 +10,7 @@ use weir_rtps::time::Time;
 use weir_udp::{RecvBatch, UdpSocket, Wait, Waker};
 
 use super::Driver;
+use super::channel;
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::transport::Sender;
 use crate::clock;
@@ -116,10 +117,11 @@ impl Driver {
     fn timer_round(&self, now: Time, work: &mut Work) -> Time {
         let discovery = self.discovery_timeout(now);
         let table = self.routes.table();
+        let assertions = self.assertions_timeout(now, &table);
         let writers = table.writers.values().filter_map(|writer| self.writer_timeout(writer, now)).min();
         let readers =
             table.readers.values().filter_map(|reader| self.reader_timeout(reader, now, work)).min();
-        [discovery, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)
+        [discovery, assertions, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)
     }
 
     fn writer_timeout(&self, writer: &WriterEndpoint, now: Time) -> Option<Time> {
@@ -144,14 +146,20 @@ impl Driver {
     }
 
     fn reader_timeout(&self, reader: &ReaderEndpoint, now: Time, work: &mut Work) -> Option<Time> {
-        let next = {
+        let (next, is_writer_lost) = {
             let mut core = reader.core.lock();
+            let before = core.not_alive_writers();
             if core.next_timeout()? <= now {
                 core.handle_timeout(now);
                 core.poll_transmit(now, &mut work.outbox);
             }
-            core.next_timeout()
+            (core.next_timeout(), core.not_alive_writers() > before)
         };
+        if is_writer_lost {
+            // Its instances are news for whoever waits for data.
+            self.channel.announce_change();
+            channel::notify(reader);
+        }
         if !work.outbox.is_empty() {
             work.sender.send(&self.channel.socket, &mut work.outbox);
         }

@@ -9,6 +9,7 @@ mod examples;
 mod hostile;
 mod instances;
 mod listeners;
+mod liveliness;
 mod participants;
 mod reliable;
 mod samples;

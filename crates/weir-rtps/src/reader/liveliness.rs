@@ -31,9 +31,14 @@ impl ReaderCore {
         self.liveliness.take()
     }
 
-    /// Whether the status has changed since somebody asked or took it.
-    pub fn has_liveliness_news(&mut self) -> bool {
-        self.liveliness.take_news()
+    /// Whether the status has changed since it was taken.
+    pub fn has_liveliness_news(&self) -> bool {
+        self.liveliness.has_news()
+    }
+
+    /// How many writers are not alive.
+    pub fn not_alive_writers(&self) -> u32 {
+        self.liveliness.not_alive_count()
     }
 
     /// Writers that were silent for too long are not alive, and neither is what only they write.
