@@ -1,8 +1,9 @@
-//! What `#[dds(..)]` on a struct and on its fields says.
+//! What `#[dds(..)]` says: on a struct, an enum, their fields and variants.
 
+use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{Attribute, DeriveInput, Error, Field, LitInt, LitStr, Path, Result};
+use syn::{Attribute, DeriveInput, Error, Field, Ident, LitInt, LitStr, Path, Result, Token, Variant};
 
 /// The attributes of a struct.
 pub(crate) struct StructAttributes {
@@ -25,6 +26,91 @@ pub(crate) enum Extensibility {
 pub(crate) struct FieldAttributes {
     pub(crate) is_key: bool,
     pub(crate) max_len: Option<u32>,
+    /// The member id; otherwise one more than that of the member before.
+    pub(crate) id: Option<u32>,
+}
+
+/// The attributes of an enum without fields.
+pub(crate) struct EnumerationAttributes {
+    /// The integer type on the wire.
+    pub(crate) repr: Ident,
+    pub(crate) crate_path: Option<Path>,
+}
+
+/// The attributes of an enum with fields.
+pub(crate) struct UnionAttributes {
+    pub(crate) extensibility: Extensibility,
+    /// The integer type on the wire.
+    pub(crate) discriminator: Ident,
+    pub(crate) crate_path: Option<Path>,
+}
+
+/// The attributes of a variant of a union.
+pub(crate) struct VariantAttributes {
+    pub(crate) cases: Vec<i128>,
+    pub(crate) is_default: bool,
+}
+
+impl EnumerationAttributes {
+    pub(crate) fn parse(input: &DeriveInput) -> Result<Self> {
+        let (mut repr, mut crate_path) = (None, None);
+        each_item(&input.attrs, |item| {
+            if item.path.is_ident("bit_bound") {
+                set_once(&mut repr, &item, parse_bit_bound(&item)?)
+            } else if item.path.is_ident("crate") {
+                set_once(&mut crate_path, &item, parse_crate(&item)?)
+            } else {
+                Err(item.error("unknown attribute, an enumeration has: bit_bound, crate"))
+            }
+        })?;
+        Ok(Self { repr: repr.unwrap_or_else(|| Ident::new("i32", Span::call_site())), crate_path })
+    }
+}
+
+impl UnionAttributes {
+    pub(crate) fn parse(input: &DeriveInput) -> Result<Self> {
+        let (mut extensibility, mut discriminator, mut crate_path) = (None, None, None);
+        each_item(&input.attrs, |item| {
+            if item.path.is_ident("extensibility") {
+                set_once(&mut extensibility, &item, parse_extensibility(&item)?)
+            } else if item.path.is_ident("discriminator") {
+                set_once(&mut discriminator, &item, parse_discriminator(&item)?)
+            } else if item.path.is_ident("crate") {
+                set_once(&mut crate_path, &item, parse_crate(&item)?)
+            } else {
+                Err(item.error("unknown attribute, a union has: extensibility, discriminator, crate"))
+            }
+        })?;
+        Ok(Self {
+            extensibility: extensibility.ok_or_else(|| undecided(input))?,
+            discriminator: discriminator.unwrap_or_else(|| Ident::new("i32", Span::call_site())),
+            crate_path,
+        })
+    }
+}
+
+impl VariantAttributes {
+    pub(crate) fn parse(variant: &Variant) -> Result<Self> {
+        let (mut cases, mut default) = (Vec::new(), None);
+        each_item(&variant.attrs, |item| {
+            if item.path.is_ident("case") {
+                cases.push(parse_case(&item)?);
+                Ok(())
+            } else if item.path.is_ident("default") {
+                set_once(&mut default, &item, ())
+            } else {
+                Err(item.error("unknown attribute, a variant of a union has: case, default"))
+            }
+        })?;
+        Ok(Self { cases, is_default: default.is_some() })
+    }
+
+    /// Makes sure that there are none.
+    pub(crate) fn parse_none(variant: &Variant) -> Result<()> {
+        each_item(&variant.attrs, |item| {
+            Err(item.error("enumerators have the values that Rust gives them: write `Red = N`"))
+        })
+    }
 }
 
 impl StructAttributes {
@@ -36,20 +122,13 @@ impl StructAttributes {
             } else if item.path.is_ident("name") {
                 set_once(&mut name, &item, parse_name(&item)?)
             } else if item.path.is_ident("crate") {
-                set_once(&mut crate_path, &item, item.value()?.parse::<LitStr>()?.parse()?)
+                set_once(&mut crate_path, &item, parse_crate(&item)?)
             } else {
                 Err(item.error("unknown attribute, a struct has: extensibility, name, crate"))
             }
         })?;
-        let missing = || {
-            Error::new(
-                input.ident.span(),
-                "say how this type may evolve: #[dds(extensibility = \"final\")] or #[dds(extensibility = \
-                 \"appendable\")]; there is no default because vendors disagree on it",
-            )
-        };
         Ok(Self {
-            extensibility: extensibility.ok_or_else(missing)?,
+            extensibility: extensibility.ok_or_else(|| undecided(input))?,
             name: name.unwrap_or_else(|| unraw(&input.ident)),
             crate_path,
         })
@@ -58,17 +137,19 @@ impl StructAttributes {
 
 impl FieldAttributes {
     pub(crate) fn parse(field: &Field) -> Result<Self> {
-        let (mut key, mut max_len) = (None, None);
+        let (mut key, mut max_len, mut id) = (None, None, None);
         each_item(&field.attrs, |item| {
             if item.path.is_ident("key") {
                 set_once(&mut key, &item, ())
             } else if item.path.is_ident("max_len") {
                 set_once(&mut max_len, &item, parse_max_len(&item)?)
+            } else if item.path.is_ident("id") {
+                set_once(&mut id, &item, parse_id(&item)?)
             } else {
-                Err(item.error("unknown attribute, a field has: key, max_len"))
+                Err(item.error("unknown attribute, a field has: key, max_len, id"))
             }
         })?;
-        Ok(Self { is_key: key.is_some(), max_len })
+        Ok(Self { is_key: key.is_some(), max_len, id })
     }
 }
 
@@ -99,6 +180,59 @@ fn parse_extensibility(item: &ParseNestedMeta<'_>) -> Result<Extensibility> {
     }
 }
 
+fn undecided(input: &DeriveInput) -> Error {
+    Error::new(
+        input.ident.span(),
+        "say how this type may evolve: #[dds(extensibility = \"final\")] or #[dds(extensibility = \
+         \"appendable\")]; there is no default because vendors disagree on it",
+    )
+}
+
+fn parse_crate(item: &ParseNestedMeta<'_>) -> Result<Path> {
+    item.value()?.parse::<LitStr>()?.parse()
+}
+
+/// The smallest integer type of as many bits (DDS-XTypes 1.3 §7.4.1.1.3).
+fn parse_bit_bound(item: &ParseNestedMeta<'_>) -> Result<Ident> {
+    let literal: LitInt = item.value()?.parse()?;
+    let repr = match literal.base10_parse()? {
+        1_u32..=8 => "i8",
+        9..=16 => "i16",
+        17..=32 => "i32",
+        _ => return Err(Error::new(literal.span(), "bit_bound must be between 1 and 32")),
+    };
+    Ok(Ident::new(repr, Span::call_site()))
+}
+
+fn parse_discriminator(item: &ParseNestedMeta<'_>) -> Result<Ident> {
+    let literal: LitStr = item.value()?.parse()?;
+    match literal.value().as_str() {
+        "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "u64" | "i64" => literal.parse(),
+        _ => {
+            let text = "the discriminator of a union is an integer type, such as \"i32\"";
+            Err(Error::new(literal.span(), text))
+        }
+    }
+}
+
+fn parse_case(item: &ParseNestedMeta<'_>) -> Result<i128> {
+    let value = item.value()?;
+    let is_negative = value.parse::<Option<Token![-]>>()?.is_some();
+    let case: i128 = value.parse::<LitInt>()?.base10_parse()?;
+    Ok(if is_negative { -case } else { case })
+}
+
+fn parse_id(item: &ParseNestedMeta<'_>) -> Result<u32> {
+    let literal: LitInt = item.value()?.parse()?;
+    match literal.base10_parse() {
+        Ok(id @ 0..=MEMBER_ID_MAX) => Ok(id),
+        _ => Err(Error::new(literal.span(), "a member id must be between 0 and 268435454")),
+    }
+}
+
+/// The largest member id: they have 28 bits, and the last one is reserved (DDS-XTypes 1.3 §7.2.2.4.4.4).
+pub(crate) const MEMBER_ID_MAX: u32 = 0x0fff_fffe;
+
 fn parse_name(item: &ParseNestedMeta<'_>) -> Result<String> {
     let literal: LitStr = item.value()?.parse()?;
     match literal.value() {
@@ -120,7 +254,7 @@ fn parse_max_len(item: &ParseNestedMeta<'_>) -> Result<u32> {
 const MAX_LEN_MAX: u32 = u32::MAX - 1;
 
 /// The name of an identifier without `r#`.
-fn unraw(ident: &syn::Ident) -> String {
+fn unraw(ident: &Ident) -> String {
     use syn::ext::IdentExt;
     ident.unraw().to_string()
 }
@@ -238,14 +372,14 @@ mod tests {
     fn field_attributes_are_read() {
         let none = FieldAttributes::default();
         assert_eq!(field(&parse_quote!(x: i32)), Ok(none));
-        let both = FieldAttributes { is_key: true, max_len: Some(128) };
+        let both = FieldAttributes { is_key: true, max_len: Some(128), id: None };
         assert_eq!(field(&parse_quote!(#[dds(key, max_len = 128)] color: String)), Ok(both));
     }
 
     #[test]
     fn mistakes_in_field_attributes_are_refused() {
         let refused = |input: &Field| field(input).unwrap_err();
-        let unknown = "unknown attribute, a field has: key, max_len";
+        let unknown = "unknown attribute, a field has: key, max_len, id";
         assert_eq!(refused(&parse_quote!(#[dds(keyed)] x: i32)), unknown);
         assert_eq!(refused(&parse_quote!(#[dds(key, key)] x: i32)), "this attribute is given twice");
         let range = "max_len must be between 1 and 4294967294";

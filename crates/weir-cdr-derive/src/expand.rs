@@ -1,22 +1,32 @@
 //! The generated code.
 //!
-//! Each field is treated through a path that has the functions of `CdrValue`: the trait itself, or `Bounded` for a
-//! field with `max_len`.
+//! Each field is treated through a path that has the functions of `CdrValue`: the trait itself, `Bounded` for a field
+//! with `max_len`, or `Optional` for an `Option`.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Data, DeriveInput, Error, Fields, Ident, Result};
+use syn::{Data, DeriveInput, Error, Fields, GenericArgument, Ident, PathArguments, Result, Type};
 
-use crate::attributes::{Extensibility, FieldAttributes, StructAttributes};
-use crate::crate_path;
+use crate::attributes::{Extensibility, FieldAttributes, MEMBER_ID_MAX, StructAttributes};
+use crate::{crate_path, enumeration};
 
-/// The implementations of `CdrValue` and `DdsType`.
+/// The implementations of `CdrValue` and, for a struct, `DdsType`.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    if !input.generics.params.is_empty() {
+        return Err(Error::new(input.generics.span(), "generic types cannot be the type of a topic"));
+    }
+    match &input.data {
+        Data::Enum(data) => enumeration::expand(input, data),
+        Data::Struct(_) | Data::Union(_) => expand_struct(input),
+    }
+}
+
+fn expand_struct(input: &DeriveInput) -> Result<TokenStream> {
     let fields = named_fields(input)?;
     let attributes = StructAttributes::parse(input)?;
-    let cdr = attributes.crate_path.as_ref().map_or_else(crate_path::find, |path| quote!(#path));
-    let members = fields.iter().map(|field| Member::new(field, &cdr)).collect::<Result<Vec<_>>>()?;
+    let cdr = crate_path::or_find(attributes.crate_path.as_ref());
+    let members = members(fields, &cdr)?;
 
     let ident = &input.ident;
     let has_key = members.iter().any(|member| member.is_key);
@@ -50,32 +60,83 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 const INLINE_LEN_MAX: usize = 16;
 
 /// A field of the struct.
-struct Member<'a> {
+pub(crate) struct Member<'a> {
     ident: &'a Ident,
-    /// Where its functions are: `<T as CdrValue>` or `Bounded<T, N>`.
+    /// Where its functions are: `<T as CdrValue>`, `Bounded<T, N>` or `Optional<T, ID>`.
     codec: TokenStream,
     is_key: bool,
 }
 
 impl<'a> Member<'a> {
-    fn new(field: &'a syn::Field, cdr: &TokenStream) -> Result<Self> {
-        let attributes = FieldAttributes::parse(field)?;
-        let ty = &field.ty;
-        let codec = match attributes.max_len {
-            None => quote_spanned!(ty.span() => <#ty as #cdr::CdrValue>),
-            Some(max_len) => quote_spanned!(ty.span() => #cdr::Bounded::<#ty, #max_len>),
+    fn new(field: &'a syn::Field, attributes: &FieldAttributes, id: u32, cdr: &TokenStream) -> Result<Self> {
+        let codec = match optional(&field.ty) {
+            None => codec(&field.ty, attributes, cdr),
+            Some(_) if attributes.is_key => {
+                return Err(Error::new(field.span(), "a key member cannot be optional"));
+            }
+            Some(_) if attributes.max_len.is_some() => {
+                return Err(Error::new(field.span(), "max_len is not supported on optional members"));
+            }
+            Some(inner) => quote_spanned!(inner.span() => #cdr::Optional::<#inner, #id>),
         };
         match &field.ident {
             Some(ident) => Ok(Self { ident, codec, is_key: attributes.is_key }),
             None => Err(Error::new(field.span(), "only fields with names are supported")),
         }
     }
+
+    /// The codec of the only field of a variant.
+    pub(crate) fn of_union(field: &syn::Field, cdr: &TokenStream) -> Result<TokenStream> {
+        let attributes = FieldAttributes::parse(field)?;
+        if attributes.is_key || attributes.id.is_some() {
+            return Err(Error::new(field.span(), "a member of a union has no key and no id"));
+        }
+        if optional(&field.ty).is_some() {
+            return Err(Error::new(field.span(), "a member of a union cannot be optional"));
+        }
+        Ok(codec(&field.ty, &attributes, cdr))
+    }
+}
+
+/// The fields of a struct. Ids follow each other, unless they are given (DDS-XTypes 1.3 §7.3.1.2.1.1).
+fn members<'a>(
+    fields: &'a syn::punctuated::Punctuated<syn::Field, syn::Token![,]>,
+    cdr: &TokenStream,
+) -> Result<Vec<Member<'a>>> {
+    let (mut next_id, mut used) = (0, std::collections::BTreeSet::new());
+    let member = |field: &'a syn::Field| {
+        let attributes = FieldAttributes::parse(field)?;
+        let id = attributes.id.unwrap_or(next_id);
+        next_id = id + 1;
+        if id > MEMBER_ID_MAX || !used.insert(id) {
+            return Err(Error::new(field.span(), format!("the member id {id} is used twice or too large")));
+        }
+        Member::new(field, &attributes, id, cdr)
+    };
+    fields.iter().map(member).collect()
+}
+
+fn codec(ty: &Type, attributes: &FieldAttributes, cdr: &TokenStream) -> TokenStream {
+    match attributes.max_len {
+        None => quote_spanned!(ty.span() => <#ty as #cdr::CdrValue>),
+        Some(max_len) => quote_spanned!(ty.span() => #cdr::Bounded::<#ty, #max_len>),
+    }
+}
+
+/// The `T` of an `Option<T>`, which is recognised by its name.
+fn optional(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == "Option")?;
+    match &last.arguments {
+        PathArguments::AngleBracketed(arguments) => match arguments.args.first() {
+            Some(GenericArgument::Type(inner)) => Some(inner),
+            _ => None,
+        },
+        PathArguments::None | PathArguments::Parenthesized(_) => None,
+    }
 }
 
 fn named_fields(input: &DeriveInput) -> Result<&syn::punctuated::Punctuated<syn::Field, syn::Token![,]>> {
-    if !input.generics.params.is_empty() {
-        return Err(Error::new(input.generics.span(), "generic types cannot be the type of a topic"));
-    }
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) if !fields.named.is_empty() => Ok(&fields.named),
@@ -83,9 +144,10 @@ fn named_fields(input: &DeriveInput) -> Result<&syn::punctuated::Punctuated<syn:
                 Err(Error::new(input.ident.span(), "DdsType needs a struct with named fields, at least one"))
             }
         },
-        Data::Enum(_) | Data::Union(_) => {
-            Err(Error::new(input.ident.span(), "only structs are supported, enums and unions are not yet"))
-        }
+        Data::Enum(_) | Data::Union(_) => Err(Error::new(
+            input.ident.span(),
+            "only structs and enums are supported: write a union as an enum",
+        )),
     }
 }
 
@@ -256,19 +318,19 @@ fn decode_delimited(idents: &[&Ident], codecs: &[&TokenStream]) -> (TokenStream,
     (decode, decode_into)
 }
 
-/// The code around the members of an appendable struct, which XCDR2 delimits; nothing for a final one.
+/// The code around the members of an appendable struct or union, which XCDR2 delimits; nothing for a final one.
 #[derive(Default)]
-struct Delimited {
-    offset: TokenStream,
+pub(crate) struct Delimited {
+    pub(crate) offset: TokenStream,
     open_reader: TokenStream,
     close_reader: TokenStream,
-    open_writer: TokenStream,
-    close_writer: TokenStream,
-    skip: TokenStream,
+    pub(crate) open_writer: TokenStream,
+    pub(crate) close_writer: TokenStream,
+    pub(crate) skip: TokenStream,
 }
 
 impl Delimited {
-    fn new(extensibility: Extensibility) -> Self {
+    pub(crate) fn new(extensibility: Extensibility) -> Self {
         match extensibility {
             Extensibility::Final => Self::default(),
             Extensibility::Appendable => Self {
@@ -286,12 +348,12 @@ impl Delimited {
         }
     }
 
-    fn around_read(&self, steps: &TokenStream) -> TokenStream {
+    pub(crate) fn around_read(&self, steps: &TokenStream) -> TokenStream {
         let Self { open_reader, close_reader, .. } = self;
         quote!(#open_reader #steps #close_reader)
     }
 
-    fn around_copy(&self, steps: &TokenStream) -> TokenStream {
+    pub(crate) fn around_copy(&self, steps: &TokenStream) -> TokenStream {
         let Self { open_writer, close_writer, .. } = self;
         let read = self.around_read(steps);
         quote!(#open_writer #read #close_writer)
@@ -337,15 +399,7 @@ mod tests {
             )),
             named
         );
-        let kind = "only structs are supported, enums and unions are not yet";
-        assert_eq!(
-            refusal(&parse_quote!(
-                enum Color {
-                    Red,
-                }
-            )),
-            kind
-        );
+        let kind = "only structs and enums are supported: write a union as an enum";
         assert_eq!(refusal(&parse_quote!(union Either { a: u32, b: f32 })), kind);
         let generic = "generic types cannot be the type of a topic";
         assert_eq!(

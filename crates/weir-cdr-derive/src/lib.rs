@@ -4,18 +4,20 @@
 //! |---|---|
 //! | `attributes` | what `#[dds(..)]` says, and what it may not say |
 //! | `crate_path` | by which path the generated code finds `weir-cdr` |
-//! | `expand` | the generated code |
+//! | `enumeration` | the generated code for enums: enumerations and unions |
+//! | `expand` | the generated code for structs |
 //!
-//! The attributes are documented at the trait, `weir_cdr::DdsType`. Deliberately not here: enums, unions, generic
-//! structs, optional members, and mutable extensibility, each refused with a message that says so.
+//! The attributes are documented at the trait, `weir_cdr::DdsType`. Deliberately not here: generic
+//! types and mutable extensibility, each refused with a message that says so.
 
 use proc_macro::TokenStream;
 
 mod attributes;
 mod crate_path;
+mod enumeration;
 mod expand;
 
-/// Implements `CdrValue` and `DdsType` for a struct with named fields.
+/// Implements `CdrValue` and `DdsType` for a struct with named fields, and `CdrValue` for an enum.
 #[proc_macro_derive(DdsType, attributes(dds))]
 pub fn derive_dds_type(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);

@@ -12,7 +12,54 @@ use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Extensibility};
 /// | struct | `#[dds(name = "ShapeType")]` | the type name announced to peers; the struct's name if absent |
 /// | struct | `#[dds(crate = "path::to::cdr")]` | where this crate is found; `weir-dds` and `weir-cdr` are found without it |
 /// | field | `#[dds(key)]` | the field belongs to the key; of a struct that has key fields itself, only those |
-/// | field | `#[dds(max_len = 128)]` | a bound on a `String` (in octets, without the NUL) or `Vec` |
+/// | field | `#[dds(max_len = 128)]` | a bound on a `String` (in octets, without the NUL), `Vec` or `BTreeMap` |
+/// | field | `#[dds(id = 7)]` | the member id, else one more than that of the field before; counts for `Option`s in XCDR1 |
+///
+/// A field may be an `Option`, unless it is a key. It is recognised by its name.
+///
+/// The macro accepts enums too, as types of fields (they get [`CdrValue`] only). An enum without fields is an
+/// enumeration with the values that Rust gives its variants; of other values, no sample can be decoded. An enum with
+/// fields is a union:
+///
+/// | where | attribute | meaning |
+/// |---|---|---|
+/// | enumeration | `#[dds(bit_bound = 16)]` | how many bits its values have, 32 if absent |
+/// | union | `#[dds(extensibility = "final")]` or `"appendable"` | required |
+/// | union | `#[dds(discriminator = "u8")]` | the integer type that tells the variants apart, `i32` if absent, as for an enumeration |
+/// | variant of a union | `#[dds(case = 1, case = 2)]` | the discriminators that mean this variant; the first is written |
+/// | variant of a union | `#[dds(default)]` | all others mean this variant; the smallest of them, from 0 on, is written |
+/// | enumeration, union | `#[dds(crate = "path::to::cdr")]` | as for structs |
+///
+/// A variant of a union has one unnamed field (with `max_len` if need be) or none:
+///
+/// ```
+/// #[derive(Debug, Default, PartialEq, weir_cdr::DdsType)]
+/// #[dds(extensibility = "final")]
+/// enum Reading {
+///     #[dds(case = 1)]
+///     Celsius(f32),
+///     #[dds(case = 2)]
+///     Text(#[dds(max_len = 32)] String),
+///     #[default]
+///     #[dds(default)]
+///     None,
+/// }
+///
+/// #[derive(Debug, Default, PartialEq, weir_cdr::DdsType)]
+/// #[dds(extensibility = "appendable")]
+/// struct Sensor {
+///     #[dds(key)]
+///     id: u32,
+///     reading: Reading,
+///     comment: Option<String>,
+/// }
+///
+/// let sensor = Sensor { id: 3, reading: Reading::Celsius(21.5), comment: None };
+/// let mut payload = Vec::new();
+/// weir_cdr::to_payload(&sensor, &mut payload)?;
+/// assert_eq!(weir_cdr::from_payload::<Sensor>(&payload)?, sensor);
+/// # Ok::<(), weir_cdr::CdrError>(())
+/// ```
 ///
 /// A key is its members in declaration order, in the encoding of the writer or reader that it is given: in
 /// [`Encoding::Xcdr2`], the form of payloads, the keys of appendable types are delimited; in [`Encoding::PlainXcdr2`],

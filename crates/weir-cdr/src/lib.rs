@@ -5,8 +5,9 @@
 //! | [`encoding`] | byte orders, encoding versions, extensibility kinds |
 //! | [`layout`] | what is known about a type's serialized size at compile time |
 //! | [`writer`], [`reader`] | checked, aligned cursors over a slice |
-//! | [`value`] | [`CdrValue`]: a value that has a CDR form; implemented in `primitive`, `string`, `sequence`, `array` |
-//! | [`bounded`] | strings and sequences with an upper bound |
+//! | [`value`] | [`CdrValue`]: a value that has a CDR form; implemented in `primitive`, `string`, `sequence`, `map`, `array` |
+//! | [`bounded`] | strings, sequences and maps with an upper bound |
+//! | [`optional`] | members that may be absent |
 //! | [`dds_type`] | [`DdsType`]: a struct that can be the type of a topic, and its key |
 //! | [`payload`] | the encapsulation header in front of a serialized sample |
 //! | [`mod@key_hash`] | the 16 octets that stand for a key on the wire |
@@ -35,9 +36,8 @@
 //! Goals: no allocation beyond the decoded value, and never more than in proportion to the input; one bounds check per
 //! primitive; one copy per octet sequence; every input is answered by a value or a [`CdrError`], never by a panic.
 //!
-//! Deliberately not here: mutable types, optional members, unions, enums, maps and wide strings; parameter lists (they
-//! belong to the messages that carry them); types known only at run time. XCDR2 works for values of final and
-//! appendable types ([`Encoding::Xcdr2`] given to a writer or reader); payloads and keys are XCDR1.
+//! Deliberately not here: mutable types, bit masks, wide characters and strings; parameter lists (they belong to the
+//! messages that carry them); types known only at run time.
 
 // The derive macro writes `::weir_cdr`, which has to mean this crate in its own unit tests as well.
 extern crate self as weir_cdr;
@@ -48,12 +48,14 @@ pub mod encoding;
 pub mod error;
 pub mod key_hash;
 pub mod layout;
+pub mod optional;
 pub mod payload;
 pub mod reader;
 pub mod value;
 pub mod writer;
 
 mod array;
+mod map;
 mod primitive;
 mod sequence;
 mod string;
@@ -64,6 +66,7 @@ pub use encoding::{Encoding, Endianness, Extensibility};
 pub use error::CdrError;
 pub use key_hash::{key_hash, key_hash_md5};
 pub use layout::Layout;
+pub use optional::Optional;
 pub use payload::{
     ENCAPSULATION_LEN, encode_payload, encode_payload_in, from_payload, from_payload_into, key_payload,
     payload_len, payload_len_in, payload_reader, payload_reader_of, to_payload, to_payload_in,

@@ -2,7 +2,8 @@
 
 use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout};
 
-/// A value with a CDR form: a primitive, a string, a sequence, an array, or a struct of such.
+/// A value with a CDR form: a primitive, a string, a sequence, a map, an array, an enumeration, or a struct or union of
+/// such.
 ///
 /// Derived together with [`DdsType`](crate::DdsType); rarely implemented by hand.
 ///
@@ -13,7 +14,7 @@ use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no CDR form",
     label = "not a type that DDS can carry",
-    note = "members can be bool, integers, floats, String, Vec, arrays, and structs with #[derive(DdsType)]"
+    note = "members can be bool, integers, floats, String, Vec, BTreeMap, arrays, Option, and structs and enums with #[derive(DdsType)]"
 )]
 pub trait CdrValue: Sized {
     /// What is known about the serialized size (XCDR1).

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use weir_cdr::{CdrError, CdrReader, CdrValue, CdrWriter, DdsType, Encoding, Endianness, from_payload};
 
+use crate::kinds::{Kinds, any_kinds};
 use crate::types::{Collections, FORMS, Shape, any_collections, encode};
 
 /// Everything that reads, on bytes that may be anything. The value is overwritten in place, so that its memory can be
@@ -28,6 +29,20 @@ fn read_all(bytes: &[u8]) -> Result<(), TestCaseError> {
         let _ = Shape::copy_key(&mut reader.clone(), &mut writer);
     }
     let _ = from_payload::<Shape>(bytes);
+    Ok(())
+}
+
+/// The same for what is not in the collections.
+fn read_kinds(bytes: &[u8]) -> Result<(), TestCaseError> {
+    for (endianness, encoding) in FORMS {
+        let reader = CdrReader::new(bytes, endianness, encoding);
+        let decoded = Kinds::decode(&mut reader.clone());
+        prop_assert_eq!(Kinds::default().decode_into(&mut reader.clone()).is_ok(), decoded.is_ok());
+        prop_assert!(decoded.is_err() || Kinds::skip(&mut reader.clone()).is_ok());
+        let Ok(value) = decoded else { continue };
+        let bytes = encode(&value, endianness, encoding)?;
+        prop_assert_eq!(Kinds::decode(&mut CdrReader::new(&bytes, endianness, encoding)), Ok(value));
+    }
     Ok(())
 }
 
@@ -72,6 +87,24 @@ proptest! {
         read_all(&bytes)?;
         bytes.truncate(len.index(bytes.len()));
         read_all(&bytes)?;
+    }
+
+    #[test]
+    fn arbitrary_bytes_give_values_of_all_kinds_or_an_error(bytes in proptest::collection::vec(0_u8..6, 0..200)) {
+        read_kinds(&bytes)?;
+    }
+
+    #[test]
+    fn damaged_values_of_all_kinds_give_a_value_or_an_error(
+        value in any_kinds(),
+        form in 0..FORMS.len(),
+        at in any::<prop::sample::Index>(),
+        octet in any::<u8>(),
+    ) {
+        let mut bytes = encode(&value, FORMS[form].0, FORMS[form].1)?;
+        let at = at.index(bytes.len());
+        bytes[at] = octet;
+        read_kinds(&bytes)?;
     }
 }
 

@@ -3,6 +3,7 @@
 mod golden;
 mod hostile;
 mod keys;
+mod kinds;
 mod payloads;
 mod roundtrip;
 mod types;

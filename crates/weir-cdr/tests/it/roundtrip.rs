@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use weir_cdr::{CdrReader, CdrValue, CdrWriter, DdsType};
 
+use crate::kinds::{any_kinds, any_limited};
 use crate::types::{Collections, FORMS, any_collections, any_primitives, any_shape, decode, encode};
 
 /// Every way through a value agrees with every other, in every form; `used` is any value, to be overwritten.
@@ -54,6 +55,8 @@ fn check_offsets<T: DdsType + PartialEq + std::fmt::Debug>(value: &T) -> Result<
     prop_assert!(size >= T::LAYOUT.min_size());
     prop_assert!(T::MAX_SIZE.is_none_or(|max| size <= max));
     prop_assert!(T::FIXED_SIZE.is_none_or(|fixed| size == fixed));
+    let plain = weir_cdr::Encoding::PlainXcdr2;
+    prop_assert!(T::LAYOUT.max_size_in(plain).is_none_or(|max| value.serialized_size(plain) <= max));
     Ok(())
 }
 
@@ -74,6 +77,19 @@ proptest! {
 
     #[test]
     fn collections(value in any_collections(), used in any_collections()) {
+        check(&value, &used)?;
+        check_offsets(&value)?;
+    }
+
+    #[test]
+    fn limited(value in any_limited(), used in any_limited()) {
+        check(&value, &used)?;
+        check_offsets(&value)?;
+        const { assert!(crate::kinds::Limited::MAX_SIZE.is_some()) };
+    }
+
+    #[test]
+    fn kinds(value in any_kinds(), used in any_kinds()) {
         check(&value, &used)?;
         check_offsets(&value)?;
     }

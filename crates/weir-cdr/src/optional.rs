@@ -1,0 +1,159 @@
+//! Optional members: values that may be absent.
+//!
+//! XCDR2 puts a boolean in front of them, XCDR1 a header as in parameter lists (DDS-XTypes 1.3 §7.4.1.2, §7.4.3.5):
+//!
+//! ```text
+//! 0...............................16..............................32
+//! +-+-+---------------------------+-------------------------------+
+//! |I|M|         member id         |  length, 0 if it is absent    |
+//! +-+-+---------------------------+-------------------------------+
+//! ~          the value, with offsets counted from here            ~
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! with the id 0x3f01 and the length 8 if what follows is a longer id and a longer length, of 32 bits each.
+
+use std::marker::PhantomData;
+
+use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout};
+
+/// How a member of type `Option<T>` is treated: the functions of [`CdrValue`], for a member with the id `ID`.
+///
+/// Never a value: only code written by the derive macro names it.
+#[derive(Debug)]
+pub struct Optional<T: CdrValue, const ID: u32>(PhantomData<T>);
+
+/// The id that announces a header of the long form.
+const PID_EXTENDED: u16 = 0x3f01;
+/// What is left of a short id without its flags.
+const SHORT_ID_MASK: u16 = 0x3fff;
+/// What is left of a long id without its flags.
+const LONG_ID_MASK: u32 = 0x0fff_ffff;
+/// The largest id of the short form; the larger ones have meanings of their own.
+const SHORT_ID_MAX: u32 = 0x3eff;
+const SHORT_HEADER_LEN: usize = 4;
+const LONG_HEADER_LEN: usize = 12;
+
+impl<T: CdrValue, const ID: u32> Optional<T, ID> {
+    /// As [`CdrValue::LAYOUT`].
+    pub const LAYOUT: Layout = T::LAYOUT.optional();
+
+    /// As [`CdrValue::end_offset`].
+    #[inline]
+    pub fn end_offset(value: &Option<T>, offset: usize, encoding: Encoding) -> usize {
+        match (encoding, value) {
+            (Encoding::Xcdr1, _) => {
+                let len = value.as_ref().map_or(0, |value| value.end_offset(0, encoding));
+                let header = if is_short(ID, len) { SHORT_HEADER_LEN } else { LONG_HEADER_LEN };
+                encoding.align(offset, 4) + header + len
+            }
+            (Encoding::Xcdr2 | Encoding::PlainXcdr2, None) => offset + 1,
+            (Encoding::Xcdr2 | Encoding::PlainXcdr2, Some(value)) => value.end_offset(offset + 1, encoding),
+        }
+    }
+
+    /// As [`CdrValue::encode`].
+    ///
+    /// # Errors
+    /// As for the value.
+    #[inline]
+    pub fn encode(value: &Option<T>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        if writer.encoding() == Encoding::Xcdr1 {
+            return Self::encode_xcdr1(value.as_ref(), writer);
+        }
+        value.is_some().encode(writer)?;
+        value.as_ref().map_or(Ok(()), |value| value.encode(writer))
+    }
+
+    fn encode_xcdr1(value: Option<&T>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        let len = value.map_or(0, |value| value.end_offset(0, Encoding::Xcdr1));
+        // Aligned to four, which the two halves of the short form are not by themselves.
+        writer.reserve(4, 0)?;
+        if is_short(ID, len) {
+            (ID as u16).encode(writer)?;
+            (len as u16).encode(writer)?;
+        } else {
+            PID_EXTENDED.encode(writer)?;
+            8_u16.encode(writer)?;
+            ID.encode(writer)?;
+            writer.write_length(len)?;
+        }
+        let endianness = writer.endianness();
+        let room = writer.reserve(1, len)?;
+        value.map_or(Ok(()), |value| value.encode(&mut CdrWriter::new(room, endianness, Encoding::Xcdr1)))
+    }
+
+    /// As [`CdrValue::decode`].
+    ///
+    /// # Errors
+    /// As for the value, and [`CdrError::UnexpectedMember`] if the header is that of another member.
+    #[inline]
+    pub fn decode(reader: &mut CdrReader<'_>) -> Result<Option<T>, CdrError> {
+        if reader.encoding() == Encoding::Xcdr1 {
+            let value = Self::take_xcdr1(reader)?;
+            return value.map(|mut value| T::decode(&mut value)).transpose();
+        }
+        if bool::decode(reader)? { T::decode(reader).map(Some) } else { Ok(None) }
+    }
+
+    /// As [`CdrValue::decode_into`].
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    #[inline]
+    pub fn decode_into(value: &mut Option<T>, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        match value {
+            Some(old) if reader.encoding() != Encoding::Xcdr1 => {
+                if bool::decode(reader)? {
+                    return old.decode_into(reader);
+                }
+                *value = None;
+            }
+            _ => *value = Self::decode(reader)?,
+        }
+        Ok(())
+    }
+
+    /// As [`CdrValue::skip`].
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode), but the value is not looked at.
+    #[inline]
+    pub fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        if reader.encoding() == Encoding::Xcdr1 {
+            return Self::take_xcdr1(reader).map(drop);
+        }
+        if bool::decode(reader)? { T::skip(reader) } else { Ok(()) }
+    }
+
+    /// As [`CdrValue::copy`]. The value is built for that: its size has to be known before it is written.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode) and [`encode`](Self::encode).
+    #[inline]
+    pub fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        Self::encode(&Self::decode(reader)?, writer)
+    }
+
+    /// Reads the header, and passes over the value: a reader of it, unless it is absent.
+    fn take_xcdr1<'a>(reader: &mut CdrReader<'a>) -> Result<Option<CdrReader<'a>>, CdrError> {
+        reader.take(4, 0)?;
+        let short_id = u16::decode(reader)? & SHORT_ID_MASK;
+        let short_len = u16::decode(reader)?;
+        let (id, len) = if short_id == PID_EXTENDED {
+            (u32::decode(reader)? & LONG_ID_MASK, u32::decode(reader)? as usize)
+        } else {
+            (u32::from(short_id), usize::from(short_len))
+        };
+        if id != ID {
+            return Err(CdrError::UnexpectedMember { expected: ID, found: id });
+        }
+        let endianness: Endianness = reader.endianness();
+        let value = reader.take_octets(len)?;
+        Ok((len > 0).then(|| CdrReader::new(value, endianness, Encoding::Xcdr1)))
+    }
+}
+
+const fn is_short(id: u32, len: usize) -> bool {
+    id <= SHORT_ID_MAX && len <= u16::MAX as usize
+}
