@@ -352,6 +352,7 @@ impl Inner {
             self.driver().note_queued();
         }
         let (window, in_flight) = core.window();
+        let is_amid_sample = core.is_amid_sample();
         self.transmit(core, &mut sending);
         let has_sent = sending.sent_at.is_some();
         // What is received calls listeners, and those may write.
@@ -359,9 +360,38 @@ impl Inner {
         if let Some(at) = next {
             self.driver().timers.arm(at);
         }
+        if is_amid_sample {
+            self.finish_sample();
+            return;
+        }
         // Acknowledgements are due: taking them in here spares the background thread a wake-up.
         if in_flight > window / 2 && has_sent {
             self.driver().receive_what_is_there();
+        }
+    }
+
+    /// Sends the rest of a large sample as readers make room. When none does for as long as a write may block, the
+    /// timer thread goes on with it.
+    #[cold]
+    fn finish_sample(&self) {
+        let endpoint = &self.endpoint;
+        loop {
+            let deadline = clock::now() + self.qos.policies.max_blocking_time;
+            let is_done = || endpoint.core.lock().can_go_on();
+            let has_room = self.driver().receive_until(Some(deadline), self.driver().wait, is_done);
+            let mut sending = endpoint.sending.lock();
+            let mut core = endpoint.core.lock();
+            core.poll_transmit(clock::now(), &mut sending.outbox);
+            let is_amid_sample = core.is_amid_sample();
+            let next = core.next_timeout();
+            self.transmit(core, &mut sending);
+            drop(sending);
+            if let Some(at) = next {
+                self.driver().timers.arm(at);
+            }
+            if !has_room || !is_amid_sample {
+                return;
+            }
         }
     }
 

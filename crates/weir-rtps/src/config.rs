@@ -10,6 +10,8 @@ pub const BLOCKS_SPARE_MAX: usize = 32;
 
 /// Largest UDP payload over IPv4, in bytes (RFC 768, RFC 791).
 pub const DATAGRAM_MAX_BYTES: usize = 65_507;
+/// Smallest datagram that samples are cut down to, in bytes: what every IPv4 host accepts (RFC 791).
+pub const DATAGRAM_MIN_BYTES: usize = 548;
 /// Most datagrams in one segmented send (Linux `UDP_MAX_SEGMENTS` of kernels before 6.10).
 pub const SEGMENTS_MAX: usize = 64;
 /// Most bytes in one segmented send.
@@ -55,6 +57,11 @@ pub const REORDER_MAX_SAMPLES: usize = 8192;
 /// Bytes of samples that a reader keeps for its application before it stops accepting: a reliable writer
 /// is then held up, a best-effort sample is rejected.
 pub const READER_CACHE_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Readers that do not say how far they have got with a large sample are given this much of it...
+pub const FRAGMENT_PACE_BYTES: u64 = 128 * 1024;
+/// ... this often: 2 Gbit/s.
+pub const FRAGMENT_PACE_INTERVAL: Duration = Duration::from_micros(500);
+
 /// Largest sample, in bytes: 1 GiB and its headers.
 pub const SAMPLE_MAX_BYTES: usize = (1 << 30) + 64 * 1024;
 /// Samples of one writer that a reader puts together from fragments at a time. Others are asked for again later.

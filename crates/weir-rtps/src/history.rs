@@ -9,6 +9,7 @@ use std::sync::Arc;
 use weir_wire::SequenceNumber;
 
 use crate::block::{Block, BlockSlice};
+use crate::config;
 
 /// Where one sample's datagram lies. Samples of a batch share one: the entry of each ends where the sample
 /// ends, which is a whole message as well, and that of the last one is the datagram.
@@ -19,6 +20,8 @@ pub(crate) struct Entry {
     pub(crate) offset: u32,
     /// Length of the datagram in bytes; 0 when the sample is no longer in the history.
     pub(crate) len: u32,
+    /// 0: the bytes are a datagram. Otherwise they are a payload that leaves in fragments of so many bytes.
+    pub(crate) fragment_size: u32,
     /// Everything charged against the window up to and with this sample, in bytes.
     pub(crate) charged: u64,
 }
@@ -28,6 +31,12 @@ impl Entry {
     #[inline]
     pub(crate) fn is_alive(&self) -> bool {
         self.len != 0
+    }
+
+    /// Number of fragments; 0 for a datagram.
+    #[inline]
+    pub(crate) fn fragments(&self) -> u32 {
+        if self.fragment_size == 0 { 0 } else { self.len.div_ceil(self.fragment_size) }
     }
 
     /// Whether `next` is a later sample in the same datagram.
@@ -63,6 +72,8 @@ pub(crate) struct History {
     block_len: usize,
     spare_max: usize,
     charged: u64,
+    /// The same up to the last sample that was released.
+    charged_released: u64,
     bytes: usize,
 }
 
@@ -77,6 +88,7 @@ impl History {
             block_len,
             spare_max,
             charged: 0,
+            charged_released: 0,
             bytes: 0,
         }
     }
@@ -107,7 +119,7 @@ impl History {
 
     /// Bytes that the history's blocks take, spare ones included.
     pub(crate) fn memory(&self) -> usize {
-        self.bytes + self.spare.len() * self.block_len
+        self.bytes + self.spare.iter().map(|spare| spare.len()).sum::<usize>()
     }
 
     /// Everything charged so far.
@@ -121,8 +133,7 @@ impl History {
         match self.entries.get(usize::try_from(sn.0 - self.first).unwrap_or(usize::MAX)) {
             Some(entry) => entry.charged,
             None if sn.0 >= self.first => self.charged,
-            // Only samples that were acknowledged leave the front, so nothing before it is in flight.
-            None => self.charged.min(self.entries.front().map_or(u64::MAX, |entry| entry.charged)),
+            None => self.charged_released,
         }
     }
 
@@ -156,6 +167,17 @@ impl History {
 
     /// Makes the `len` bytes that were reserved last the next sample, which costs `charge` bytes in flight.
     pub(crate) fn commit(&mut self, len: usize, charge: u64) -> SequenceNumber {
+        self.commit_fragmented(len, 0, charge)
+    }
+
+    /// Makes the `len` bytes that were reserved last the payload of the next sample, which leaves in fragments of
+    /// `fragment_size` bytes (0: the bytes are a datagram).
+    pub(crate) fn commit_fragmented(
+        &mut self,
+        len: usize,
+        fragment_size: u32,
+        charge: u64,
+    ) -> SequenceNumber {
         let sn = self.next();
         let index = self.blocks.len().saturating_sub(1) as u32;
         self.charged += charge;
@@ -164,6 +186,7 @@ impl History {
                 block: self.first_block.wrapping_add(index),
                 offset: block.used as u32,
                 len: len as u32,
+                fragment_size,
                 charged: self.charged,
             });
             block.used += len;
@@ -188,7 +211,7 @@ impl History {
         let block = self.blocks.back_mut()?;
         let end = (last.offset + last.len) as usize;
         let bytes = Arc::get_mut(&mut block.block)?.bytes_mut();
-        if end != block.used || last.len == 0 {
+        if end != block.used || last.len == 0 || last.fragment_size != 0 {
             return None;
         }
         bytes.get_mut(last.offset as usize..end + extra)
@@ -213,6 +236,14 @@ impl History {
         Some(BlockSlice::new(Arc::clone(&block.block), from.offset, to.offset + to.len))
     }
 
+    /// The bytes of one fragment, counted from 0.
+    pub(crate) fn fragment(&self, entry: &Entry, index: u32) -> Option<BlockSlice> {
+        let block = self.blocks.get(entry.block.wrapping_sub(self.first_block) as usize)?;
+        let start = entry.offset + index * entry.fragment_size;
+        let end = (start + entry.fragment_size).min(entry.offset + entry.len);
+        Some(BlockSlice::new(Arc::clone(&block.block), start, end))
+    }
+
     /// Takes one sample out, leaving a hole.
     pub(crate) fn remove(&mut self, sn: SequenceNumber) {
         if let Some(entry) = usize::try_from(sn.0 - self.first).ok().and_then(|i| self.entries.get_mut(i)) {
@@ -228,7 +259,9 @@ impl History {
     pub(crate) fn release_to(&mut self, last: SequenceNumber) {
         let Ok(count) = usize::try_from(last.0 - self.first + 1) else { return };
         let count = count.min(self.entries.len());
-        self.entries.drain(..count);
+        if let Some(last) = self.entries.drain(..count).next_back() {
+            self.charged_released = last.charged;
+        }
         self.first += count as i64;
         while self.blocks.len() > 1 && self.blocks[0].last < self.first {
             self.retire_front();
@@ -236,13 +269,10 @@ impl History {
     }
 
     fn retire_front(&mut self) {
-        let Some(mut retired) = self.blocks.pop_front() else { return };
+        let Some(retired) = self.blocks.pop_front() else { return };
         self.first_block = self.first_block.wrapping_add(1);
         self.bytes -= retired.block.len();
-        let reusable = retired.block.len() == self.block_len && Arc::get_mut(&mut retired.block).is_some();
-        if reusable && self.spare.len() < self.spare_max {
-            self.spare.push(retired.block);
-        }
+        self.keep(retired.block);
     }
 
     fn open_block(&mut self, len: usize) {
@@ -251,19 +281,30 @@ impl History {
             && let Some(unused) = self.blocks.pop_back()
         {
             self.bytes -= unused.block.len();
-            if unused.block.len() == self.block_len && self.spare.len() < self.spare_max {
-                self.spare.push(unused.block);
-            }
+            self.keep(unused.block);
         }
-        let spare = (len <= self.block_len).then(|| self.take_spare()).flatten();
+        let spare = self.take_spare(len.max(self.block_len));
         let block = spare.unwrap_or_else(|| Block::new(len.max(self.block_len)));
         self.bytes += block.len();
         self.blocks.push_back(HistoryBlock { block, used: 0, last: 0 });
     }
 
-    /// A spare block that nobody is sending from any more.
-    fn take_spare(&mut self) -> Option<Arc<Block>> {
-        let index = self.spare.iter_mut().position(|block| Arc::get_mut(block).is_some())?;
+    /// Keeps a block for reuse, within limits.
+    fn keep(&mut self, block: Arc<Block>) {
+        let bytes: usize = self.spare.iter().map(|spare| spare.len()).sum();
+        let has_room =
+            block.len() == self.block_len || bytes + block.len() <= config::LARGE_BUFFERS_MAX_BYTES;
+        if has_room && self.spare.len() < self.spare_max {
+            self.spare.push(block);
+        }
+    }
+
+    /// A spare block of at least `len` bytes, and not many times that, that nobody is sending from any more.
+    fn take_spare(&mut self, len: usize) -> Option<Arc<Block>> {
+        let fits = |block: &mut Arc<Block>| {
+            block.len() >= len && block.len() / 2 <= len && Arc::get_mut(block).is_some()
+        };
+        let index = self.spare.iter_mut().position(fits)?;
         Some(self.spare.swap_remove(index))
     }
 }

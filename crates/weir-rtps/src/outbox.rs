@@ -31,6 +31,8 @@ pub struct Item {
     pub slice: Option<BlockSlice>,
     /// What follows, in [`Outbox::scratch`].
     pub scratch: Range<usize>,
+    /// The scratch bytes do not follow the slice but go before it: the headers of a fragment.
+    pub is_scratch_first: bool,
     /// Length of every datagram but the last, which may be shorter, in bytes; 0 when this is one datagram.
     pub segment: u16,
     /// Number of datagrams.
@@ -67,6 +69,7 @@ impl Outbox {
             to: Arc::clone(to),
             slice: None,
             scratch,
+            is_scratch_first: false,
             segment: 0,
             datagrams: 1,
             samples: 0,
@@ -76,8 +79,9 @@ impl Outbox {
     /// The two parts of an item, to be sent end to end.
     #[inline]
     pub fn parts<'a>(&'a self, item: &'a Item) -> (&'a [u8], &'a [u8]) {
-        let head = item.slice.as_ref().map_or(&[][..], BlockSlice::bytes);
-        (head, &self.scratch[item.scratch.clone()])
+        let slice = item.slice.as_ref().map_or(&[][..], BlockSlice::bytes);
+        let scratch = &self.scratch[item.scratch.clone()];
+        if item.is_scratch_first { (scratch, slice) } else { (slice, scratch) }
     }
 
     /// Calls `each` with every datagram of every item, copied together: for tests, simulations and traffic
@@ -114,7 +118,15 @@ mod tests {
         outbox.message(&to, |out| out.extend_from_slice(b"hi"));
         let slice = Some(BlockSlice::new(block, 0, 8));
         outbox.scratch.extend_from_slice(b"end");
-        outbox.items.push(Item { to, slice, scratch: 2..5, segment: 4, datagrams: 3, samples: 2 });
+        outbox.items.push(Item {
+            to,
+            slice,
+            scratch: 2..5,
+            is_scratch_first: false,
+            segment: 4,
+            datagrams: 3,
+            samples: 2,
+        });
         let mut seen = Vec::new();
         outbox.for_each_datagram(|_, datagram| seen.push(datagram.to_vec()));
         assert_eq!(seen, [&b"hi"[..], b"aaaa", b"bbbb", b"end"]);

@@ -13,9 +13,9 @@ mod liveliness;
 mod writer_proxy;
 
 use weir_wire::{
-    AckNack, Data, DataFrag, Gap, Guid, Header, Heartbeat, HeartbeatFrag, InfoDestination, NackFrag,
-    ParameterId, ParameterList, Payload, ProtocolVersion, SequenceNumber, SequenceNumberSet, Timestamp,
-    VendorId, push,
+    AckNack, Data, DataFrag, FragmentNumber, FragmentNumberSet, Gap, Guid, Header, Heartbeat, HeartbeatFrag,
+    InfoDestination, NackFrag, ParameterId, ParameterList, Payload, ProtocolVersion, SequenceNumber,
+    SequenceNumberSet, Timestamp, VendorId, push,
 };
 
 use crate::config;
@@ -310,13 +310,19 @@ impl ReaderCore {
             self.counters.unknown_writers += 1;
             return;
         };
-        if self.proxies[index].is_reliable
-            && let Some(assembly) =
-                self.assemblies.of(writer).find(|it| it.sequence_number == heartbeat.sequence_number)
-        {
-            assembly.announce(heartbeat.last_fragment);
-            self.is_answer_due = true;
+        let proxy = &mut self.proxies[index];
+        let sn = heartbeat.sequence_number;
+        if !proxy.is_reliable || !proxy.waits_for(sn) {
+            return;
         }
+        match self.assemblies.of(writer).find(|it| it.sequence_number == sn) {
+            Some(assembly) => {
+                assembly.announce(heartbeat.last_fragment);
+                assembly.is_progress_wanted = proxy.wants_progress();
+            }
+            None => proxy.missed_fragments = Some((sn, heartbeat.last_fragment)),
+        }
+        self.is_answer_due = true;
     }
 
     /// Takes a HEARTBEAT (RTPS 2.5 §8.3.8.6): which samples there are, and whether an answer is wanted.
@@ -489,10 +495,17 @@ impl ReaderCore {
     /// Asks a writer for the fragments that are missing, and returns the samples that they belong to.
     fn ask_for_fragments(&mut self, now: Time, index: usize, out: &mut Outbox) -> Vec<SequenceNumber> {
         let mut partial = Vec::new();
+        let proxy = &mut self.proxies[index];
+        if let Some((sn, last)) = proxy.missed_fragments.take() {
+            // Nothing of the sample has arrived: everything that was sent of it is missing.
+            let mut state = FragmentNumberSet::new(FragmentNumber(1));
+            (1..=last.min(256)).for_each(|number| _ = state.insert(FragmentNumber(number)));
+            let count = proxy.next_fragment_count();
+            nack_frag(&self.config, proxy, (sn, state, count), out);
+        }
         if self.assemblies.is_empty() {
             return partial;
         }
-        let proxy = &mut self.proxies[index];
         let (writer, patience_ns) = (proxy.guid, proxy.patience_ns());
         self.assemblies
             .retain(self.cache.chunks_mut(), |it| it.writer != writer || proxy.waits_for(it.sequence_number));
@@ -501,24 +514,32 @@ impl ReaderCore {
             if proxy.is_announced(assembly.sequence_number) {
                 assembly.announce_all();
             }
-            let Some(state) = assembly.ask(now, patience_ns) else { continue };
-            self.counters.nacks_sent += 1;
-            let nack = NackFrag {
-                reader: self.config.guid.entity,
-                writer: writer.entity,
-                sequence_number: assembly.sequence_number,
-                state,
-                count: proxy.next_fragment_count(),
+            let is_progress_wanted = core::mem::take(&mut assembly.is_progress_wanted);
+            let asked = assembly.ask(now, patience_ns);
+            self.counters.nacks_sent += u64::from(asked.is_some());
+            let Some(state) = asked.or_else(|| is_progress_wanted.then(|| assembly.progress())) else {
+                continue;
             };
-            let header = header(&self.config);
-            out.message(&proxy.destinations, |message| {
-                push(message, &header);
-                push(message, &InfoDestination { prefix: writer.prefix });
-                push(message, &nack);
-            });
+            let count = proxy.next_fragment_count();
+            nack_frag(&self.config, proxy, (assembly.sequence_number, state, count), out);
         }
         partial
     }
+}
+
+/// Sends a NACK_FRAG for a sample.
+fn nack_frag(
+    config: &ReaderConfig,
+    proxy: &WriterProxy,
+    (sequence_number, state, count): (SequenceNumber, FragmentNumberSet, u32),
+    out: &mut Outbox,
+) {
+    let (reader, writer) = (config.guid.entity, proxy.guid.entity);
+    out.message(&proxy.destinations, |message| {
+        push(message, &header(config));
+        push(message, &InfoDestination { prefix: proxy.guid.prefix });
+        push(message, &NackFrag { reader, writer, sequence_number, state, count });
+    });
 }
 
 /// The header of every message of a reader.

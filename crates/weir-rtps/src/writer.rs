@@ -7,12 +7,14 @@
 
 mod batch;
 mod compose;
+mod fragments;
 mod instances;
 mod liveliness;
 mod reader_proxy;
 mod transmit;
 
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use weir_wire::{AckNack, Guid, SequenceNumber, Timestamp, VendorId};
@@ -25,6 +27,7 @@ use crate::time::Time;
 use crate::window::{Window, charge};
 use batch::OpenBatch;
 use compose::Template;
+use fragments::Fragments;
 use instances::Instances;
 use reader_proxy::ReaderProxy;
 
@@ -168,6 +171,11 @@ pub struct WriterCore {
     heartbeat: Heartbeat,
     burst: Burst,
     open: Option<OpenBatch>,
+    /// Samples that are too long for a datagram, and when they were written.
+    large: VecDeque<(SequenceNumber, Timestamp)>,
+    fragments: Fragments,
+    /// The longest datagram that reaches every reader unfragmented, as far as is known.
+    datagram_max: usize,
     counters: WriterCounters,
 }
 
@@ -246,6 +254,9 @@ impl WriterCore {
             heartbeat: Heartbeat { delay: config::HEARTBEAT_DELAY_MIN, ..Heartbeat::default() },
             burst: Burst::default(),
             open: None,
+            large: VecDeque::new(),
+            fragments: Fragments::default(),
+            datagram_max: config::SEGMENTED_MAX_BYTES,
             counters: WriterCounters::default(),
             config,
         }
@@ -259,9 +270,8 @@ impl WriterCore {
     #[inline]
     pub fn reserve(&mut self, payload_len: usize) -> Result<Reservation<'_>, WriteRefused> {
         let len = compose::datagram_len(payload_len);
-        if len > config::DATAGRAM_MAX_BYTES - compose::HEARTBEAT_LEN {
-            let max = compose::PAYLOAD_MAX;
-            return Err(WriteRefused::TooLarge { len: payload_len, max });
+        if len + compose::HEARTBEAT_LEN > self.datagram_max {
+            return self.reserve_large(payload_len);
         }
         let extension = self.extension(payload_len);
         let cost = match (extension, self.open) {
@@ -280,7 +290,30 @@ impl WriterCore {
                 self.history.make_room(policy.max_bytes);
             }
         }
-        Ok(Reservation { core: self, payload_len, extension })
+        Ok(Reservation { core: self, payload_len, extension, fragment_size: 0 })
+    }
+
+    /// Room for a sample that leaves in fragments. It is let in when there is room for its beginning; how fast it
+    /// leaves is decided fragment by fragment.
+    #[cold]
+    fn reserve_large(&mut self, payload_len: usize) -> Result<Reservation<'_>, WriteRefused> {
+        if payload_len > config::SAMPLE_MAX_BYTES {
+            return Err(WriteRefused::TooLarge { len: payload_len, max: config::SAMPLE_MAX_BYTES });
+        }
+        let fragment_size = compose::fragment_size(self.datagram_max);
+        let beginning = self.large_charge(payload_len, fragment_size).min(self.window.size() / 4);
+        if !self.has_room(beginning) {
+            self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
+            self.heartbeat.is_awaited = !self.heartbeat.is_hurried;
+            return Err(WriteRefused::WindowFull);
+        }
+        self.open = None;
+        Ok(Reservation { core: self, payload_len, extension: None, fragment_size })
+    }
+
+    fn large_charge(&self, payload_len: usize, fragment_size: u32) -> u64 {
+        let fragments = payload_len.div_ceil(fragment_size as usize) as u64;
+        fragments * charge(compose::FRAGMENT_AT + fragment_size as usize)
     }
 
     /// How many bytes a sample would add to the batch that is being filled, if it fits there.
@@ -394,8 +427,8 @@ impl WriterCore {
     /// Whether the write of a payload of this many bytes, which was refused, should be tried again: it fits,
     /// and enough for many more if it is small, so that a waiting thread is not woken for each sample.
     pub fn has_room_for(&self, payload_len: usize) -> bool {
-        let share = self.window.size() / 8;
-        self.has_room(charge(compose::datagram_len(payload_len)).max(share))
+        let (cost, window) = (charge(compose::datagram_len(payload_len)), self.window.size());
+        self.has_room(cost.clamp(window / 8, (window / 4).max(cost.min(config::WINDOW_MIN_BYTES))))
     }
 
     /// Whether every reliable reader has acknowledged `sn` and all samples before it.
@@ -463,9 +496,10 @@ impl WriterCore {
         self.unsent < self.history.next()
     }
 
-    /// Lowers the largest datagram, in bytes, that leaves in a segmented send: the smallest path MTU to any
-    /// matched reader, less 28. No effect without coalescing.
+    /// Lowers the largest datagram, in bytes: the smallest path MTU to any matched reader, less 28. Longer samples
+    /// leave in fragments.
     pub fn limit_segments(&mut self, bytes: u16) {
+        self.datagram_max = self.datagram_max.min(usize::from(bytes)).max(config::DATAGRAM_MIN_BYTES);
         if let Some(coalescing) = &mut self.config.coalescing {
             coalescing.segment_max = coalescing.segment_max.min(bytes);
         }
@@ -480,6 +514,7 @@ impl WriterCore {
     /// What is due: HEARTBEATs for what nobody has acknowledged. Transmissions follow by
     /// [`WriterCore::poll_transmit`].
     pub fn handle_timeout(&mut self, now: Time) {
+        self.pace_fragments(now);
         if self.heartbeat.next_at.is_some_and(|at| at <= now) {
             self.heartbeat.is_due = self.has_unacknowledged();
             self.heartbeat.delay = (self.heartbeat.delay * 2).min(config::HEARTBEAT_DELAY_MAX);
@@ -492,7 +527,7 @@ impl WriterCore {
         let coalescing = self.config.coalescing.map_or(Duration::ZERO, |coalescing| coalescing.delay_max);
         let flush_at = self.burst.queued_since.map(|since| since + coalescing);
         let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
-        let flush_at = flush_at.into_iter().chain(batch_at).min();
+        let flush_at = flush_at.into_iter().chain(batch_at).chain(self.fragments.paced_at).min();
         match (flush_at, self.heartbeat.next_at) {
             (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),
             (flush, heartbeat) => flush.or(heartbeat),
@@ -620,6 +655,9 @@ impl WriterCore {
             let last = self.acknowledged.min(self.unsent.prev());
             self.instances.released(&self.history, last);
             self.history.release_to(last);
+            while self.large.front().is_some_and(|(sn, _)| *sn < self.history.first()) {
+                self.large.pop_front();
+            }
         } else {
             self.instances.release_ended(&mut self.history, self.acknowledged.min(self.unsent.prev()));
         }
@@ -664,6 +702,8 @@ pub struct Reservation<'a> {
     payload_len: usize,
     /// The bytes that the sample adds to the batch that is being filled; `None`: it gets a datagram of its own.
     extension: Option<usize>,
+    /// 0, or the length of the fragments in which the sample leaves.
+    fragment_size: u32,
 }
 
 impl Reservation<'_> {
@@ -675,6 +715,9 @@ impl Reservation<'_> {
             let datagram = self.core.history.extend(extra).unwrap_or_default();
             let at = datagram.len() - extra + compose::DATA_LEN;
             return &mut datagram[at..at + len];
+        }
+        if self.fragment_size != 0 {
+            return self.core.history.reserve(len);
         }
         let datagram = self.core.history.reserve(compose::datagram_len(len));
         &mut datagram[compose::PAYLOAD_AT..compose::PAYLOAD_AT + len]
@@ -703,6 +746,15 @@ impl Reservation<'_> {
             open.samples += 1;
             core.history.commit_extension(extra, cost);
             core.committed(now, sn, extra, key);
+            return Ok(sn);
+        }
+        if self.fragment_size != 0 {
+            let cost = core.large_charge(self.payload_len, self.fragment_size);
+            core.history.reserve(self.payload_len);
+            core.history.commit_fragmented(self.payload_len, self.fragment_size, cost);
+            core.large.push_back((sn, timestamp));
+            core.burst.datagrams += 1;
+            core.committed(now, sn, self.payload_len, key);
             return Ok(sn);
         }
         let len = compose::datagram_len(self.payload_len);

@@ -16,7 +16,7 @@ use core::fmt;
 
 pub use acknack::AckNack;
 pub use data::{Data, DataHeader, Payload};
-pub use data_frag::DataFrag;
+pub use data_frag::{DataFrag, DataFragHeader};
 pub use gap::Gap;
 pub use heartbeat::Heartbeat;
 pub use heartbeat_frag::HeartbeatFrag;

@@ -134,6 +134,11 @@ fn weir_gets_large_payloads() {
 }
 
 #[test]
+fn cyclone_gets_fragmented_payloads() {
+    weir_to_cyclone::<Blob>("fragments_to_cyclone", 10, &[64_900, 65_500, 100_000, 1_000_000, 10_000_000], 1);
+}
+
+#[test]
 fn weir_gets_fragmented_payloads_of_cyclones_default_configuration() {
     cyclone_to_weir::<Blob>(
         "fragments_to_weir",

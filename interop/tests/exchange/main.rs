@@ -9,6 +9,7 @@
 //! | `peer` | a program of another engine, running, and how it is built |
 //! | `types` | the types, and what their samples look like |
 //! | `weir` | Weir's side |
+//! | `xcdr2` | exchanges with Cyclone DDS in XCDR2 |
 #![expect(clippy::print_stdout, reason = "figures, for whoever runs a test with --nocapture")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -19,3 +20,4 @@ mod namespace;
 mod peer;
 mod types;
 mod weir;
+mod xcdr2;

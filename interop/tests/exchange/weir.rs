@@ -13,7 +13,7 @@ use weir_dds::{
 };
 
 use crate::peer::Peer;
-use crate::types::{Numbered, ShapeType};
+use crate::types::Numbered;
 
 /// Longest that anything may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -262,7 +262,11 @@ pub(crate) fn write_until_content<T: Numbered>(
 }
 
 /// Takes samples until the instance is in this state.
-pub(crate) fn await_state(reader: &DataReader<ShapeType>, instance: InstanceHandle, state: InstanceState) {
+pub(crate) fn await_state<T: Numbered>(
+    reader: &DataReader<T>,
+    instance: InstanceHandle,
+    state: InstanceState,
+) {
     loop {
         assert!(reader.wait_for_data(LIMIT), "{instance:?} is not {state:?}");
         let news = reader.take(usize::MAX);

@@ -11,8 +11,8 @@ use weir_rtps::reader::ReaderCore;
 use weir_rtps::time::Time;
 use weir_udp::RecvBatch;
 use weir_wire::{
-    AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Heartbeat, HeartbeatFrag, Message, Submessage,
-    Timestamp,
+    AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Heartbeat, HeartbeatFrag, Message, NackFrag,
+    Submessage, Timestamp,
 };
 
 use super::endpoints::{ReaderEndpoint, Table, WriterEndpoint};
@@ -133,6 +133,7 @@ impl<'t> Receiver<'t, '_> {
                 Ok(Submessage::Data(data)) => self.data(source, &data, timestamp),
                 Ok(Submessage::Heartbeat(heartbeat)) => self.heartbeat(source, &heartbeat),
                 Ok(Submessage::DataFrag(frag)) => self.data_frag(source, &frag, timestamp),
+                Ok(Submessage::NackFrag(nack)) => self.nack_frag(source, &nack),
                 Ok(Submessage::HeartbeatFrag(heartbeat)) => self.heartbeat_frag(source, &heartbeat),
                 Ok(Submessage::Gap(gap)) => self.gap(source, &gap),
                 Ok(Submessage::AckNack(acknack)) => self.acknack(source, &acknack),
@@ -183,6 +184,16 @@ impl<'t> Receiver<'t, '_> {
         };
         self.current = None;
         writer.core.lock().handle_acknack(self.now, Guid::new(source, acknack.reader), acknack);
+        note(&mut self.touched.writers, writer);
+    }
+
+    fn nack_frag(&mut self, source: GuidPrefix, nack: &NackFrag) {
+        let Some(writer) = self.table.writers.get(&nack.writer) else {
+            self.touched.counters.ignored += 1;
+            return;
+        };
+        self.current = None;
+        writer.core.lock().handle_nack_frag(self.now, Guid::new(source, nack.reader), nack);
         note(&mut self.touched.writers, writer);
     }
 

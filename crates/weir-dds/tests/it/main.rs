@@ -8,6 +8,7 @@ mod blocking;
 mod examples;
 mod hostile;
 mod instances;
+mod large;
 mod listeners;
 mod liveliness;
 mod participants;

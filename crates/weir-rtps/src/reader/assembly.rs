@@ -26,6 +26,8 @@ pub(super) struct Assembly {
     received: Vec<u64>,
     /// The last fragment that is known to exist: it arrived, or the writer says so.
     highest: u32,
+    /// The writer wants to know how far we are.
+    pub(super) is_progress_wanted: bool,
     /// Everything that is missing up to this was asked for, at this time.
     asked_to: u32,
     asked_at: Time,
@@ -76,6 +78,7 @@ impl Assemblies {
             missing: total,
             received: vec![0; (total as usize).div_ceil(64)],
             highest: 0,
+            is_progress_wanted: false,
             asked_to: 0,
             asked_at: Time::ZERO,
         });
@@ -144,6 +147,18 @@ impl Assembly {
     /// All fragments are known to exist.
     pub(super) fn announce_all(&mut self) {
         self.highest = self.total;
+    }
+
+    /// What to tell a writer that wants to know how far we are: everything before the base is there.
+    pub(super) fn progress(&self) -> FragmentNumberSet {
+        let first = (0..self.highest).find(|number| !self.has(*number)).unwrap_or(self.highest);
+        let mut set = FragmentNumberSet::new(FragmentNumber(first + 1));
+        // What is missing was asked for already; naming the last one says how far we have looked.
+        if first < self.highest {
+            let last = (first..self.highest.min(first + 256)).rev().find(|number| !self.has(*number));
+            set.insert(FragmentNumber(last.unwrap_or(first) + 1));
+        }
+        set
     }
 
     /// What to ask for now: fragments that are known to exist, are missing, and were not asked for within

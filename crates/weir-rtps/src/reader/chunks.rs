@@ -49,8 +49,7 @@ impl Chunks {
 
     /// Memory of at least `len` bytes for one large sample. What is in it is left from before.
     pub(super) fn take_buffer(&mut self, len: usize) -> Box<[u8]> {
-        let fits = |buffer: &Box<[u8]>| buffer.len() >= len && buffer.len() / 2 <= len;
-        match self.large.iter().position(fits) {
+        match self.large.iter().position(|buffer| buffer.len() >= len && buffer.len() / 2 <= len) {
             Some(index) => self.large.swap_remove(index),
             None => vec![0; len].into_boxed_slice(),
         }

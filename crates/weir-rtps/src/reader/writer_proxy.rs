@@ -84,6 +84,8 @@ pub(super) struct WriterProxy {
     is_answer_wanted: bool,
     count: u32,
     fragment_count: u32,
+    /// A sample that fragments are said to exist of, up to this number, and none has arrived.
+    pub(super) missed_fragments: Option<(SequenceNumber, u32)>,
     request: Request,
     preemptive_at: Option<Time>,
     preemptive_sent: u32,
@@ -160,6 +162,7 @@ impl WriterProxy {
             is_answer_wanted: false,
             count: 0,
             fragment_count: 0,
+            missed_fragments: None,
             request: Request {
                 frontier: SequenceNumber::FIRST,
                 recheck_at: Time::ZERO,
@@ -362,6 +365,11 @@ impl WriterProxy {
     pub(super) fn next_fragment_count(&mut self) -> u32 {
         self.fragment_count = self.fragment_count.wrapping_add(1);
         self.fragment_count
+    }
+
+    /// Whether the writer takes a NACK_FRAG that asks for nothing as news of how far we are.
+    pub(super) fn wants_progress(&self) -> bool {
+        self.vendor == VendorId::WEIR
     }
 
     /// Whether the writer has said that it wrote this sample.

@@ -1,8 +1,8 @@
 //! How a writer's datagrams are laid out: RTPS header, INFO_TS, DATA (RTPS 2.5 §9.4).
 
 use weir_wire::{
-    DataHeader, Emit, EntityId, Header, InfoTimestamp, ParameterId, ParameterListWriter, ProtocolVersion,
-    SequenceNumber, Timestamp,
+    DataFragHeader, DataHeader, Emit, EntityId, Header, InfoTimestamp, ParameterId, ParameterListWriter,
+    ProtocolVersion, SequenceNumber, Timestamp, push,
 };
 
 use super::{Change, ChangeKind, WriterConfig};
@@ -128,6 +128,38 @@ pub(super) fn with_inline_qos(
     datagram[at..at + change.payload.len()].copy_from_slice(change.payload);
     datagram[at + change.payload.len()..at + padded].fill(0);
     at + padded
+}
+
+/// Length of everything before a fragment's bytes: RTPS header, INFO_TS, DATA_FRAG header.
+pub(super) const FRAGMENT_AT: usize = DATA_AT + 36;
+
+/// The largest fragment, in bytes, in a datagram of at most `datagram_max` bytes.
+pub(super) const fn fragment_size(datagram_max: usize) -> u32 {
+    ((datagram_max - FRAGMENT_AT) / 8 * 8) as u32
+}
+
+/// Appends everything before the bytes of one fragment, `len` of them, counted from 0.
+pub(super) fn fragment_header(
+    config: &WriterConfig,
+    sn: SequenceNumber,
+    timestamp: Timestamp,
+    (sample_size, fragment_size): (u32, u32),
+    (index, len): (u32, usize),
+    out: &mut Vec<u8>,
+) {
+    push(out, &header(config));
+    push(out, &InfoTimestamp { timestamp: Some(timestamp) });
+    let header = DataFragHeader {
+        reader: EntityId::UNKNOWN,
+        writer: config.guid.entity,
+        sequence_number: sn,
+        fragment_start: index + 1,
+        fragments: 1,
+        fragment_size: fragment_size as u16,
+        sample_size,
+        payload_len: len as u32,
+    };
+    push(out, &header);
 }
 
 /// The header of every message of this writer.

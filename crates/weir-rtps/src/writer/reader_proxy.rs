@@ -38,6 +38,10 @@ pub(super) struct ReaderProxy {
     pub(super) seen: SequenceNumber,
     /// What it asked for and was not sent yet, in no order.
     pub(super) requested: Vec<SequenceNumber>,
+    /// The same for fragments of large samples, counted from 0.
+    pub(super) requested_fragments: Vec<(SequenceNumber, u32)>,
+    /// The large sample that it is getting, and how many of its fragments it has looked for.
+    fragments_seen: (SequenceNumber, u32),
     /// Samples below this are no longer there, and it waits for one of them.
     pub(super) gap_to: Option<SequenceNumber>,
     /// It is to be told what there is.
@@ -61,6 +65,8 @@ impl ReaderProxy {
             seen: start.prev(),
             start,
             requested: Vec::new(),
+            requested_fragments: Vec::new(),
+            fragments_seen: (SequenceNumber::ZERO, 0),
             gap_to: None,
             is_heartbeat_due: is_reliable,
             is_introduced: !is_reliable || config.wants_history,
@@ -91,6 +97,25 @@ impl ReaderProxy {
             && self.last_count == Some(acknack.count)
             && !acknack.state.is_empty()
             && acknack.state.base() > self.last_base
+    }
+
+    /// Whether it answers every HEARTBEAT_FRAG.
+    pub(super) fn tells_fragments(&self) -> bool {
+        self.vendor == VendorId::WEIR
+    }
+
+    /// How many fragments of a sample it has looked for.
+    pub(super) fn seen_fragments(&self, sn: SequenceNumber) -> u32 {
+        if self.fragments_seen.0 == sn { self.fragments_seen.1 } else { 0 }
+    }
+
+    /// It has looked for so many fragments of a sample. Whether that is news.
+    pub(super) fn see_fragments(&mut self, sn: SequenceNumber, seen: u32) -> bool {
+        let is_news = seen > self.seen_fragments(sn);
+        if is_news {
+            self.fragments_seen = (sn, seen);
+        }
+        is_news
     }
 
     /// Takes in an ACKNACK, and says whether something is to be repaired. `first` is the first sample in the

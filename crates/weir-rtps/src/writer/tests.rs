@@ -397,3 +397,43 @@ fn full_batches_of_a_burst_leave_by_one_send() {
     assert!(samples > 98_000 && samples / datagrams == 136, "{samples} samples in {datagrams}");
     assert!(datagrams / sends as u64 >= 5, "{datagrams} datagrams in {sends} sends");
 }
+
+#[test]
+fn a_large_sample_leaves_as_its_reader_makes_room() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    let narrow = ReaderProxyConfig { receive_buffer: Some(200_000), ..reader(READER, true) };
+    writer.match_reader(Time(0), narrow);
+    acknack(&mut writer, 1, 1, &[]);
+    sent(&mut writer, Time(0));
+    write(&mut writer, Time(0), &[7; 1_000_000]).unwrap();
+    let mut fragments = Vec::new();
+    for count in 1..100 {
+        let mut out = Outbox::new();
+        writer.poll_transmit(Time(1), &mut out);
+        let mut last = None;
+        out.for_each_datagram(|_, datagram| {
+            for submessage in Message::parse(datagram).unwrap().submessages() {
+                match submessage.unwrap() {
+                    Submessage::DataFrag(frag) => fragments.push(frag.fragment_start),
+                    Submessage::HeartbeatFrag(heartbeat) => last = Some(heartbeat.last_fragment),
+                    _ => {}
+                }
+            }
+        });
+        assert!(out.items.iter().filter(|item| item.is_scratch_first).count() <= 2, "a window at a time");
+        let Some(last) = last else { break };
+        let nack = weir_wire::NackFrag {
+            reader: READER.entity,
+            writer: WRITER.entity,
+            sequence_number: SequenceNumber(1),
+            state: weir_wire::FragmentNumberSet::new(weir_wire::FragmentNumber(last + 1)),
+            count,
+        };
+        writer.handle_nack_frag(Time(1), READER, &nack);
+        assert!(writer.can_go_on());
+    }
+    assert_eq!(fragments, (1..=16).collect::<Vec<_>>());
+    assert!(!writer.has_unsent() && !writer.is_amid_sample());
+    acknack(&mut writer, 2, 2, &[]);
+    assert_eq!((writer.history.len(), writer.large.len()), (0, 0));
+}

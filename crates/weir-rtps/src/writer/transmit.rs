@@ -75,11 +75,9 @@ impl WriterCore {
         let open = self.open.filter(|open| open.first == end);
         (self.burst.datagrams, self.burst.bytes) = open.map_or((0, 0), |open| (1, open.len));
         self.open = open;
-        let range = self.unsent..end;
-        self.unsent = range.end;
         let first_item = out.items.len();
         let destinations = Arc::clone(&self.destinations);
-        self.append_samples(range, &destinations, out);
+        self.append_new(now, end, &destinations, out);
         self.instances.sent(&mut self.history, self.unsent.prev());
         if !self.has_reliable_readers() {
             self.acknowledged = self.unsent.prev();
@@ -92,10 +90,30 @@ impl WriterCore {
         if since_last >= self.window.size() / config::HEARTBEAT_WINDOW_SHARE {
             self.heartbeat.is_due = true;
         }
-        // A HEARTBEAT that is due anyway rides behind the last sample.
-        if self.heartbeat.is_due && out.items.len() > first_item {
+        // A HEARTBEAT that is due anyway rides behind the last sample, unless that is a fragment.
+        let can_ride =
+            out.items[first_item..].last().is_some_and(|item| item.slice.is_some() && !item.is_scratch_first);
+        if self.heartbeat.is_due && can_ride {
             self.heartbeat.is_due = false;
             self.ride_along(now, out);
+        }
+    }
+
+    /// Appends everything before `end`, large samples as far as there is room for their fragments.
+    fn append_new(&mut self, now: Time, end: SequenceNumber, to: &Destinations, out: &mut Outbox) {
+        while self.unsent < end {
+            let next_large = self.large.iter().map(|(sn, _)| *sn).find(|sn| *sn >= self.unsent && *sn < end);
+            let stop = next_large.unwrap_or(end);
+            self.append_samples(self.unsent..stop, to, out);
+            self.unsent = stop;
+            if stop == end {
+                break;
+            }
+            let entry = self.history.entry(stop).filter(|entry| entry.is_alive() && !to.is_empty());
+            if entry.is_some_and(|entry| !self.send_fragments(now, &entry, out)) {
+                break;
+            }
+            self.unsent = stop.next();
         }
     }
 
@@ -122,7 +140,9 @@ impl WriterCore {
             return;
         }
         // Unsent samples of a burst must not be announced: they would be asked for before they are sent.
-        if self.has_unsent() {
+        if self.is_amid_sample() {
+            self.heartbeat_amid_sample(out);
+        } else if self.has_unsent() {
             self.flush_for_heartbeat(now, out);
             return;
         }
@@ -182,7 +202,8 @@ impl WriterCore {
         // A datagram, as far as samples of it were seen, and their number.
         let mut current: Option<(Entry, u16)> = None;
         for sn in range.start.0..range.end.0 {
-            let entry = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive);
+            let entry = self.history.entry(SequenceNumber(sn));
+            let entry = entry.filter(|entry| entry.is_alive() && entry.fragment_size == 0);
             match (&mut current, entry) {
                 (Some((datagram, samples)), Some(entry)) if datagram.is_extended_by(&entry) => {
                     *datagram = entry;
@@ -236,13 +257,24 @@ impl WriterCore {
         let segment = if datagrams > 1 { first.len as u16 } else { 0 };
         let slice = self.history.slice(&first, &last);
         let to = Arc::clone(to);
-        out.items.push(Item { to, slice, scratch: 0..0, segment, datagrams, samples });
+        out.items.push(Item {
+            to,
+            slice,
+            scratch: 0..0,
+            is_scratch_first: false,
+            segment,
+            datagrams,
+            samples,
+        });
     }
 
     /// Sends what single readers wait for: repairs, GAPs, HEARTBEATs of their own.
     fn answer_readers(&mut self, out: &mut Outbox) {
         self.is_answer_due = false;
         for index in 0..self.proxies.len() {
+            if !self.proxies[index].requested_fragments.is_empty() {
+                self.repair_fragments(index, out);
+            }
             let proxy = &mut self.proxies[index];
             let mut requested = core::mem::take(&mut proxy.requested);
             let gap_to = proxy.gap_to.take();
@@ -295,6 +327,11 @@ impl WriterCore {
                 }
                 continue;
             };
+            if entry.fragment_size != 0 {
+                self.counters.samples_repaired += 1;
+                self.repair_large(sn, &entry, to, &mut budget, out);
+                continue;
+            }
             let cost = charge(entry.len as usize);
             if cost > budget {
                 break;

@@ -50,6 +50,22 @@ fn samples_of_all_sizes_get_through() {
 }
 
 #[test]
+fn samples_in_fragments_get_through() {
+    for seed in seeds(2) {
+        for share in [0.0, 0.02, 0.1, 0.3] {
+            let mut sim = Sim::new(&format!("fragments-{share}"), seed, lossy(share, seed % 2 == 0));
+            sim.add_writer(|setup| {
+                setup.samples = 30;
+                setup.size = |number| [70_000, 32, 500_000, 65_000, 1_500_000][(number % 5) as usize];
+            });
+            sim.add_reader(|_| {});
+            sim.connect(0, 0);
+            sim.run_to_the_end();
+        }
+    }
+}
+
+#[test]
 fn a_single_sample_and_its_acknowledgement_survive_heavy_loss() {
     for seed in seeds(40) {
         let mut sim = Sim::new("single", seed, lossy(0.5, false));

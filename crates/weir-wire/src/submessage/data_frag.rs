@@ -130,6 +130,48 @@ impl Emit for DataFrag<'_> {
     }
 }
 
+/// The part of a DATA_FRAG submessage before the bytes of its fragments, which the writer of the message lays behind
+/// it. Without inline QoS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataFragHeader {
+    /// For whom; UNKNOWN for all.
+    pub reader: EntityId,
+    /// Who wrote it.
+    pub writer: EntityId,
+    /// Number of the sample.
+    pub sequence_number: SequenceNumber,
+    /// Number of the first fragment, from 1.
+    pub fragment_start: u32,
+    /// How many fragments.
+    pub fragments: u16,
+    /// Length of every fragment of the sample but the last, in bytes.
+    pub fragment_size: u16,
+    /// Length of the whole payload with its encapsulation header, in bytes.
+    pub sample_size: u32,
+    /// Length of the bytes that follow, in bytes.
+    pub payload_len: u32,
+}
+
+impl Emit for DataFragHeader {
+    fn wire_len(&self) -> usize {
+        36
+    }
+
+    fn emit(&self, out: &mut [u8]) {
+        let mut out = Filler::new(out);
+        out.submessage(id::DATA_FRAG, 0, self.payload_len as usize + 32);
+        out.u16(0);
+        out.u16(28);
+        out.bytes(&self.reader.0);
+        out.bytes(&self.writer.0);
+        self.sequence_number.emit(&mut out);
+        out.u32(self.fragment_start);
+        out.u16(self.fragments);
+        out.u16(self.fragment_size);
+        out.u32(self.sample_size);
+    }
+}
+
 impl fmt::Display for DataFrag<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (start, count, size) = (self.fragment_start, self.fragments, self.fragment_size);

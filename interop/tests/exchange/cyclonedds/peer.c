@@ -1,7 +1,7 @@
 // The other side of the interoperability tests: does with Cyclone DDS what it is told on standard input, one command a line, and answers
 // each with a line that begins with "ok" or "failed", after which it ends. One writer and one reader at a time.
 //
-//   writer|reader TYPE TOPIC reliable|best-effort [batch]
+//   writer|reader TYPE TOPIC reliable|best-effort [batch|xcdr2]
 //   matched COUNT               waits until so many readers or writers are matched
 //   incompatible                waits until one was found whose QoS does not fit; answers with the policy's number
 //   write FIRST COUNT SIZE INSTANCES
@@ -189,6 +189,62 @@ static uint32_t only_instance(const void *sample) {
   return 0;
 }
 
+// ---------------------------------------------------------------------------------------------------------------------- Kinds
+
+static void *make_kinds(uint32_t number, uint32_t size, uint32_t instances) {
+  static char name[32], text[32];
+  static int32_t maybe;
+  static Color colors[3];
+  static Kinds it;
+  (void)size;
+  const uint32_t instance = number % instances;
+  it.number = number;
+  it.color = (Color)(instance % 3);
+  it.wide = (UINT64_C(1) << 40) + instance;
+  snprintf(name, sizeof name, "place %u", number);
+  it.place = (Place){.name = name, .room = (int32_t)instance};
+  maybe = -(int32_t)number;
+  it.maybe = number % 2 == 1 ? &maybe : NULL;
+  snprintf(text, sizeof text, "text %u", number);
+  it.text = number % 3 == 1 ? text : NULL;
+  it.reading._d = number % 5 == 0 ? -2 : 1;
+  if (number % 5 == 0)
+    it.reading._u.text = text;
+  else
+    it.reading._u.celsius = number * 0.5;
+  it.colors._maximum = it.colors._length = number % 4;
+  it.colors._buffer = colors;
+  for (uint32_t i = 0; i < 3; i++) colors[i] = (Color)((number + i) % 3);
+  it.places[0] = it.place;
+  it.places[1] = (Place){.name = "", .room = 7};
+  return &it;
+}
+
+static void describe_kinds(char *out, const Kinds *it) {
+  out += sprintf(out, "%u %d %" PRIu64 " (%d '%s')", it->number, (int)it->color, it->wide, it->place.room, it->place.name);
+  if (it->maybe != NULL) out += sprintf(out, " maybe %d", *it->maybe);
+  if (it->text != NULL) out += sprintf(out, " text '%s'", it->text);
+  if (it->reading._d == 1)
+    out += sprintf(out, " %a", it->reading._u.celsius);
+  else
+    out += sprintf(out, " %d '%s'", it->reading._d, it->reading._u.text);
+  for (uint32_t i = 0; i < it->colors._length && i < 4; i++) out += sprintf(out, " %d", (int)it->colors._buffer[i]);
+  for (uint32_t i = 0; i < 2; i++) out += sprintf(out, " (%d '%s')", it->places[i].room, it->places[i].name);
+}
+
+static uint32_t kinds_number(const void *sample) { return ((const Kinds *)sample)->number; }
+
+static uint32_t kinds_instance(const void *sample) { return (uint32_t)((const Kinds *)sample)->place.room; }
+
+static int kinds_same(const void *left, const void *right) {
+  static char a[TEXT_MAX], b[TEXT_MAX];
+  describe_kinds(a, left);
+  describe_kinds(b, right);
+  if (strcmp(a, b) == 0) return 1;
+  printf("# got      %s\n# expected %s\n", a, b);
+  return 0;
+}
+
 // ----------------------------------------------------------------------------------------------------------------------- Peer
 
 typedef struct {
@@ -204,13 +260,16 @@ static const type_t TYPES[] = {
     {"ShapeType", &ShapeType_desc, make_shape, shape_number, shape_instance, shape_same},
     {"Everything", &Everything_desc, make_everything, everything_number, only_instance, everything_same},
     {"Blob", &Blob_desc, make_blob, blob_number, only_instance, blob_same},
+    // The same members in the same order: the same struct in C.
+    {"AppendableShape", &AppendableShape_desc, make_shape, shape_number, shape_instance, shape_same},
+    {"Kinds", &Kinds_desc, make_kinds, kinds_number, kinds_instance, kinds_same},
 };
 
 static dds_entity_t participant;
 static dds_entity_t endpoint;
 static dds_entity_t waitset;
 static const type_t *type;
-static int is_writer, is_batching;
+static int is_writer, is_batching, is_xcdr2;
 static dds_instance_state_t states[INSTANCES_MAX + 1];
 
 static void make_endpoint(int writes, const char *type_name, const char *topic_name, int is_reliable) {
@@ -220,10 +279,10 @@ static void make_endpoint(int writes, const char *type_name, const char *topic_n
   if (type == NULL) fail("no type %s", type_name);
   dds_entity_t topic = check(dds_create_topic(participant, type->descriptor, topic_name, NULL, NULL), "topic");
   dds_qos_t *qos = dds_create_qos();
-  dds_data_representation_id_t xcdr1 = DDS_DATA_REPRESENTATION_XCDR1;
+  dds_data_representation_id_t representation = is_xcdr2 ? DDS_DATA_REPRESENTATION_XCDR2 : DDS_DATA_REPRESENTATION_XCDR1;
   dds_qset_reliability(qos, is_reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, LIMIT);
   dds_qset_history(qos, DDS_HISTORY_KEEP_ALL, 0);
-  dds_qset_data_representation(qos, 1, &xcdr1);
+  dds_qset_data_representation(qos, 1, &representation);
   // So that an instance that is unregistered can be told from one that is disposed of.
   dds_qset_writer_data_lifecycle(qos, false);
   is_writer = writes;
@@ -338,6 +397,7 @@ static void act(char *line) {
   if (strcmp(word, "writer") == 0 || strcmp(word, "reader") == 0) {
     if (sscanf(rest, "%31s %255s %15s %15s", type_name, topic, mode, more) < 3) fail("bad command: %s", line);
     is_batching = strcmp(more, "batch") == 0;
+    is_xcdr2 = strcmp(more, "xcdr2") == 0;
     dds_write_set_batch(is_batching);
     make_endpoint(strcmp(word, "writer") == 0, type_name, topic, strcmp(mode, "reliable") == 0);
   } else if (strcmp(word, "matched") == 0 && sscanf(rest, "%u", &count) == 1) {

@@ -31,6 +31,24 @@ pub(crate) fn dispatch(datagram: &[u8], host: &mut Receiver<'_>) {
                     reader.0.handle_data(reader.1, Guid::new(source, data.writer), &data, timestamp);
                 }
             }
+            Submessage::DataFrag(frag) => {
+                if let Some(reader) = host.reader_for(frag.reader) {
+                    reader.0.handle_data_frag(reader.1, Guid::new(source, frag.writer), &frag, timestamp);
+                }
+            }
+            Submessage::HeartbeatFrag(heartbeat) => {
+                if let Some(reader) = host.reader_for(heartbeat.reader) {
+                    reader.0.handle_heartbeat_frag(reader.1, Guid::new(source, heartbeat.writer), &heartbeat);
+                }
+            }
+            Submessage::NackFrag(nack) => {
+                let now = host.now;
+                if let Some((entity, core)) = &mut host.writer
+                    && *entity == nack.writer
+                {
+                    core.handle_nack_frag(now, Guid::new(source, nack.reader), &nack);
+                }
+            }
             Submessage::Heartbeat(heartbeat) => {
                 if let Some(reader) = host.reader_for(heartbeat.reader) {
                     reader.0.handle_heartbeat(reader.1, Guid::new(source, heartbeat.writer), &heartbeat);

@@ -1,0 +1,38 @@
+//! Samples that do not fit a datagram.
+
+use weir_dds::{DataReader, DataWriter, ParticipantSettings};
+
+use crate::support::{Numbered, World, lossless_reader, lossless_writer, matched, settings, take_exactly};
+
+fn sample(number: u64, len: usize) -> Numbered {
+    let bytes = (0..len).map(|n| (n as u64 * 31 + number) as u8).collect();
+    Numbered { source: 1, number, bytes }
+}
+
+fn exchange(settings: ParticipantSettings, sizes: &[usize], rounds: u64) {
+    let world = World::new();
+    let (ours, theirs) = (world.participant(), world.participant_with(settings));
+    let writer: DataWriter<Numbered> = world.writer(&ours, lossless_writer());
+    let reader: DataReader<Numbered> = world.reader(&theirs, lossless_reader());
+    matched(&[&writer], &[&reader]);
+    for &size in sizes {
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..rounds).for_each(|number| writer.write(&sample(number, size)).unwrap()));
+            for number in 0..rounds {
+                let got = take_exactly(&reader, 1);
+                assert!(got[0].data == sample(number, size), "sample {number} of {size} bytes");
+            }
+        });
+    }
+    assert_eq!(reader.sample_lost_status().total_count, 0);
+}
+
+#[test]
+fn reliable_samples_of_any_size_arrive_whole_and_in_order() {
+    exchange(settings(), &[0, 64_000, 65_000, 65_508, 100_000, 1_000_000, 10_000_000], 5);
+}
+
+#[test]
+fn large_samples_find_their_way_through_a_small_socket_buffer() {
+    exchange(ParticipantSettings { receive_buffer: 212_992, ..settings() }, &[1_000_000, 5_000_000], 5);
+}

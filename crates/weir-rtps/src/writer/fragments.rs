@@ -1,0 +1,236 @@
+//! Large samples leave in fragments (RTPS 2.5 §8.4.14.1), no more at a time than the window allows.
+//!
+//! The payload lies in the history as it was encoded; each fragment is a slice of it behind headers of its own. A
+//! HEARTBEAT_FRAG now and then asks how far the readers have got. Weir readers answer every one with a NACK_FRAG,
+//! whose set may be empty: everything before its base has arrived. Other readers answer only when something is
+//! missing, so they are given more at a fixed pace.
+
+use std::sync::Arc;
+
+use weir_wire::{Guid, Header, HeartbeatFrag, NackFrag, SequenceNumber, Timestamp, push};
+
+use super::{WriterCore, compose};
+use crate::config;
+use crate::history::Entry;
+use crate::outbox::{Destinations, Item, Outbox};
+use crate::time::Time;
+use crate::window::charge;
+
+/// The state of sending the first sample that was not handed out yet, when it is a large one.
+#[derive(Debug, Default)]
+pub(super) struct Fragments {
+    /// Its fragments that were handed out.
+    pub(super) sent: u32,
+    /// What was handed out since the last HEARTBEAT_FRAG, charged.
+    since_heartbeat: u64,
+    count: u32,
+    /// When readers that do not say how far they are get more.
+    pub(super) paced_at: Option<Time>,
+}
+
+impl WriterCore {
+    /// Whether a large sample was begun and not finished, for want of room at a reader.
+    #[inline]
+    pub fn is_amid_sample(&self) -> bool {
+        self.fragments.sent > 0
+    }
+
+    /// Whether [`WriterCore::poll_transmit`] would send more of the large sample that was begun.
+    pub fn can_go_on(&self) -> bool {
+        let Some(entry) = self.history.entry(self.unsent) else { return true };
+        self.fragments.sent == 0 || self.has_credit(&entry)
+    }
+
+    /// Takes in which fragments a reader misses (RTPS 2.5 §8.3.8.12).
+    pub fn handle_nack_frag(&mut self, _now: Time, reader: Guid, nack: &NackFrag) {
+        let sn = nack.sequence_number;
+        let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && entry.fragment_size != 0);
+        let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == reader && proxy.is_reliable);
+        let (Some(entry), Some(proxy)) = (entry.filter(|_| sn <= self.unsent), proxy) else {
+            self.counters.acknacks_ignored += 1;
+            return;
+        };
+        self.counters.acknacks_received += 1;
+        let sent = if sn == self.unsent { self.fragments.sent } else { entry.fragments() };
+        let mut seen = nack.state.base().0.saturating_sub(1);
+        for number in nack.state.iter().filter(|number| number.0 <= sent) {
+            seen = seen.max(number.0);
+            if proxy.requested_fragments.len() < config::REORDER_MAX_SAMPLES {
+                proxy.requested_fragments.push((sn, number.0 - 1));
+            }
+        }
+        if sn == self.unsent && proxy.see_fragments(sn, seen.min(sent)) {
+            self.window.on_acknowledged(fragment_charge(&entry));
+        }
+        self.is_answer_due |= !proxy.requested_fragments.is_empty();
+    }
+
+    /// Gives readers that do not say how far they are more, when it is time.
+    pub(super) fn pace_fragments(&mut self, now: Time) {
+        if self.fragments.paced_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.fragments.paced_at = None;
+        let Some(entry) = self.history.entry(self.unsent) else { return };
+        let more = (config::FRAGMENT_PACE_BYTES / fragment_charge(&entry)).max(1) as u32;
+        let (sn, sent) = (self.unsent, self.fragments.sent);
+        for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && !proxy.tells_fragments()) {
+            let seen = proxy.seen_fragments(sn);
+            proxy.see_fragments(sn, (seen + more).min(sent));
+        }
+    }
+
+    /// Hands out fragments of the large sample that is next, as far as there is room. Whether that was all.
+    pub(super) fn send_fragments(&mut self, now: Time, entry: &Entry, out: &mut Outbox) -> bool {
+        let sn = self.unsent;
+        let to = Arc::clone(&self.destinations);
+        let (total, cost) = (entry.fragments(), fragment_charge(entry));
+        let is_reliable = self.has_reliable_readers();
+        let before = self.fragments.sent;
+        while self.fragments.sent < total && (!is_reliable || self.has_credit(entry)) {
+            self.append_fragment(sn, entry, self.fragments.sent, &to, out);
+            self.fragments.sent += 1;
+            self.fragments.since_heartbeat += cost;
+            let share = self.window.size() / config::HEARTBEAT_WINDOW_SHARE;
+            if is_reliable && self.fragments.since_heartbeat >= share && self.fragments.sent < total {
+                self.heartbeat_frag(sn, &to, out);
+            }
+        }
+        if self.fragments.sent == total {
+            self.fragments.sent = 0;
+            self.fragments.since_heartbeat = 0;
+            self.fragments.paced_at = None;
+            // Its arrival makes room for the next.
+            self.heartbeat.is_due |= is_reliable;
+            return true;
+        }
+        if self.fragments.since_heartbeat > 0 && self.fragments.sent > before {
+            self.heartbeat_frag(sn, &to, out);
+        }
+        if self.fragments.paced_at.is_none()
+            && self.proxies.iter().any(|p| p.is_reliable && !p.tells_fragments())
+        {
+            self.fragments.paced_at = Some(now + config::FRAGMENT_PACE_INTERVAL);
+        }
+        false
+    }
+
+    /// Says how many fragments of the sample that is under way there are, to everybody.
+    pub(super) fn heartbeat_amid_sample(&mut self, out: &mut Outbox) {
+        let to = Arc::clone(&self.destinations);
+        self.heartbeat_frag(self.unsent, &to, out);
+    }
+
+    /// Sends the fragments that a reader asked for again, at most a window of them, then says what there is.
+    pub(super) fn repair_fragments(&mut self, index: usize, out: &mut Outbox) {
+        let mut requested = core::mem::take(&mut self.proxies[index].requested_fragments);
+        let to = Arc::clone(&self.proxies[index].destinations);
+        requested.sort_unstable();
+        requested.dedup();
+        let mut budget = self.window.size();
+        let mut last = None;
+        for &(sn, number) in &requested {
+            let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && number < entry.fragments());
+            let Some(entry) = entry else { continue };
+            let cost = fragment_charge(&entry);
+            if cost > budget {
+                break;
+            }
+            budget -= cost;
+            self.window.on_repaired(cost);
+            self.append_fragment(sn, &entry, number, &to, out);
+            last = Some(sn);
+        }
+        requested.clear();
+        self.proxies[index].requested_fragments = requested;
+        if let Some(sn) = last {
+            self.counters.samples_repaired += 1;
+            self.heartbeat_frag(sn, &to, out);
+        }
+    }
+
+    /// Sends fragments of a sample that a reader has nothing of, as many as `budget` allows. The HEARTBEAT that
+    /// follows makes it ask for the others.
+    pub(super) fn repair_large(
+        &mut self,
+        sn: SequenceNumber,
+        entry: &Entry,
+        to: &Destinations,
+        budget: &mut u64,
+        out: &mut Outbox,
+    ) {
+        let cost = fragment_charge(entry);
+        for number in 0..entry.fragments() {
+            if cost > *budget {
+                break;
+            }
+            *budget -= cost;
+            self.window.on_repaired(cost);
+            self.append_fragment(sn, entry, number, to, out);
+        }
+    }
+
+    /// Whether one more fragment finds room at every reliable reader.
+    fn has_credit(&self, entry: &Entry) -> bool {
+        let (sn, cost) = (self.unsent, fragment_charge(entry));
+        let reliable = self.proxies.iter().filter(|proxy| proxy.is_reliable);
+        let seen = reliable.map(|proxy| proxy.seen_fragments(sn)).min().unwrap_or(self.fragments.sent);
+        let inside = u64::from(self.fragments.sent.saturating_sub(seen)) * cost;
+        let before = self.history.charged_to(sn.prev()).saturating_sub(self.seen_charge);
+        before + inside == 0 || before + inside + cost <= self.window.size()
+    }
+
+    fn append_fragment(
+        &self,
+        sn: SequenceNumber,
+        entry: &Entry,
+        index: u32,
+        to: &Destinations,
+        out: &mut Outbox,
+    ) {
+        let Some(slice) = self.history.fragment(entry, index) else { return };
+        let start = out.scratch.len();
+        let sizes = (entry.len, entry.fragment_size);
+        let fragment = (index, slice.bytes().len());
+        compose::fragment_header(&self.config, sn, self.timestamp_of(sn), sizes, fragment, &mut out.scratch);
+        out.items.push(Item {
+            to: Arc::clone(to),
+            slice: Some(slice),
+            scratch: start..out.scratch.len(),
+            is_scratch_first: true,
+            segment: 0,
+            datagrams: 1,
+            samples: u16::from(index + 1 == entry.fragments()),
+        });
+    }
+
+    fn heartbeat_frag(&mut self, sn: SequenceNumber, to: &Destinations, out: &mut Outbox) {
+        let Some(entry) = self.history.entry(sn) else { return };
+        self.fragments.since_heartbeat = 0;
+        self.fragments.count = self.fragments.count.wrapping_add(1);
+        self.counters.heartbeats_sent += 1;
+        let header: Header = compose::header(&self.config);
+        let heartbeat = HeartbeatFrag {
+            reader: weir_wire::EntityId::UNKNOWN,
+            writer: self.config.guid.entity,
+            sequence_number: sn,
+            last_fragment: if sn == self.unsent { self.fragments.sent.max(1) } else { entry.fragments() },
+            count: self.fragments.count,
+        };
+        out.message(to, |message| {
+            push(message, &header);
+            push(message, &heartbeat);
+        });
+    }
+
+    /// When a large sample was written.
+    fn timestamp_of(&self, sn: SequenceNumber) -> Timestamp {
+        let found = self.large.iter().find(|(large, _)| *large == sn);
+        found.map_or(Timestamp::INVALID, |(_, timestamp)| *timestamp)
+    }
+}
+
+/// What one fragment of a sample is charged.
+pub(super) fn fragment_charge(entry: &Entry) -> u64 {
+    charge(compose::FRAGMENT_AT + entry.fragment_size as usize)
+}
