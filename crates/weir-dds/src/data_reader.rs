@@ -5,21 +5,24 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use weir_cdr::{CdrWriter, DdsType, Endianness};
+use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::{Durability, History};
-use weir_rtps::reader::{KeyOf, RawSample, ReaderConfig, ReaderCore, ReaderCounters, SampleSelection};
+use weir_rtps::reader::{
+    KeyOf, KeyPayloadOf, RawSample, ReaderConfig, ReaderCore, ReaderCounters, SampleSelection, States,
+};
 use weir_rtps::writer::ChangeKind;
 use weir_wire::Guid;
 
 use crate::clock;
+use crate::data_writer::key_hash_of;
 use crate::driver::Driver;
 use crate::driver::endpoints::ReaderEndpoint;
 use crate::error::{DdsError, Result};
 use crate::listener::{DataReaderListener, ReaderEvent};
 use crate::participant::Handle;
 use crate::qos::{DataReaderQos, DataRepresentation};
-use crate::sample::{Sample, SampleInfo, SampleSeq};
+use crate::sample::{InstanceHandle, Sample, SampleInfo, SampleSeq};
 use crate::status::{IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus};
 use crate::topic::Topic;
 use crate::wait_strategy::WaitStrategy;
@@ -76,7 +79,71 @@ impl<T: DdsType> DataReader<T> {
 
     /// Returns up to `max` samples that were not read before, and leaves them where they are, marked as read.
     pub fn read_unread(&self, max: usize) -> Vec<Sample<T>> {
-        self.collect(max, SampleSelection { unread_only: true, instance: None }, false)
+        self.collect(max, SampleSelection { states: States::NOT_READ, instance: None }, false)
+    }
+
+    /// Removes up to `max` samples in these states, oldest first, and returns them.
+    pub fn take_w_states(&self, max: usize, states: States) -> Vec<Sample<T>> {
+        self.collect(max, SampleSelection { states, instance: None }, true)
+    }
+
+    /// Returns up to `max` samples in these states, oldest first, and leaves them where they are, marked as read.
+    pub fn read_w_states(&self, max: usize, states: States) -> Vec<Sample<T>> {
+        self.collect(max, SampleSelection { states, instance: None }, false)
+    }
+
+    /// Removes up to `max` samples of one instance, oldest first, and returns them; none when the reader never had
+    /// a sample of it.
+    pub fn take_instance(&self, handle: InstanceHandle, max: usize, states: States) -> Vec<Sample<T>> {
+        self.collect_instance(handle, max, states, true)
+    }
+
+    /// Returns up to `max` samples of one instance, oldest first, and leaves them where they are, marked as read.
+    pub fn read_instance(&self, handle: InstanceHandle, max: usize, states: States) -> Vec<Sample<T>> {
+        self.collect_instance(handle, max, states, false)
+    }
+
+    /// Removes up to `max` samples of the instance that follows `after`, or of the first one, and returns them.
+    /// Only instances with samples in these states count; their order is that in which they were first heard of.
+    pub fn take_next_instance(
+        &self,
+        after: Option<InstanceHandle>,
+        max: usize,
+        states: States,
+    ) -> Vec<Sample<T>> {
+        self.collect_next_instance(after, max, states, true)
+    }
+
+    /// As [`DataReader::take_next_instance`], but leaves the samples where they are, marked as read.
+    pub fn read_next_instance(
+        &self,
+        after: Option<InstanceHandle>,
+        max: usize,
+        states: States,
+    ) -> Vec<Sample<T>> {
+        self.collect_next_instance(after, max, states, false)
+    }
+
+    /// The handle of the instance that a sample belongs to, if the reader has had a sample of it.
+    ///
+    /// # Errors
+    /// [`DdsError::Encoding`] when the type does not allow the key.
+    pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>> {
+        for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
+            let hash = key_hash_of(sample, encoding)?;
+            if self.inner.endpoint.core.lock().find_instance(hash).is_some() {
+                return Ok(Some(InstanceHandle(hash)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A sample with the key members of an instance, the others at their defaults. `None` when the reader has not
+    /// heard of the instance, or has only ever seen its key hash.
+    pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
+        let core = self.inner.endpoint.core.lock();
+        let payload = core.instance_key(core.find_instance(handle.0)?)?;
+        T::decode_key(&mut weir_cdr::payload_reader_of::<T>(payload).ok()?).ok()
     }
 
     /// Removes up to `max` samples into memory that is used again: nothing is allocated once it is warm, and
@@ -109,6 +176,39 @@ impl<T: DdsType> DataReader<T> {
         let mut samples = SampleSeq::new();
         self.access(&mut samples, max, selection, remove);
         samples.into_vec()
+    }
+
+    fn collect_instance(
+        &self,
+        handle: InstanceHandle,
+        max: usize,
+        states: States,
+        remove: bool,
+    ) -> Vec<Sample<T>> {
+        let instance = self.inner.endpoint.core.lock().find_instance(handle.0);
+        match instance {
+            Some(_) => self.collect(max, SampleSelection { states, instance }, remove),
+            None => Vec::new(),
+        }
+    }
+
+    fn collect_next_instance(
+        &self,
+        after: Option<InstanceHandle>,
+        max: usize,
+        states: States,
+        remove: bool,
+    ) -> Vec<Sample<T>> {
+        // What is due may bring on more, but not to instances that were passed.
+        self.inner.driver().flush_queued();
+        let instance = {
+            let core = self.inner.endpoint.core.lock();
+            core.next_instance(after.and_then(|handle| core.find_instance(handle.0)), states)
+        };
+        match instance {
+            Some(_) => self.collect(max, SampleSelection { states, instance }, remove),
+            None => Vec::new(),
+        }
     }
 
     fn access(
@@ -284,6 +384,7 @@ fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos) -> ReaderConfig {
         history: policies.history,
         max_samples: policies.resource_limits.max_samples,
         key_of: T::HAS_KEY.then_some(key_of::<T> as KeyOf),
+        key_payload_of: T::HAS_KEY.then_some(key_payload_of::<T> as KeyPayloadOf),
         ..ReaderConfig::new(guid, policies.reliability)
     }
 }
@@ -313,6 +414,32 @@ fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
     }
     Some(weir_cdr::key_hash::<T>(key.written(), encoding))
 }
+
+/// The key of a payload as a payload of its own, always in XCDR1. The key is copied without decoding the rest.
+fn key_payload_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<Box<[u8]>> {
+    if is_key {
+        let value = T::decode_key(&mut weir_cdr::payload_reader_of::<T>(payload).ok()?).ok()?;
+        return Some(weir_cdr::key_payload(&value, Encoding::Xcdr1).ok()?.into_boxed_slice());
+    }
+    let bound = 2 * payload.len() + KEY_ROOM;
+    let mut room = vec![0; KEY_ROOM];
+    loop {
+        let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
+        let mut key = CdrWriter::new(&mut room[4..], Endianness::Little, Encoding::Xcdr1);
+        if T::copy_key(&mut body, &mut key).is_ok() {
+            let len = 4 + key.position();
+            room[..4].copy_from_slice(&[0, 1, 0, 0]);
+            return Some(room[..len].into());
+        }
+        if room.len() >= bound {
+            return None;
+        }
+        room.resize((room.len() * 8).min(bound), 0);
+    }
+}
+
+/// First guess at the length of a key, in bytes.
+const KEY_ROOM: usize = 128;
 
 /// Decodes a sample into `value`: all of it, or the key only.
 #[inline]

@@ -1,11 +1,13 @@
 //! Writing (DDS 1.4 §2.2.2.4.2). From `write` to the system call on the caller's thread.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use parking_lot::MutexGuard;
+use parking_lot::{Mutex, MutexGuard};
 use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
+use weir_rtps::config;
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::{Durability, History, LivelinessKind, Reliability};
 use weir_rtps::time::Time;
@@ -38,6 +40,8 @@ struct Inner {
     qos: DataWriterQos,
     /// Of the representation that the QoS offers.
     encoding: Encoding,
+    /// Instances that were registered, with the payloads that name them.
+    registered: Mutex<HashMap<InstanceHandle, Box<[u8]>>>,
 }
 
 impl<T: DdsType> DataWriter<T> {
@@ -51,7 +55,13 @@ impl<T: DdsType> DataWriter<T> {
             qos.policies.liveliness,
         ));
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
-        let inner = Arc::new(Inner { handle: Arc::clone(handle), endpoint, qos, encoding });
+        let inner = Arc::new(Inner {
+            handle: Arc::clone(handle),
+            endpoint,
+            qos,
+            encoding,
+            registered: Mutex::default(),
+        });
         let local = LocalEndpoint {
             entity,
             topic: topic.name().to_owned(),
@@ -94,15 +104,87 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for a topic without a key.
     pub fn dispose(&self, sample: &T) -> Result<()> {
-        self.change(sample, ChangeKind::Disposed)
+        let (handle, payload) = self.key_of(sample)?;
+        self.change(handle, &payload, ChangeKind::Disposed)
     }
 
-    /// Says that this writer writes an instance no more. Only the key members of `sample` matter.
+    /// [`DataWriter::dispose`] of an instance that was registered.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] when the instance is not registered.
+    pub fn dispose_by_handle(&self, handle: InstanceHandle) -> Result<()> {
+        let payload = self.registered(handle)?;
+        self.change(handle, &payload, ChangeKind::Disposed)
+    }
+
+    /// Names an instance that will be written, so that it can be ended by its handle, and is ended with the writer
+    /// at the latest. Only the key members of `sample` matter; nothing is sent, and writing needs no registration.
+    ///
+    /// # Errors
+    /// [`DdsError::BadParameter`] for a topic without a key, [`DdsError::OutOfResources`] for one instance more than
+    /// `max_instances`, [`DdsError::Encoding`] when the type does not allow the key.
+    pub fn register_instance(&self, sample: &T) -> Result<InstanceHandle> {
+        let (handle, payload) = self.key_of(sample)?;
+        let limits = &self.inner.qos.policies.resource_limits;
+        let max = limits.max_instances.map_or(config::INSTANCES_MAX, |max| max as usize);
+        let mut registered = self.inner.registered.lock();
+        if registered.len() >= max && !registered.contains_key(&handle) {
+            return Err(DdsError::OutOfResources(format!("{max} instances are registered already")));
+        }
+        registered.insert(handle, payload.into_boxed_slice());
+        Ok(handle)
+    }
+
+    /// A sample with the key members of an instance that is registered, the others at their defaults.
+    pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
+        let payload = self.registered(handle).ok()?;
+        T::decode_key(&mut weir_cdr::payload_reader_of::<T>(&payload).ok()?).ok()
+    }
+
+    /// Says that this writer writes an instance no more, and with
+    /// [`DataWriterQos::autodispose_unregistered_instances`] that it is no more. Only the key members of `sample`
+    /// matter.
     ///
     /// # Errors
     /// As [`DataWriter::dispose`].
     pub fn unregister_instance(&self, sample: &T) -> Result<()> {
-        self.change(sample, ChangeKind::Unregistered)
+        let (handle, payload) = self.key_of(sample)?;
+        self.unregister(handle, &payload)
+    }
+
+    /// [`DataWriter::unregister_instance`] of an instance that was registered.
+    ///
+    /// # Errors
+    /// As [`DataWriter::dispose_by_handle`].
+    pub fn unregister_by_handle(&self, handle: InstanceHandle) -> Result<()> {
+        let payload = self.registered(handle)?;
+        self.unregister(handle, &payload)
+    }
+
+    fn unregister(&self, handle: InstanceHandle, payload: &[u8]) -> Result<()> {
+        self.change(handle, payload, self.inner.unregistration())?;
+        self.inner.registered.lock().remove(&handle);
+        Ok(())
+    }
+
+    fn registered(&self, handle: InstanceHandle) -> Result<Box<[u8]>> {
+        let known = self.inner.registered.lock().get(&handle).cloned();
+        known.ok_or_else(|| {
+            DdsError::BadParameter(
+                "no instance with this handle is registered: call register_instance".to_owned(),
+            )
+        })
+    }
+
+    /// The handle of an instance, and the payload that names it.
+    fn key_of(&self, sample: &T) -> Result<(InstanceHandle, Vec<u8>)> {
+        if !T::HAS_KEY {
+            let text =
+                format!("topics of type {} have no key, so there are no instances to speak of", T::TYPE_NAME);
+            return Err(DdsError::BadParameter(text));
+        }
+        let encoding = self.inner.encoding;
+        Ok((InstanceHandle(key_hash_of(sample, encoding)?), weir_cdr::key_payload(sample, encoding)?))
     }
 
     /// The handle of the instance that a sample belongs to.
@@ -153,21 +235,16 @@ impl<T: DdsType> DataWriter<T> {
         }
     }
 
-    fn change(&self, sample: &T, kind: ChangeKind) -> Result<()> {
-        if !T::HAS_KEY {
-            let text = format!("topics of type {} have no key, so there is no instance to end", T::TYPE_NAME);
-            return Err(DdsError::BadParameter(text));
-        }
+    fn change(&self, handle: InstanceHandle, payload: &[u8], kind: ChangeKind) -> Result<()> {
         let inner = &*self.inner;
-        let key = Some(key_hash_of(sample, inner.encoding)?);
-        let payload = weir_cdr::key_payload(sample, inner.encoding)?;
+        let key = Some(handle.0);
         let mut waiting_since = None;
         loop {
             let now = clock::now();
             let timestamp = Some(inner.driver().wall_clock.timestamp(now));
             let mut sending = inner.endpoint.sending.lock();
             let mut core = inner.endpoint.core.lock();
-            let result = core.write_copy(now, timestamp, Change { kind, key, payload: &payload });
+            let result = core.write_copy(now, timestamp, Change { kind, key, payload });
             core.flush(now, &mut sending.outbox);
             inner.transmit(core, &mut sending);
             drop(sending);
@@ -329,6 +406,37 @@ impl Inner {
         &self.handle.driver
     }
 
+    /// What happens to an instance that is unregistered (WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21).
+    fn unregistration(&self) -> ChangeKind {
+        if self.qos.autodispose_unregistered_instances {
+            ChangeKind::DisposedUnregistered
+        } else {
+            ChangeKind::Unregistered
+        }
+    }
+
+    /// Ends the instances that are still registered, as far as there is room at once. `Some`: the last sample that
+    /// says so. Discovery tells that the writer is gone all the same.
+    fn unregister_all(&self, core: &mut WriterCore) -> Option<SequenceNumber> {
+        let now = clock::now();
+        let timestamp = Some(self.driver().wall_clock.timestamp(now));
+        let kind = self.unregistration();
+        let mut registered: Vec<_> = self.registered.lock().drain().collect();
+        registered.sort_unstable_by_key(|(handle, _)| *handle);
+        let mut last = None;
+        for (handle, payload) in registered {
+            let change = Change { kind, key: Some(handle.0), payload: &payload };
+            match core.write_copy(now, timestamp, change) {
+                Ok(sn) => last = Some(sn),
+                Err(_) => break,
+            }
+        }
+        if last.is_some() {
+            core.request_acknowledgement();
+        }
+        last
+    }
+
     /// The application is alive, as what it has just done shows.
     #[inline]
     fn note_assertion(&self, now: Time) {
@@ -446,12 +554,18 @@ impl Drop for Inner {
         let entity = self.endpoint.entity;
         // A listener may hold handles, and the endpoint lives as long as somebody has an old table of routes.
         self.endpoint.set_listener(None);
-        {
+        let last = {
             // What automatic coalescing holds back was written, and leaves.
             let mut sending = self.endpoint.sending.lock();
             let mut core = self.endpoint.core.lock();
+            let last = self.unregister_all(&mut core);
             core.flush(clock::now(), &mut sending.outbox);
             self.transmit(core, &mut sending);
+            last
+        };
+        if let Some(last) = last {
+            let is_done = || self.endpoint.core.lock().is_acknowledged(last);
+            self.driver().receive_until(Some(clock::now() + FAREWELL_TIME), self.driver().wait, is_done);
         }
         self.driver().with_discovery(|core, now| core.remove_writer(now, entity));
         self.driver().routes.change(|table| _ = table.writers.remove(&entity));
@@ -469,6 +583,10 @@ impl<T> std::fmt::Debug for DataWriter<T> {
         write!(f, "DataWriter({})", self.guid())
     }
 }
+
+/// How long a writer that is dropped waits for readers to hear of the end of its registered instances. Then they
+/// hear that the writer is gone, and look no further.
+const FAREWELL_TIME: Duration = Duration::from_secs(1);
 
 /// The smallest message that a batch may be limited to: headers, and some room for samples.
 const BATCH_BYTES_MIN: usize = 128;
@@ -522,7 +640,7 @@ fn core_config(guid: Guid, qos: &DataWriterQos) -> WriterConfig {
 }
 
 /// The key hash of a sample (RTPS 2.5 §9.6.4.8). Keys up to 64 bytes are serialized on the stack.
-fn key_hash_of<T: DdsType>(sample: &T, encoding: Encoding) -> Result<[u8; 16]> {
+pub(crate) fn key_hash_of<T: DdsType>(sample: &T, encoding: Encoding) -> Result<[u8; 16]> {
     const ON_STACK: usize = 64;
     let form = encoding.of_key_hash();
     let len = sample.key_size(form);

@@ -74,7 +74,9 @@ pub use qos::{
     BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, Durability, History, INFINITE,
     Liveliness, LivelinessKind, PolicyId, Qos, Reliability,
 };
-pub use sample::{InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, ViewState};
+pub use sample::{
+    InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,
+};
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
 pub use status::{
     IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus,

@@ -49,11 +49,19 @@ pub struct DataWriterQos {
     pub coalescing: Coalescing,
     /// Whether samples are collected in one message; off unless told otherwise.
     pub batch: Option<BatchPolicy>,
+    /// Whether an instance that the writer unregisters is disposed as well (WRITER_DATA_LIFECYCLE); it is unless told
+    /// otherwise.
+    pub autodispose_unregistered_instances: bool,
 }
 
 impl Default for DataWriterQos {
     fn default() -> Self {
-        Self { policies: Qos::for_writer(), coalescing: Coalescing::default(), batch: None }
+        Self {
+            policies: Qos::for_writer(),
+            coalescing: Coalescing::default(),
+            batch: None,
+            autodispose_unregistered_instances: true,
+        }
     }
 }
 
@@ -189,6 +197,13 @@ impl DataWriterQos {
     #[must_use]
     pub fn max_blocking_time(mut self, time: Duration) -> Self {
         self.policies.max_blocking_time = time;
+        self
+    }
+
+    /// Whether an instance that the writer unregisters is disposed as well (WRITER_DATA_LIFECYCLE).
+    #[must_use]
+    pub fn autodispose_unregistered_instances(mut self, autodispose: bool) -> Self {
+        self.autodispose_unregistered_instances = autodispose;
         self
     }
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub use weir_rtps::reader::InstanceState;
 use weir_rtps::reader::RawSample;
+pub use weir_rtps::reader::{InstanceState, States};
 use weir_wire::{Guid, SequenceNumber};
 
 /// Names an instance within a reader or a writer: the key hash (RTPS 2.5 §9.6.4.8), zero for topics without a
@@ -81,8 +81,7 @@ impl SampleInfo {
 /// A value, or news of an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample<T> {
-    /// The value; when [`SampleInfo::valid_data`] is not set, only its key members mean something, and not even
-    /// they when the writer was lost without a word: the instance is known by its handle then.
+    /// The value; when [`SampleInfo::valid_data`] is not set, only its key members mean something.
     pub data: T,
     /// What is known about it.
     pub info: SampleInfo,

@@ -89,6 +89,9 @@ pub const ENDED_INSTANCES_KEPT: usize = 256;
 /// endpoint: what was announced long ago would hold up the memory of everything that came and went since.
 pub const ANNOUNCEMENTS_SPARE: usize = 1024;
 
+/// Bytes of keys that a reader keeps, so that an instance is known by more than its hash when its writer is lost.
+pub const INSTANCE_KEYS_MAX_BYTES: usize = 64 * 1024 * 1024;
+
 /// Two writes closer together than this are a burst, whose samples may leave together (about the time that
 /// one send call takes).
 pub const COALESCING_GAP: Duration = Duration::from_nanos(1_500);

@@ -10,6 +10,7 @@ mod cache;
 mod chunks;
 mod instances;
 mod liveliness;
+mod states;
 mod writer_proxy;
 
 use weir_wire::{
@@ -29,11 +30,15 @@ use cache::Cache;
 use writer_proxy::{Arrival, WriterProxy};
 
 pub use cache::{InstanceState, RawSample, SampleSelection};
+pub use states::States;
 pub use writer_proxy::WriterProxyConfig;
 
 /// How a reader finds the instance of a sample: from a payload with its encapsulation header, and whether it
 /// holds only the key; `None` when the bytes make no sense.
 pub type KeyOf = fn(payload: &[u8], is_key: bool) -> Option<[u8; 16]>;
+
+/// How a reader keeps the key of an instance: from a payload as for [`KeyOf`] to one that holds only the key.
+pub type KeyPayloadOf = fn(payload: &[u8], is_key: bool) -> Option<Box<[u8]>>;
 
 /// What a reader is.
 #[derive(Debug, Clone)]
@@ -48,6 +53,8 @@ pub struct ReaderConfig {
     pub history: History,
     /// How the instance of a sample is found; `None` for topics without a key.
     pub key_of: Option<KeyOf>,
+    /// How the key of an instance is kept; `None`: samples without data have no key unless they bring it.
+    pub key_payload_of: Option<KeyPayloadOf>,
     /// Most samples kept; `None` is bounded by [`config::READER_CACHE_MAX_BYTES`] alone.
     pub max_samples: Option<u32>,
     /// Most bytes of samples kept.
@@ -63,6 +70,7 @@ impl ReaderConfig {
             reliability,
             history: History::KeepLast(1),
             key_of: None,
+            key_payload_of: None,
             max_samples: None,
             max_bytes: config::READER_CACHE_MAX_BYTES,
         }
@@ -401,6 +409,22 @@ impl ReaderCore {
             self.room_was_made();
         }
         count
+    }
+
+    /// The number of the instance with this key hash; `None` when there was never a sample of it. Topics without a
+    /// key have one instance, whose hash is all zeros.
+    pub fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
+        self.cache.find_instance(key_hash)
+    }
+
+    /// The first instance behind `after`, in the order in which they came, that has samples in these states.
+    pub fn next_instance(&self, after: Option<u32>, states: States) -> Option<u32> {
+        self.cache.next_instance(after, states)
+    }
+
+    /// The payload that holds the key of an instance, as far as it is known.
+    pub fn instance_key(&self, instance: u32) -> Option<&[u8]> {
+        self.cache.instance_key(instance)
     }
 
     /// Number of samples that wait to be taken, read ones included.

@@ -50,7 +50,9 @@ impl Run {
     }
 
     pub(crate) fn writer<T: Numbered>(&self, reliability: Reliability) -> DataWriter<T> {
-        let mut qos = DataWriterQos::default().keep_all().max_blocking_time(LIMIT);
+        // So that an instance that is unregistered can be told from one that is disposed of.
+        let mut qos = DataWriterQos::default().autodispose_unregistered_instances(false).keep_all();
+        qos.policies.max_blocking_time = LIMIT;
         qos.policies.reliability = reliability;
         self.writer_with_qos(qos)
     }

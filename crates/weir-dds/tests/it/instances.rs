@@ -1,7 +1,8 @@
 //! Topics with a key: instances live, end, and come back.
 
 use weir_dds::{
-    DataReader, DataReaderQos, DataWriterQos, DdsError, DdsType, InstanceState, Sample, ViewState,
+    DataReader, DataReaderQos, DataWriterQos, DdsError, DdsType, InstanceHandle, InstanceState, Sample,
+    States, ViewState,
 };
 
 use crate::support::{
@@ -50,7 +51,8 @@ fn a_disposed_instance_is_not_alive_until_it_is_written_again() {
 
 #[test]
 fn an_unregistered_instance_has_no_writers_until_it_is_written_again() {
-    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    let qos = lossless_writer().autodispose_unregistered_instances(false);
+    let (writer, reader) = pair::<Keyed>(qos, lossless_reader());
     let sample = Keyed { id: 6, value: 66 };
     writer.write(&sample).unwrap();
     one(&reader);
@@ -68,7 +70,7 @@ fn an_instance_lives_as_long_as_one_of_its_writers() {
     let world = World::new();
     let reader = world.reader(&world.participant(), lossless_reader());
     let (one_writer, other) = (
-        world.writer(&world.participant(), lossless_writer()),
+        world.writer(&world.participant(), lossless_writer().autodispose_unregistered_instances(false)),
         world.writer(&world.participant(), lossless_writer()),
     );
     matched(&[&one_writer, &other], &[&reader]);
@@ -98,6 +100,10 @@ fn a_writer_that_leaves_leaves_its_instances_without_writers() {
     let news = take_exactly(&reader, 10);
     assert!(news.iter().all(|it| !it.info.valid_data));
     assert!(news.iter().all(|it| it.info.instance_state == InstanceState::NotAliveNoWriters));
+    // The reader has kept the keys.
+    let mut ids: Vec<_> = news.iter().map(|it| it.data.id).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, Vec::from_iter(0..10));
     let mut told: Vec<_> = news.iter().map(|it| it.info.instance_handle).collect();
     told.sort_unstable();
     let mut expected = handles;
@@ -201,4 +207,146 @@ fn keys_may_be_long_and_lie_between_other_members() {
     assert_eq!(samples[3].info.instance_handle, samples[1].info.instance_handle);
     assert_eq!(samples[3].data, Ship { tonnes: 0.0, crew: Vec::new(), ..ship("Beagle") });
     assert!(!samples[3].info.valid_data);
+}
+
+#[test]
+fn an_unregistered_instance_is_disposed_unless_told_otherwise() {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    writer.write(&Keyed { id: 6, value: 66 }).unwrap();
+    one(&reader);
+    writer.unregister_instance(&Keyed { id: 6, value: 0 }).unwrap();
+    let gone = one(&reader);
+    assert_eq!((gone.data.id, gone.info.instance_state), (6, InstanceState::NotAliveDisposed));
+}
+
+#[test]
+fn registered_instances_end_by_their_handles() {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    let handle = writer.register_instance(&Keyed { id: 3, value: 9 }).unwrap();
+    assert_eq!(writer.key_value(handle), Some(Keyed { id: 3, value: 0 }));
+    assert_eq!(handle, writer.lookup_instance(&Keyed { id: 3, value: 1 }).unwrap());
+    writer.write(&Keyed { id: 3, value: 1 }).unwrap();
+    assert_eq!(one(&reader).info.instance_handle, handle);
+    writer.dispose_by_handle(handle).unwrap();
+    let gone = one(&reader);
+    assert_eq!((gone.data.id, gone.info.instance_state), (3, InstanceState::NotAliveDisposed));
+    writer.unregister_by_handle(handle).unwrap();
+    one(&reader);
+    assert_eq!(writer.key_value(handle), None);
+    for result in [writer.dispose_by_handle(handle), writer.unregister_by_handle(handle)] {
+        assert!(matches!(result, Err(DdsError::BadParameter(text)) if text.contains("register_instance")));
+    }
+}
+
+#[test]
+fn registered_instances_end_with_their_writer() {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    writer.register_instance(&Keyed { id: 1, value: 0 }).unwrap();
+    writer.write(&Keyed { id: 1, value: 1 }).unwrap();
+    writer.write(&Keyed { id: 2, value: 2 }).unwrap();
+    take_exactly(&reader, 2);
+    drop(writer);
+    let mut ends: Vec<_> =
+        take_exactly(&reader, 2).iter().map(|it| (it.data.id, it.info.instance_state)).collect();
+    ends.sort_unstable_by_key(|(id, _)| *id);
+    assert_eq!(ends, [(1, InstanceState::NotAliveDisposed), (2, InstanceState::NotAliveNoWriters)]);
+}
+
+#[test]
+fn no_more_instances_are_registered_than_the_limit_says() {
+    let mut qos = lossless_writer();
+    qos.policies.resource_limits.max_instances = Some(2);
+    let (writer, _reader) = pair::<Keyed>(qos, lossless_reader());
+    let register = |id| writer.register_instance(&Keyed { id, value: 0 });
+    let handle = register(1).unwrap();
+    register(2).unwrap();
+    register(1).unwrap();
+    assert!(matches!(register(3), Err(DdsError::OutOfResources(_))));
+    writer.unregister_by_handle(handle).unwrap();
+    register(3).unwrap();
+}
+
+/// A reader with three samples of each of three instances, that of the second of which is disposed.
+fn crowded() -> (weir_dds::DataWriter<Keyed>, DataReader<Keyed>) {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    for value in 0..3 {
+        for id in 0..3 {
+            writer.write(&Keyed { id, value }).unwrap();
+        }
+    }
+    writer.dispose(&Keyed { id: 1, value: 0 }).unwrap();
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    (writer, reader)
+}
+
+fn ids(samples: &[Sample<Keyed>]) -> Vec<(u32, u64)> {
+    samples.iter().map(|it| (it.data.id, it.data.value)).collect()
+}
+
+#[test]
+fn samples_of_one_instance_are_read_and_taken_apart_from_the_others() {
+    let (_writer, reader) = crowded();
+    let handle = reader.lookup_instance(&Keyed { id: 2, value: 0 }).unwrap().unwrap();
+    assert_eq!(reader.lookup_instance(&Keyed { id: 9, value: 0 }).unwrap(), None);
+    assert_eq!(reader.key_value(handle), Some(Keyed { id: 2, value: 0 }));
+    assert_eq!(ids(&reader.read_instance(handle, 2, States::ANY)), [(2, 0), (2, 1)]);
+    assert_eq!(ids(&reader.read_instance(handle, 9, States::READ)), [(2, 0), (2, 1)]);
+    assert_eq!(ids(&reader.take_instance(handle, 9, States::NOT_READ)), [(2, 2)]);
+    assert_eq!(ids(&reader.take_instance(handle, 1, States::ANY)), [(2, 0)]);
+    assert_eq!(ids(&reader.take_instance(handle, 9, States::ANY)), [(2, 1)]);
+    assert!(reader.take_instance(handle, 9, States::ANY).is_empty());
+    assert!(reader.take_instance(InstanceHandle([9; 16]), 9, States::ANY).is_empty());
+    assert_eq!(reader.key_value(InstanceHandle([9; 16])), None);
+    assert_eq!(reader.available(), 7);
+    assert_eq!(reader.take(usize::MAX).len(), 7);
+}
+
+#[test]
+fn instances_are_taken_one_after_the_other() {
+    let (_writer, reader) = crowded();
+    let mut handle = None;
+    let mut seen = Vec::new();
+    loop {
+        let samples = reader.take_next_instance(handle, usize::MAX, States::ANY);
+        let Some(first) = samples.first() else { break };
+        handle = Some(first.info.instance_handle);
+        assert!(samples.iter().all(|it| Some(it.info.instance_handle) == handle));
+        seen.push((first.data.id, samples.len()));
+    }
+    assert_eq!(seen, [(0, 3), (1, 4), (2, 3)]);
+    assert_eq!(reader.available(), 0);
+}
+
+#[test]
+fn only_instances_with_samples_in_these_states_come_next() {
+    let (_writer, reader) = crowded();
+    let first = reader.read_next_instance(None, 1, States::NOT_ALIVE_DISPOSED);
+    assert_eq!(ids(&first), [(1, 0)]);
+    let handle = Some(first[0].info.instance_handle);
+    assert!(reader.read_next_instance(handle, 1, States::NOT_ALIVE).is_empty());
+    assert_eq!(ids(&reader.read_next_instance(handle, 1, States::ALIVE)), [(2, 0)]);
+}
+
+#[test]
+fn samples_are_chosen_by_their_states() {
+    let (_writer, reader) = crowded();
+    assert_eq!(reader.read_w_states(usize::MAX, States::NOT_ALIVE_DISPOSED).len(), 4);
+    assert_eq!(reader.read_w_states(usize::MAX, States::NEW).len(), 6);
+    assert_eq!(reader.read_w_states(usize::MAX, States::NEW).len(), 0);
+    assert_eq!(reader.take_w_states(usize::MAX, States::NOT_NEW | States::NOT_ALIVE).len(), 4);
+    assert_eq!(reader.take_w_states(usize::MAX, States::NOT_READ).len(), 0);
+    assert_eq!(reader.take_w_states(usize::MAX, States::READ | States::ALIVE).len(), 6);
+}
+
+#[test]
+fn a_lost_instance_of_a_type_with_a_long_key_is_known_by_its_key() {
+    let (writer, reader) = pair::<Ship>(lossless_writer(), lossless_reader());
+    let ship =
+        Ship { tonnes: 2.5, name: "Endurance".repeat(40), port: [7, 8, 9], crew: vec!["Eve".to_owned()] };
+    writer.write(&ship).unwrap();
+    take_exactly(&reader, 1);
+    drop(writer);
+    let gone = take_exactly(&reader, 1).remove(0);
+    assert_eq!(gone.info.instance_state, InstanceState::NotAliveNoWriters);
+    assert_eq!(gone.data, Ship { tonnes: 0.0, crew: Vec::new(), ..ship });
 }

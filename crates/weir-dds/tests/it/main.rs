@@ -5,6 +5,7 @@
 
 mod best_effort;
 mod blocking;
+mod durability;
 mod examples;
 mod hostile;
 mod instances;

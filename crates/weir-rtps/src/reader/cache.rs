@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use super::chunks::{ChunkRef, Chunks};
-use super::instances::Instances;
-use super::{ReaderConfig, Sample};
+use super::instances::{Instance, Instances};
+use super::states::States;
+use super::{KeyPayloadOf, ReaderConfig, Sample};
+use crate::config;
 use crate::qos::History;
 use crate::writer::ChangeKind;
 
@@ -33,7 +35,7 @@ pub struct RawSample<'a> {
     /// When it was written, by the writer's clock.
     pub source_timestamp: Option<Timestamp>,
     /// The payload with its encapsulation header: the value, or the key when `kind` is not `Alive`; empty when
-    /// nothing but the instance is known.
+    /// nothing but the key hash is known.
     pub payload: &'a [u8],
     /// The key hash of the instance.
     pub key_hash: Option<[u8; 16]>,
@@ -54,8 +56,8 @@ pub struct RawSample<'a> {
 /// Which samples an access is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SampleSelection {
-    /// Only samples that were not read before.
-    pub unread_only: bool,
+    /// Only samples in these states.
+    pub states: States,
     /// Only samples of this instance.
     pub instance: Option<u32>,
 }
@@ -95,6 +97,9 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Cache {
     is_keyed: bool,
+    key_payload_of: Option<KeyPayloadOf>,
+    /// Bytes of the keys that are kept.
+    key_bytes: usize,
     depth: Option<usize>,
     max_samples: usize,
     max_bytes: usize,
@@ -122,6 +127,8 @@ impl Cache {
         };
         Self {
             is_keyed: config.key_of.is_some(),
+            key_payload_of: config.key_payload_of,
+            key_bytes: 0,
             depth,
             max_samples: config.max_samples.map_or(usize::MAX, |max| max as usize),
             max_bytes: config.max_bytes,
@@ -255,10 +262,55 @@ impl Cache {
                 instance.left_by(writer);
             }
         }
+        if let Some(key_payload_of) = self.key_payload_of
+            && instance.key_payload.is_none()
+        {
+            self.keep_key(index, &held, key_payload_of);
+        }
+        let instance = self.instances.get(index);
         if self.depth.is_some_and(|depth| instance.count >= depth) {
             self.drop_oldest(index);
         }
         self.append(index, writer, sn, held);
+    }
+
+    /// Keeps the key of an instance that is new.
+    #[cold]
+    fn keep_key(&mut self, index: u32, held: &Held, key_payload_of: KeyPayloadOf) {
+        let payload = self.chunks.bytes(held.at);
+        if payload.is_empty() || self.key_bytes >= config::INSTANCE_KEYS_MAX_BYTES {
+            return;
+        }
+        let key = key_payload_of(payload, held.kind != ChangeKind::Alive);
+        self.key_bytes += key.as_ref().map_or(0, |key| key.len());
+        self.instances.get_mut(index).key_payload = key;
+    }
+
+    pub(super) fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
+        if self.is_keyed { self.instances.find(&key_hash) } else { (key_hash == [0; 16]).then_some(0) }
+    }
+
+    pub(super) fn instance_key(&self, instance: u32) -> Option<&[u8]> {
+        (instance < self.instances.len()).then(|| self.instances.get(instance).key_payload.as_deref())?
+    }
+
+    pub(super) fn next_instance(&self, after: Option<u32>, states: States) -> Option<u32> {
+        let first = after.map_or(0, |after| after.saturating_add(1));
+        (first..self.instances.len()).find(|&index| {
+            let instance = self.instances.get(index);
+            let is_new = instance.viewed_by == 0;
+            self.positions(index).any(|position| {
+                let was_read = self.entries[(position - self.front) as usize].was_read;
+                states.contains(was_read, is_new, instance.state)
+            })
+        })
+    }
+
+    /// The positions of the samples of an instance, oldest first.
+    fn positions(&self, instance: u32) -> impl Iterator<Item = u64> + '_ {
+        let Instance { oldest, count, .. } = *self.instances.get(instance);
+        let next = |&position: &u64| Some(self.entries[(position - self.front) as usize].next);
+        core::iter::successors(Some(oldest), next).take(count)
     }
 
     /// A writer is gone: tells of the instances that nobody writes any more, if the topic has a key.
@@ -304,26 +356,64 @@ impl Cache {
         mut f: impl FnMut(RawSample<'_>),
     ) -> usize {
         self.accesses += 1;
+        if let Some(instance) = selection.instance {
+            return self.access_instance(max, instance, selection.states, remove, f);
+        }
         let mut count = 0;
         let mut index = 0;
         while count < max && index < self.entries.len() {
             let entry = &self.entries[index];
-            let is_meant = entry.is_live
-                && !(selection.unread_only && entry.was_read)
-                && selection.instance.is_none_or(|instance| entry.instance == instance);
-            if is_meant {
-                self.show(index, &mut f);
+            if entry.is_live && (selection.states == States::ANY || self.is_in(index, selection.states)) {
+                self.visit(index, remove, &mut f);
                 count += 1;
-                if remove {
-                    self.remove(index);
-                } else if !core::mem::replace(&mut self.entries[index].was_read, true) {
-                    self.unread -= 1;
-                }
             }
             index += 1;
         }
         self.trim();
         count
+    }
+
+    fn access_instance(
+        &mut self,
+        max: usize,
+        instance: u32,
+        states: States,
+        remove: bool,
+        mut f: impl FnMut(RawSample<'_>),
+    ) -> usize {
+        if instance >= self.instances.len() {
+            return 0;
+        }
+        let Instance { oldest: mut position, count: mut left, .. } = *self.instances.get(instance);
+        let mut count = 0;
+        while left > 0 && count < max {
+            let index = (position - self.front) as usize;
+            position = self.entries[index].next;
+            left -= 1;
+            if self.is_in(index, states) {
+                self.visit(index, remove, &mut f);
+                count += 1;
+            }
+        }
+        self.trim();
+        count
+    }
+
+    fn is_in(&self, index: usize, states: States) -> bool {
+        let entry = &self.entries[index];
+        let instance = self.instances.get(entry.instance);
+        let is_new = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
+        states.contains(entry.was_read, is_new, instance.state)
+    }
+
+    #[inline]
+    fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>)) {
+        self.show(index, f);
+        if remove {
+            self.remove(index);
+        } else if !core::mem::replace(&mut self.entries[index].was_read, true) {
+            self.unread -= 1;
+        }
     }
 
     #[inline]
@@ -368,7 +458,10 @@ impl Cache {
             sequence_number: entry.sequence_number,
             kind: entry.kind,
             source_timestamp: entry.source_timestamp,
-            payload: self.chunks.bytes(entry.at),
+            payload: match &instance.key_payload {
+                Some(key) if entry.at.len == 0 && entry.kind != ChangeKind::Alive => key,
+                _ => self.chunks.bytes(entry.at),
+            },
             key_hash: instance.key,
             instance: entry.instance,
             instance_state: instance.state,

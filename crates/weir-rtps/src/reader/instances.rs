@@ -23,6 +23,8 @@ pub(super) struct Instance {
     pub(super) oldest: u64,
     pub(super) newest: u64,
     pub(super) count: usize,
+    /// A payload that holds the key alone, when it is kept.
+    pub(super) key_payload: Option<Box<[u8]>>,
     writer: Option<Guid>,
     more_writers: Vec<Guid>,
 }
@@ -38,6 +40,7 @@ impl Instance {
             oldest: 0,
             newest: 0,
             count: 0,
+            key_payload: None,
             writer: None,
             more_writers: Vec::new(),
         }
@@ -123,6 +126,11 @@ impl Instances {
         };
         self.recent = Some((key, index));
         Some(index)
+    }
+
+    /// The index of the instance with this key, if it is known.
+    pub(super) fn find(&self, key: &[u8; 16]) -> Option<u32> {
+        self.by_key.get(key).copied()
     }
 
     /// The instance at an index that [`Instances::index`] gave.

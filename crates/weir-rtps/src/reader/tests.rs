@@ -302,7 +302,7 @@ fn reading_leaves_samples_and_marks_them_and_selections_skip() {
     let mut seen = Vec::new();
     let odd = SampleSelection { instance: Some(0), ..SampleSelection::default() };
     assert_eq!(reader.access(2, odd, false, |sample| seen.push(sample.sequence_number.0)), 2);
-    let unread = SampleSelection { unread_only: true, ..SampleSelection::default() };
+    let unread = SampleSelection { states: States::NOT_READ, instance: None };
     assert_eq!(reader.access(9, unread, true, |sample| seen.push(sample.sequence_number.0)), 4);
     assert_eq!(seen, [1, 3, 2, 4, 5, 6]);
     assert!(!reader.has_unread());
