@@ -23,9 +23,8 @@ use crate::sink::SampleSink;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weir;
 
-/// The largest sample that fits one datagram: RTPS header, INFO_TS, DATA header, encapsulation, and room for a
-/// HEARTBEAT come beside it.
-const SIZE_BYTES_MAX: usize = 65_412;
+/// The largest sample: 1 GiB.
+const SIZE_BYTES_MAX: usize = 1 << 30;
 
 /// The largest message: it is one UDP datagram.
 const MESSAGE_BYTES_MAX: usize = super::raw::DATAGRAM_BYTES_MAX;
