@@ -83,7 +83,7 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// # Errors
     /// [`DdsError::Timeout`] when there was no room in time; the sample was not written.
-    /// [`DdsError::BadParameter`] when it does not fit one datagram, [`DdsError::Encoding`] when its type does
+    /// [`DdsError::BadParameter`] when it is longer than 1 GiB, [`DdsError::Encoding`] when its type does
     /// not allow the value, [`DdsError::OutOfResources`] for one instance too many.
     #[inline]
     pub fn write(&self, sample: &T) -> Result<()> {

@@ -119,8 +119,8 @@ pub enum WriteRefused {
     /// As much as allowed is unacknowledged: wait for acknowledgements and try again.
     #[error("the window is full: some matched reader has not acknowledged earlier samples")]
     WindowFull,
-    /// The sample does not fit one datagram.
-    #[error("a sample of {len} bytes does not fit one datagram: the limit is {max} bytes")]
+    /// The sample is too long.
+    #[error("a sample of {len} bytes is too long: the limit is {max} bytes")]
     TooLarge {
         /// Serialized size with its encapsulation header, in bytes.
         len: usize,
