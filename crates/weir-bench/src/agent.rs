@@ -161,7 +161,7 @@ impl Agent {
         let peer = self.prepared(end.address())?;
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
         let before = self.start_sending()?;
-        let outcome = latency::run_pinger(end.as_mut(), &self.case)?;
+        let outcome = latency::run_pinger(end.as_mut(), &self.case, self.signal.stop())?;
         self.finish(before.report(Outcome::Pinger(outcome), &end.report()))
     }
 

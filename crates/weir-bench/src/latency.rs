@@ -1,5 +1,6 @@
 //! The closed-loop ping-pong: one ping under way at a time, half of its round trip reported.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -19,13 +20,17 @@ pub struct PingerOutcome {
     pub measured_in: Duration,
 }
 
-/// Pings until the case's time is over. Pings of the warm-up are not recorded.
+/// Pings until the case's time is over or `stop` is set. Pings of the warm-up are not recorded.
 ///
 /// A lost ping of a best-effort case is counted after a time-out; a reliable case may lose none and fails.
 ///
 /// # Errors
 /// Of the engine; when a reliable ping got no echo, or no ping at all did.
-pub fn run_pinger(end: &mut dyn Pinger, case: &CaseSpec) -> Result<PingerOutcome, EndpointError> {
+pub fn run_pinger(
+    end: &mut dyn Pinger,
+    case: &CaseSpec,
+    stop: &AtomicBool,
+) -> Result<PingerOutcome, EndpointError> {
     let timeout = ping_timeout(case);
     let mut recorder = LatencyRecorder::new();
     let mut lost_in_a_row = 0;
@@ -54,7 +59,7 @@ pub fn run_pinger(end: &mut dyn Pinger, case: &CaseSpec) -> Result<PingerOutcome
             }
         }
         // At least one, however long it takes.
-        if now_ns >= end_ns && has_measured {
+        if (now_ns >= end_ns && has_measured) || stop.load(Ordering::Relaxed) {
             let measured_in = Duration::from_nanos(now_ns.saturating_sub(measure_from_ns));
             return Ok(PingerOutcome {
                 summary: recorder.summary(LatencyKind::HalfRtt),
@@ -106,7 +111,7 @@ mod tests {
     ) -> Result<PingerOutcome, EndpointError> {
         let case = CaseSpec { reliability, duration, ..case(engine, Test::Latency) };
         let mut end = engine::find(engine).unwrap().open_pinger(&case).unwrap();
-        run_pinger(end.as_mut(), &case)
+        run_pinger(end.as_mut(), &case, &AtomicBool::new(false))
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! - [`coordinator`]: runs the plan; `session`: the two processes of a case; [`agent`]: one of them
 //! - [`control`]: what coordinator and agents say to each other; [`signal`]: the part that reaches
 //!   a running measurement
+//! - [`by_hand`]: two ends that nobody coordinates, mostly on two hosts
 //! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
 //! - [`latency`], [`throughput`]: the measurements
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
@@ -17,6 +18,7 @@
 //! - [`host`]: interfaces and processors; [`clock`]: monotonic nanoseconds
 
 pub mod agent;
+pub mod by_hand;
 pub mod case;
 pub mod clock;
 pub mod control;

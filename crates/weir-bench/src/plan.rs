@@ -148,9 +148,38 @@ pub enum PlanError {
     /// A batch that nobody could hold.
     #[error("a batch of {0} bytes (--batch) is more than 1 GiB")]
     BatchTooLarge(u64),
+    /// The engine of a single case cannot do it.
+    #[error("{0}")]
+    Lacking(String),
     /// A time or number of zero.
     #[error("{0} must be more than zero")]
     Zero(&'static str),
+}
+
+/// The engine of a single case, when it can do what the case asks.
+///
+/// # Errors
+/// When no case can be like this, or its engine lacks something.
+pub fn check_case(case: &CaseSpec) -> Result<&'static dyn Engine, PlanError> {
+    let engines = find_engines(std::slice::from_ref(&case.engine))?;
+    let &engine = engines.first().ok_or(PlanError::Empty("--engine"))?;
+    if case.size_bytes < HEADER_BYTES {
+        return Err(PlanError::TooSmall(case.size_bytes as u64));
+    }
+    for (option, count) in [("--publishers", case.publishers), ("--subscribers", case.subscribers)] {
+        match count {
+            0 => return Err(PlanError::Zero(option)),
+            1..=ENDS_MAX => {}
+            _ => return Err(PlanError::TooMany(option)),
+        }
+    }
+    if case.batch_bytes > 0 && (case.batch_bytes as usize) < batch_bytes_min(case.size_bytes) {
+        return Err(PlanError::BatchTooSmall(case.batch_bytes.into()));
+    }
+    match action(engine, case) {
+        Action::NotSupported(lacking) => Err(PlanError::Lacking(lacking)),
+        Action::Measure | Action::RunOutside(_) => Ok(engine),
+    }
 }
 
 /// Makes the plan.

@@ -1,6 +1,7 @@
 //! What can be typed.
 
 mod bench;
+mod by_hand;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use weir_bench::control::Role;
 
 pub(crate) use bench::{BenchArgs, Cpus};
+pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
 
 /// Measures what a network and a publish/subscribe middleware carry.
 ///
@@ -24,6 +26,8 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   weir bench                       measure this machine, about a minute
+  weir sub --interface eth0        one end of a case by hand...
+  weir pub --interface eth0        ...and the other one, on another host
   weir report weir-results/RUN     print the tables of an earlier run again
 
 Exit codes: 0 all well, 1 data lost or damaged where none may be, 2 usage,
@@ -32,6 +36,8 @@ Exit codes: 0 all well, 1 data lost or damaged where none may be, 2 usage,
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(BenchArgs),
+    Pub(PubArgs),
+    Sub(SubArgs),
     Report(ReportArgs),
     Completions(CompletionsArgs),
     #[command(hide = true)]

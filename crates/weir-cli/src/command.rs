@@ -2,5 +2,6 @@
 
 pub(crate) mod agent;
 pub(crate) mod bench;
+pub(crate) mod by_hand;
 pub(crate) mod completions;
 pub(crate) mod report;

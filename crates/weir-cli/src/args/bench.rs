@@ -157,14 +157,14 @@ fn engines_help() -> String {
     help
 }
 
-fn parse_reliability(text: &str) -> Result<Reliability, String> {
+pub(super) fn parse_reliability(text: &str) -> Result<Reliability, String> {
     match text.parse() {
         Ok(reliability @ (Reliability::BestEffort | Reliability::Reliable)) => Ok(reliability),
         _ => Err("it is best-effort or reliable".to_owned()),
     }
 }
 
-fn parse_wait(text: &str) -> Result<WaitStrategy, String> {
+pub(super) fn parse_wait(text: &str) -> Result<WaitStrategy, String> {
     let spin_us = |text: &str| {
         let number = text.strip_prefix("spin:")?;
         number.strip_suffix("us").unwrap_or(number).parse().ok()

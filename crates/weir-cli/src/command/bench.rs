@@ -1,13 +1,10 @@
 //! `weir bench`: the main job.
 
 use std::env;
-use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::outside::OutsideTool;
 use weir_bench::plan::{self, Plan, PlanOptions};
@@ -17,14 +14,14 @@ use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
 use super::report;
 use crate::args::{BenchArgs, Cpus, Format};
 use crate::exit::{Exit, Failure};
-use crate::output;
 use crate::progress::Progress;
+use crate::{output, signals};
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let plan = make_plan(args)?;
     let environment = describe_host(args);
     let mut writer = create_writer(args, &environment)?;
-    let interrupted = watch_signals().map_err(|error| Failure::environment(anyhow::Error::new(error)))?;
+    let interrupted = signals::watch()?;
     let agent = this_program()?;
     if args.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
@@ -210,16 +207,6 @@ fn create_writer(args: &BenchArgs, environment: &Environment) -> Result<ResultsW
     };
     let free = (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000));
     ResultsWriter::create(&free, environment).map_err(failure)
-}
-
-/// Ctrl-C sets the flag; a second one ends this process at once (its agents notice and follow).
-fn watch_signals() -> io::Result<Arc<AtomicBool>> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))?;
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
-    Ok(interrupted)
 }
 
 fn this_program() -> Result<AgentCommand, Failure> {

@@ -1,0 +1,478 @@
+//! The two ends of a case that somebody started by hand, mostly on two hosts.
+//!
+//! Nobody coordinates them: each waits until its engine finds the other one, what to measure has to be
+//! the same on both command lines, and the publisher's final marker tells how many samples there were.
+//! There is no warm-up of a stream; intervals show how it settles. What the subscriber sees first is
+//! where its count begins, since it may have joined later.
+
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use weir_results::{Reliability, SequenceCounts};
+
+use crate::case::CaseSpec;
+use crate::clock;
+use crate::endpoint::{End, EndpointError, Engine, Pinger, Publisher};
+use crate::latency::{self, PingerOutcome};
+use crate::sink::SampleSink;
+use crate::throughput::{Pace, nanos, quiet_time};
+
+/// One end, and how long it has patience.
+#[derive(Clone, Copy, Debug)]
+pub struct HandOptions<'a> {
+    /// What is measured; its `duration` is that of this end, zero = until the other one is done.
+    pub case: &'a CaseSpec,
+    /// Where the other end is, for engines without discovery.
+    pub peer: Option<SocketAddrV4>,
+    /// The processor of this process; `None` = not pinned.
+    pub cpu: Option<usize>,
+    /// How long to wait for the other end.
+    pub patience: Duration,
+    /// Set from outside to end the run.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// What happens while an end runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HandEvent {
+    /// The other end is there, as far as the engine can tell.
+    Joined,
+    /// What about a second brought.
+    Interval(Interval),
+}
+
+/// A part of a stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// When it began, from the first sample on.
+    pub from: Duration,
+    /// How long it was.
+    pub length: Duration,
+    /// Samples sent or received in it.
+    pub samples: u64,
+    /// Samples that are missing at its end and were not at its beginning; below zero when more of the
+    /// missing ones came than new ones went missing. Always 0 at a publisher.
+    pub missing: i64,
+}
+
+/// What a publisher did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Published {
+    /// Samples sent.
+    pub sent: u64,
+    /// From the first to the last.
+    pub sent_in: Duration,
+    /// Samples that the system refused to send.
+    pub refused: u64,
+    /// Whether everything was acknowledged, as far as the engine has such a thing.
+    pub flushed: bool,
+}
+
+/// What a subscriber saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Received {
+    /// Counts from the first sample of each publisher on.
+    pub counts: SequenceCounts,
+    /// From the first arrival to the last.
+    pub received_in: Duration,
+    /// Samples of wrong size or content.
+    pub corrupt: u64,
+    /// Whether the final marker of every publisher came: else samples lost at the end are not counted.
+    pub is_complete: bool,
+}
+
+/// Publishes for the case's duration and ends with the final marker.
+///
+/// # Errors
+/// Of the engine, or when no subscriber was there in time.
+pub fn publish(
+    engine: &dyn Engine,
+    options: &HandOptions<'_>,
+    on_event: &mut dyn FnMut(HandEvent),
+) -> Result<Published, EndpointError> {
+    pin(options)?;
+    let case = options.case;
+    let mut end = engine.open_publisher(case)?;
+    join(end.as_mut(), options)?;
+    on_event(HandEvent::Joined);
+    let start_ns = end.now_ns();
+    let end_ns = start_ns.saturating_add(nanos(case.duration));
+    let mut pace = Pace::new(end.as_ref(), case);
+    let mut meter = Meter::new(start_ns);
+    let mut now_ns = start_ns;
+    while now_ns < end_ns && !is_interrupted(options) {
+        now_ns = pace.publish_until(end.as_mut(), end_ns.min(now_ns.saturating_add(SLICE_NS)), 0)?;
+        meter.look(now_ns, pace.next, 0, on_event);
+    }
+    publish_last(end.as_mut(), case, pace.next)?;
+    let flushed = end.flush(FLUSH_WAIT + case.allowance())?;
+    let sent_in = Duration::from_nanos(now_ns - start_ns);
+    Ok(Published { sent: pace.next, sent_in, refused: end.report().refused, flushed })
+}
+
+/// Receives until every publisher's final marker has come, and everything arrived or nothing arrives any
+/// more; or until the case's duration is over.
+///
+/// # Errors
+/// Of the engine, or when nothing arrived in time.
+pub fn subscribe(
+    engine: &dyn Engine,
+    options: &HandOptions<'_>,
+    on_event: &mut dyn FnMut(HandEvent),
+) -> Result<Received, EndpointError> {
+    pin(options)?;
+    let case = options.case;
+    let mut end = engine.open_subscriber(case)?;
+    join(end.as_mut(), options)?;
+    on_event(HandEvent::Joined);
+    let mut sink = SampleSink::joining(case);
+    let mut window = ArrivalWindow::new(end.now_ns(), options);
+    let mut meter = None;
+    let mut is_complete = false;
+    while !is_interrupted(options) {
+        let arrivals_before = sink.arrivals();
+        end.receive(&mut sink, RECEIVE_WAIT)?;
+        let now_ns = end.now_ns();
+        if sink.arrivals() != arrivals_before {
+            window.arrived(now_ns);
+        }
+        if let Some(first_ns) = window.first_ns {
+            let counts = sink.counts();
+            let meter = meter.get_or_insert_with(|| Meter::new(first_ns));
+            meter.look(now_ns, counts.received, counts.lost, on_event);
+        }
+        if let Some(sent) = sink.finals()
+            && (sink.has_all(&sent) || window.is_quiet(now_ns))
+        {
+            sink.finish(&sent);
+            is_complete = true;
+            break;
+        }
+        if window.is_over(now_ns) {
+            break;
+        }
+    }
+    let received_in = window.length(&sink)?;
+    Ok(Received { counts: sink.counts(), received_in, corrupt: sink.corrupt(), is_complete })
+}
+
+/// Pings for the case's duration.
+///
+/// # Errors
+/// Of the engine, when no ponger was there in time, or when it went away.
+pub fn ping(
+    engine: &dyn Engine,
+    options: &HandOptions<'_>,
+    on_event: &mut dyn FnMut(HandEvent),
+) -> Result<PingerOutcome, EndpointError> {
+    pin(options)?;
+    let mut end = engine.open_pinger(options.case)?;
+    join(end.as_mut(), options)?;
+    await_echo(end.as_mut(), options)?;
+    on_event(HandEvent::Joined);
+    latency::run_pinger(end.as_mut(), options.case, options.interrupted)
+}
+
+/// Echoes for the case's duration, or until interrupted when that is zero; returns how many pings.
+///
+/// # Errors
+/// Of the engine, or when no pinger was there in time.
+pub fn echo(
+    engine: &dyn Engine,
+    options: &HandOptions<'_>,
+    on_event: &mut dyn FnMut(HandEvent),
+) -> Result<u64, EndpointError> {
+    pin(options)?;
+    let mut end = engine.open_ponger(options.case)?;
+    join(end.as_mut(), options)?;
+    on_event(HandEvent::Joined);
+    if options.case.duration.is_zero() {
+        return end.echo(options.interrupted);
+    }
+    let (stop, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let end_ns = clock::now_ns().saturating_add(nanos(options.case.duration));
+            while !is_done.load(Ordering::Acquire) && !is_interrupted(options) && clock::now_ns() < end_ns {
+                thread::sleep(LOOK_WAIT);
+            }
+            stop.store(true, Ordering::Release);
+        });
+        let echoed = end.echo(&stop);
+        is_done.store(true, Ordering::Release);
+        echoed
+    })
+}
+
+/// How long an end may take to have everything acknowledged.
+const FLUSH_WAIT: Duration = Duration::from_secs(10);
+
+/// How often a subscriber without samples looks whether the run is over.
+const RECEIVE_WAIT: Duration = Duration::from_millis(20);
+
+/// How often an end looks whether it is interrupted.
+const LOOK_WAIT: Duration = Duration::from_millis(20);
+
+/// How long a try to find the other end takes, before this one looks whether it is interrupted.
+const JOIN_TRY: Duration = Duration::from_millis(200);
+
+/// How long a publisher sends before it looks whether it is interrupted.
+const SLICE_NS: u64 = 100_000_000;
+
+/// How long an interval is at least.
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Final markers of a best-effort publisher: each may be lost.
+const LAST_TIMES: u32 = 5;
+
+/// How long the other end of a best-effort stream has to take what is under way, before each final marker.
+const LAST_PAUSE: Duration = Duration::from_millis(20);
+
+/// Pings that only look for the other end have numbers from here on, so that none is taken for another.
+const JOIN_SEQUENCE: u64 = 1 << 31;
+
+fn is_interrupted(options: &HandOptions<'_>) -> bool {
+    options.interrupted.load(Ordering::Acquire)
+}
+
+fn pin(options: &HandOptions<'_>) -> Result<(), EndpointError> {
+    options.cpu.map_or(Ok(()), weir_udp::affinity::pin_process).map_err(|source| {
+        EndpointError::Environment(format!("cannot run on the processor asked for (--cpu): {source}"))
+    })
+}
+
+/// Finds the other end, as far as the engine can: raw UDP cannot.
+fn join(end: &mut (impl End + ?Sized), options: &HandOptions<'_>) -> Result<(), EndpointError> {
+    if end.address().is_some() && options.peer.is_none() {
+        let engine = &options.case.engine;
+        let text = format!("{engine} finds nobody by itself: say where the other end is with --peer");
+        return Err(EndpointError::Environment(text));
+    }
+    let until_ns = clock::now_ns().saturating_add(nanos(options.patience));
+    loop {
+        match end.connect(options.peer, JOIN_TRY) {
+            Err(EndpointError::NoPeer(_)) if clock::now_ns() < until_ns && !is_interrupted(options) => {}
+            joined => return joined,
+        }
+    }
+}
+
+/// Pings until the first echo, for engines that cannot tell whether anybody is there.
+fn await_echo(end: &mut dyn Pinger, options: &HandOptions<'_>) -> Result<(), EndpointError> {
+    let until_ns = clock::now_ns().saturating_add(nanos(options.patience));
+    let timeout = JOIN_TRY + options.case.allowance();
+    let mut sequence = JOIN_SEQUENCE;
+    while !end.ping(sequence, end.now_ns(), timeout)? {
+        sequence += 1;
+        if clock::now_ns() >= until_ns || is_interrupted(options) {
+            return Err(EndpointError::NoPeer(
+                "no ping was echoed: is `weir sub --echo` running?".to_owned(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn publish_last(end: &mut dyn Publisher, case: &CaseSpec, sent: u64) -> Result<(), EndpointError> {
+    if case.reliability == Reliability::Reliable {
+        // The marker comes after everything else; it may have to wait for room.
+        end.flush(FLUSH_WAIT + case.allowance())?;
+        return end.publish_last(sent).map(drop);
+    }
+    for _ in 0..LAST_TIMES {
+        end.flush(FLUSH_WAIT)?;
+        thread::sleep(LAST_PAUSE);
+        end.publish_last(sent)?;
+    }
+    Ok(())
+}
+
+/// When samples arrived, and how long to wait for more.
+struct ArrivalWindow {
+    start_ns: u64,
+    first_ns: Option<u64>,
+    last_ns: u64,
+    patience_ns: u64,
+    /// Zero = as long as it takes.
+    duration_ns: u64,
+    quiet_ns: u64,
+}
+
+impl ArrivalWindow {
+    fn new(start_ns: u64, options: &HandOptions<'_>) -> Self {
+        let case = options.case;
+        Self {
+            start_ns,
+            first_ns: None,
+            last_ns: start_ns,
+            patience_ns: nanos(options.patience),
+            duration_ns: nanos(case.duration),
+            quiet_ns: nanos(quiet_time(case)),
+        }
+    }
+
+    fn arrived(&mut self, now_ns: u64) {
+        self.first_ns.get_or_insert(now_ns);
+        self.last_ns = now_ns;
+    }
+
+    fn is_quiet(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.last_ns) >= self.quiet_ns
+    }
+
+    /// Whether the time is over: that of the case from the first sample on, or the patience before.
+    fn is_over(&self, now_ns: u64) -> bool {
+        match self.first_ns {
+            Some(first_ns) => self.duration_ns > 0 && now_ns.saturating_sub(first_ns) >= self.duration_ns,
+            None => now_ns.saturating_sub(self.start_ns) >= self.patience_ns,
+        }
+    }
+
+    fn length(&self, sink: &SampleSink) -> Result<Duration, EndpointError> {
+        match self.first_ns {
+            Some(first_ns) if sink.arrivals() > 0 => Ok(Duration::from_nanos(self.last_ns - first_ns)),
+            _ => Err(EndpointError::NoPeer("no sample arrived".to_owned())),
+        }
+    }
+}
+
+/// Cuts a stream into intervals.
+struct Meter {
+    first_ns: u64,
+    from_ns: u64,
+    samples: u64,
+    lost: u64,
+}
+
+impl Meter {
+    fn new(now_ns: u64) -> Self {
+        Self { first_ns: now_ns, from_ns: now_ns, samples: 0, lost: 0 }
+    }
+
+    /// Tells of an interval when one is over; `samples` and `lost` count from the beginning.
+    fn look(&mut self, now_ns: u64, samples: u64, lost: u64, on_event: &mut dyn FnMut(HandEvent)) {
+        if now_ns.saturating_sub(self.from_ns) < INTERVAL_NS {
+            return;
+        }
+        on_event(HandEvent::Interval(Interval {
+            from: Duration::from_nanos(self.from_ns - self.first_ns),
+            length: Duration::from_nanos(now_ns - self.from_ns),
+            samples: samples - self.samples,
+            missing: lost.cast_signed().wrapping_sub(self.lost.cast_signed()),
+        }));
+        (self.from_ns, self.samples, self.lost) = (now_ns, samples, lost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::tests::case;
+    use crate::engine;
+    use weir_results::Test;
+
+    fn options<'a>(case: &'a CaseSpec, interrupted: &'a AtomicBool) -> HandOptions<'a> {
+        HandOptions { case, peer: None, cpu: None, patience: Duration::from_secs(20), interrupted }
+    }
+
+    fn intervals(events: &[HandEvent]) -> Vec<Interval> {
+        let of = |event: &HandEvent| match event {
+            HandEvent::Interval(interval) => Some(*interval),
+            HandEvent::Joined => None,
+        };
+        events.iter().filter_map(of).collect()
+    }
+
+    #[test]
+    fn a_publisher_tells_of_each_second_and_of_all() {
+        let interrupted = AtomicBool::new(false);
+        let case = CaseSpec {
+            duration: Duration::from_millis(2500),
+            warmup: Duration::ZERO,
+            ..case("mock", Test::Throughput)
+        };
+        let mut events = Vec::new();
+        let engine = engine::find("mock").unwrap();
+        let published =
+            publish(engine, &options(&case, &interrupted), &mut |event| events.push(event)).unwrap();
+        assert_eq!(events[0], HandEvent::Joined);
+        let seconds = intervals(&events);
+        assert_eq!(seconds.len(), 2);
+        assert!(seconds[1].from >= Duration::from_secs(1) && seconds[1].missing == 0, "{seconds:?}");
+        assert!((249_000..250_000).contains(&published.sent) && published.flushed, "{published:?}");
+    }
+
+    #[test]
+    fn a_subscriber_ends_with_the_final_markers_and_counts_what_is_lost() {
+        let interrupted = AtomicBool::new(false);
+        let case = CaseSpec {
+            duration: Duration::ZERO,
+            warmup: Duration::from_millis(1500),
+            publishers: 2,
+            ..case("mock", Test::Throughput)
+        };
+        let mut events = Vec::new();
+        let engine = engine::find("mock").unwrap();
+        let received =
+            subscribe(engine, &options(&case, &interrupted), &mut |event| events.push(event)).unwrap();
+        let each = received.counts.lost / 2;
+        assert!(received.is_complete && each > 100, "{received:?}");
+        assert_eq!(intervals(&events).len(), 1);
+        assert!(intervals(&events)[0].missing > 100);
+    }
+
+    #[test]
+    fn a_real_stream_and_a_real_ping_pong_between_two_ends() {
+        let interrupted = AtomicBool::new(false);
+        let engine = engine::find("udp").unwrap();
+        let [one, other] = ports();
+        let at = |port| Some(SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port));
+        let of = |test, port| CaseSpec { port: Some(port), verify: true, ..case("udp", test) };
+        let cases = |test| (of(test, one), CaseSpec { duration: Duration::ZERO, ..of(test, other) });
+        let (here, there) = cases(Test::Throughput);
+        thread::scope(|scope| {
+            let (joined, is_joined) = std::sync::mpsc::channel();
+            let subscriber = HandOptions { peer: at(one), ..options(&there, &interrupted) };
+            let received = scope.spawn(move || {
+                subscribe(engine, &subscriber, &mut |event| {
+                    if event == HandEvent::Joined {
+                        joined.send(()).unwrap();
+                    }
+                })
+            });
+            is_joined.recv().unwrap();
+            let publisher = HandOptions { peer: at(other), ..options(&here, &interrupted) };
+            let published = publish(engine, &publisher, &mut |_| {}).unwrap();
+            let received = received.join().unwrap().unwrap();
+            let all = received.counts.received + received.counts.lost;
+            assert!(received.is_complete && all <= published.sent && received.corrupt == 0, "{received:?}");
+        });
+        let (here, there) = cases(Test::Latency);
+        thread::scope(|scope| {
+            let ponger = HandOptions { peer: at(one), ..options(&there, &interrupted) };
+            let echoed = scope.spawn(move || echo(engine, &ponger, &mut |_| {}));
+            let pinger = HandOptions { peer: at(other), ..options(&here, &interrupted) };
+            let outcome = ping(engine, &pinger, &mut |_| {}).unwrap();
+            interrupted.store(true, Ordering::Release);
+            assert!(outcome.summary.count > 0);
+            assert!(echoed.join().unwrap().unwrap() >= outcome.summary.count);
+        });
+    }
+
+    /// Two ports that were free a moment ago.
+    fn ports() -> [u16; 2] {
+        let sockets = [(); 2].map(|()| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
+        sockets.each_ref().map(|socket| socket.local_addr().unwrap().port())
+    }
+
+    #[test]
+    fn an_engine_without_discovery_needs_an_address() {
+        let interrupted = AtomicBool::new(false);
+        let case = case("udp", Test::Throughput);
+        let engine = engine::find("udp").unwrap();
+        let error = publish(engine, &options(&case, &interrupted), &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains("--peer"), "{error}");
+    }
+}

@@ -1,0 +1,204 @@
+//! `weir pub` and `weir sub`: the two ends of a case, each started by hand.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use weir_bench::by_hand::{self, HandEvent, HandOptions, Interval, Published, Received};
+use weir_bench::case::CaseSpec;
+use weir_bench::endpoint::{EndpointError, Engine, ReliabilitySupport};
+use weir_bench::{host, plan};
+use weir_results::{Case, Environment, Reliability, Run, Test, format_rate};
+
+use crate::args::{HandArgs, PubArgs, SubArgs};
+use crate::exit::{Exit, Failure};
+use crate::{output, signals};
+
+/// Publishes or pings.
+pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
+    if args.duration.is_zero() {
+        return Err(Failure::usage(anyhow::anyhow!("--duration must be more than zero")));
+    }
+    let test = if args.ping { Test::Latency } else { Test::Throughput };
+    let hand = &args.hand;
+    let (case, engine) = check(CaseSpec {
+        duration: args.duration,
+        warmup: if args.ping { args.warmup } else { Duration::ZERO },
+        entity_id: args.entity_id,
+        publishers: hand.publishers.max(args.entity_id.saturating_add(1)),
+        port: Some(hand.port),
+        ..case(hand, test)?
+    })?;
+    let interrupted = signals::watch()?;
+    let options = options(hand, &case, hand.port + 1, &interrupted);
+    output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
+    let size_bytes = case.size_bytes;
+    let mut on_event = |event| show(event, size_bytes, "sent");
+    if args.ping {
+        let outcome = by_hand::ping(engine, &options, &mut on_event).map_err(failure)?;
+        let mut result = Case::new(case.engine.as_str(), test, case.reliability, size_bytes as u64);
+        (result.keyed, result.instances) = (case.is_keyed(), case.instances.into());
+        (result.wait, result.multicast, result.latency_us) =
+            (case.wait, case.multicast, Some(outcome.summary));
+        let run = Run { cases: vec![result], ..Run::new(Environment::default()) };
+        output::data(&weir_report::tables(&run))?;
+        return Ok(ended(Exit::Success, &interrupted));
+    }
+    let published = by_hand::publish(engine, &options, &mut on_event).map_err(failure)?;
+    output::data(&published_line(&published, size_bytes))?;
+    if !published.flushed {
+        return Err(Failure::environment(anyhow::anyhow!("not all samples were acknowledged in time")));
+    }
+    Ok(ended(Exit::Success, &interrupted))
+}
+
+/// Subscribes or echoes.
+pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
+    let test = if args.echo { Test::Latency } else { Test::Throughput };
+    let hand = &args.hand;
+    let (case, engine) = check(CaseSpec {
+        duration: args.duration.unwrap_or(Duration::ZERO),
+        port: Some(hand.port + 1),
+        ..case(hand, test)?
+    })?;
+    let interrupted = signals::watch()?;
+    let options = options(hand, &case, hand.port, &interrupted);
+    output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
+    let mut on_event = |event| show(event, case.size_bytes, "received");
+    if args.echo {
+        let echoed = by_hand::echo(engine, &options, &mut on_event).map_err(failure)?;
+        output::data(&format!("echoed {echoed} pings"))?;
+        return Ok(Exit::Success);
+    }
+    let received = by_hand::subscribe(engine, &options, &mut on_event).map_err(failure)?;
+    output::data(&received_line(&received, case.size_bytes))?;
+    let has_lost = case.reliability == Reliability::Reliable && received.counts.lost > 0;
+    let exit = if has_lost || received.corrupt > 0 { Exit::DataLost } else { Exit::Success };
+    Ok(ended(exit, &interrupted))
+}
+
+/// What both ends know of their case.
+fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
+    Ok(CaseSpec {
+        engine: args.engine.clone(),
+        test,
+        reliability: args.reliability,
+        size_bytes: usize::try_from(args.size).unwrap_or(usize::MAX),
+        instances: args.instances,
+        batch_bytes: u32::try_from(args.batch).unwrap_or(u32::MAX),
+        publishers: args.publishers,
+        subscribers: args.subscribers,
+        entity_id: 0,
+        multicast: args.multicast,
+        wait: args.wait,
+        repeat: 1,
+        duration: Duration::ZERO,
+        warmup: Duration::ZERO,
+        verify: args.verify,
+        domain: args.domain,
+        run_id: 0,
+        interface: args.interface.clone(),
+        address: host::interface_address(&args.interface).map_err(Failure::usage)?,
+        port: None,
+        socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
+        cpus: None,
+    })
+}
+
+/// The engine of the case, and the case as it has it: one that knows no delivery guarantee has none.
+fn check(mut case: CaseSpec) -> Result<(CaseSpec, &'static dyn Engine), Failure> {
+    let knows_none = weir_bench::engine::find(&case.engine)
+        .is_some_and(|engine| engine.capabilities().reliability == ReliabilitySupport::None);
+    if knows_none {
+        case.reliability = Reliability::BestEffort;
+    }
+    let engine = plan::check_case(&case).map_err(Failure::usage)?;
+    Ok((case, engine))
+}
+
+fn options<'a>(
+    args: &HandArgs,
+    case: &'a CaseSpec,
+    peer_port: u16,
+    interrupted: &'a AtomicBool,
+) -> HandOptions<'a> {
+    let at = |address: Ipv4Addr| SocketAddrV4::new(address, peer_port);
+    HandOptions { case, peer: args.peer.map(at), cpu: args.cpu, patience: args.patience, interrupted }
+}
+
+fn described(case: &CaseSpec) -> String {
+    format!("{} {} {} {} B", case.engine, case.test, case.reliability, case.size_bytes)
+}
+
+fn failure(error: EndpointError) -> Failure {
+    Failure::environment(error)
+}
+
+/// A run that was interrupted has its figures, and says so by its exit code unless samples were lost.
+fn ended(exit: Exit, interrupted: &AtomicBool) -> Exit {
+    if exit == Exit::Success && interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { exit }
+}
+
+fn show(event: HandEvent, size_bytes: usize, what: &str) {
+    match event {
+        HandEvent::Joined => output::talk("weir: ready"),
+        HandEvent::Interval(interval) => {
+            // A reader that has gone needs no figures; the run goes on for its other end.
+            let _ = output::data(&interval_line(&interval, size_bytes, what));
+        }
+    }
+}
+
+fn interval_line(interval: &Interval, size_bytes: usize, what: &str) -> String {
+    let (from, length) = (interval.from.as_secs_f64(), interval.length);
+    let rate = rate(interval.samples, length, size_bytes);
+    let missing = match interval.missing {
+        0 => String::new(),
+        missing => format!(", {missing:+} missing"),
+    };
+    format!(
+        "{from:6.1}-{:.1} s  {what} {} samples, {rate}{missing}",
+        from + length.as_secs_f64(),
+        interval.samples
+    )
+}
+
+fn published_line(published: &Published, size_bytes: usize) -> String {
+    let rate = rate(published.sent, published.sent_in, size_bytes);
+    let refused = match published.refused {
+        0 => String::new(),
+        refused => format!(", {refused} refused by the system"),
+    };
+    let seconds = published.sent_in.as_secs_f64();
+    format!("summary: sent {} samples in {seconds:.3} s, {rate}{refused}", published.sent)
+}
+
+fn received_line(received: &Received, size_bytes: usize) -> String {
+    let counts = &received.counts;
+    let all = (counts.received + counts.lost).max(1);
+    let mut line = format!(
+        "summary: received {} samples in {:.3} s, {}; lost {} ({:.2} %), duplicates {}, reordered {}",
+        counts.received,
+        received.received_in.as_secs_f64(),
+        rate(counts.received, received.received_in, size_bytes),
+        counts.lost,
+        counts.lost as f64 / all as f64 * 100.0,
+        counts.duplicates,
+        counts.reordered,
+    );
+    if received.corrupt > 0 {
+        line.push_str(&format!(", damaged {}", received.corrupt));
+    }
+    if !received.is_complete {
+        line.push_str("\nstopped before the publisher was done: what was lost at the end is not counted");
+    }
+    line
+}
+
+fn rate(samples: u64, time: Duration, size_bytes: usize) -> String {
+    if time.is_zero() {
+        return "no rate".to_owned();
+    }
+    let per_s = samples as f64 / time.as_secs_f64();
+    format!("{} samples/s, {:.1} Mbit/s", format_rate(per_s), per_s * size_bytes as f64 * 8.0 / 1e6)
+}

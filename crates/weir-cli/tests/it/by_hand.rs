@@ -1,0 +1,101 @@
+//! `weir pub` and `weir sub`: two ends that nobody coordinates.
+
+use std::thread;
+
+use crate::support::{Finished, Scene};
+
+/// Runs both ends at the same time.
+fn both(subscriber: &str, publisher: &str) -> (Finished, Finished) {
+    thread::scope(|scope| {
+        let subscriber = scope.spawn(|| Scene::new().weir(&format!("sub {subscriber}")));
+        let publisher = Scene::new().weir(&format!("pub {publisher}"));
+        (subscriber.join().unwrap(), publisher)
+    })
+}
+
+/// A DDS domain that another run of these tests on this machine hardly has at the same time.
+fn domain(number: u32) -> u32 {
+    100 + (std::process::id() * 4 + number) % 128
+}
+
+#[test]
+fn a_stream_ends_by_itself_at_both_ends() {
+    let words = format!("--domain {} --size 100 --verify --batch 1k", domain(0));
+    let (subscriber, publisher) = both(&words, &format!("{words} --duration 1500ms"));
+    let (subscriber, publisher) = (subscriber.expect_code(0), publisher.expect_code(0));
+    for (finished, what) in [(&subscriber, "received"), (&publisher, "sent")] {
+        assert!(finished.stdout.contains(&format!("s  {what} ")), "{}", finished.stdout);
+        assert!(finished.stderr.contains("weir: ready"), "{}", finished.stderr);
+    }
+    let sent = publisher.stdout.split("summary: sent ").nth(1).unwrap();
+    let count = sent.split(' ').next().unwrap();
+    assert!(
+        subscriber.stdout.contains(&format!("summary: received {count} samples")),
+        "{}",
+        subscriber.stdout
+    );
+    assert!(subscriber.stdout.contains("lost 0 (0.00 %)"), "{}", subscriber.stdout);
+}
+
+#[test]
+fn a_ping_pong_prints_the_table_of_its_latency() {
+    let words = format!("--domain {}", domain(1));
+    // The echo is stopped by its duration, which begins when the two have met.
+    let (subscriber, publisher) = both(
+        &format!("{words} --echo --duration 2s"),
+        &format!("{words} --ping --duration 300ms --warmup 0s"),
+    );
+    let table = publisher.expect_code(0).stdout;
+    assert!(table.contains("Latency (one-way") && table.contains("| weir "), "{table}");
+    let echoed = subscriber.expect_code(0).stdout;
+    assert!(echoed.starts_with("echoed ") && !echoed.starts_with("echoed 0 "), "{echoed}");
+}
+
+#[test]
+fn two_publishers_are_told_apart() {
+    let finished = Scene::new().weir("sub --engine mock --publishers 2 --size 64 --verify").expect_code(0);
+    assert!(finished.stdout.contains("summary: received 6 samples"), "{}", finished.stdout);
+}
+
+#[test]
+fn lost_reliable_and_damaged_samples_are_exit_code_1() {
+    let finished = Scene::new().weir("sub --engine mock-corrupt --size 64 --verify --duration 2s");
+    finished.expect_code(1);
+    Scene::new().weir("sub --engine mock-lossy --duration 2s --reliability best-effort").expect_code(0);
+    Scene::new().weir("sub --engine mock-lossy --duration 2s").expect_code(1);
+}
+
+#[test]
+fn nobody_there_is_exit_code_3() {
+    let domain = domain(2);
+    for command in ["pub", "sub"] {
+        let finished = Scene::new().weir(&format!("{command} --domain {domain} --patience 100ms"));
+        finished.expect_code(3).expect_stderr("no peer");
+    }
+    Scene::new().weir("pub --engine udp").expect_code(3).expect_stderr("--peer");
+}
+
+#[test]
+fn wishes_that_make_no_sense_are_refused() {
+    for (words, expected) in [
+        ("pub --engine quic", "`quic` is not an engine of this program"),
+        ("pub --size 27", "a sample of 27 bytes is impossible"),
+        ("sub --engine udp --size 65508", "udp carries at most 65507 bytes"),
+        ("sub --engine udp --publishers 2", "udp joins one publisher with one subscriber"),
+        ("sub --engine udp --multicast", "udp has no multicast"),
+        ("pub --size 1k --batch 2k", "holds less than two samples"),
+        ("pub --duration 0s", "--duration must be more than zero"),
+        ("pub --ping --batch 8192", "cannot be used with"),
+        ("sub --subscribers 65", "--subscribers takes at most 64"),
+    ] {
+        Scene::new().weir(words).expect_code(2).expect_stderr(expected);
+    }
+}
+
+#[test]
+fn help_shows_examples_for_both_ends() {
+    for command in ["pub", "sub"] {
+        let help = Scene::new().weir(&format!("{command} --help")).expect_code(0).stdout;
+        assert!(help.contains("weir pub --interface") && help.contains("weir sub --interface"), "{help}");
+    }
+}
