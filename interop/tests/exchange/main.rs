@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `captured` | exchanges with losses, captured and judged by Wireshark |
 //! | `cyclonedds` | the exchanges with Cyclone DDS; in the folder of this name its program |
+//! | `durability` | what readers get that come late, with Cyclone DDS |
 //! | `fastdds` | the same with Fast DDS |
+//! | `liveliness` | which writers are alive, with Cyclone DDS |
 //! | `namespace` | a network namespace of its own for a test |
 //! | `peer` | a program of another engine, running, and how it is built |
 //! | `types` | the types, and what their samples look like |
@@ -15,7 +17,9 @@
 
 mod captured;
 mod cyclonedds;
+mod durability;
 mod fastdds;
+mod liveliness;
 mod namespace;
 mod peer;
 mod types;

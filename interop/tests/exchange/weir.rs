@@ -65,6 +65,10 @@ impl Run {
         self.reader_with_news(reliability).0
     }
 
+    pub(crate) fn reader_with_qos<T: Numbered>(&self, qos: DataReaderQos) -> DataReader<T> {
+        self.participant().create_subscriber().create_datareader(&self.topic(), qos).unwrap()
+    }
+
     /// A reader, and the statuses that its listener is told.
     pub(crate) fn reader_with_news<T: Numbered>(&self, reliability: Reliability) -> (DataReader<T>, News) {
         let mut qos = DataReaderQos::default().keep_all();

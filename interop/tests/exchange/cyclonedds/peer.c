@@ -1,7 +1,8 @@
 // The other side of the interoperability tests: does with Cyclone DDS what it is told on standard input, one command a line, and answers
 // each with a line that begins with "ok" or "failed", after which it ends. One writer and one reader at a time.
 //
-//   writer|reader TYPE TOPIC reliable|best-effort [batch|xcdr2]
+//   writer|reader TYPE TOPIC reliable|best-effort [OPTION...]
+//     options: batch, xcdr2, transient-local, keep-last=DEPTH, automatic=MS, manual-by-participant=MS, manual-by-topic=MS (a lease)
 //   matched COUNT               waits until so many readers or writers are matched
 //   incompatible                waits until one was found whose QoS does not fit; answers with the policy's number
 //   write FIRST COUNT SIZE INSTANCES
@@ -10,6 +11,8 @@
 //   read FIRST COUNT SIZE INSTANCES    reads so many samples, all of those from the first on, in order
 //   read-some FIRST COUNT SIZE INSTANCES   reads so many samples, in order
 //   state INSTANCE alive|disposed|no-writers   reads on until the instance is in this state
+//   liveliness ALIVE NOT_ALIVE  waits until so many writers are
+//   assert                      the application is alive
 //   delete                      deletes the writer or reader
 //   quit
 //
@@ -272,7 +275,33 @@ static const type_t *type;
 static int is_writer, is_batching, is_xcdr2;
 static dds_instance_state_t states[INSTANCES_MAX + 1];
 
-static void make_endpoint(int writes, const char *type_name, const char *topic_name, int is_reliable) {
+// The number behind an option, or `otherwise`.
+static int32_t option(const char *options, const char *name, int32_t otherwise) {
+  const char *found = strstr(options, name);
+  return found == NULL ? otherwise : atoi(found + strlen(name));
+}
+
+static void set_history(dds_qos_t *qos, const char *options) {
+  const int32_t depth = option(options, " keep-last=", 0);
+  const dds_history_kind_t kind = depth > 0 ? DDS_HISTORY_KEEP_LAST : DDS_HISTORY_KEEP_ALL;
+  dds_qset_history(qos, kind, depth);
+  if (strstr(options, " transient-local") == NULL) return;
+  dds_qset_durability(qos, DDS_DURABILITY_TRANSIENT_LOCAL);
+  // What is kept for readers that come late.
+  dds_qset_durability_service(qos, 0, kind, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
+}
+
+static void set_liveliness(dds_qos_t *qos, const char *options) {
+  static const char *const NAMES[] = {" automatic=", " manual-by-participant=", " manual-by-topic="};
+  static const dds_liveliness_kind_t KINDS[] = {DDS_LIVELINESS_AUTOMATIC, DDS_LIVELINESS_MANUAL_BY_PARTICIPANT,
+                                                DDS_LIVELINESS_MANUAL_BY_TOPIC};
+  for (size_t i = 0; i < 3; i++) {
+    const int32_t lease = option(options, NAMES[i], 0);
+    if (lease > 0) dds_qset_liveliness(qos, KINDS[i], DDS_MSECS(lease));
+  }
+}
+
+static void make_endpoint(int writes, const char *type_name, const char *topic_name, int is_reliable, const char *options) {
   type = NULL;
   for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++)
     if (strcmp(TYPES[i].name, type_name) == 0) type = &TYPES[i];
@@ -281,7 +310,8 @@ static void make_endpoint(int writes, const char *type_name, const char *topic_n
   dds_qos_t *qos = dds_create_qos();
   dds_data_representation_id_t representation = is_xcdr2 ? DDS_DATA_REPRESENTATION_XCDR2 : DDS_DATA_REPRESENTATION_XCDR1;
   dds_qset_reliability(qos, is_reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, LIMIT);
-  dds_qset_history(qos, DDS_HISTORY_KEEP_ALL, 0);
+  set_history(qos, options);
+  set_liveliness(qos, options);
   dds_qset_data_representation(qos, 1, &representation);
   // So that an instance that is unregistered can be told from one that is disposed of.
   dds_qset_writer_data_lifecycle(qos, false);
@@ -310,6 +340,16 @@ static void await_matches(uint32_t count) {
     if (now == count) return;
     wait_for_news("matches");
   }
+}
+
+static void await_liveliness(uint32_t alive, uint32_t not_alive) {
+  for (int tries = 0; tries < 3000; tries++) {
+    dds_liveliness_changed_status_t status;
+    check(dds_get_liveliness_changed_status(endpoint, &status), "liveliness status");
+    if (status.alive_count == alive && status.not_alive_count == not_alive) return;
+    dds_sleepfor(DDS_MSECS(10));
+  }
+  fail("never are %u writers alive and %u not", alive, not_alive);
 }
 
 static uint32_t await_incompatibility(void) {
@@ -390,16 +430,16 @@ static void await_state(uint32_t instance, dds_instance_state_t state) {
 }
 
 static void act(char *line) {
-  char word[32] = "", type_name[32], topic[256], mode[16], more[16] = "";
+  char word[32] = "", type_name[32], topic[256], mode[16];
   uint32_t first, count, size, instances;
   sscanf(line, "%31s", word);
   const char *rest = line + strlen(word);
   if (strcmp(word, "writer") == 0 || strcmp(word, "reader") == 0) {
-    if (sscanf(rest, "%31s %255s %15s %15s", type_name, topic, mode, more) < 3) fail("bad command: %s", line);
-    is_batching = strcmp(more, "batch") == 0;
-    is_xcdr2 = strcmp(more, "xcdr2") == 0;
+    if (sscanf(rest, "%31s %255s %15s", type_name, topic, mode) < 3) fail("bad command: %s", line);
+    is_batching = strstr(rest, " batch") != NULL;
+    is_xcdr2 = strstr(rest, " xcdr2") != NULL;
     dds_write_set_batch(is_batching);
-    make_endpoint(strcmp(word, "writer") == 0, type_name, topic, strcmp(mode, "reliable") == 0);
+    make_endpoint(strcmp(word, "writer") == 0, type_name, topic, strcmp(mode, "reliable") == 0, rest);
   } else if (strcmp(word, "matched") == 0 && sscanf(rest, "%u", &count) == 1) {
     await_matches(count);
   } else if (strcmp(word, "incompatible") == 0) {
@@ -407,6 +447,10 @@ static void act(char *line) {
     return;
   } else if (strcmp(word, "acknowledged") == 0) {
     check(dds_wait_for_acks(endpoint, LIMIT), "acknowledgements");
+  } else if (strcmp(word, "liveliness") == 0 && sscanf(rest, "%u %u", &first, &count) == 2) {
+    await_liveliness(first, count);
+  } else if (strcmp(word, "assert") == 0) {
+    check(dds_assert_liveliness(endpoint), "assert");
   } else if (strcmp(word, "delete") == 0) {
     check(dds_delete(waitset), "delete");
     check(dds_delete(endpoint), "delete");
