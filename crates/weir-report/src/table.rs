@@ -167,7 +167,7 @@ fn footnotes(group: &Group<'_>) -> Vec<String> {
     if group.key.is_many() {
         notes.push(
             "samples/s and Mbit/s: mean of one subscriber, from all publishers together; offered: sum of the \
-             publishers; counts: sums over the subscribers"
+             publishers; counts: sums over the subscribers; datagrams: each subscriber's are counted"
                 .to_owned(),
         );
     }
