@@ -1,22 +1,27 @@
 //! Arrays: the elements, with no length in front.
+//!
+//! An array of arrays of primitives is an array of several dimensions, which XCDR2 does not delimit. With other elements
+//! it is one of arrays with a name of their own (`typedef`): each of them is delimited, besides the outer one.
 
 use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
 
 impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
     const LAYOUT: Layout = {
         let elements = T::LAYOUT.repeat(N);
-        if T::IS_PRIMITIVE { elements } else { elements.delimited() }
+        if T::IS_PRIMITIVE_ARRAY { elements } else { elements.delimited() }
     };
+
+    const IS_PRIMITIVE_ARRAY: bool = T::IS_PRIMITIVE_ARRAY;
 
     #[inline]
     fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {
-        let offset = if T::IS_PRIMITIVE { offset } else { encoding.delimiter_end(offset) };
+        let offset = if T::IS_PRIMITIVE_ARRAY { offset } else { encoding.delimiter_end(offset) };
         T::end_offset_slice(self, offset, encoding)
     }
 
     #[inline(always)]
     fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
-        if T::IS_PRIMITIVE {
+        if T::IS_PRIMITIVE_ARRAY {
             return T::encode_slice(self, writer);
         }
         let open = writer.open_delimited()?;
@@ -26,7 +31,7 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
 
     #[inline]
     fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
-        if T::IS_PRIMITIVE {
+        if T::IS_PRIMITIVE_ARRAY {
             return T::decode_array(reader);
         }
         let open = reader.open_delimited()?;
@@ -37,7 +42,7 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
 
     #[inline]
     fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
-        if T::IS_PRIMITIVE {
+        if T::IS_PRIMITIVE_ARRAY {
             return T::decode_into_slice(self, reader);
         }
         let open = reader.open_delimited()?;
@@ -48,7 +53,7 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
 
     #[inline]
     fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
-        if !T::IS_PRIMITIVE && reader.skip_delimited()? {
+        if !T::IS_PRIMITIVE_ARRAY && reader.skip_delimited()? {
             return Ok(());
         }
         T::skip_many(N, reader)
@@ -56,7 +61,7 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
 
     #[inline]
     fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
-        if T::IS_PRIMITIVE {
+        if T::IS_PRIMITIVE_ARRAY {
             return T::copy_many(N, reader, writer);
         }
         let (open, open_out) = (reader.open_delimited()?, writer.open_delimited()?);

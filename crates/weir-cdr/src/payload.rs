@@ -167,6 +167,28 @@ fn from_xcdr2_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrE
     value.decode_into(&mut payload_reader_of::<T>(payload)?)
 }
 
+/// The sample with only the key members that a payload made by [`key_payload`] stands for.
+///
+/// In XCDR2 the key of an appendable type is a value that is delimited like any other, but there are engines that leave
+/// the delimiters out (Cyclone DDS 0.10 does). A key without is not one with, unless by chance: the lengths differ.
+///
+/// # Errors
+/// As [`payload_reader_of`], and when the data are not a key of this type.
+pub fn from_key_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
+    let mut reader = payload_reader_of::<T>(payload)?;
+    if reader.encoding() == Encoding::Xcdr1 {
+        return T::decode_key(&mut reader);
+    }
+    let mut plain = CdrReader::new(open(payload)?.1, reader.endianness(), Encoding::PlainXcdr2);
+    match T::decode_key(&mut reader) {
+        Ok(key) if reader.remaining() <= PADDING_MAX => Ok(key),
+        _ => T::decode_key(&mut plain),
+    }
+}
+
+/// The largest number of padding bytes behind a sample.
+const PADDING_MAX: usize = 3;
+
 /// A reader at the first byte behind the encapsulation header, for a payload of this type. The options are ignored, as
 /// are bytes behind the sample: not all senders set them.
 ///

@@ -32,6 +32,10 @@ pub trait CdrValue: Sized {
     /// Whether this is a primitive type: collections of others are delimited in XCDR2.
     const IS_PRIMITIVE: bool = false;
 
+    /// Whether this is a primitive type, or an array of such in any number of dimensions: arrays of others are delimited
+    /// in XCDR2.
+    const IS_PRIMITIVE_ARRAY: bool = Self::IS_PRIMITIVE;
+
     /// Where the serialized value ends if it starts at `offset`, padding in front of it included.
     fn end_offset(&self, offset: usize, encoding: Encoding) -> usize;
 

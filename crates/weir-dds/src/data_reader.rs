@@ -408,7 +408,7 @@ fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
     let mut on_heap = vec![0; 2 * payload.len() + ON_STACK];
     let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, encoding.of_key_hash());
     if is_key {
-        T::decode_key(&mut body).ok()?.encode_key(&mut key).ok()?;
+        weir_cdr::from_key_payload::<T>(payload).ok()?.encode_key(&mut key).ok()?;
     } else {
         T::copy_key(&mut body, &mut key).ok()?;
     }
@@ -449,7 +449,7 @@ fn decode<T: DdsType>(raw: &RawSample<'_>, value: &mut T) -> std::result::Result
     }
     *value = match raw.payload {
         [] => T::default(),
-        payload => T::decode_key(&mut weir_cdr::payload_reader_of::<T>(payload)?)?,
+        payload => weir_cdr::from_key_payload(payload)?,
     };
     Ok(())
 }

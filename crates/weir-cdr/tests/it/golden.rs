@@ -117,6 +117,12 @@ fn elements_of_a_sequence_are_aligned_each() {
 }
 
 #[test]
+fn arrays_of_several_dimensions_are_not_delimited_if_their_elements_are_primitive() {
+    check(&[[1_u16, 2], [3, 4]], LITTLE_2, &[1, 0, 2, 0, 3, 0, 4, 0]);
+    check(&vec![[1_u16, 2]], LITTLE_2, &[8, 0, 0, 0, 1, 0, 0, 0, 1, 0, 2, 0]);
+}
+
+#[test]
 fn eight_byte_elements_are_padded_after_the_length_unless_there_are_none() {
     check(&vec![1_u64], LITTLE_1, &[1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     check(&vec![1_u64], LITTLE_2, &[1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);

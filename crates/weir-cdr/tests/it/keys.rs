@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use weir_cdr::{
-    CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, key_hash, key_hash_md5, key_payload,
-    payload_reader, to_payload_in,
+    CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, from_key_payload, key_hash, key_hash_md5,
+    key_payload, payload_reader, to_payload_in,
 };
 
 use crate::types::{Point, Shape, any_shape, encode, shape};
@@ -209,6 +209,11 @@ fn keys_in_xcdr2_are_delimited_in_payloads_and_plain_in_hashes() {
     ]);
     let key = DependsOnEncoding::decode_key(&mut payload_reader(&payload).unwrap()).unwrap();
     assert_eq!(key, DependsOnEncoding { value: 0.0, ..value.clone() });
+
+    assert_eq!(from_key_payload::<DependsOnEncoding>(&payload), Ok(key.clone()));
+    // As Cyclone DDS 0.10 has it.
+    let undelimited = [0, 9, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
+    assert_eq!(from_key_payload::<DependsOnEncoding>(&undelimited), Ok(key));
 
     let mut sample = Vec::new();
     to_payload_in(&value, Encoding::Xcdr2, &mut sample).unwrap();
