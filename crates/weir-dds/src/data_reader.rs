@@ -143,7 +143,7 @@ impl<T: DdsType> DataReader<T> {
     pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
         let core = self.inner.endpoint.core.lock();
         let payload = core.instance_key(core.find_instance(handle.0)?)?;
-        T::decode_key(&mut weir_cdr::payload_reader_of::<T>(payload).ok()?).ok()
+        weir_cdr::from_key_payload(payload).ok()
     }
 
     /// Removes up to `max` samples into memory that is used again: nothing is allocated once it is warm, and
@@ -382,6 +382,7 @@ fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos) -> ReaderConfig {
     let policies = &qos.policies;
     ReaderConfig {
         history: policies.history,
+        wants_history: policies.durability != Durability::Volatile,
         max_samples: policies.resource_limits.max_samples,
         key_of: T::HAS_KEY.then_some(key_of::<T> as KeyOf),
         key_payload_of: T::HAS_KEY.then_some(key_payload_of::<T> as KeyPayloadOf),
@@ -418,7 +419,7 @@ fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
 /// The key of a payload as a payload of its own, always in XCDR1. The key is copied without decoding the rest.
 fn key_payload_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<Box<[u8]>> {
     if is_key {
-        let value = T::decode_key(&mut weir_cdr::payload_reader_of::<T>(payload).ok()?).ok()?;
+        let value: T = weir_cdr::from_key_payload(payload).ok()?;
         return Some(weir_cdr::key_payload(&value, Encoding::Xcdr1).ok()?.into_boxed_slice());
     }
     let bound = 2 * payload.len() + KEY_ROOM;

@@ -138,7 +138,7 @@ impl<T: DdsType> DataWriter<T> {
     /// A sample with the key members of an instance that is registered, the others at their defaults.
     pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
         let payload = self.registered(handle).ok()?;
-        T::decode_key(&mut weir_cdr::payload_reader_of::<T>(&payload).ok()?).ok()
+        weir_cdr::from_key_payload(&payload).ok()
     }
 
     /// Says that this writer writes an instance no more, and with

@@ -55,6 +55,8 @@ pub struct ReaderConfig {
     pub key_of: Option<KeyOf>,
     /// How the key of an instance is kept; `None`: samples without data have no key unless they bring it.
     pub key_payload_of: Option<KeyPayloadOf>,
+    /// Whether it asks for what writers kept from before it was matched (any durability but VOLATILE).
+    pub wants_history: bool,
     /// Most samples kept; `None` is bounded by [`config::READER_CACHE_MAX_BYTES`] alone.
     pub max_samples: Option<u32>,
     /// Most bytes of samples kept.
@@ -71,6 +73,7 @@ impl ReaderConfig {
             history: History::KeepLast(1),
             key_of: None,
             key_payload_of: None,
+            wants_history: true,
             max_samples: None,
             max_bytes: config::READER_CACHE_MAX_BYTES,
         }
@@ -152,6 +155,15 @@ impl ReaderCore {
             self.assemblies.retain(self.cache.chunks_mut(), |it| it.writer != guid);
             self.recent = 0;
             self.cache.writer_gone(guid);
+        }
+    }
+
+    /// Tells that a matched writer keeps what it wrote before. Others send none of it to readers that do not want it,
+    /// but Cyclone DDS announces it to everybody, and repairs it when it is asked to.
+    pub fn note_history(&mut self, writer: Guid) {
+        let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == writer);
+        if let Some(proxy) = proxy.filter(|proxy| proxy.vendor == VendorId::CYCLONE) {
+            proxy.skips_history = !self.config.wants_history;
         }
     }
 

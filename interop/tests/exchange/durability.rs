@@ -35,13 +35,18 @@ fn cyclone_to_weir(name: &str, options: &str, first: u32, count: u32) {
     let command = run.command::<ShapeType>("writer", Reliability::Reliable);
     peer.ask(&format!("{command} transient-local{options}"));
     peer.ask("write 0 300 10 3");
-    let qos = DataReaderQos::default().reliable().keep_all().transient_local();
-    let reader = run.reader_with_qos::<ShapeType>(qos);
-    take_exactly(&reader, first, count, 10, 3);
-    peer.ask("matched 1");
+    let qos = DataReaderQos::default().reliable().keep_all();
+    let volatile = run.reader_with_qos::<ShapeType>(qos.clone());
+    let late = run.another().reader_with_qos::<ShapeType>(qos.transient_local());
+    take_exactly(&late, first, count, 10, 3);
+    peer.ask("matched 2");
+    // What it is told is only that it has everything: nothing old.
+    peer.ask("acknowledged");
     peer.ask("write 300 30 10 3");
-    take_exactly(&reader, 300, 30, 10, 3);
-    assert_eq!(reader.sample_lost_status().total_count, 0);
+    take_exactly(&late, 300, 30, 10, 3);
+    take_exactly(&volatile, 300, 30, 10, 3);
+    assert_eq!(late.sample_lost_status().total_count, 0);
+    assert_eq!(volatile.sample_lost_status().total_count, 0);
     peer.ask("acknowledged");
     peer.quit();
 }

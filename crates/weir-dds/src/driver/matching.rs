@@ -254,6 +254,9 @@ impl Driver {
                 },
             );
             core.set_liveliness(now, guid, writer.qos.liveliness);
+            if writer.qos.durability != Durability::Volatile {
+                core.note_history(guid);
+            }
             core.poll_transmit(now, out);
             if let Some(at) = core.next_timeout() {
                 self.timers.arm(at);

@@ -308,3 +308,24 @@ fn reading_leaves_samples_and_marks_them_and_selections_skip() {
     assert!(!reader.has_unread());
     assert_eq!(taken(&mut reader), [1, 3]);
 }
+
+#[test]
+fn a_volatile_reader_passes_over_what_cyclone_announces_from_before_its_time() {
+    for (live, expected) in [(&[][..], &[10, 11][..]), (&[8, 9][..], &[8, 9, 10, 11][..])] {
+        let volatile = ReaderConfig {
+            history: History::KeepAll,
+            wants_history: false,
+            ..ReaderConfig::new(READER, Reliability::Reliable)
+        };
+        let mut reader = with_writer(volatile, VendorId::CYCLONE);
+        reader.note_history(WRITER);
+        live.iter().for_each(|sn| data(&mut reader, *sn));
+        heartbeat(&mut reader, 1, 1, 9);
+        data(&mut reader, 10);
+        data(&mut reader, 11);
+        heartbeat(&mut reader, 2, 1, 11);
+        assert_eq!(taken(&mut reader), expected);
+        assert_eq!(reader.counters().samples_lost, 0);
+        assert_eq!(answers(&mut reader, Time(2_000)), ["12/0:"]);
+    }
+}

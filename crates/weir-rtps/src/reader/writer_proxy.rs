@@ -65,7 +65,9 @@ pub(super) struct WriterProxy {
     pub(super) is_refused: bool,
     /// How long it may be silent.
     pub(super) lease: Lease,
-    vendor: VendorId,
+    /// What the writer kept from before we came is not wanted, and the writer leaves it to us to pass over it.
+    pub(super) skips_history: bool,
+    pub(super) vendor: VendorId,
     /// The next sample to deliver.
     expected: SequenceNumber,
     /// Everything before this is not worth waiting for.
@@ -151,6 +153,7 @@ impl WriterProxy {
             destinations: config.destinations,
             is_refused: false,
             lease: Lease::endless(),
+            skips_history: false,
             vendor: config.vendor,
             expected: SequenceNumber::FIRST,
             floor: SequenceNumber::FIRST,
@@ -287,18 +290,29 @@ impl WriterProxy {
         is_news
     }
 
+    /// Where samples begin that were not there when we came: with the first that has arrived, or behind those that
+    /// the first HEARTBEAT tells of.
+    fn start(&self, heartbeat: &Heartbeat) -> SequenceNumber {
+        let arrived = self.held.iter().position(|slot| matches!(slot, Slot::Held(_)));
+        let arrived = arrived.map(|offset| SequenceNumber(self.expected.0 + offset as i64));
+        let is_delivered = self.expected > SequenceNumber::FIRST;
+        if is_delivered { heartbeat.first } else { arrived.unwrap_or(heartbeat.last.next()) }
+    }
+
     /// Takes in a HEARTBEAT. Returns how many samples it says are lost. Call [`WriterProxy::next_held`] after.
     pub(super) fn heartbeat(&mut self, heartbeat: &Heartbeat) -> u64 {
         let known = self.expected.max(self.floor);
         let mut lost = 0;
-        if heartbeat.first > known {
+        let first =
+            if self.skips_history && !self.is_started { self.start(heartbeat) } else { heartbeat.first };
+        if first > known {
             if self.is_start_known {
-                let span = self.offset(heartbeat.first).min(self.held.len());
+                let span = self.offset(first).min(self.held.len());
                 let there =
                     self.held.iter().take(span).filter(|slot| !matches!(slot, Slot::Missing { .. })).count();
-                lost = ((heartbeat.first.0 - known.0) as u64).saturating_sub(there as u64);
+                lost = ((first.0 - known.0) as u64).saturating_sub(there as u64);
             }
-            self.floor = heartbeat.first;
+            self.floor = first;
         }
         self.is_started = true;
         self.is_start_known |= heartbeat.reader != EntityId::UNKNOWN;
