@@ -197,15 +197,15 @@ static uint32_t only_instance(const void *sample) {
 static void *make_kinds(uint32_t number, uint32_t size, uint32_t instances) {
   static char name[32], text[32];
   static int32_t maybe;
-  static Color colors[3];
+  static Paint colors[3];
   static Kinds it;
   (void)size;
   const uint32_t instance = number % instances;
   it.number = number;
-  it.color = (Color)(instance % 3);
+  it.color = (Paint)(instance % 3);
   it.wide = (UINT64_C(1) << 40) + instance;
   snprintf(name, sizeof name, "place %u", number);
-  it.place = (Place){.name = name, .room = (int32_t)instance};
+  it.place = (Spot){.name = name, .room = (int32_t)instance};
   maybe = -(int32_t)number;
   it.maybe = number % 2 == 1 ? &maybe : NULL;
   snprintf(text, sizeof text, "text %u", number);
@@ -217,9 +217,9 @@ static void *make_kinds(uint32_t number, uint32_t size, uint32_t instances) {
     it.reading._u.celsius = number * 0.5;
   it.colors._maximum = it.colors._length = number % 4;
   it.colors._buffer = colors;
-  for (uint32_t i = 0; i < 3; i++) colors[i] = (Color)((number + i) % 3);
+  for (uint32_t i = 0; i < 3; i++) colors[i] = (Paint)((number + i) % 3);
   it.places[0] = it.place;
-  it.places[1] = (Place){.name = "", .room = 7};
+  it.places[1] = (Spot){.name = "", .room = 7};
   return &it;
 }
 
