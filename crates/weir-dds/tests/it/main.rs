@@ -14,6 +14,7 @@ mod listeners;
 mod liveliness;
 mod participants;
 mod reliable;
+mod representations;
 mod samples;
 mod settings;
 mod statuses;
