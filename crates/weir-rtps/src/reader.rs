@@ -259,7 +259,7 @@ impl ReaderCore {
                 return;
             }
             Arrival::Ahead if !proxy.is_within_reach(sn) => return,
-            Arrival::Next { lost } if lost > 0 && !proxy.is_reliable => {
+            Arrival::Next { .. } if !proxy.is_reliable => {
                 // A best-effort writer does not complete what it has left behind.
                 self.assemblies
                     .retain(self.cache.chunks_mut(), |it| it.writer != writer || it.sequence_number >= sn);

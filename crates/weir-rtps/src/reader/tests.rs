@@ -329,3 +329,28 @@ fn a_volatile_reader_passes_over_what_cyclone_announces_from_before_its_time() {
         assert_eq!(answers(&mut reader, Time(2_000)), ["12/0:"]);
     }
 }
+
+#[test]
+fn what_a_best_effort_writer_left_incomplete_does_not_stand_in_the_way() {
+    // Also not before anything was delivered: twenty samples of two fragments, of which one arrives.
+    let mut reader = reader(Reliability::BestEffort);
+    let mut fragment = |sn: i64, start: u32| {
+        let frag = DataFrag {
+            reader: EntityId::UNKNOWN,
+            writer: WRITER.entity,
+            sequence_number: SequenceNumber(sn),
+            fragment_start: start,
+            fragments: 1,
+            fragment_size: 4,
+            sample_size: 8,
+            is_key: false,
+            inline_qos: None,
+            payload: &[0, 1, 0, 0],
+        };
+        reader.handle_data_frag(Time(1_000), WRITER, &frag, None);
+    };
+    (1..=20).for_each(|sn| fragment(sn, 1));
+    fragment(21, 1);
+    fragment(21, 2);
+    assert_eq!(taken(&mut reader), [21]);
+}
