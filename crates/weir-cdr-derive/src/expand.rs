@@ -65,6 +65,7 @@ pub(crate) struct Member<'a> {
     /// Where its functions are: `<T as CdrValue>`, `Bounded<T, N>` or `Optional<T, ID>`.
     codec: TokenStream,
     is_key: bool,
+    is_optional: bool,
 }
 
 impl<'a> Member<'a> {
@@ -80,7 +81,10 @@ impl<'a> Member<'a> {
             Some(inner) => quote_spanned!(inner.span() => #cdr::Optional::<#inner, #id>),
         };
         match &field.ident {
-            Some(ident) => Ok(Self { ident, codec, is_key: attributes.is_key }),
+            Some(ident) => {
+                let is_optional = optional(&field.ty).is_some();
+                Ok(Self { ident, codec, is_key: attributes.is_key, is_optional })
+            }
             None => Err(Error::new(field.span(), "only fields with names are supported")),
         }
     }
@@ -164,6 +168,7 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
     // Inlined where the offset is known to be 0, most alignment and checking is done by the compiler.
     let inline = if members.len() <= INLINE_LEN_MAX { quote!(#[inline(always)]) } else { quote!(#[inline]) };
     let copy = delimited.around_copy(&quote!(#(#codecs::copy(reader, writer)?;)*));
+    let bulk = bulk_items(members, cdr, &delimited);
     quote! {
         const LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::LAYOUT))*;
 
@@ -211,6 +216,37 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
             writer: &mut #cdr::CdrWriter<'_>,
         ) -> ::core::result::Result<(), #cdr::CdrError> {
             #copy
+            ::core::result::Result::Ok(())
+        }
+
+        #bulk
+    }
+}
+
+/// The items of `CdrValue` for a struct whose last member may end in a bulk.
+fn bulk_items(members: &[Member<'_>], cdr: &TokenStream, delimited: &Delimited) -> TokenStream {
+    // A key has to be known without the bulk.
+    let Some((last, others)) = members.split_last().filter(|(last, _)| !last.is_optional && !last.is_key)
+    else {
+        return TokenStream::new();
+    };
+    let (last_ident, last_codec) = (last.ident, &last.codec);
+    let (idents, codecs): (Vec<_>, Vec<_>) =
+        others.iter().map(|member| (member.ident, &member.codec)).unzip();
+    let Delimited { open_writer, close_writer_before_bulk, .. } = delimited;
+    quote! {
+        const BULK_ELEMENT: ::core::option::Option<usize> = #last_codec::BULK_ELEMENT;
+
+        #[inline]
+        fn encode_before_bulk(
+            &self,
+            count: usize,
+            writer: &mut #cdr::CdrWriter<'_>,
+        ) -> ::core::result::Result<(), #cdr::CdrError> {
+            #open_writer
+            #(#codecs::encode(&self.#idents, writer)?;)*
+            #last_codec::encode_before_bulk(&self.#last_ident, count, writer)?;
+            #close_writer_before_bulk
             ::core::result::Result::Ok(())
         }
     }
@@ -326,6 +362,7 @@ pub(crate) struct Delimited {
     close_reader: TokenStream,
     pub(crate) open_writer: TokenStream,
     pub(crate) close_writer: TokenStream,
+    close_writer_before_bulk: TokenStream,
     pub(crate) skip: TokenStream,
 }
 
@@ -339,6 +376,10 @@ impl Delimited {
                 close_reader: quote!(reader.close_delimited(open_reader);),
                 open_writer: quote!(let open_writer = writer.open_appendable()?;),
                 close_writer: quote!(writer.close_delimited(open_writer)?;),
+                close_writer_before_bulk: quote! {
+                    let rest = count.saturating_mul(Self::BULK_ELEMENT.unwrap_or(0));
+                    writer.close_delimited_before(open_writer, rest)?;
+                },
                 skip: quote! {
                     if reader.skip_appendable()? {
                         return ::core::result::Result::Ok(());

@@ -7,7 +7,7 @@ use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
 /// A string or a sequence: a value with a length that can be bounded.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot have `max_len`",
-    note = "only String, Vec and BTreeMap can be bounded with #[dds(max_len = N)]"
+    note = "only String, Vec, Bytes and BTreeMap can be bounded with #[dds(max_len = N)]"
 )]
 pub trait CdrCollection: CdrValue {
     /// The layout of one element.
@@ -63,6 +63,9 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// As [`CdrValue::KEY_LAYOUT`].
     pub const KEY_LAYOUT: Layout = Self::LAYOUT;
 
+    /// As [`CdrValue::BULK_ELEMENT`].
+    pub const BULK_ELEMENT: Option<usize> = T::BULK_ELEMENT;
+
     /// As [`CdrValue::end_offset`].
     #[inline(always)]
     pub fn end_offset(value: &T, offset: usize, encoding: Encoding) -> usize {
@@ -79,6 +82,17 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
             return Err(CdrError::BoundExceeded { max: MAX_LEN });
         }
         value.encode(writer)
+    }
+
+    /// As [`CdrValue::encode_before_bulk`].
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if there are too many elements.
+    pub fn encode_before_bulk(value: &T, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        if count > MAX_LEN as usize {
+            return Err(CdrError::BoundExceeded { max: MAX_LEN });
+        }
+        value.encode_before_bulk(count, writer)
     }
 
     /// As [`CdrValue::decode`].

@@ -12,7 +12,7 @@ use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Extensibility};
 /// | struct | `#[dds(name = "ShapeType")]` | the type name announced to peers; the struct's name if absent |
 /// | struct | `#[dds(crate = "path::to::cdr")]` | where this crate is found; `weir-dds` and `weir-cdr` are found without it |
 /// | field | `#[dds(key)]` | the field belongs to the key; of a struct that has key fields itself, only those |
-/// | field | `#[dds(max_len = 128)]` | a bound on a `String` (in octets, without the NUL), `Vec` or `BTreeMap` |
+/// | field | `#[dds(max_len = 128)]` | a bound on a `String` (in octets, without the NUL), `Vec`, `Bytes` or `BTreeMap` |
 /// | field | `#[dds(id = 7)]` | the member id, else one more than that of the field before; counts for `Option`s in XCDR1 |
 ///
 /// A field may be an `Option`, unless it is a key. It is recognised by its name.

@@ -41,6 +41,9 @@ pub enum CdrError {
     /// A number is not that of an enumerator, or of an alternative of a union.
     #[error("{0} is not a value of the enumeration, or no case of the union")]
     UnknownDiscriminator(i64),
+    /// The type does not end in a sequence of numbers.
+    #[error("the type does not end in a sequence of numbers")]
+    NoBulk,
     /// A map has the same key twice.
     #[error("a map has the same key twice")]
     DuplicateKey,

@@ -9,6 +9,7 @@
 //! | [`bounded`] | strings, sequences and maps with an upper bound |
 //! | [`optional`] | members that may be absent |
 //! | [`dds_type`] | [`DdsType`]: a struct that can be the type of a topic, and its key |
+//! | [`shared`] | octets that stay in the memory where they were received: [`Bytes`] |
 //! | [`payload`] | the encapsulation header in front of a serialized sample |
 //! | [`mod@key_hash`] | the 16 octets that stand for a key on the wire |
 //!
@@ -51,6 +52,7 @@ pub mod layout;
 pub mod optional;
 pub mod payload;
 pub mod reader;
+pub mod shared;
 pub mod value;
 pub mod writer;
 
@@ -60,6 +62,8 @@ mod primitive;
 mod sequence;
 mod string;
 
+pub use bytes::Bytes;
+
 pub use bounded::{Bounded, CdrCollection};
 pub use dds_type::DdsType;
 pub use encoding::{Encoding, Endianness, Extensibility};
@@ -68,10 +72,12 @@ pub use key_hash::{key_hash, key_hash_md5};
 pub use layout::Layout;
 pub use optional::Optional;
 pub use payload::{
-    ENCAPSULATION_LEN, encode_payload, encode_payload_in, from_key_payload, from_payload, from_payload_into,
-    key_payload, payload_len, payload_len_in, payload_reader, payload_reader_of, to_payload, to_payload_in,
+    ENCAPSULATION_LEN, encode_payload, encode_payload_in, frame_bulk, from_key_payload, from_payload,
+    from_payload_into, from_shared_payload_into, key_payload, payload_len, payload_len_in, payload_reader,
+    payload_reader_of, to_payload, to_payload_in,
 };
 pub use reader::CdrReader;
+pub use shared::SharedMemory;
 pub use value::CdrValue;
 pub use weir_cdr_derive::DdsType;
 pub use writer::CdrWriter;

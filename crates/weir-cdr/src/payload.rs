@@ -9,6 +9,9 @@
 //! +---------------+---------------+---------------+---------------+
 //! ```
 
+use core::ops::Range;
+
+use crate::shared::SharedMemory;
 use crate::{CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, Extensibility};
 
 /// The size of the encapsulation header in bytes.
@@ -74,6 +77,40 @@ pub fn encode_payload_in<T: DdsType>(
 #[inline(never)]
 fn encode_payload_xcdr2<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
     encode_with(out, xcdr2_identifier::<T>(), Encoding::Xcdr2, |writer| value.encode(writer))
+}
+
+/// Completes a payload whose bulk, `count` elements of the sequence of numbers that `value` ends in, lies at `bulk_at` in
+/// `out` already, in little-endian order: the other members are written in front of it, padding behind. Returns where
+/// the payload lies, which begins `bulk_at` or fewer bytes in front of the bulk.
+///
+/// # Errors
+/// [`CdrError::BufferTooSmall`] if there is too little room in front of the bulk or behind it, [`CdrError::NoBulk`] if
+/// the type does not end in a sequence of numbers, or what makes the value impossible to represent.
+pub fn frame_bulk<T: DdsType>(
+    value: &T,
+    encoding: Encoding,
+    out: &mut [u8],
+    bulk_at: usize,
+    count: usize,
+) -> Result<Range<usize>, CdrError> {
+    let element = T::BULK_ELEMENT.ok_or(CdrError::NoBulk)?;
+    let bulk_len = count.checked_mul(element).ok_or(CdrError::LengthOverflow)?;
+    let (identifier, encoding) = match encoding {
+        Encoding::Xcdr1 => (CDR_LE, Encoding::Xcdr1),
+        Encoding::Xcdr2 | Encoding::PlainXcdr2 => (xcdr2_identifier::<T>(), Encoding::Xcdr2),
+    };
+    let front = out.get_mut(..bulk_at).ok_or(CdrError::BufferTooSmall)?;
+    let body = front.get_mut(ENCAPSULATION_LEN..).ok_or(CdrError::BufferTooSmall)?;
+    let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
+    value.encode_before_bulk(count, &mut writer)?;
+    let front_len = ENCAPSULATION_LEN + writer.position();
+    let start = bulk_at - front_len;
+    front.copy_within(..front_len, start);
+    let end = bulk_at.checked_add(bulk_len).ok_or(CdrError::BufferTooSmall)?;
+    let padding = (end - start).next_multiple_of(4) - (end - start);
+    out.get_mut(end..end + padding).ok_or(CdrError::BufferTooSmall)?.fill(0);
+    out[start..start + ENCAPSULATION_LEN].copy_from_slice(&[0, identifier as u8, 0, padding as u8]);
+    Ok(start..end + padding)
 }
 
 /// The payload that stands for an instance rather than a sample: header, key members and padding. In XCDR2 the key
@@ -160,6 +197,18 @@ pub fn from_payload_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<()
     };
     // A constant encoding, so that the compiler works the alignment out.
     value.decode_into(&mut CdrReader::new(body, endianness, Encoding::Xcdr1))
+}
+
+/// The same for a payload in `memory`, which the value may hold on to parts of.
+///
+/// # Errors
+/// As [`from_payload_into`].
+pub fn from_shared_payload_into<T: DdsType>(
+    payload: &[u8],
+    memory: &dyn SharedMemory,
+    value: &mut T,
+) -> Result<(), CdrError> {
+    value.decode_into(&mut payload_reader_of::<T>(payload)?.shared(memory))
 }
 
 #[inline(never)]

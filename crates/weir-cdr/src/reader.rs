@@ -1,5 +1,8 @@
 //! A cursor that reads aligned values from a slice.
 
+use bytes::Bytes;
+
+use crate::shared::SharedMemory;
 use crate::{CdrError, Encoding, Endianness};
 
 /// Reads values from a slice. Offsets and alignment count from the start of the slice.
@@ -8,6 +11,8 @@ use crate::{CdrError, Encoding, Endianness};
 #[derive(Clone, Debug)]
 pub struct CdrReader<'a> {
     data: &'a [u8],
+    /// Where the data lie, if values may hold on to parts of them.
+    shared: Option<&'a dyn SharedMemory>,
     position: usize,
     endianness: Endianness,
     encoding: Encoding,
@@ -22,7 +27,13 @@ impl<'a> CdrReader<'a> {
     /// A reader at offset 0 of `data`.
     #[inline(always)]
     pub fn new(data: &'a [u8], endianness: Endianness, encoding: Encoding) -> Self {
-        Self { data, position: 0, endianness, encoding }
+        Self { data, shared: None, position: 0, endianness, encoding }
+    }
+
+    /// The same reader, for data that lie in `memory`: what is a part of them in the value stays where it is.
+    #[must_use]
+    pub fn shared(self, memory: &'a dyn SharedMemory) -> Self {
+        Self { shared: Some(memory), ..self }
     }
 
     /// The number of bytes read, padding included.
@@ -79,6 +90,18 @@ impl<'a> CdrReader<'a> {
     #[inline(always)]
     pub fn take_octets(&mut self, len: usize) -> Result<&'a [u8], CdrError> {
         self.take(1, len)
+    }
+
+    /// Reads octets, unaligned, to be kept: without a copy if the data lie in shared memory.
+    ///
+    /// # Errors
+    /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
+    pub fn take_bytes(&mut self, len: usize) -> Result<Bytes, CdrError> {
+        let octets = self.take_octets(len)?;
+        Ok(match self.shared {
+            Some(memory) if !octets.is_empty() => memory.share(octets),
+            _ => Bytes::copy_from_slice(octets),
+        })
     }
 
     /// Advances over `count` primitives of `size` bytes each and returns their bytes; over nothing, not even padding,

@@ -9,6 +9,7 @@ impl<T: CdrValue> CdrValue for Vec<T> {
         assert!(T::LAYOUT.min_size() > 0, "the elements of a sequence must take at least one byte");
         T::LAYOUT.sequence()
     };
+    const BULK_ELEMENT: Option<usize> = if T::IS_PRIMITIVE { T::LAYOUT.fixed_size() } else { None };
 
     #[inline]
     fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {
@@ -50,6 +51,16 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     #[inline]
     fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         Self::copy_bounded(reader, writer, u32::MAX)
+    }
+
+    fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        let element = Self::BULK_ELEMENT.ok_or(CdrError::NoBulk)?;
+        writer.write_length(count)?;
+        // No padding in front of no elements.
+        if count > 0 {
+            writer.reserve(element, 0)?;
+        }
+        Ok(())
     }
 }
 

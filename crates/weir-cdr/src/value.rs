@@ -36,6 +36,10 @@ pub trait CdrValue: Sized {
     /// in XCDR2.
     const IS_PRIMITIVE_ARRAY: bool = Self::IS_PRIMITIVE;
 
+    /// The size in bytes of an element of the *bulk*: the sequence of numbers that every value of this type ends in.
+    /// `None` if it does not end in one. Such elements need not be encoded: see [`frame_bulk`](crate::frame_bulk).
+    const BULK_ELEMENT: Option<usize> = None;
+
     /// Where the serialized value ends if it starts at `offset`, padding in front of it included.
     fn end_offset(&self, offset: usize, encoding: Encoding) -> usize;
 
@@ -104,6 +108,16 @@ pub trait CdrValue: Sized {
     #[inline]
     fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         Self::copy(reader, writer)
+    }
+
+    /// Writes everything that stands in front of the bulk, as if it had `count` elements; those of the value itself are
+    /// ignored.
+    ///
+    /// # Errors
+    /// [`CdrError::NoBulk`] if the type has none, else as [`encode`](Self::encode).
+    fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        let _ = (count, writer);
+        Err(CdrError::NoBulk)
     }
 
     /// [`end_offset`](Self::end_offset) of several values.

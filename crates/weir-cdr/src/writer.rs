@@ -136,10 +136,19 @@ impl<'a> CdrWriter<'a> {
     /// [`CdrError::LengthOverflow`] if it does not fit into 32 bits.
     #[inline(always)]
     pub fn close_delimited(&mut self, open: OpenDelimiter) -> Result<(), CdrError> {
+        self.close_delimited_before(open, 0)
+    }
+
+    /// Ends a delimited value whose last `rest` bytes do not go through this writer.
+    ///
+    /// # Errors
+    /// As [`close_delimited`](Self::close_delimited).
+    #[inline(always)]
+    pub fn close_delimited_before(&mut self, open: OpenDelimiter, rest: usize) -> Result<(), CdrError> {
         let Some(start) = open.0 else { return Ok(()) };
         let end = self.position;
         self.position = start - 4;
-        self.write_length(end - start)?;
+        self.write_length(end - start + rest)?;
         self.position = end;
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Writing (DDS 1.4 §2.2.2.4.2). From `write` to the system call on the caller's thread.
 
+pub(crate) mod loan;
+
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
@@ -95,8 +97,7 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::write`].
     pub fn write_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
-        let since_epoch = timestamp.duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.write_at(sample, Some(Timestamp::from_unix_nanos(since_epoch.as_nanos() as u64)))
+        self.write_at(sample, Some(timestamp_of(timestamp)))
     }
 
     /// Says that an instance is no more. Only the key members of `sample` matter.
@@ -522,10 +523,8 @@ impl Inner {
         now: Time,
         waiting_since: &mut Option<Time>,
     ) -> Result<()> {
-        match refused {
-            WriteRefused::WindowFull => {}
-            WriteRefused::TooLarge { .. } => return Err(DdsError::BadParameter(refused.to_string())),
-            WriteRefused::TooManyInstances => return Err(DdsError::OutOfResources(refused.to_string())),
+        if refused != WriteRefused::WindowFull {
+            return Err(loan::refusal(refused));
         }
         let patience = self.qos.policies.max_blocking_time;
         let deadline = *waiting_since.get_or_insert(now) + patience;
@@ -637,6 +636,11 @@ fn core_config(guid: Guid, qos: &DataWriterQos) -> WriterConfig {
         batch: qos.batch,
         ..WriterConfig::new(guid, policies.reliability)
     }
+}
+
+fn timestamp_of(time: SystemTime) -> Timestamp {
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_unix_nanos(since_epoch.as_nanos() as u64)
 }
 
 /// The key hash of a sample (RTPS 2.5 §9.6.4.8). Keys up to 64 bytes are serialized on the stack.

@@ -57,13 +57,14 @@ mod topic;
 mod wait_strategy;
 
 pub use weir_cdr as cdr;
-pub use weir_cdr::DdsType;
+pub use weir_cdr::{Bytes, DdsType};
 pub use weir_rtps::reader::ReaderCounters;
 pub use weir_rtps::writer::WriterCounters;
 pub use weir_wire::{Guid, GuidPrefix, SequenceNumber};
 
 pub use data_reader::DataReader;
 pub use data_writer::DataWriter;
+pub use data_writer::loan::{Loan, NotWritten};
 pub use driver::dispatch::ReceiveCounters;
 pub use driver::transport::SendCounters;
 pub use error::{DdsError, Result};

@@ -64,6 +64,10 @@ pub const FRAGMENT_PACE_INTERVAL: Duration = Duration::from_micros(500);
 
 /// Largest sample, in bytes: 1 GiB and its headers.
 pub const SAMPLE_MAX_BYTES: usize = (1 << 30) + 64 * 1024;
+/// Most blocks of a writer that the application has to fill at a time.
+pub const LOANS_MAX: usize = 64;
+/// Most bytes around a payload in a block that is lent.
+pub const LOAN_EXTRA_MAX_BYTES: usize = 64 * 1024;
 /// Samples of one writer that a reader puts together from fragments at a time. Others are asked for again later.
 pub const ASSEMBLIES_PER_WRITER_MAX: usize = 8;
 /// Bytes of the samples that a reader puts together at a time; a single sample may be larger.

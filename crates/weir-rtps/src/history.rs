@@ -3,6 +3,7 @@
 //! What was sent is what is kept: a repair sends the same bytes again. Sequence numbers are dense, so the
 //! index is a queue and a look-up is a subtraction. Blocks are reused; after warm-up nothing is allocated.
 
+use core::ops::Range;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -275,14 +276,49 @@ impl History {
         self.keep(retired.block);
     }
 
-    fn open_block(&mut self, len: usize) {
-        // An open block that nothing was committed to, or all of whose samples are gone, is not kept.
+    /// Memory of at least `len` bytes that is filled elsewhere and comes back by [`History::adopt`] or
+    /// [`History::keep`]. What is in it is left from before.
+    pub(crate) fn lend(&mut self, len: usize) -> Arc<Block> {
+        self.close_unused();
+        self.take_spare(len).unwrap_or_else(|| Block::new(len))
+    }
+
+    /// Makes a part of a block that was filled elsewhere the next sample: a datagram, or with `fragment_size` a payload
+    /// that leaves in fragments of so many bytes. Nothing else comes into the block.
+    pub(crate) fn adopt(
+        &mut self,
+        block: Arc<Block>,
+        part: Range<usize>,
+        fragment_size: u32,
+        charge: u64,
+    ) -> SequenceNumber {
+        self.close_unused();
+        let sn = self.next();
+        self.charged += charge;
+        self.entries.push_back(Entry {
+            block: self.first_block.wrapping_add(self.blocks.len() as u32),
+            offset: part.start as u32,
+            len: part.len() as u32,
+            fragment_size,
+            charged: self.charged,
+        });
+        self.bytes += block.len();
+        self.blocks.push_back(HistoryBlock { used: block.len(), block, last: sn.0 });
+        sn
+    }
+
+    /// Lets go of the open block when nothing was committed to it, or all of its samples are gone.
+    fn close_unused(&mut self) {
         if self.blocks.back().is_some_and(|block| block.used == 0 || block.last < self.first)
             && let Some(unused) = self.blocks.pop_back()
         {
             self.bytes -= unused.block.len();
             self.keep(unused.block);
         }
+    }
+
+    fn open_block(&mut self, len: usize) {
+        self.close_unused();
         let spare = self.take_spare(len.max(self.block_len));
         let block = spare.unwrap_or_else(|| Block::new(len.max(self.block_len)));
         self.bytes += block.len();
@@ -290,7 +326,7 @@ impl History {
     }
 
     /// Keeps a block for reuse, within limits.
-    fn keep(&mut self, block: Arc<Block>) {
+    pub(crate) fn keep(&mut self, block: Arc<Block>) {
         let bytes: usize = self.spare.iter().map(|spare| spare.len()).sum();
         let has_room =
             block.len() == self.block_len || bytes + block.len() <= config::LARGE_BUFFERS_MAX_BYTES;

@@ -10,6 +10,7 @@ mod compose;
 mod fragments;
 mod instances;
 mod liveliness;
+mod loan;
 mod reader_proxy;
 mod transmit;
 
@@ -32,6 +33,7 @@ use instances::Instances;
 use reader_proxy::ReaderProxy;
 
 pub use batch::BatchPolicy;
+pub use loan::LOAN_FRONT_BYTES;
 pub use reader_proxy::ReaderProxyConfig;
 
 /// What a writer is.
@@ -130,6 +132,12 @@ pub enum WriteRefused {
     /// No more instances fit the resource limits.
     #[error("no room for another instance: unregister some, or raise the resource limit max_instances")]
     TooManyInstances,
+    /// No more memory is lent.
+    #[error("{max} loans are out: write some of them, or drop them")]
+    TooManyLoans {
+        /// How many there may be.
+        max: usize,
+    },
 }
 
 /// Numbers that a writer counts.
@@ -174,6 +182,8 @@ pub struct WriterCore {
     /// Samples that are too long for a datagram, and when they were written.
     large: VecDeque<(SequenceNumber, Timestamp)>,
     fragments: Fragments,
+    /// Blocks that the application fills.
+    loans: usize,
     /// The longest datagram that reaches every reader unfragmented, as far as is known.
     datagram_max: usize,
     counters: WriterCounters,
@@ -256,6 +266,7 @@ impl WriterCore {
             open: None,
             large: VecDeque::new(),
             fragments: Fragments::default(),
+            loans: 0,
             datagram_max: config::SEGMENTED_MAX_BYTES,
             counters: WriterCounters::default(),
             config,
@@ -297,6 +308,12 @@ impl WriterCore {
     /// leaves is decided fragment by fragment.
     #[cold]
     fn reserve_large(&mut self, payload_len: usize) -> Result<Reservation<'_>, WriteRefused> {
+        let fragment_size = self.admit_large(payload_len)?;
+        Ok(Reservation { core: self, payload_len, extension: None, fragment_size })
+    }
+
+    /// The size of the fragments of a sample that is let in.
+    fn admit_large(&mut self, payload_len: usize) -> Result<u32, WriteRefused> {
         if payload_len > config::SAMPLE_MAX_BYTES {
             return Err(WriteRefused::TooLarge { len: payload_len, max: config::SAMPLE_MAX_BYTES });
         }
@@ -308,7 +325,7 @@ impl WriterCore {
             return Err(WriteRefused::WindowFull);
         }
         self.open = None;
-        Ok(Reservation { core: self, payload_len, extension: None, fragment_size })
+        Ok(fragment_size)
     }
 
     fn large_charge(&self, payload_len: usize, fragment_size: u32) -> u64 {

@@ -1,5 +1,6 @@
 //! Tests of the encoding through the public API and the derive macro.
 
+mod bulk;
 mod golden;
 mod hostile;
 mod keys;

@@ -12,6 +12,7 @@ mod instances;
 mod large;
 mod listeners;
 mod liveliness;
+mod loans;
 mod participants;
 mod reliable;
 mod representations;

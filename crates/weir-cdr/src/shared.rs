@@ -1,0 +1,85 @@
+//! Octets that stay in the memory where they were received.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+
+/// The memory of a payload, which decoded values may hold on to parts of ([`CdrReader::shared`]).
+pub trait SharedMemory: fmt::Debug {
+    /// Octets of this memory as a part that keeps it alive; a copy of others.
+    fn share(&self, octets: &[u8]) -> Bytes;
+}
+
+/// A sequence of octets, as `Vec<u8>` is on the wire. A decoded one is part of the memory of its payload where that can
+/// be shared, and keeps it alive; otherwise it is a copy.
+impl CdrValue for Bytes {
+    const LAYOUT: Layout = <Vec<u8>>::LAYOUT;
+    const BULK_ELEMENT: Option<usize> = <Vec<u8>>::BULK_ELEMENT;
+
+    #[inline]
+    fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {
+        encoding.align(offset, 4) + 4 + self.len()
+    }
+
+    #[inline]
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        writer.write_length(self.len())?;
+        writer.write_octets(self)
+    }
+
+    #[inline]
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+        Self::decode_bounded(reader, u32::MAX)
+    }
+
+    #[inline]
+    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        <Vec<u8>>::skip(reader)
+    }
+
+    #[inline]
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        <Vec<u8>>::copy(reader, writer)
+    }
+
+    fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        writer.write_length(count)
+    }
+}
+
+impl CdrCollection for Bytes {
+    const ELEMENT_LAYOUT: Layout = u8::LAYOUT;
+    const HAS_TERMINATOR: bool = false;
+    const IS_DELIMITED: bool = false;
+
+    #[inline]
+    fn element_count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self, CdrError> {
+        let len = reader.take_length(1)?;
+        if len > max_len as usize {
+            return Err(CdrError::BoundExceeded { max: max_len });
+        }
+        reader.take_bytes(len)
+    }
+
+    #[inline]
+    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result<(), CdrError> {
+        *self = Self::decode_bounded(reader, max_len)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn copy_bounded(
+        reader: &mut CdrReader<'_>,
+        writer: &mut CdrWriter<'_>,
+        max_len: u32,
+    ) -> Result<(), CdrError> {
+        <Vec<u8>>::copy_bounded(reader, writer, max_len)
+    }
+}

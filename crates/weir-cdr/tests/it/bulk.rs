@@ -1,0 +1,125 @@
+//! Values whose last sequence is not encoded, and octets that are not copied when they are decoded.
+
+use weir_cdr::{
+    Bytes, CdrError, CdrValue, DdsType, Encoding, SharedMemory, encode_payload_in, frame_bulk, from_payload,
+    from_shared_payload_into, payload_len_in,
+};
+
+use crate::types::Point;
+
+/// Where the bulk lies in the tests' memory.
+const BULK_AT: usize = 100;
+
+#[derive(Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "appendable")]
+struct Image {
+    #[dds(key, max_len = 16)]
+    camera: String,
+    height: u16,
+    #[dds(max_len = 9)]
+    pixels: Bytes,
+}
+
+#[derive(Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "final")]
+struct Cloud {
+    mark: u8,
+    points: Vec<f64>,
+}
+
+#[derive(Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "appendable")]
+struct Nested {
+    mark: u8,
+    image: Image,
+}
+
+#[derive(Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "final")]
+struct NoBulk {
+    maybe: Option<Vec<u8>>,
+}
+
+/// Checks that `front`, with a bulk that is in place already, gives the bytes of `whole`.
+fn is_framed_as_encoded<T: DdsType>(front: &T, whole: &T, bulk: &[u8], count: usize) {
+    for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
+        let mut expected = vec![0; payload_len_in(whole, encoding)];
+        encode_payload_in(whole, encoding, &mut expected).expect("it can be encoded");
+        let mut out = vec![0xee; BULK_AT + bulk.len() + 3];
+        out[BULK_AT..BULK_AT + bulk.len()].copy_from_slice(bulk);
+        let payload = frame_bulk(front, encoding, &mut out, BULK_AT, count);
+        let payload = payload.expect("it can be encoded");
+        assert_eq!(&out[payload], expected, "{encoding:?}, {count} elements");
+    }
+}
+
+#[test]
+fn a_bulk_in_place_makes_the_payload_that_encoding_makes() {
+    for count in 0..10 {
+        let octets: Vec<u8> = (1..=count as u8).collect();
+        let image = |pixels| Image { camera: "left".to_owned(), height: 7, pixels };
+        let whole = image(Bytes::copy_from_slice(&octets));
+        is_framed_as_encoded(&image(Bytes::from_static(b"ignored")), &whole, &octets, count);
+        let (front, whole) =
+            (Nested { mark: 3, image: image(Bytes::new()) }, Nested { mark: 3, image: whole });
+        is_framed_as_encoded(&front, &whole, &octets, count);
+        let points: Vec<f64> = octets.iter().map(|octet| f64::from(*octet) / 3.0).collect();
+        let bulk: Vec<u8> = points.iter().flat_map(|point| point.to_le_bytes()).collect();
+        is_framed_as_encoded(
+            &Cloud { mark: 1, points: Vec::new() },
+            &Cloud { mark: 1, points },
+            &bulk,
+            count,
+        );
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let frame = |out: &mut [u8], at, count| frame_bulk(&Image::default(), Encoding::Xcdr1, out, at, count);
+    let mut out = [0; 64];
+    assert!(frame(&mut out, 40, 9).is_ok());
+    assert_eq!(frame(&mut out, 40, 10), Err(CdrError::BoundExceeded { max: 9 }));
+    assert_eq!(frame(&mut out, 8, 4), Err(CdrError::BufferTooSmall), "in front");
+    assert_eq!(frame(&mut out, 60, 5), Err(CdrError::BufferTooSmall), "behind");
+    assert_eq!(frame(&mut out, 65, 0), Err(CdrError::BufferTooSmall));
+    let huge = frame_bulk(&Cloud::default(), Encoding::Xcdr1, &mut out, 40, usize::MAX);
+    assert_eq!(huge, Err(CdrError::LengthOverflow));
+    assert_eq!(BulkAsKey::BULK_ELEMENT, None);
+    assert_eq!((NoBulk::BULK_ELEMENT, Point::BULK_ELEMENT, Cloud::BULK_ELEMENT), (None, None, Some(8)));
+    assert_eq!(frame_bulk(&NoBulk::default(), Encoding::Xcdr1, &mut out, 40, 0), Err(CdrError::NoBulk));
+}
+
+#[derive(Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "final")]
+struct BulkAsKey {
+    #[dds(key)]
+    name: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Memory(Bytes);
+
+impl SharedMemory for Memory {
+    fn share(&self, octets: &[u8]) -> Bytes {
+        self.0.slice_ref(octets)
+    }
+}
+
+#[test]
+fn octets_of_shared_memory_stay_where_they_are() {
+    let whole = Image { camera: "left".to_owned(), height: 7, pixels: Bytes::from_static(&[1, 2, 3]) };
+    for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
+        let mut payload = vec![0; payload_len_in(&whole, encoding)];
+        encode_payload_in(&whole, encoding, &mut payload).unwrap();
+        assert_eq!(from_payload::<Image>(&payload).as_ref(), Ok(&whole));
+
+        let memory = Memory(Bytes::from(payload));
+        let mut image = Image::default();
+        from_shared_payload_into(&memory.0, &memory, &mut image).unwrap();
+        assert_eq!(image, whole);
+        assert!(memory.0.as_ptr_range().contains(&image.pixels.as_ptr()), "not a copy");
+        drop(memory);
+        assert_eq!(image, whole, "the memory lives as long as its parts");
+    }
+}

@@ -1,0 +1,300 @@
+//! Loans: samples whose last member is filled where it is sent from.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use weir_cdr::DdsType;
+use weir_rtps::block::Block;
+use weir_rtps::time::Time;
+use weir_rtps::writer::{LOAN_FRONT_BYTES, WriteRefused, WriterCore};
+use weir_wire::{SequenceNumber, Timestamp};
+
+use super::{DataWriter, Inner, key_hash_of, timestamp_of};
+use crate::clock;
+use crate::error::{DdsError, Result};
+
+/// Room for the members in front of the bulk, in bytes. Those that take more cost a copy of the bulk.
+const FRONT_BYTES: usize = 4096;
+
+/// Room for padding behind the bulk, in bytes.
+const PADDING_MAX: usize = 3;
+
+impl<T: DdsType> DataWriter<T> {
+    /// Lends memory for a sample that ends in a sequence of numbers, an image or a point cloud, with room for `count`
+    /// elements of that sequence. It is filled through the [`Loan`] and sent from there: the elements are not copied
+    /// in user space on their way to the kernel.
+    ///
+    /// Other writes of this writer go on meanwhile. Small samples are copied once when they are written, because they
+    /// leave faster side by side.
+    ///
+    /// A type that does not end in a `Vec` of numbers or in [`Bytes`](crate::Bytes) does not compile here.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{Bytes, DataWriter, DdsType, Result};
+    /// #[derive(DdsType, Default)]
+    /// #[dds(extensibility = "final")]
+    /// struct Image {
+    ///     height: u32,
+    ///     width: u32,
+    ///     pixels: Bytes,
+    /// }
+    ///
+    /// # fn grab(pixels: &mut [u8]) {}
+    /// # fn publish(writer: &DataWriter<Image>) -> Result<()> {
+    /// let mut loan = writer.loan(1080 * 1920 * 3)?;
+    /// loan.sample.height = 1080;
+    /// loan.sample.width = 1920;
+    /// grab(&mut loan);
+    /// loan.write()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`DdsError::BadParameter`] for more than 1 GiB, [`DdsError::OutOfResources`] when 64 loans are out already.
+    pub fn loan(&self, count: usize) -> Result<Loan<T>> {
+        let element = const {
+            match T::BULK_ELEMENT {
+                Some(element) => element,
+                None => panic!("the last member of the type must be Bytes or a Vec of numbers"),
+            }
+        };
+        let bytes = count.saturating_mul(element);
+        let memory = Memory::lend(&self.inner, LOAN_FRONT_BYTES + FRONT_BYTES, bytes)?;
+        Ok(Loan { sample: T::default(), memory, element })
+    }
+}
+
+/// A sample in the making, in the memory of its writer: the elements of its last member are bytes of the loan, which
+/// derefs to them.
+///
+/// Elements of more than one byte are little-endian. What the elements are to begin with is not defined: usually those
+/// of an earlier sample. A loan that is dropped leaves nothing behind.
+pub struct Loan<T: DdsType> {
+    /// The other members. The last one stays as it is: the loan stands for it.
+    pub sample: T,
+    memory: Memory,
+    /// Bytes of an element.
+    element: usize,
+}
+
+impl<T: DdsType> Loan<T> {
+    /// Shortens the last member to `count` elements; does nothing when it has no more.
+    pub fn truncate(&mut self, count: usize) {
+        self.memory.len = self.memory.len.min(count.saturating_mul(self.element));
+    }
+
+    /// Writes the sample, stamped with the time of the call, as [`DataWriter::write`] does.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`], with the loan, which can be written later.
+    pub fn write(self) -> std::result::Result<(), NotWritten<T>> {
+        self.write_at(None)
+    }
+
+    /// Writes the sample with a time stamp of the caller's.
+    ///
+    /// # Errors
+    /// As [`Loan::write`].
+    pub fn write_w_timestamp(self, timestamp: SystemTime) -> std::result::Result<(), NotWritten<T>> {
+        self.write_at(Some(timestamp_of(timestamp)))
+    }
+
+    fn write_at(mut self, timestamp: Option<Timestamp>) -> std::result::Result<(), NotWritten<T>> {
+        match self.try_write(timestamp) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(NotWritten { error, loan: Box::new(self) }),
+        }
+    }
+
+    fn try_write(&mut self, timestamp: Option<Timestamp>) -> Result<()> {
+        let inner = Arc::clone(&self.memory.writer);
+        let key = inner.key_of_sample(&self.sample)?;
+        let payload = self.frame()?;
+        self.memory.write(&inner, payload, key, timestamp)
+    }
+
+    /// Puts the other members in front of the bulk, and says where the payload is.
+    fn frame(&mut self) -> Result<Range<usize>> {
+        let (encoding, count) = (self.memory.writer.encoding, self.memory.len / self.element);
+        // The front, whose last member is empty or ignored, is no longer than the whole.
+        let front_max = weir_cdr::payload_len_in(&self.sample, encoding) + self.element;
+        if front_max > self.memory.start - LOAN_FRONT_BYTES {
+            self.memory.make_front(LOAN_FRONT_BYTES + front_max);
+        }
+        let bulk_at = self.memory.start - LOAN_FRONT_BYTES;
+        let room = &mut self.memory.block_mut()[LOAN_FRONT_BYTES..];
+        let payload = weir_cdr::frame_bulk(&self.sample, encoding, room, bulk_at, count)?;
+        Ok(payload.start + LOAN_FRONT_BYTES..payload.end + LOAN_FRONT_BYTES)
+    }
+}
+
+impl<T: DdsType> Deref for Loan<T> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.memory.bytes()
+    }
+}
+
+impl<T: DdsType> DerefMut for Loan<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.memory.bytes_mut()
+    }
+}
+
+impl<T: DdsType> fmt::Debug for Loan<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Loan({} bytes)", self.memory.len)
+    }
+}
+
+/// A loan that was not written, and why.
+#[derive(thiserror::Error)]
+#[error("{error}")]
+pub struct NotWritten<T: DdsType> {
+    /// Why.
+    pub error: DdsError,
+    /// The loan as it was, to be written again or dropped.
+    pub loan: Box<Loan<T>>,
+}
+
+impl<T: DdsType> fmt::Debug for NotWritten<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NotWritten").field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
+impl<T: DdsType> From<NotWritten<T>> for DdsError {
+    fn from(not_written: NotWritten<T>) -> Self {
+        not_written.error
+    }
+}
+
+/// A block that a writer has lent, and the part of it that the application fills.
+pub(super) struct Memory {
+    writer: Arc<Inner>,
+    /// `None` once it was written.
+    block: Option<Arc<Block>>,
+    start: usize,
+    len: usize,
+}
+
+impl Memory {
+    /// Borrows `len` bytes with `front` bytes of room before them.
+    fn lend(writer: &Arc<Inner>, front: usize, len: usize) -> Result<Self> {
+        let total = front.saturating_add(len).saturating_add(PADDING_MAX);
+        let block = writer.endpoint.core.lock().lend(total).map_err(refusal)?;
+        Ok(Self { writer: Arc::clone(writer), block: Some(block), start: front, len })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.block.as_ref().map_or(&[], |block| &block.bytes()[self.start..self.start + self.len])
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        let part = self.start..self.start + self.len;
+        self.block_mut().get_mut(part).unwrap_or_default()
+    }
+
+    /// The whole block, which is lent to nobody else.
+    fn block_mut(&mut self) -> &mut [u8] {
+        self.block.as_mut().and_then(Arc::get_mut).map_or(&mut [], Block::bytes_mut)
+    }
+
+    /// Moves to a block with `front` bytes of room: the exception.
+    #[cold]
+    fn make_front(&mut self, front: usize) {
+        let mut block = Block::new(front + self.len + PADDING_MAX);
+        if let Some(room) = Arc::get_mut(&mut block) {
+            room.bytes_mut()[front..front + self.len].copy_from_slice(self.bytes());
+        }
+        self.start = front;
+        self.block = Some(block);
+    }
+
+    /// Writes a part of the block as a payload.
+    fn write(
+        &mut self,
+        writer: &Inner,
+        payload: Range<usize>,
+        key: Option<[u8; 16]>,
+        timestamp: Option<Timestamp>,
+    ) -> Result<()> {
+        let len = payload.len();
+        writer.write_with(len, timestamp, |core, now, timestamp| {
+            let Some(block) = self.block.take() else { return Ok(core.last_sequence_number()) };
+            core.commit_loan(now, timestamp, key, block, payload.clone()).map_err(|(refused, block)| {
+                self.block = Some(block);
+                refused
+            })
+        })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.writer.endpoint.core.lock().take_back(block);
+        }
+    }
+}
+
+impl Inner {
+    /// Writes what `commit` lays into the history, as [`DataWriter::write`] does; `commit` is called again after a
+    /// refusal, when there is room.
+    pub(super) fn write_with(
+        &self,
+        payload_len: usize,
+        timestamp: Option<Timestamp>,
+        mut commit: impl FnMut(
+            &mut WriterCore,
+            Time,
+            Timestamp,
+        ) -> std::result::Result<SequenceNumber, WriteRefused>,
+    ) -> Result<()> {
+        let mut waiting_since = None;
+        loop {
+            let now = clock::now();
+            let stamp = timestamp.unwrap_or_else(|| self.driver().wall_clock.timestamp(now));
+            let mut sending = self.endpoint.sending.lock();
+            let mut core = self.endpoint.core.lock();
+            if let Some(at) = sending.sent_at.take() {
+                core.note_sent(at);
+            }
+            if timestamp.is_some() {
+                // The samples of a batch have one time stamp.
+                core.seal();
+            }
+            let Err(refused) = commit(&mut core, now, stamp) else {
+                self.send(core, sending, now);
+                self.note_assertion(now);
+                return Ok(());
+            };
+            core.flush(now, &mut sending.outbox);
+            self.transmit(core, &mut sending);
+            drop(sending);
+            self.make_room(refused, payload_len, now, &mut waiting_since)?;
+        }
+    }
+
+    /// The key hash of a sample, if the writer has to know it.
+    fn key_of_sample<T: DdsType>(&self, sample: &T) -> Result<Option<[u8; 16]>> {
+        let needs_key = T::HAS_KEY && self.needs_key();
+        needs_key.then(|| key_hash_of(sample, self.encoding)).transpose()
+    }
+}
+
+/// A refusal that waiting does not help against.
+pub(super) fn refusal(refused: WriteRefused) -> DdsError {
+    match refused {
+        WriteRefused::TooLarge { .. } => DdsError::BadParameter(refused.to_string()),
+        WriteRefused::WindowFull | WriteRefused::TooManyInstances | WriteRefused::TooManyLoans { .. } => {
+            DdsError::OutOfResources(refused.to_string())
+        }
+    }
+}
