@@ -86,12 +86,12 @@ fn tshark(environment: &Environment) -> Outcome {
 
 fn interop(environment: &Environment) -> Outcome {
     // All exchanges but those of the steps below.
-    let test = ["exchange", "--", "--skip", "fastdds::", "--skip", "captured::"];
+    let test = ["exchange", "--", THREADS, "--skip", "fastdds::", "--skip", "captured::"];
     outside(environment, &test, &["WEIR_REQUIRE_CYCLONEDDS"], &CYCLONEDDS)
 }
 
 fn fastdds(environment: &Environment) -> Outcome {
-    outside(environment, &["exchange", "fastdds::"], &["WEIR_REQUIRE_FASTDDS"], &FASTDDS)
+    outside(environment, &["exchange", "fastdds::", "--", THREADS], &["WEIR_REQUIRE_FASTDDS"], &FASTDDS)
 }
 
 fn netns(environment: &Environment) -> Outcome {
@@ -181,6 +181,9 @@ fn passed_tests(text: &str) -> usize {
 }
 
 const FMT: [&str; 5] = ["fmt", "--all", "--check", "--", "--color=never"];
+
+/// Exchanges wait for leases to end and for the other side more than they compute.
+const THREADS: &str = "--test-threads=6";
 
 /// A crate of tests only, kept out of the plain test step.
 const INTEROP_CRATE: &str = "weir-interop";

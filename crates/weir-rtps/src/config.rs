@@ -103,3 +103,6 @@ pub const COALESCING_GAP: Duration = Duration::from_nanos(1_500);
 pub const COALESCING_DELAY_MAX: Duration = Duration::from_micros(200);
 /// Writes in quick succession that leave at once before the rest of the burst is coalesced.
 pub const COALESCING_AFTER_WRITES: u32 = 2;
+
+/// Writers of which a reader remembers that they were heard before they were matched.
+pub const STRANGERS_MAX: usize = 16;

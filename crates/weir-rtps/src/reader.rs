@@ -11,6 +11,7 @@ mod chunks;
 mod instances;
 mod liveliness;
 mod states;
+mod strangers;
 mod writer_proxy;
 
 use weir_wire::{
@@ -27,6 +28,7 @@ use crate::time::Time;
 use crate::writer::ChangeKind;
 use assembly::{Assemblies, Assembly};
 use cache::Cache;
+use strangers::Strangers;
 use writer_proxy::{Arrival, WriterProxy};
 
 pub use cache::{InstanceState, RawSample, SampleSelection};
@@ -113,6 +115,7 @@ pub struct ReaderCore {
     counters: ReaderCounters,
     /// Reused for what one ACKNACK does not reach.
     more: Vec<SequenceNumberSet>,
+    strangers: Strangers,
     /// Whether some proxy may have an answer to send.
     is_answer_due: bool,
 }
@@ -130,6 +133,7 @@ impl ReaderCore {
             counters: ReaderCounters::default(),
             assemblies: Assemblies::default(),
             more: Vec::new(),
+            strangers: Strangers::default(),
             is_answer_due: false,
         }
     }
@@ -160,11 +164,26 @@ impl ReaderCore {
 
     /// Tells that a matched writer keeps what it wrote before. Others send none of it to readers that do not want it,
     /// but Cyclone DDS announces it to everybody, and repairs it when it is asked to.
+    ///
+    /// So the first HEARTBEAT of such a writer does not say where the samples begin that are meant for a volatile
+    /// reader. They begin with the first one that arrived, be it before the writer was matched here: the writer sends
+    /// to this participant only once it knows the reader, and may know it first. Without any, they begin behind the
+    /// HEARTBEAT. What remains is a sample that was written before the first HEARTBEAT, and got lost on the way with
+    /// every sample before it: nothing on the wire tells it from the history. (Readers of Cyclone DDS begin behind the
+    /// first HEARTBEAT of anybody else's writer, whatever arrived.)
     pub fn note_history(&mut self, writer: Guid) {
         let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == writer);
         if let Some(proxy) = proxy.filter(|proxy| proxy.vendor == VendorId::CYCLONE) {
             proxy.skips_history = !self.config.wants_history;
+            proxy.sent_from = self.strangers.forget(writer);
         }
+    }
+
+    /// Whether samples of writers that are not matched are to come here all the same: see
+    /// [`ReaderCore::note_history`].
+    #[must_use]
+    pub fn heeds_strangers(&self) -> bool {
+        self.config.reliability == Reliability::Reliable && !self.config.wants_history
     }
 
     /// Sends acknowledgements to other addresses from now on.
@@ -189,7 +208,7 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
     ) {
         let Some(index) = self.find(writer) else {
-            self.counters.unknown_writers += 1;
+            self.note_stranger(writer, data.sequence_number);
             return;
         };
         let Self { proxies, cache, counters, .. } = self;
@@ -248,7 +267,7 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
     ) {
         let Some(index) = self.find(writer) else {
-            self.counters.unknown_writers += 1;
+            self.note_stranger(writer, frag.sequence_number);
             return;
         };
         liveliness::assert(&mut self.proxies[index], now, &mut self.liveliness);
@@ -474,6 +493,14 @@ impl ReaderCore {
         let index = self.proxies.iter().position(|proxy| proxy.guid == writer)?;
         self.recent = index;
         Some(index)
+    }
+
+    #[cold]
+    fn note_stranger(&mut self, writer: Guid, sn: SequenceNumber) {
+        self.counters.unknown_writers += 1;
+        if self.heeds_strangers() {
+            self.strangers.note(writer, sn);
+        }
     }
 
     /// Moves the samples that were held back and are next now into the cache, as far as there is room.

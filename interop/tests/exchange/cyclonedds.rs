@@ -4,22 +4,32 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use weir_dds::{DataWriter, InstanceState, PolicyId, Reliability};
+use weir_dds::{DataWriter, DataWriterQos, InstanceState, PolicyId, Reliability};
 use weir_interop::Requirement;
 
 use crate::peer::{self, Peer};
 use crate::types::{Blob, Everything, Numbered, ShapeType};
-use crate::weir::{LIMIT, Run, await_state, take_exactly, take_some, write_until_content};
+use crate::weir::{LEASE, LIMIT, Run, await_state, take_exactly, take_some, write_until_content};
 
 /// One datagram for each sample up to the largest.
 const LARGE: &str = "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65400B</FragmentSize>";
 
 /// Starts the peer. `general` is more for the section `General` of its configuration.
 pub(crate) fn start(run: &Run, general: &str) -> Peer {
+    start_with(run, &configuration(general, ""))
+}
+
+/// Starts the peer with a lease that ends soon when it is killed.
+pub(crate) fn start_with_lease(run: &Run) -> Peer {
+    let lease = format!("<LeaseDuration>{}ms</LeaseDuration>", LEASE.as_millis());
+    start_with(run, &configuration("", &lease))
+}
+
+fn start_with(run: &Run, configuration: &str) -> Peer {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let program = PROGRAM.get_or_init(build);
     let mut command = Command::new(program);
-    command.arg(run.domain.to_string()).env("CYCLONEDDS_URI", configuration(general));
+    command.arg(run.domain.to_string()).env("CYCLONEDDS_URI", configuration);
     Peer::start(&mut command)
 }
 
@@ -34,11 +44,11 @@ fn build() -> PathBuf {
 }
 
 /// Cyclone DDS on the loopback interface only, multicast included although the interface does not say that it can.
-fn configuration(general: &str) -> String {
+fn configuration(general: &str, discovery: &str) -> String {
     format!(
         "<CycloneDDS><Domain id='any'><General>\
          <Interfaces><NetworkInterface name='lo' multicast='true'/></Interfaces>{general}</General>\
-         <Discovery><ParticipantIndex>auto</ParticipantIndex></Discovery></Domain></CycloneDDS>"
+         <Discovery><ParticipantIndex>auto</ParticipantIndex>{discovery}</Discovery></Domain></CycloneDDS>"
     )
 }
 
@@ -108,9 +118,45 @@ fn cyclone_gets_members_of_every_kind() {
     weir_to_cyclone::<Everything>("everything_to_cyclone", 3000, &[0], 1);
 }
 
+/// From nothing to more than a datagram holds.
+const SIZES: [u32; 13] = [0, 1, 7, 32, 1000, 1024, 1472, 8192, 30_000, 60_000, 63_000, 65_000, 66_000];
+
+/// Around the largest datagram (65 507 bytes): 84 bytes and more are headers.
+fn around_a_datagram() -> Vec<u32> {
+    (65_000..65_300).step_by(100).chain(65_300..65_560).chain((65_560..66_001).step_by(88)).collect()
+}
+
+const LARGE_SIZES: [u32; 5] = [66_000, 65_536, 100_000, 1_000_000, 10_000_000];
+
 #[test]
 fn cyclone_gets_small_and_large_payloads() {
-    weir_to_cyclone::<Blob>("blobs_to_cyclone", 200, &[1, 7, 1000, 1472, 8192, 30000, 60000], 1);
+    weir_to_cyclone::<Blob>("blobs_to_cyclone", 200, &SIZES, 1);
+}
+
+#[test]
+fn cyclone_gets_small_and_large_payloads_with_keys() {
+    weir_to_cyclone::<ShapeType>("sizes_to_cyclone", 50, &SIZES, 3);
+}
+
+#[test]
+fn cyclone_gets_payloads_around_the_largest_datagram() {
+    weir_to_cyclone::<Blob>("around_to_cyclone", 1, &around_a_datagram(), 1);
+}
+
+#[test]
+fn weir_gets_payloads_around_the_largest_datagram() {
+    cyclone_to_weir::<Blob>("around_to_weir", 1, &around_a_datagram(), 1, "", LARGE);
+}
+
+#[test]
+fn weir_gets_small_and_large_payloads_with_keys() {
+    cyclone_to_weir::<ShapeType>("sizes_to_weir", 50, &SIZES, 3, "", "");
+}
+
+#[test]
+fn fragments_with_keys_arrive_in_both_directions() {
+    weir_to_cyclone::<ShapeType>("keyed_fragments_to_cyclone", 6, &LARGE_SIZES, 2);
+    cyclone_to_weir::<ShapeType>("keyed_fragments_to_weir", 6, &LARGE_SIZES, 2, "", "");
 }
 
 #[test]
@@ -130,12 +176,12 @@ fn weir_gets_small_payloads_of_cyclones_default_configuration() {
 
 #[test]
 fn weir_gets_large_payloads() {
-    cyclone_to_weir::<Blob>("large_blobs_to_weir", 200, &[1, 1472, 8192, 30000, 60000], 1, "", LARGE);
+    cyclone_to_weir::<Blob>("large_blobs_to_weir", 200, &SIZES, 1, "", LARGE);
 }
 
 #[test]
 fn cyclone_gets_fragmented_payloads() {
-    weir_to_cyclone::<Blob>("fragments_to_cyclone", 10, &[64_900, 65_500, 100_000, 1_000_000, 10_000_000], 1);
+    weir_to_cyclone::<Blob>("fragments_to_cyclone", 10, &LARGE_SIZES, 1);
 }
 
 #[test]
@@ -143,7 +189,7 @@ fn weir_gets_fragmented_payloads_of_cyclones_default_configuration() {
     cyclone_to_weir::<Blob>(
         "fragments_to_weir",
         10,
-        &[1345, 8192, 60_000, 100_000, 1_000_000, 10_000_000],
+        &[0, 32, 1024, 1345, 8192, 63_000, 65_500, 66_000, 100_000, 1_000_000, 10_000_000],
         1,
         "",
         "",
@@ -160,32 +206,46 @@ fn weir_gets_messages_with_many_keyed_samples() {
     cyclone_to_weir::<ShapeType>("batched_shapes_to_weir", 5000, &[0, 40], 16, "batch", "");
 }
 
-#[test]
-fn cyclone_gets_what_weir_writes_best_effort() {
+/// Some of what Weir writes arrives, in order, as it was written.
+fn best_effort_to_cyclone<T: Numbered>(name: &str, count: u32, size: u32, instances: u32) {
     if !Requirement::CycloneDds.is_met() {
         return;
     }
-    let run = Run::new("best_effort_to_cyclone");
+    let run = Run::new(name);
     let mut peer = start(&run, "");
-    peer.ask(&run.command::<ShapeType>("reader", Reliability::BestEffort));
-    let writer = run.writer::<ShapeType>(Reliability::BestEffort);
+    peer.ask(&run.command::<T>("reader", Reliability::BestEffort));
+    let writer = run.writer::<T>(Reliability::BestEffort);
     await_match(&writer, &mut peer);
-    write_until_content(&mut peer, &writer, 500, 33, 3);
+    write_until_content(&mut peer, &writer, count, size, instances);
+    peer.quit();
+}
+
+/// Some of what Cyclone DDS writes arrives, in order, as it was written.
+fn best_effort_to_weir<T: Numbered>(name: &str, count: u32, size: u32, instances: u32) {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new(name);
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<T>("writer", Reliability::BestEffort));
+    let reader = run.reader::<T>(Reliability::BestEffort);
+    peer.ask("matched 1");
+    take_some(&mut peer, &reader, count, size, instances);
     peer.quit();
 }
 
 #[test]
+fn cyclone_gets_what_weir_writes_best_effort() {
+    best_effort_to_cyclone::<ShapeType>("best_effort_to_cyclone", 500, 33, 3);
+    best_effort_to_cyclone::<Blob>("best_effort_nothing_to_cyclone", 100, 0, 1);
+    best_effort_to_cyclone::<Blob>("best_effort_fragments_to_cyclone", 50, 100_000, 1);
+}
+
+#[test]
 fn weir_gets_what_cyclone_writes_best_effort() {
-    if !Requirement::CycloneDds.is_met() {
-        return;
-    }
-    let run = Run::new("best_effort_to_weir");
-    let mut peer = start(&run, "");
-    peer.ask(&run.command::<Everything>("writer", Reliability::BestEffort));
-    let reader = run.reader::<Everything>(Reliability::BestEffort);
-    peer.ask("matched 1");
-    take_some(&mut peer, &reader, 500, 0, 1);
-    peer.quit();
+    best_effort_to_weir::<Everything>("best_effort_to_weir", 500, 0, 1);
+    best_effort_to_weir::<ShapeType>("best_effort_shapes_to_weir", 500, 0, 3);
+    best_effort_to_weir::<Blob>("best_effort_fragments_to_weir", 50, 100_000, 1);
 }
 
 #[test]
@@ -233,6 +293,36 @@ fn cyclone_sees_instances_end_that_weir_ends() {
     drop(writer);
     peer.ask("matched 0");
     peer.ask("state 2 no-writers");
+    peer.quit();
+}
+
+#[test]
+fn what_is_unregistered_is_disposed_of_where_the_writer_says_so() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new("autodispose_to_cyclone");
+    let mut peer = start(&run, "");
+    peer.ask(&run.command::<ShapeType>("reader", Reliability::Reliable));
+    let writer = run.writer_with_qos::<ShapeType>(DataWriterQos::default().reliable().keep_all());
+    await_match(&writer, &mut peer);
+    (0..2).for_each(|number| writer.write(&ShapeType::make(number, 5, 2)).unwrap());
+    peer.ask("read 0 2 5 2");
+    writer.unregister_instance(&ShapeType::make(0, 5, 2)).unwrap();
+    peer.ask("state 0 disposed");
+    peer.quit();
+
+    let run = Run::new("autodispose_to_weir");
+    let reader = run.reader::<ShapeType>(Reliability::Reliable);
+    let mut peer = start(&run, "");
+    peer.ask(&(run.command::<ShapeType>("writer", Reliability::Reliable) + " autodispose"));
+    peer.ask("matched 1");
+    peer.ask("write 0 2 5 2");
+    take_exactly(&reader, 0, 2, 5, 2);
+    peer.ask("unregister 0 2");
+    let keys = Run::new("handles").writer::<ShapeType>(Reliability::BestEffort);
+    let handle = keys.lookup_instance(&ShapeType::make(0, 0, 2)).unwrap();
+    await_state(&reader, handle, InstanceState::NotAliveDisposed);
     peer.quit();
 }
 

@@ -1,28 +1,15 @@
 //! Which writers are alive, as the other side sees it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use weir_dds::{DataReader, DataReaderQos, DataWriter, DataWriterQos, LivelinessKind, Reliability};
+use weir_dds::{DataReaderQos, DataWriter, DataWriterQos, LivelinessKind, Reliability};
 use weir_interop::Requirement;
 
-use crate::cyclonedds::start;
+use crate::cyclonedds::{start, start_with_lease};
 use crate::types::{Numbered, ShapeType};
 use crate::weir::{LIMIT, Run};
 
 const LEASE: Duration = Duration::from_millis(400);
-
-fn await_liveliness(reader: &DataReader<ShapeType>, alive: u32, not_alive: u32) {
-    let deadline = Instant::now() + LIMIT;
-    loop {
-        let status = reader.liveliness_changed_status();
-        if (status.alive_count, status.not_alive_count) == (alive, not_alive) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{status:?} instead of {alive} alive and {not_alive} not");
-        // Nothing comes: this is to let time pass.
-        reader.wait_for_data(Duration::from_millis(5));
-    }
-}
 
 /// A writer whose lease runs out in four rounds unless something renews it, and one of another participant that
 /// runs out in every round, as a clock.
@@ -35,6 +22,7 @@ fn stays_alive_for_cyclone(kind: LivelinessKind, assert: impl Fn(&DataWriter<Sha
     peer.ask(&run.command::<ShapeType>("reader", Reliability::Reliable));
     let qos = |kind, lease| DataWriterQos::default().reliable().liveliness(kind, lease);
     let writer = run.writer_with_qos::<ShapeType>(qos(kind, 4 * LEASE));
+    let news = Run::watch(&writer);
     let other = run.another();
     let clock = other.writer_with_qos::<ShapeType>(qos(LivelinessKind::ManualByTopic, LEASE));
     peer.ask("matched 2");
@@ -49,6 +37,7 @@ fn stays_alive_for_cyclone(kind: LivelinessKind, assert: impl Fn(&DataWriter<Sha
     assert_eq!(writer.liveliness_lost_status().total_count, 0);
     if kind != LivelinessKind::Automatic {
         peer.ask("liveliness 0 2");
+        news.await_liveliness_lost(1);
         writer.write(&ShapeType::make(0, 10, 1)).unwrap();
         peer.ask("liveliness 1 1");
     }
@@ -78,18 +67,19 @@ fn weir_sees_when_cyclones_application_is_alive() {
     for option in ["manual-by-topic", "manual-by-participant"] {
         let run = Run::new(&format!("{option}_to_weir").replace('-', "_"));
         let mut peer = start(&run, "");
-        let reader = run.reader_with_qos::<ShapeType>(DataReaderQos::default().reliable());
+        let (_reader, news) = run.reader_with_qos_and_news::<ShapeType>(DataReaderQos::default().reliable());
         let command = run.command::<ShapeType>("writer", Reliability::Reliable);
         peer.ask(&format!("{command} {option}={}", LEASE.as_millis()));
         peer.ask("matched 1");
-        await_liveliness(&reader, 0, 1);
+        news.await_liveliness(0, 1);
+        peer.ask("liveliness-lost 1");
         peer.ask("assert");
-        await_liveliness(&reader, 1, 0);
-        await_liveliness(&reader, 0, 1);
+        news.await_liveliness(1, 0);
+        news.await_liveliness(0, 1);
         peer.ask("write 0 1 10 1");
-        await_liveliness(&reader, 1, 0);
+        news.await_liveliness(1, 0);
         peer.ask("delete");
-        await_liveliness(&reader, 0, 0);
+        news.await_liveliness(0, 0);
         peer.quit();
     }
 }
@@ -101,7 +91,7 @@ fn an_automatic_writer_of_cyclone_stays_alive() {
     }
     let run = Run::new("automatic_to_weir");
     let mut peer = start(&run, "");
-    let reader = run.reader_with_qos::<ShapeType>(DataReaderQos::default().reliable());
+    let (_reader, news) = run.reader_with_qos_and_news::<ShapeType>(DataReaderQos::default().reliable());
     let command = run.command::<ShapeType>("writer", Reliability::Reliable);
     peer.ask(&format!("{command} automatic={}", 4 * LEASE.as_millis()));
     peer.ask("matched 1");
@@ -109,9 +99,27 @@ fn an_automatic_writer_of_cyclone_stays_alive() {
     let clock = run.another().writer_with_qos::<ShapeType>(qos);
     clock.wait_for_subscriptions(1, LIMIT).unwrap();
     for _ in 0..6 {
-        await_liveliness(&reader, 1, 1);
+        news.await_liveliness(1, 1);
         clock.assert_liveliness();
-        await_liveliness(&reader, 2, 0);
+        news.await_liveliness(2, 0);
     }
     peer.quit();
+}
+
+#[test]
+fn a_writer_that_is_killed_is_not_alive_before_it_is_gone() {
+    if !Requirement::CycloneDds.is_met() {
+        return;
+    }
+    let run = Run::new("killed_to_weir");
+    let mut peer = start_with_lease(&run);
+    let (_reader, news) = run.reader_with_qos_and_news::<ShapeType>(DataReaderQos::default().reliable());
+    let command = run.command::<ShapeType>("writer", Reliability::Reliable);
+    peer.ask(&format!("{command} automatic={}", 2 * LEASE.as_millis()));
+    peer.ask("matched 1");
+    news.await_liveliness(1, 0);
+    peer.kill();
+    news.await_liveliness(0, 1);
+    news.await_liveliness(0, 0);
+    news.await_matches_of_lease(0);
 }

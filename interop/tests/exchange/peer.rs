@@ -54,7 +54,9 @@ impl Peer {
         let mut remarks = String::new();
         loop {
             match self.lines.recv_timeout(limit) {
-                Ok(line) if line.starts_with('#') => remarks += &format!("\n{line}"),
+                Ok(line) if !line.starts_with("ok") && !line.starts_with("failed") => {
+                    remarks += &format!("\n{line}");
+                }
                 Ok(line) => {
                     let answer = line.strip_prefix("ok");
                     let answer = answer.unwrap_or_else(|| panic!("the peer {line}{remarks}"));
@@ -64,6 +66,11 @@ impl Peer {
                 Err(RecvTimeoutError::Disconnected) => panic!("the peer ended without an answer{remarks}"),
             }
         }
+    }
+
+    /// Ends it on the spot: it has no chance to say goodbye.
+    pub(crate) fn kill(self) {
+        drop(self);
     }
 
     /// Lets it leave its domain, and waits for its end.

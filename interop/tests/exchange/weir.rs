@@ -1,6 +1,7 @@
 //! Weir's side of the exchanges.
 
 use core::cell::OnceCell;
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -8,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos,
-    DomainParticipant, IncompatibleQosStatus, InstanceHandle, InstanceState, MatchedStatus,
-    ParticipantSettings, Reliability, Topic,
+    DomainParticipant, IncompatibleQosStatus, InstanceHandle, InstanceState, LivelinessChangedStatus,
+    LivelinessLostStatus, MatchedStatus, ParticipantSettings, Reliability, Topic,
 };
 
 use crate::peer::Peer;
@@ -21,28 +22,47 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// Much sooner than a lease ends: who leaves says so.
 const SOON: Duration = Duration::from_secs(5);
 
+/// How long those are kept who vanish, in the tests that wait for it: long enough for a machine that is busy.
+pub(crate) const LEASE: Duration = Duration::from_secs(3);
+
 /// A domain and a topic that no other test uses, and a participant on the loopback interface.
 pub(crate) struct Run {
     pub(crate) domain: u32,
     pub(crate) topic: String,
+    settings: ParticipantSettings,
     participant: OnceCell<DomainParticipant>,
 }
 
 impl Run {
     /// Nothing is announced yet.
     pub(crate) fn new(name: &str) -> Self {
+        // Tests that run at the same time do not hear of each other.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
         let id = std::process::id();
-        Self { domain: 1 + id % 100, topic: format!("{name}_{id}"), participant: OnceCell::new() }
+        let domain = 1 + id.wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed)) % 100;
+        Self::of(domain, format!("{name}_{id}"))
+    }
+
+    /// A topic that somebody else has named.
+    pub(crate) fn of(domain: u32, topic: String) -> Self {
+        let settings = ParticipantSettings::default().interface("lo");
+        Self { domain, topic, settings, participant: OnceCell::new() }
     }
 
     /// The same topic for another participant.
     pub(crate) fn another(&self) -> Self {
-        Self { domain: self.domain, topic: self.topic.clone(), participant: OnceCell::new() }
+        Self::of(self.domain, self.topic.clone())
+    }
+
+    /// The same with [`LEASE`] for the participant.
+    pub(crate) fn with_lease(mut self) -> Self {
+        self.settings.lease_duration = LEASE;
+        self
     }
 
     fn participant(&self) -> &DomainParticipant {
-        let settings = || ParticipantSettings::default().interface("lo");
-        self.participant.get_or_init(|| DomainParticipant::new(self.domain, settings()).unwrap())
+        let make = || DomainParticipant::new(self.domain, self.settings.clone()).unwrap();
+        self.participant.get_or_init(make)
     }
 
     fn topic<T: Numbered>(&self) -> Topic<T> {
@@ -73,6 +93,11 @@ impl Run {
     pub(crate) fn reader_with_news<T: Numbered>(&self, reliability: Reliability) -> (DataReader<T>, News) {
         let mut qos = DataReaderQos::default().keep_all();
         qos.policies.reliability = reliability;
+        self.reader_with_qos_and_news(qos)
+    }
+
+    /// The same with this QoS.
+    pub(crate) fn reader_with_qos_and_news<T: Numbered>(&self, qos: DataReaderQos) -> (DataReader<T>, News) {
         let (listener, news) = Listener::new();
         let subscriber = self.participant().create_subscriber();
         (subscriber.create_datareader_with_listener(&self.topic(), qos, listener).unwrap(), news)
@@ -81,6 +106,12 @@ impl Run {
     /// A writer, and the statuses that its listener is told.
     pub(crate) fn writer_with_news<T: Numbered>(&self, reliability: Reliability) -> (DataWriter<T>, News) {
         let writer = self.writer(reliability);
+        let news = Self::watch(&writer);
+        (writer, news)
+    }
+
+    /// What a writer's listener is told from now on, and what it would have been told before.
+    pub(crate) fn watch<T: Numbered>(writer: &DataWriter<T>) -> News {
         let (listener, news) = Listener::new();
         let listener = Arc::new(listener);
         writer.set_listener(Some(Arc::clone(&listener) as Arc<dyn DataWriterListener<T>>));
@@ -90,7 +121,7 @@ impl Run {
         if status.total_count > 0 {
             listener.tell_incompatible(status);
         }
-        (writer, news)
+        news
     }
 
     /// What makes a peer create a writer or reader for the topic.
@@ -104,38 +135,82 @@ impl Run {
 pub(crate) struct News {
     matched: Receiver<MatchedStatus>,
     incompatible: Receiver<IncompatibleQosStatus>,
+    alive: Receiver<LivelinessChangedStatus>,
+    lost: Receiver<LivelinessLostStatus>,
 }
 
 impl News {
-    /// Waits until so many are matched.
+    /// Waits until so many are matched, because somebody came or said goodbye.
     pub(crate) fn await_matches(&self, count: u32) {
-        loop {
-            let status = self.matched.recv_timeout(SOON);
-            let status = status.unwrap_or_else(|_| panic!("not {count} matches within {SOON:?}"));
-            if status.current_count == count {
-                return;
-            }
-        }
+        self.await_matches_within(SOON, count);
+    }
+
+    /// Waits until so many are matched, because somebody vanished without a word.
+    pub(crate) fn await_matches_of_lease(&self, count: u32) {
+        self.await_matches_within(LIMIT, count);
+    }
+
+    fn await_matches_within(&self, limit: Duration, count: u32) {
+        let is_it = |status: &MatchedStatus| status.current_count == count;
+        await_status(&self.matched, limit, is_it, &format!("{count} matches"));
     }
 
     /// Waits for an endpoint whose QoS does not fit.
     pub(crate) fn await_incompatible(&self) -> IncompatibleQosStatus {
-        self.incompatible.recv_timeout(LIMIT).expect("an incompatible endpoint is found")
+        await_status(&self.incompatible, LIMIT, |_| true, "an incompatible endpoint")
+    }
+
+    /// Waits until so many writers are alive and so many are not.
+    pub(crate) fn await_liveliness(&self, alive: u32, not_alive: u32) {
+        let is_it = |status: &LivelinessChangedStatus| {
+            (status.alive_count, status.not_alive_count) == (alive, not_alive)
+        };
+        await_status(&self.alive, LIMIT, is_it, &format!("{alive} writers alive and {not_alive} not"));
+    }
+
+    /// Waits until the writer has run out of its lease so often.
+    pub(crate) fn await_liveliness_lost(&self, count: u32) {
+        let is_it = |status: &LivelinessLostStatus| status.total_count == count;
+        await_status(&self.lost, LIMIT, is_it, &format!("a writer's lease that ran out {count} times"));
+    }
+}
+
+fn await_status<S: std::fmt::Debug>(
+    statuses: &Receiver<S>,
+    limit: Duration,
+    is_it: impl Fn(&S) -> bool,
+    what: &str,
+) -> S {
+    let mut seen = Vec::new();
+    loop {
+        match statuses.recv_timeout(limit) {
+            Ok(status) if is_it(&status) => return status,
+            Ok(status) => seen.push(status),
+            Err(_) => panic!("not {what} within {limit:?}, only {seen:?}"),
+        }
     }
 }
 
 struct Listener {
     matched: Mutex<Sender<MatchedStatus>>,
     incompatible: Mutex<Sender<IncompatibleQosStatus>>,
+    alive: Mutex<Sender<LivelinessChangedStatus>>,
+    lost: Mutex<Sender<LivelinessLostStatus>>,
 }
 
 impl Listener {
     fn new() -> (Self, News) {
         let (matched_sender, matched) = mpsc::channel();
         let (incompatible_sender, incompatible) = mpsc::channel();
-        let listener =
-            Self { matched: Mutex::new(matched_sender), incompatible: Mutex::new(incompatible_sender) };
-        (listener, News { matched, incompatible })
+        let (alive_sender, alive) = mpsc::channel();
+        let (lost_sender, lost) = mpsc::channel();
+        let listener = Self {
+            matched: Mutex::new(matched_sender),
+            incompatible: Mutex::new(incompatible_sender),
+            alive: Mutex::new(alive_sender),
+            lost: Mutex::new(lost_sender),
+        };
+        (listener, News { matched, incompatible, alive, lost })
     }
 
     // Nobody listens any more when the test is over.
@@ -156,6 +231,10 @@ impl<T> DataReaderListener<T> for Listener {
     fn on_requested_incompatible_qos(&self, _: &DataReader<T>, status: IncompatibleQosStatus) {
         self.tell_incompatible(status);
     }
+
+    fn on_liveliness_changed(&self, _: &DataReader<T>, status: LivelinessChangedStatus) {
+        let _ = self.alive.lock().unwrap().send(status);
+    }
 }
 
 impl<T> DataWriterListener<T> for Listener {
@@ -165,6 +244,10 @@ impl<T> DataWriterListener<T> for Listener {
 
     fn on_offered_incompatible_qos(&self, _: &DataWriter<T>, status: IncompatibleQosStatus) {
         self.tell_incompatible(status);
+    }
+
+    fn on_liveliness_lost(&self, _: &DataWriter<T>, status: LivelinessLostStatus) {
+        let _ = self.lost.lock().unwrap().send(status);
     }
 }
 

@@ -12,7 +12,7 @@ use weir_rtps::time::Time;
 use weir_udp::RecvBatch;
 use weir_wire::{
     AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Heartbeat, HeartbeatFrag, Message, NackFrag,
-    Submessage, Timestamp,
+    Submessage, Timestamp, VendorId,
 };
 
 use super::endpoints::{ReaderEndpoint, Table, WriterEndpoint};
@@ -66,7 +66,7 @@ pub(crate) fn receive(
     batch: &RecvBatch,
     touched: &mut Touched,
 ) {
-    let mut receiver = Receiver { table, prefix, now, touched, current: None };
+    let mut receiver = Receiver { table, prefix, now, touched, current: None, vendor: VendorId::UNKNOWN };
     for message in batch.messages() {
         for datagram in message.datagrams() {
             receiver.datagram(datagram);
@@ -104,6 +104,8 @@ struct Receiver<'t, 'c> {
     now: Time,
     touched: &'c mut Touched,
     current: Option<Current<'t>>,
+    /// Who sent the datagram.
+    vendor: VendorId,
 }
 
 impl<'t> Receiver<'t, '_> {
@@ -117,6 +119,7 @@ impl<'t> Receiver<'t, '_> {
             self.touched.counters.malformed += 1;
             return;
         };
+        self.vendor = message.header.vendor;
         // The state of a message receiver (RTPS 2.5 §8.3.4).
         let mut source = message.header.prefix;
         let mut timestamp: Option<Timestamp> = None;
@@ -150,13 +153,19 @@ impl<'t> Receiver<'t, '_> {
     fn data(&mut self, source: GuidPrefix, data: &Data<'_>, timestamp: Option<Timestamp>) {
         let now = self.now;
         let writer = Guid::new(source, data.writer);
-        self.for_readers(writer, data.reader, |core| core.handle_data(now, writer, data, timestamp));
+        let handle = |core: &mut ReaderCore| core.handle_data(now, writer, data, timestamp);
+        if !self.for_readers(writer, data.reader, handle) {
+            self.for_strangers(handle);
+        }
     }
 
     fn data_frag(&mut self, source: GuidPrefix, frag: &DataFrag<'_>, timestamp: Option<Timestamp>) {
         let now = self.now;
         let writer = Guid::new(source, frag.writer);
-        self.for_readers(writer, frag.reader, |core| core.handle_data_frag(now, writer, frag, timestamp));
+        let handle = |core: &mut ReaderCore| core.handle_data_frag(now, writer, frag, timestamp);
+        if !self.for_readers(writer, frag.reader, handle) {
+            self.for_strangers(handle);
+        }
     }
 
     fn heartbeat_frag(&mut self, source: GuidPrefix, heartbeat: &HeartbeatFrag) {
@@ -198,36 +207,55 @@ impl<'t> Receiver<'t, '_> {
     }
 
     /// Calls `f` with every reader that is meant: the one that is named, or all that are matched with the
-    /// writer.
+    /// writer. `false` if there is none, because nobody is matched with it.
     #[inline]
-    fn for_readers(&mut self, writer: Guid, meant: EntityId, mut f: impl FnMut(&mut ReaderCore)) {
+    fn for_readers(&mut self, writer: Guid, meant: EntityId, mut f: impl FnMut(&mut ReaderCore)) -> bool {
         if let Some(current) = &mut self.current
             && current.writer == writer
             && (meant == EntityId::UNKNOWN || meant == current.reader.entity)
         {
             f(&mut current.core);
-            return;
+            return true;
         }
         // Never two locks at a time.
         self.current = None;
         let Some(readers) = self.table.readers_of.get(&writer) else {
             self.touched.counters.ignored += 1;
-            return;
+            return false;
         };
         if let [reader] = &readers[..] {
             if meant != EntityId::UNKNOWN && meant != reader.entity {
-                return;
+                return true;
             }
             note(&mut self.touched.readers, reader);
             let mut current = Current { writer, reader, core: reader.core.lock() };
             f(&mut current.core);
             self.current = Some(current);
-            return;
+            return true;
         }
         for reader in readers.iter().filter(|it| meant == EntityId::UNKNOWN || meant == it.entity) {
             note(&mut self.touched.readers, reader);
             f(&mut reader.core.lock());
         }
+        true
+    }
+
+    /// Shows what a writer sends that nobody is matched with to the readers that want to know, see
+    /// [`ReaderCore::note_history`]: only Cyclone DDS makes it necessary.
+    #[cold]
+    fn for_strangers(&mut self, mut f: impl FnMut(&mut ReaderCore)) {
+        if self.vendor != VendorId::CYCLONE {
+            return;
+        }
+        // The order of a hash table does not matter: each reader is a world of its own.
+        self.table.readers.values().for_each(|reader| {
+            let mut core = reader.core.lock();
+            if core.heeds_strangers() {
+                // It may have been matched meanwhile, and have something to say.
+                f(&mut core);
+                note(&mut self.touched.readers, reader);
+            }
+        });
     }
 }
 

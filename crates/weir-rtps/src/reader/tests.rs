@@ -15,9 +15,13 @@ fn reader(reliability: Reliability) -> ReaderCore {
 
 fn with_writer(config: ReaderConfig, vendor: VendorId) -> ReaderCore {
     let mut reader = ReaderCore::new(config);
+    match_writer(&mut reader, vendor);
+    reader
+}
+
+fn match_writer(reader: &mut ReaderCore, vendor: VendorId) {
     let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
     reader.match_writer(Time(0), WriterProxyConfig { guid: WRITER, reliable: true, destinations, vendor });
-    reader
 }
 
 fn data(reader: &mut ReaderCore, sn: i64) {
@@ -328,6 +332,27 @@ fn a_volatile_reader_passes_over_what_cyclone_announces_from_before_its_time() {
         assert_eq!(reader.counters().samples_lost, 0);
         assert_eq!(answers(&mut reader, Time(2_000)), ["12/0:"]);
     }
+}
+
+#[test]
+fn a_volatile_reader_asks_for_what_cyclone_sent_before_it_was_matched() {
+    let volatile = ReaderConfig {
+        history: History::KeepAll,
+        wants_history: false,
+        ..ReaderConfig::new(READER, Reliability::Reliable)
+    };
+    let mut reader = ReaderCore::new(volatile);
+    // 7 and 8 are history, 9 and 10 come before the match, 11 behind it.
+    [9, 10].iter().for_each(|sn| data(&mut reader, *sn));
+    assert_eq!(reader.counters().unknown_writers, 2);
+    match_writer(&mut reader, VendorId::CYCLONE);
+    reader.note_history(WRITER);
+    data(&mut reader, 11);
+    heartbeat(&mut reader, 1, 7, 11);
+    assert_eq!(answers(&mut reader, Time(2_000)), ["9/2:9,10"]);
+    [9, 10].iter().for_each(|sn| data(&mut reader, *sn));
+    assert_eq!(taken(&mut reader), [9, 10, 11]);
+    assert_eq!(reader.counters().samples_lost, 0);
 }
 
 #[test]

@@ -67,6 +67,8 @@ pub(super) struct WriterProxy {
     pub(super) lease: Lease,
     /// What the writer kept from before we came is not wanted, and the writer leaves it to us to pass over it.
     pub(super) skips_history: bool,
+    /// The first sample that came before the writer was matched: it was on its way to us already.
+    pub(super) sent_from: Option<SequenceNumber>,
     pub(super) vendor: VendorId,
     /// The next sample to deliver.
     expected: SequenceNumber,
@@ -154,6 +156,7 @@ impl WriterProxy {
             is_refused: false,
             lease: Lease::endless(),
             skips_history: false,
+            sent_from: None,
             vendor: config.vendor,
             expected: SequenceNumber::FIRST,
             floor: SequenceNumber::FIRST,
@@ -296,7 +299,12 @@ impl WriterProxy {
         let arrived = self.held.iter().position(|slot| matches!(slot, Slot::Held(_)));
         let arrived = arrived.map(|offset| SequenceNumber(self.expected.0 + offset as i64));
         let is_delivered = self.expected > SequenceNumber::FIRST;
-        if is_delivered { heartbeat.first } else { arrived.unwrap_or(heartbeat.last.next()) }
+        if is_delivered {
+            return heartbeat.first;
+        }
+        let arrived = arrived.into_iter().chain(self.sent_from).min();
+        // Not before what is there: a writer that was forgotten and comes back may have sent something long ago.
+        arrived.unwrap_or(heartbeat.last.next()).max(heartbeat.first)
     }
 
     /// Takes in a HEARTBEAT. Returns how many samples it says are lost. Call [`WriterProxy::next_held`] after.

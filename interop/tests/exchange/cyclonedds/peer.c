@@ -2,7 +2,8 @@
 // each with a line that begins with "ok" or "failed", after which it ends. One writer and one reader at a time.
 //
 //   writer|reader TYPE TOPIC reliable|best-effort [OPTION...]
-//     options: batch, xcdr2, transient-local, keep-last=DEPTH, automatic=MS, manual-by-participant=MS, manual-by-topic=MS (a lease)
+//     options: batch, xcdr2, transient-local, keep-last=DEPTH, autodispose,
+//     automatic=MS, manual-by-participant=MS, manual-by-topic=MS (a lease)
 //   matched COUNT               waits until so many readers or writers are matched
 //   incompatible                waits until one was found whose QoS does not fit; answers with the policy's number
 //   write FIRST COUNT SIZE INSTANCES
@@ -12,6 +13,7 @@
 //   read-some FIRST COUNT SIZE INSTANCES   reads so many samples, in order
 //   state INSTANCE alive|disposed|no-writers   reads on until the instance is in this state
 //   liveliness ALIVE NOT_ALIVE  waits until so many writers are
+//   liveliness-lost COUNT       waits until the writer has run out of its lease so often
 //   assert                      the application is alive
 //   delete                      deletes the writer or reader
 //   quit
@@ -314,20 +316,29 @@ static void make_endpoint(int writes, const char *type_name, const char *topic_n
   set_liveliness(qos, options);
   dds_qset_data_representation(qos, 1, &representation);
   // So that an instance that is unregistered can be told from one that is disposed of.
-  dds_qset_writer_data_lifecycle(qos, false);
+  dds_qset_writer_data_lifecycle(qos, strstr(options, " autodispose") != NULL);
   is_writer = writes;
   endpoint = check(writes ? dds_create_writer(participant, topic, qos, NULL) : dds_create_reader(participant, topic, qos, NULL),
                    writes ? "writer" : "reader");
   dds_delete_qos(qos);
   waitset = check(dds_create_waitset(participant), "waitset");
-  const uint32_t mask = writes ? DDS_PUBLICATION_MATCHED_STATUS | DDS_OFFERED_INCOMPATIBLE_QOS_STATUS
-                               : DDS_SUBSCRIPTION_MATCHED_STATUS | DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS | DDS_DATA_AVAILABLE_STATUS;
+  const uint32_t mask = writes ? DDS_PUBLICATION_MATCHED_STATUS | DDS_OFFERED_INCOMPATIBLE_QOS_STATUS | DDS_LIVELINESS_LOST_STATUS
+                               : DDS_SUBSCRIPTION_MATCHED_STATUS | DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS |
+                                     DDS_LIVELINESS_CHANGED_STATUS | DDS_DATA_AVAILABLE_STATUS;
   check(dds_set_status_mask(endpoint, mask), "status mask");
   check(dds_waitset_attach(waitset, endpoint, 0), "attach");
 }
 
 static void wait_for_news(const char *what) {
   if (check(dds_waitset_wait(waitset, NULL, 0, LIMIT), "wait") == 0) fail("%s: nothing happened any more", what);
+}
+
+// Statuses wake the waitset until they are read: those that are not waited for must not.
+static void clear_other_news(uint32_t waited_for) {
+  static const uint32_t WRITERS = DDS_PUBLICATION_MATCHED_STATUS | DDS_OFFERED_INCOMPATIBLE_QOS_STATUS | DDS_LIVELINESS_LOST_STATUS;
+  static const uint32_t READERS = DDS_SUBSCRIPTION_MATCHED_STATUS | DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS | DDS_LIVELINESS_CHANGED_STATUS;
+  uint32_t ignored;
+  check(dds_take_status(endpoint, &ignored, (is_writer ? WRITERS : READERS | DDS_DATA_AVAILABLE_STATUS) & ~waited_for), "statuses");
 }
 
 static void await_matches(uint32_t count) {
@@ -338,18 +349,29 @@ static void await_matches(uint32_t count) {
                     : dds_get_subscription_matched_status(endpoint, &subscription), "matched status");
     const uint32_t now = is_writer ? publication.current_count : subscription.current_count;
     if (now == count) return;
+    clear_other_news(DDS_PUBLICATION_MATCHED_STATUS | DDS_SUBSCRIPTION_MATCHED_STATUS);
     wait_for_news("matches");
   }
 }
 
 static void await_liveliness(uint32_t alive, uint32_t not_alive) {
-  for (int tries = 0; tries < 3000; tries++) {
+  for (;;) {
     dds_liveliness_changed_status_t status;
     check(dds_get_liveliness_changed_status(endpoint, &status), "liveliness status");
     if (status.alive_count == alive && status.not_alive_count == not_alive) return;
-    dds_sleepfor(DDS_MSECS(10));
+    clear_other_news(DDS_LIVELINESS_CHANGED_STATUS);
+    wait_for_news("liveliness");
   }
-  fail("never are %u writers alive and %u not", alive, not_alive);
+}
+
+static void await_liveliness_lost(uint32_t count) {
+  for (;;) {
+    dds_liveliness_lost_status_t status;
+    check(dds_get_liveliness_lost_status(endpoint, &status), "liveliness lost status");
+    if (status.total_count == count) return;
+    clear_other_news(DDS_LIVELINESS_LOST_STATUS);
+    wait_for_news("liveliness lost");
+  }
 }
 
 static uint32_t await_incompatibility(void) {
@@ -360,6 +382,7 @@ static uint32_t await_incompatibility(void) {
                     : dds_get_requested_incompatible_qos_status(endpoint, &requested), "incompatible status");
     if (offered.total_count > 0) return offered.last_policy_id;
     if (requested.total_count > 0) return requested.last_policy_id;
+    clear_other_news(DDS_OFFERED_INCOMPATIBLE_QOS_STATUS | DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS);
     wait_for_news("incompatible QoS");
   }
 }
@@ -413,9 +436,8 @@ static void read_samples(int is_complete, uint32_t first, uint32_t count, uint32
   for (uint32_t i = 0; i < instances; i++) reading.next[i] = next_number(first, i, instances);
   while (reading.taken < count)
     if (take(count - reading.taken, &reading) == 0) {
+      clear_other_news(DDS_DATA_AVAILABLE_STATUS);
       if (check(dds_waitset_wait(waitset, NULL, 0, LIMIT), "wait") == 0) fail("only %u of %u samples came", reading.taken, count);
-      dds_subscription_matched_status_t ignored;
-      check(dds_get_subscription_matched_status(endpoint, &ignored), "matched status");
     }
 }
 
@@ -423,9 +445,8 @@ static void await_state(uint32_t instance, dds_instance_state_t state) {
   if (instance >= INSTANCES_MAX) fail("no instance %u", instance);
   while (states[instance] != state)
     if (take(1, NULL) == 0) {
+      clear_other_news(DDS_DATA_AVAILABLE_STATUS);
       wait_for_news("instance state");
-      dds_subscription_matched_status_t ignored;
-      check(dds_get_subscription_matched_status(endpoint, &ignored), "matched status");
     }
 }
 
@@ -449,6 +470,8 @@ static void act(char *line) {
     check(dds_wait_for_acks(endpoint, LIMIT), "acknowledgements");
   } else if (strcmp(word, "liveliness") == 0 && sscanf(rest, "%u %u", &first, &count) == 2) {
     await_liveliness(first, count);
+  } else if (strcmp(word, "liveliness-lost") == 0 && sscanf(rest, "%u", &count) == 1) {
+    await_liveliness_lost(count);
   } else if (strcmp(word, "assert") == 0) {
     check(dds_assert_liveliness(endpoint), "assert");
   } else if (strcmp(word, "delete") == 0) {
