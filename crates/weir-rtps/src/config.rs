@@ -49,11 +49,29 @@ pub const NACK_RETRY_MAX: Duration = Duration::from_millis(500);
 /// First repetition of the preemptive ACKNACK that asks a new writer for a HEARTBEAT, doubled each time (a
 /// fixed period would let a forged announcement make us send forever).
 pub const PREEMPTIVE_ACKNACK_DELAY_MIN: Duration = Duration::from_millis(20);
+/// HEARTBEATs and ACKNACKs whose count is not higher than the last one's are repetitions, unless nothing was taken for
+/// so long: a count that leapt ahead, by mistake or on purpose, must not make a peer deaf for ever.
+pub const COUNT_TRUST: Duration = Duration::from_secs(1);
+/// Windows of repairs that a reader gets without acknowledging anything new; then it gets one at a time, ...
+pub const REPAIR_WINDOWS: u64 = 8;
+/// ... first after this delay, doubled each time: so that nobody has us send the same without end.
+pub const REPAIR_DELAY_MIN: Duration = Duration::from_millis(5);
+/// See [`REPAIR_DELAY_MIN`].
+pub const REPAIR_DELAY_MAX: Duration = Duration::from_millis(500);
+
 /// Preemptive ACKNACKs stop after this many.
 pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;
 
 /// Samples received ahead of a gap that a reader keeps per writer; later ones are dropped and repaired.
 pub const REORDER_MAX_SAMPLES: usize = 8192;
+/// A reader's lists of missing and early samples share room for so many in all...
+pub const REORDER_SHARED_SAMPLES: usize = 128 * 1024;
+/// ... and beyond that each writer has room for this many, so that a thousand writers that announce what they never
+/// send do not take up a gigabyte.
+pub const REORDER_MIN_SAMPLES: usize = 256;
+/// Pieces of sample storage may be so many bytes larger than four times what is in them before the samples are laid
+/// together: a small one that stays would hold up the memory of everything that came and went around it.
+pub const READER_SPARSE_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of samples that a reader keeps for its application before it stops accepting: a reliable writer
 /// is then held up, a best-effort sample is rejected.
 pub const READER_CACHE_MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -70,8 +88,11 @@ pub const LOANS_MAX: usize = 64;
 pub const LOAN_EXTRA_MAX_BYTES: usize = 64 * 1024;
 /// Samples of one writer that a reader puts together from fragments at a time. Others are asked for again later.
 pub const ASSEMBLIES_PER_WRITER_MAX: usize = 8;
-/// Bytes of the samples that a reader puts together at a time; a single sample may be larger.
+/// Bytes of the samples that a reader puts together at a time, and half as many of one writer if it is more than one
+/// sample; a single sample beside them may be larger.
 pub const REASSEMBLY_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// A sample of which no fragment arrived for so long makes room for others.
+pub const REASSEMBLY_IDLE: Duration = Duration::from_secs(1);
 /// Buffers for large samples that a reader keeps for reuse, and their bytes in all.
 pub const LARGE_BUFFERS_MAX: usize = 4;
 /// See [`LARGE_BUFFERS_MAX`].
@@ -83,6 +104,8 @@ pub const READER_CHUNK_BYTES: usize = 64 * 1024;
 pub const READER_CHUNKS_SPARE_MAX: usize = 64;
 /// Remote endpoints that one local endpoint keeps state for.
 pub const PROXIES_MAX: usize = 1024;
+/// Of these, endpoints of a single participant: nobody takes all the room.
+pub const PROXIES_PER_PARTICIPANT_MAX: usize = PROXIES_MAX / 2;
 /// Instances that one endpoint keeps state for when its QoS names no limit.
 pub const INSTANCES_MAX: usize = 2_000_000;
 

@@ -154,6 +154,12 @@ impl ParticipantCore {
         self.builtin.memory()
     }
 
+    /// Bytes of memory that announcements take: ours, and those of others that wait for earlier ones.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.builtin.memory() + self.builtin.waiting_memory()
+    }
+
     /// How many other participants are known.
     #[must_use]
     pub fn remote_participants(&self) -> usize {

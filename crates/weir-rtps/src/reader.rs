@@ -98,6 +98,8 @@ pub struct ReaderCounters {
     pub samples_malformed: u64,
     /// Submessages from writers that are not matched.
     pub unknown_writers: u64,
+    /// Fragments that contradict others of their sample, or belong to one for which there is no room.
+    pub fragments_refused: u64,
     /// Negative acknowledgements sent.
     pub nacks_sent: u64,
 }
@@ -118,6 +120,8 @@ pub struct ReaderCore {
     strangers: Strangers,
     /// Whether some proxy may have an answer to send.
     is_answer_due: bool,
+    /// How many samples the lists of all proxies have room for, or a little more.
+    listed: usize,
 }
 
 impl ReaderCore {
@@ -135,6 +139,7 @@ impl ReaderCore {
             more: Vec::new(),
             strangers: Strangers::default(),
             is_answer_due: false,
+            listed: 0,
         }
     }
 
@@ -217,7 +222,7 @@ impl ReaderCore {
         let sn = data.sequence_number;
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
-                counters.samples_lost += lost;
+                counters.samples_lost = counters.samples_lost.saturating_add(lost);
                 if cache.is_full(payload_len(data)) {
                     proxy.refuse(sn);
                     counters.samples_rejected += u64::from(!proxy.is_reliable);
@@ -242,7 +247,7 @@ impl ReaderCore {
                 match sample(&self.config, data, source_timestamp) {
                     Ok(sample) if !cache.is_full_of_held(sample.payload.len()) => {
                         let held = cache.hold(&sample);
-                        if !proxy.hold(now, sn, held) {
+                        if !proxy.hold(now, sn, held, &mut self.listed) {
                             cache.drop_held(held);
                         }
                     }
@@ -277,7 +282,7 @@ impl ReaderCore {
                 self.counters.samples_duplicate += 1;
                 return;
             }
-            Arrival::Ahead if !proxy.is_within_reach(sn) => return,
+            Arrival::Ahead if !proxy.is_within_reach(sn, self.listed) => return,
             Arrival::Next { .. } if !proxy.is_reliable => {
                 // A best-effort writer does not complete what it has left behind.
                 self.assemblies
@@ -287,7 +292,8 @@ impl ReaderCore {
         }
         let qos = || inline_qos(frag.inline_qos.as_ref());
         let chunks = self.cache.chunks_mut();
-        let Some(assembly) = self.assemblies.entry(writer, frag, qos, source_timestamp, chunks) else {
+        let Some(assembly) = self.assemblies.entry(now, writer, frag, qos, source_timestamp, chunks) else {
+            self.counters.fragments_refused += 1;
             return;
         };
         self.is_answer_due |= assembly.add(frag) && proxy.is_reliable;
@@ -329,14 +335,14 @@ impl ReaderCore {
         let held = cache.hold_whole(&Sample { kind, payload: &[], key, source_timestamp }, whole.buffer, len);
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
-                counters.samples_lost += lost;
+                counters.samples_lost = counters.samples_lost.saturating_add(lost);
                 counters.samples_received += 1;
                 proxy.accept(now, sn);
                 cache.push_held(proxy.guid, sn, held);
                 self.deliver_held(index);
             }
             Arrival::Ahead | Arrival::Duplicate => {
-                if !proxy.hold(now, sn, held) {
+                if !proxy.hold(now, sn, held, &mut self.listed) {
                     cache.drop_held(held);
                 }
             }
@@ -374,11 +380,11 @@ impl ReaderCore {
         if liveliness::is_assertion(proxy, heartbeat) {
             liveliness::assert(proxy, now, &mut self.liveliness);
         }
-        if !proxy.is_reliable || !proxy.is_news(heartbeat.count) {
+        if !proxy.is_reliable || !proxy.is_news(now, heartbeat.count) {
             return;
         }
         let lost = proxy.heartbeat(heartbeat);
-        self.counters.samples_lost += lost;
+        self.counters.samples_lost = self.counters.samples_lost.saturating_add(lost);
         self.is_answer_due = true;
         self.deliver_held(index);
     }
@@ -390,7 +396,7 @@ impl ReaderCore {
             return;
         };
         let Some(proxy) = self.proxies.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
-        proxy.gap(gap);
+        proxy.gap(gap, &mut self.listed);
         self.is_answer_due = true;
         self.deliver_held(index);
     }
@@ -400,6 +406,9 @@ impl ReaderCore {
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
         if self.is_answer_due {
             self.answer_writers(now, out);
+        }
+        if self.cache.is_sparse() {
+            self.lay_together();
         }
     }
 
@@ -480,9 +489,11 @@ impl ReaderCore {
         self.proxies.iter().all(WriterProxy::is_caught_up)
     }
 
-    /// Bytes of memory that samples take.
+    /// Bytes of memory that samples take: those that wait, that are held back, or are put together, and the lists of
+    /// those that are missing.
     pub fn memory(&self) -> usize {
-        self.cache.memory()
+        let lists: usize = self.proxies.iter().map(WriterProxy::memory).sum();
+        self.cache.memory() + self.assemblies.memory() + lists
     }
 
     #[inline]
@@ -524,8 +535,22 @@ impl ReaderCore {
         }
     }
 
+    /// Moves samples that hold up much memory for little.
+    #[cold]
+    fn lay_together(&mut self) {
+        self.cache.lay_together();
+        for held in self.proxies.iter_mut().flat_map(WriterProxy::held_mut) {
+            self.cache.move_held(held);
+        }
+    }
+
     fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
         self.is_answer_due = false;
+        let listed = self.proxies.iter().map(WriterProxy::listed).sum();
+        self.listed = listed;
+        if listed > config::REORDER_SHARED_SAMPLES {
+            self.proxies.iter_mut().for_each(WriterProxy::shrink);
+        }
         for index in 0..self.proxies.len() {
             if !self.proxies[index].is_reliable {
                 continue;
@@ -533,7 +558,9 @@ impl ReaderCore {
             let partial = self.ask_for_fragments(now, index, out);
             let proxy = &mut self.proxies[index];
             let room = self.cache.room();
-            let Some(answer) = proxy.answer(now, room, &partial, &mut self.more) else { continue };
+            let Some(answer) = proxy.answer(now, room, &partial, &mut self.listed, &mut self.more) else {
+                continue;
+            };
             self.counters.nacks_sent += u64::from(!answer.state.is_empty() || !self.more.is_empty());
             let acknack = AckNack {
                 reader: self.config.guid.entity,

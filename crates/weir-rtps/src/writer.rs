@@ -5,6 +5,7 @@
 //! place, [`Reservation::commit`] gives it a sequence number, [`WriterCore::poll_transmit`] hands out slices
 //! of the history to be sent outside the lock that guards this core. Repairs are the same slices again.
 
+mod acknowledgements;
 mod batch;
 mod compose;
 mod fragments;
@@ -18,7 +19,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use weir_wire::{AckNack, Guid, SequenceNumber, Timestamp, VendorId};
+use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 
 use crate::config;
 use crate::history::History as Store;
@@ -151,6 +152,8 @@ pub struct WriterCounters {
     pub heartbeats_sent: u64,
     /// ACKNACKs that were used.
     pub acknacks_received: u64,
+    /// Requests for repairs that were put off: the reader was sent much again and acknowledged nothing of it.
+    pub repairs_held_back: u64,
     /// ACKNACKs from readers that are not matched, or with numbers that make no sense, or old ones.
     pub acknacks_ignored: u64,
 }
@@ -415,32 +418,6 @@ impl WriterCore {
         }
     }
 
-    /// Takes an acknowledgement (RTPS 2.5 §8.3.8.1): everything before the set's base has arrived, the numbers
-    /// in the set are missing.
-    pub fn handle_acknack(&mut self, now: Time, reader: Guid, acknack: &AckNack) {
-        let next = self.history.next();
-        let first = self.history.first();
-        let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == reader && proxy.is_reliable)
-        else {
-            self.counters.acknacks_ignored += 1;
-            return;
-        };
-        if acknack.state.base() > next {
-            self.counters.acknacks_ignored += 1;
-        } else if proxy.is_news(acknack) {
-            self.counters.acknacks_received += 1;
-            self.is_answer_due |=
-                proxy.update(acknack, first, self.unsent) || proxy.is_heartbeat_due || proxy.gap_to.is_some();
-            self.heartbeat.answered(now);
-            self.update_acknowledged(now);
-        } else if proxy.is_continuation(acknack) {
-            self.is_answer_due |= proxy.request(acknack, first, self.unsent) || proxy.gap_to.is_some();
-            self.update_acknowledged(now);
-        } else {
-            self.counters.acknacks_ignored += 1;
-        }
-    }
-
     /// Whether the write of a payload of this many bytes, which was refused, should be tried again: it fits,
     /// and enough for many more if it is small, so that a waiting thread is not woken for each sample.
     pub fn has_room_for(&self, payload_len: usize) -> bool {
@@ -641,28 +618,6 @@ impl WriterCore {
         let is_burst = self.burst.quick_writes > config::COALESCING_AFTER_WRITES;
         if is_burst && self.burst.queued_since.is_none() && 2 * len <= config::SEGMENTED_MAX_BYTES {
             self.burst.queued_since = Some(now);
-        }
-    }
-
-    fn update_acknowledged(&mut self, now: Time) {
-        let reliable = self.proxies.iter().filter(|proxy| proxy.is_reliable);
-        let all = reliable.fold(None, |all: Option<(SequenceNumber, SequenceNumber)>, proxy| {
-            let (acknowledged, seen) = all.unwrap_or((proxy.acknowledged, proxy.seen));
-            Some((acknowledged.min(proxy.acknowledged), seen.min(proxy.seen)))
-        });
-        let (acknowledged, seen) = all.unwrap_or((self.unsent.prev(), self.unsent.prev()));
-        let seen_charge = self.history.charged_to(seen);
-        if seen_charge > self.seen_charge {
-            self.window.on_acknowledged(seen_charge - self.seen_charge);
-            self.seen_charge = seen_charge;
-        }
-        if acknowledged > self.acknowledged {
-            self.acknowledged = acknowledged;
-            self.acknowledged_charge = self.history.charged_to(acknowledged);
-            self.heartbeat.is_hurried = false;
-            self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
-            self.heartbeat.next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
-            self.release();
         }
     }
 

@@ -129,6 +129,14 @@ impl BuiltinEndpoints {
             .sum()
     }
 
+    /// Bytes of memory that announcements of others take, those included that are only known to be missing.
+    pub(super) fn waiting_memory(&self) -> usize {
+        [&self.publications, &self.subscriptions, &self.messages]
+            .map(|exchange| exchange.reader.memory())
+            .iter()
+            .sum()
+    }
+
     /// Tells that one of our endpoints is gone.
     pub(super) fn dispose(&mut self, now: Time, kind: EndpointKind, guid: Guid) {
         let mut payload = core::mem::take(&mut self.payload);

@@ -28,6 +28,9 @@ pub struct DiscoveryCounters {
     pub participants_over_limit: u64,
     /// Endpoints dropped because a table was full.
     pub endpoints_over_limit: u64,
+    /// Endpoints that fit one of ours and were left out, because it has as many matches as it keeps state for, or too
+    /// many with the same participant.
+    pub matches_over_limit: u64,
     /// Participants that fell silent for longer than their lease.
     pub leases_expired: u64,
     /// Answers to new participants that were not sent, as there were too many in a short time.

@@ -65,6 +65,8 @@ pub(super) struct LocalEntry {
     pub(super) type_name: String,
     unicast: Vec<SocketAddrV4>,
     kind: EndpointKind,
+    /// With how many endpoints it communicates.
+    pub(super) matches: usize,
     /// Of a writer whose liveliness the application asserts.
     pub(super) lease: Option<Lease>,
     /// The endpoint as others see it; others may be endpoints of this participant.
@@ -156,6 +158,7 @@ impl ParticipantCore {
             unicast: data.unicast.addresses,
             kind,
             lease,
+            matches: self.locals.get(&entity).map_or(0, |entry| entry.matches),
             seen,
         };
         let is_known = self.locals.insert(entity, entry).is_some();

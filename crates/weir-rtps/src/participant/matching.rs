@@ -1,10 +1,11 @@
 //! Brings writers and readers of one topic together, ours with those of others and ours among each other (DDS
 //! 1.4 §2.2.3, DDSI-RTPS 2.5 §8.5.4).
 
-use weir_wire::{EntityId, Guid};
+use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::ParticipantCore;
 use super::remote::kind_of;
+use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use crate::qos::{PolicyId, Qos};
 use crate::qos_match;
@@ -79,16 +80,30 @@ impl ParticipantCore {
         let Some(ours) = self.locals.get(&local) else { return };
         let ours =
             Side { entity: local, topic: &ours.topic, type_name: &ours.type_name, qos: &ours.seen.qos };
-        let Some((theirs, endpoint)) = self.other_side(remote) else { return };
+        let Some((theirs, _)) = self.other_side(remote) else { return };
         let now = match kind_of(local) {
             Some(EndpointKind::Writer) => compare(&ours, &theirs),
             _ => compare(&theirs, &ours),
         };
         let before = self.pairs.get(&(local, remote)).copied();
+        let is_new_match = now == Some(Pair::Matched) && before != now;
+        let now = if is_new_match && !self.has_room_for_match(local, remote.prefix) { None } else { now };
+        self.counters.matches_over_limit += u64::from(is_new_match && now.is_none());
+        let Some((_, endpoint)) = self.other_side(remote) else { return };
         if now != before || (is_changed && now == Some(Pair::Matched)) {
             let endpoint = endpoint.clone();
             self.set_pair(local, remote, now, Some(endpoint));
         }
+    }
+
+    /// Whether a local endpoint keeps state for one more match with a participant.
+    fn has_room_for_match(&self, local: EntityId, prefix: GuidPrefix) -> bool {
+        let first = (local, Guid::new(prefix, EntityId([0; 4])));
+        let last = (local, Guid::new(prefix, EntityId([0xff; 4])));
+        let matched = |pair: &Pair| *pair == Pair::Matched;
+        self.locals.get(&local).is_some_and(|entry| entry.matches < config::PROXIES_MAX)
+            && self.pairs.range(first..=last).filter(|(_, pair)| matched(pair)).count()
+                < config::PROXIES_PER_PARTICIPANT_MAX
     }
 
     /// What is known of an endpoint that may be one of our own.
@@ -114,6 +129,10 @@ impl ParticipantCore {
         };
         let is_writer = kind_of(local) == Some(EndpointKind::Writer);
         let was_matched = before == Some(Pair::Matched);
+        if let Some(entry) = self.locals.get_mut(&local) {
+            entry.matches += usize::from(now == Some(Pair::Matched));
+            entry.matches -= usize::from(was_matched);
+        }
         if was_matched && now != before {
             self.events.push_back(if is_writer {
                 DiscoveryEvent::ReaderUnmatched { writer: local, reader: guid }

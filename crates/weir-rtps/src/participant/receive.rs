@@ -96,7 +96,10 @@ impl ParticipantCore {
             self.counters.unknown_participant += 1;
             return;
         };
-        remote.has_answered |= receiver.destination.is_some();
+        if receiver.destination.is_some() {
+            remote.has_answered = true;
+            self.introduce_now(now, source);
+        }
         let is_used = match submessage {
             Submessage::Data(data) => self.builtin.handle_data(now, source, data, receiver.timestamp),
             Submessage::Heartbeat(heartbeat) => self.builtin.handle_heartbeat(now, source, heartbeat),
@@ -127,7 +130,10 @@ impl ParticipantCore {
             let prefix = spdp::decode_key(payload)
                 .or(key_hash.map(Guid::from_bytes))
                 .map_or(receiver.source, |guid| guid.prefix);
-            return if prefix == receiver.source {
+            // Nobody says goodbye for somebody on another host. If it was true, the lease will tell.
+            let is_its_own = prefix == receiver.source
+                && self.remotes.get(&prefix).is_none_or(|remote| remote.is_at(*from.ip()));
+            return if is_its_own {
                 self.participant_lost(now, prefix);
             } else {
                 self.counters.foreign_announcements += 1;

@@ -29,6 +29,8 @@ pub(super) struct RemoteParticipant {
     /// Whether it has sent something to us in particular: then its address is no forgery by somebody who
     /// cannot hear us.
     pub(super) has_answered: bool,
+    /// Whether it was told who we are, and our builtin endpoints speak to it.
+    is_introduced: bool,
     pub(super) endpoints: BTreeMap<EntityId, RemoteEntry>,
 }
 
@@ -45,7 +47,15 @@ pub(super) struct RemoteEntry {
 impl RemoteParticipant {
     /// When it counts as lost if nothing more is heard.
     pub(super) fn expires_at(&self) -> Time {
-        self.last_heard + self.lease
+        let lease = if self.has_answered { self.lease } else { self.lease.min(UNANSWERED_LEASE_MAX) };
+        self.last_heard + lease
+    }
+
+    /// Whether its announcements name the host, or came from there.
+    pub(super) fn is_at(&self, host: Ipv4Addr) -> bool {
+        let named =
+            self.data.metatraffic_unicast.addresses.iter().chain(&self.data.default_unicast.addresses);
+        self.from == host || named.into_iter().any(|address| *address.ip() == host)
     }
 
     pub(super) fn vendor(&self) -> VendorId {
@@ -66,8 +76,12 @@ impl ParticipantCore {
         let skipped = data.metatraffic_unicast.skipped + data.default_unicast.skipped;
         let Some(remote) = self.remotes.get_mut(&prefix) else {
             self.counters.locators_skipped += u64::from(skipped);
-            return self.participant_discovered(now, from, data);
+            return self.participant_discovered(now, from, data, is_directed);
         };
+        if !remote.is_introduced {
+            self.introduce(now, prefix, is_directed);
+            return self.participant_changed(now, from, data);
+        }
         remote.last_heard = now;
         if remote.data != data {
             self.counters.locators_skipped += u64::from(skipped);
@@ -81,7 +95,13 @@ impl ParticipantCore {
         }
     }
 
-    fn participant_discovered(&mut self, now: Time, from: Ipv4Addr, data: ParticipantData) {
+    fn participant_discovered(
+        &mut self,
+        now: Time,
+        from: Ipv4Addr,
+        data: ParticipantData,
+        is_directed: bool,
+    ) {
         let Some(address) = self.reachability.choose(&data.metatraffic_unicast.addresses, from) else {
             self.counters.unreachable += 1;
             return;
@@ -91,11 +111,6 @@ impl ParticipantCore {
             return;
         }
         let prefix = data.prefix;
-        let metatraffic = Arc::from([address]);
-        if !self.announcer.reply(now, prefix) {
-            self.counters.replies_suppressed += 1;
-        }
-        self.builtin.match_participant(now, &data, &metatraffic);
         self.events.push_back(DiscoveryEvent::ParticipantDiscovered {
             prefix,
             vendor: data.vendor,
@@ -103,15 +118,40 @@ impl ParticipantCore {
         });
         let remote = RemoteParticipant {
             from,
-            metatraffic,
+            metatraffic: Arc::from([address]),
             discovered_at: now,
             last_heard: now,
             lease: data.lease.max(self.config.remote_lease_min),
             has_answered: false,
+            is_introduced: false,
             endpoints: BTreeMap::new(),
             data,
         };
         self.remotes.insert(prefix, remote);
+        self.introduce(now, prefix, is_directed);
+    }
+
+    /// Makes up for an introduction that was put off: the participant has spoken to us in particular.
+    pub(super) fn introduce_now(&mut self, now: Time, prefix: GuidPrefix) {
+        if self.remotes.get(&prefix).is_some_and(|remote| !remote.is_introduced) {
+            self.introduce(now, prefix, true);
+        }
+    }
+
+    /// Tells a new participant who we are, and lets our builtin endpoints speak to it. Announcements can be forged so
+    /// that somebody else gets all that, so it is not done for more than a few in a short time; the others have to
+    /// wait for their next announcement. Who speaks to us in particular has heard us, and is no forgery.
+    fn introduce(&mut self, now: Time, prefix: GuidPrefix, is_directed: bool) {
+        let is_replied = self.announcer.reply(now, prefix);
+        self.counters.replies_suppressed += u64::from(!is_replied);
+        if !is_replied && !is_directed {
+            return;
+        }
+        if let Some(remote) = self.remotes.get_mut(&prefix) {
+            remote.is_introduced = true;
+            remote.discovered_at = now;
+            self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+        }
     }
 
     /// Room for one more participant. If there is none, the oldest of those makes room that never spoke to
@@ -123,10 +163,12 @@ impl ParticipantCore {
             return true;
         }
         let silent = self.remotes.iter().filter(|(_, remote)| !remote.has_answered);
-        let Some(prefix) = silent.min_by_key(|(_, remote)| remote.discovered_at).map(|(prefix, _)| *prefix)
-        else {
-            return false;
-        };
+        let silent = silent.min_by_key(|(_, remote)| remote.discovered_at);
+        // Or, whatever lease it named, whom nothing was heard of for longest, if that is long.
+        let forgotten =
+            self.remotes.iter().filter(|(_, remote)| now.since(remote.last_heard) >= FORGOTTEN_AFTER);
+        let forgotten = || forgotten.min_by_key(|(_, remote)| remote.last_heard);
+        let Some(prefix) = silent.or_else(forgotten).map(|(prefix, _)| *prefix) else { return false };
         self.counters.participants_over_limit += 1;
         self.participant_lost(now, prefix);
         self.remotes.len() < limit
@@ -146,6 +188,8 @@ impl ParticipantCore {
         remote.data = data;
         if is_moved {
             remote.metatraffic = Arc::from([address]);
+        }
+        if is_moved && remote.is_introduced {
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
         }
         // The default addresses of its endpoints may be others now.
@@ -267,5 +311,10 @@ pub(super) fn kind_of(entity: EntityId) -> Option<EndpointKind> {
     }
 }
 
+/// A participant that has not spoken to us in particular is kept for no longer than this when it falls silent, whatever
+/// it asks for: longer than the 30 s between announcements that the specification proposes (DDSI-RTPS 2.5 §9.6.1.4).
+const UNANSWERED_LEASE_MAX: core::time::Duration = core::time::Duration::from_secs(35);
+/// A participant that was silent for so long makes room for a new one when there is none otherwise.
+const FORGOTTEN_AFTER: core::time::Duration = core::time::Duration::from_secs(60);
 /// Two participants that find each other exchange directed announcements within this time.
 const INTRODUCTION_TIME: core::time::Duration = core::time::Duration::from_secs(1);

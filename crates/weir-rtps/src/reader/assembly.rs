@@ -31,13 +31,14 @@ pub(super) struct Assembly {
     /// Everything that is missing up to this was asked for, at this time.
     asked_to: u32,
     asked_at: Time,
+    /// When a fragment of it arrived last.
+    added_at: Time,
 }
 
 /// The samples that are being put together.
 #[derive(Debug, Default)]
 pub(super) struct Assemblies {
     list: Vec<Assembly>,
-    bytes: usize,
 }
 
 impl Assemblies {
@@ -45,6 +46,7 @@ impl Assemblies {
     /// room, or the fragment contradicts those before it.
     pub(super) fn entry(
         &mut self,
+        now: Time,
         writer: Guid,
         frag: &DataFrag<'_>,
         inline_qos: impl FnOnce() -> (ChangeKind, Option<[u8; 16]>),
@@ -54,16 +56,17 @@ impl Assemblies {
         let (size, fragment_size) = (frag.sample_size as usize, usize::from(frag.fragment_size));
         if let Some(index) = self.position(writer, frag.sequence_number) {
             let known = &mut self.list[index];
+            known.added_at = now;
             return (known.sample_size == size && known.fragment_size == fragment_size).then_some(known);
         }
-        let of_writer = self.list.iter().filter(|known| known.writer == writer).count();
-        let is_too_much = self.bytes + size > config::REASSEMBLY_MAX_BYTES && !self.list.is_empty();
-        if of_writer >= config::ASSEMBLIES_PER_WRITER_MAX || is_too_much || size > config::SAMPLE_MAX_BYTES {
+        if size > config::SAMPLE_MAX_BYTES {
             return None;
+        }
+        while !self.has_room(writer, size) {
+            self.drop_idle(now, chunks)?;
         }
         let total = size.div_ceil(fragment_size) as u32;
         let (kind, key_hash) = inline_qos();
-        self.bytes += size;
         self.list.push(Assembly {
             writer,
             sequence_number: frag.sequence_number,
@@ -81,6 +84,7 @@ impl Assemblies {
             is_progress_wanted: false,
             asked_to: 0,
             asked_at: Time::ZERO,
+            added_at: now,
         });
         self.list.last_mut()
     }
@@ -106,6 +110,12 @@ impl Assemblies {
         self.list.iter_mut().filter(move |assembly| assembly.writer == writer)
     }
 
+    /// Bytes of memory that the samples take: pages in which no fragment has arrived take none.
+    pub(super) fn memory(&self) -> usize {
+        let touched = |it: &Assembly| (it.total - it.missing) as usize * it.fragment_size.max(PAGE_BYTES);
+        self.list.iter().map(|it| touched(it).min(it.buffer.len())).sum()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -115,9 +125,39 @@ impl Assemblies {
     }
 
     fn remove(&mut self, index: usize) -> Assembly {
-        let assembly = self.list.swap_remove(index);
-        self.bytes -= assembly.sample_size;
-        assembly
+        self.list.swap_remove(index)
+    }
+
+    /// Whether a sample of `writer` finds room. One that is larger than all the room has a place of its own, so that
+    /// whoever begins such a sample holds up nobody else's.
+    fn has_room(&self, writer: Guid, size: usize) -> bool {
+        let is_oversize = |size: usize| size > config::REASSEMBLY_MAX_BYTES;
+        if is_oversize(size) {
+            return !self.list.iter().any(|known| is_oversize(known.sample_size));
+        }
+        let (mut all, mut of_writer, mut samples_of_writer) = (size, size, 0);
+        for known in &self.list {
+            let bytes = if is_oversize(known.sample_size) { 0 } else { known.sample_size };
+            all += bytes;
+            if known.writer == writer {
+                of_writer += bytes;
+                samples_of_writer += 1;
+            }
+        }
+        all <= config::REASSEMBLY_MAX_BYTES
+            && (of_writer <= config::REASSEMBLY_MAX_BYTES / 2 || of_writer == size)
+            && samples_of_writer < config::ASSEMBLIES_PER_WRITER_MAX
+    }
+
+    /// Forgets the sample that has waited longest for a fragment; `None` when none has waited for long.
+    fn drop_idle(&mut self, now: Time, chunks: &mut Chunks) -> Option<()> {
+        let oldest = (0..self.list.len()).min_by_key(|index| self.list[*index].added_at)?;
+        if now.since(self.list[oldest].added_at) < config::REASSEMBLY_IDLE {
+            return None;
+        }
+        let gone = self.remove(oldest);
+        chunks.give_buffer(gone.buffer);
+        Some(())
     }
 }
 
@@ -184,6 +224,9 @@ impl Assembly {
     }
 }
 
+/// What the system hands out at a time when memory is first written to.
+const PAGE_BYTES: usize = 4096;
+
 #[cfg(test)]
 mod tests {
     use weir_wire::{EntityId, GuidPrefix};
@@ -211,7 +254,7 @@ mod tests {
         frag: &DataFrag<'_>,
     ) -> Option<&'a mut Assembly> {
         let writer = Guid::new(GuidPrefix([1; 12]), frag.writer);
-        let assembly = assemblies.entry(writer, frag, || (ChangeKind::Alive, None), None, chunks)?;
+        let assembly = assemblies.entry(Time(1), writer, frag, || (ChangeKind::Alive, None), None, chunks)?;
         assembly.add(frag);
         Some(assembly)
     }
@@ -225,7 +268,7 @@ mod tests {
         let writer = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
         let whole = assemblies.take_complete(writer, SequenceNumber(1)).unwrap();
         assert_eq!(&whole.buffer[..9], b"abcdefghi");
-        assert!(assemblies.is_empty() && assemblies.bytes == 0);
+        assert!(assemblies.is_empty());
     }
 
     #[test]

@@ -225,6 +225,25 @@ impl Cache {
         }
     }
 
+    /// Whether pieces of memory are kept mostly for a few samples in them.
+    #[inline]
+    pub(super) fn is_sparse(&self) -> bool {
+        self.chunks.used() > config::READER_SPARSE_BYTES + 4 * (self.bytes + self.held_bytes)
+    }
+
+    /// Lays the samples that wait together, whose pieces of memory others have left.
+    pub(super) fn lay_together(&mut self) {
+        self.chunks.seal();
+        for entry in self.entries.iter_mut().filter(|entry| entry.is_live) {
+            self.chunks.relocate(&mut entry.at);
+        }
+    }
+
+    /// The same for one that is held back.
+    pub(super) fn move_held(&mut self, held: &mut Held) {
+        self.chunks.relocate(&mut held.at);
+    }
+
     /// Whether something is held back.
     pub(super) fn has_held(&self) -> bool {
         self.held > 0

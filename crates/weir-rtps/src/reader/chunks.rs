@@ -94,6 +94,43 @@ impl Chunks {
         }
     }
 
+    /// What is stored from now on goes into other chunks than what is there.
+    pub(super) fn seal(&mut self) {
+        if let Some(previous) = self.current.take()
+            && self.chunks[previous as usize].live == 0
+        {
+            self.retire(previous);
+        }
+    }
+
+    /// Copies a small payload out of the chunk that it lies in, if that is one that others have left.
+    pub(super) fn relocate(&mut self, at: &mut ChunkRef) {
+        let from = &self.chunks[at.chunk as usize];
+        let is_standard = from.bytes.len() == config::READER_CHUNK_BYTES;
+        if !is_standard || self.current == Some(at.chunk) || at.len as usize > MOVED_MAX_BYTES {
+            return;
+        }
+        let len = at.len as usize;
+        let index = match self.current {
+            Some(index) if self.room(index) >= len => index,
+            _ => self.open(len),
+        };
+        let Ok([from, to]) = self.chunks.get_disjoint_mut([at.chunk as usize, index as usize]) else {
+            return;
+        };
+        let offset = to.used;
+        to.bytes[offset..offset + len].copy_from_slice(&from.bytes[at.offset as usize..][..len]);
+        to.used += len;
+        to.live += 1;
+        let before = core::mem::replace(at, ChunkRef { chunk: index, offset: offset as u32, len: at.len });
+        self.release(before);
+    }
+
+    /// Bytes of memory in use.
+    pub(super) fn used(&self) -> usize {
+        self.memory - self.spare.len() * config::READER_CHUNK_BYTES
+    }
+
     /// Bytes of memory in use or kept for reuse.
     pub(super) fn memory(&self) -> usize {
         self.memory
@@ -141,6 +178,9 @@ impl Chunks {
     }
 }
 
+/// Longer payloads hold up little more than themselves.
+const MOVED_MAX_BYTES: usize = config::READER_CHUNK_BYTES / 4;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +197,27 @@ mod tests {
             refs.into_iter().rev().for_each(|at| chunks.release(at));
         }
         assert!(chunks.memory() <= 20 * config::READER_CHUNK_BYTES, "{}", chunks.memory());
+    }
+
+    #[test]
+    fn small_payloads_move_together_and_what_they_held_up_is_reused() {
+        let mut chunks = Chunks::default();
+        let mut stay: Vec<_> = (0..100_u8)
+            .map(|n| {
+                let at = chunks.store(&[n; 8]);
+                let large = chunks.store(&[0; config::READER_CHUNK_BYTES - 8]);
+                chunks.release(large);
+                at
+            })
+            .collect();
+        assert!(chunks.used() >= 100 * config::READER_CHUNK_BYTES);
+        chunks.seal();
+        stay.iter_mut().for_each(|at| chunks.relocate(at));
+        assert!(chunks.used() <= config::READER_CHUNK_BYTES, "{}", chunks.used());
+        for (n, at) in stay.into_iter().enumerate() {
+            assert_eq!(chunks.bytes(at), [n as u8; 8]);
+            chunks.release(at);
+        }
     }
 
     #[test]

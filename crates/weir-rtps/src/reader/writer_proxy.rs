@@ -84,7 +84,7 @@ pub(super) struct WriterProxy {
     /// Whether it is known where the samples that are meant for us begin: at the first one that was delivered, or
     /// where a HEARTBEAT for us alone says. Those of a HEARTBEAT to everybody may lie before we came.
     is_start_known: bool,
-    last_heartbeat: Option<u32>,
+    last_heartbeat: Option<(u32, Time)>,
     is_answer_wanted: bool,
     count: u32,
     fragment_count: u32,
@@ -240,18 +240,50 @@ impl WriterProxy {
     }
 
     /// Keeps a sample that is ahead. `false` when it is too far ahead.
-    pub(super) fn hold(&mut self, now: Time, sn: SequenceNumber, held: Held) -> bool {
+    pub(super) fn hold(&mut self, now: Time, sn: SequenceNumber, held: Held, listed: &mut usize) -> bool {
         let offset = self.offset(sn);
-        if offset >= config::REORDER_MAX_SAMPLES {
+        if offset >= self.reach(*listed) {
             return false;
         }
-        self.extend_to(offset + 1);
+        self.extend_to(offset + 1, listed);
         if let Slot::Missing { asked_at, tries } =
             core::mem::replace(&mut self.held[offset], Slot::Held(held))
         {
             self.note_repair(now, asked_at, tries);
         }
         true
+    }
+
+    /// How many samples behind the next one may be listed, when the lists of all writers have room for `listed`.
+    fn reach(&self, listed: usize) -> usize {
+        if listed < config::REORDER_SHARED_SAMPLES {
+            config::REORDER_MAX_SAMPLES
+        } else {
+            self.held.len().max(config::REORDER_MIN_SAMPLES)
+        }
+    }
+
+    /// How many samples the list has room for.
+    pub(super) fn listed(&self) -> usize {
+        self.held.capacity()
+    }
+
+    /// Gives back memory that the list has not needed lately.
+    pub(super) fn shrink(&mut self) {
+        self.held.shrink_to(self.held.len().next_power_of_two());
+    }
+
+    /// The samples that are held back.
+    pub(super) fn held_mut(&mut self) -> impl Iterator<Item = &mut Held> {
+        self.held.iter_mut().filter_map(|slot| match slot {
+            Slot::Held(held) => Some(held),
+            Slot::Missing { .. } | Slot::Irrelevant => None,
+        })
+    }
+
+    /// Bytes of memory that the list of what is missing and what is held back takes, payloads not included.
+    pub(super) fn memory(&self) -> usize {
+        self.held.capacity() * size_of::<Slot>()
     }
 
     #[inline]
@@ -285,10 +317,12 @@ impl WriterProxy {
     }
 
     /// Whether a HEARTBEAT is neither a repetition nor older than one that was seen (counts may wrap).
-    pub(super) fn is_news(&mut self, count: u32) -> bool {
-        let is_news = self.last_heartbeat.is_none_or(|last| count.wrapping_sub(last).cast_signed() > 0);
+    pub(super) fn is_news(&mut self, now: Time, count: u32) -> bool {
+        let is_news = self.last_heartbeat.is_none_or(|(last, at)| {
+            count.wrapping_sub(last).cast_signed() > 0 || now.since(at) >= config::COUNT_TRUST
+        });
         if is_news {
-            self.last_heartbeat = Some(count);
+            self.last_heartbeat = Some((count, now));
         }
         is_news
     }
@@ -333,15 +367,15 @@ impl WriterProxy {
     }
 
     /// Takes in a GAP. Call [`WriterProxy::next_held`] after.
-    pub(super) fn gap(&mut self, gap: &Gap) {
+    pub(super) fn gap(&mut self, gap: &Gap, listed: &mut usize) {
         let end = gap.list.base();
         if gap.start <= self.expected {
             self.floor = self.floor.max(end);
         } else {
-            self.mark_irrelevant(gap.start, end);
+            self.mark_irrelevant(gap.start, end, listed);
         }
         for sn in gap.list.iter() {
-            self.mark_irrelevant(sn, sn.next());
+            self.mark_irrelevant(sn, sn.next(), listed);
         }
     }
 
@@ -360,6 +394,7 @@ impl WriterProxy {
         now: Time,
         room: usize,
         partial: &[SequenceNumber],
+        listed: &mut usize,
         more: &mut Vec<SequenceNumberSet>,
     ) -> Option<Answer> {
         more.clear();
@@ -367,7 +402,12 @@ impl WriterProxy {
             return self.preemptive(now);
         }
         let mut state = SequenceNumberSet::new(self.expected);
-        let is_asking = !self.is_refused && self.ask(now, room, partial, &mut state, more);
+        let is_asking = !self.is_refused && {
+            let reach = if self.takes_more() { self.reach(*listed) } else { 256 };
+            let announced = self.offset(self.announced.next().max(self.expected)).min(reach);
+            self.extend_to(announced, listed);
+            self.ask(now, room, partial, &mut state, more)
+        };
         self.arm(now, is_asking);
         if is_asking {
             self.is_answer_wanted = false;
@@ -405,8 +445,8 @@ impl WriterProxy {
     }
 
     /// Whether a sample lies so near that it could be held back.
-    pub(super) fn is_within_reach(&self, sn: SequenceNumber) -> bool {
-        self.offset(sn) < config::REORDER_MAX_SAMPLES
+    pub(super) fn is_within_reach(&self, sn: SequenceNumber, listed: usize) -> bool {
+        self.offset(sn) < self.reach(listed)
     }
 
     /// Whether something is to be sent because of the time.
@@ -454,8 +494,6 @@ impl WriterProxy {
         more: &mut Vec<SequenceNumberSet>,
     ) -> bool {
         let reach = if self.takes_more() { config::REORDER_MAX_SAMPLES } else { 256 };
-        let announced = self.offset(self.announced.next().max(self.expected)).min(reach);
-        self.extend_to(announced);
         let is_prompted = core::mem::take(&mut self.request.is_prompted);
         let is_forced = core::mem::take(&mut self.request.is_forced);
         let mean_ns = self.request.round_trip.mean_ns;
@@ -555,16 +593,19 @@ impl WriterProxy {
     }
 
     /// Makes room for what is known about the next `len` samples.
-    fn extend_to(&mut self, len: usize) {
-        while self.held.len() < len {
-            self.held.push_back(Slot::Missing { asked_at: Time::ZERO, tries: 0 });
+    fn extend_to(&mut self, len: usize, listed: &mut usize) {
+        if self.held.len() >= len {
+            return;
         }
+        let before = self.held.capacity();
+        self.held.resize_with(len, || Slot::Missing { asked_at: Time::ZERO, tries: 0 });
+        *listed += self.held.capacity() - before;
     }
 
-    fn mark_irrelevant(&mut self, from: SequenceNumber, to: SequenceNumber) {
+    fn mark_irrelevant(&mut self, from: SequenceNumber, to: SequenceNumber, listed: &mut usize) {
         let from = self.offset(from.max(self.expected));
-        let to = self.offset(to.max(self.expected)).min(config::REORDER_MAX_SAMPLES);
-        self.extend_to(to);
+        let to = self.offset(to.max(self.expected)).min(self.reach(*listed));
+        self.extend_to(to, listed);
         for slot in self.held.range_mut(from.min(to)..to) {
             if matches!(slot, Slot::Missing { .. }) {
                 *slot = Slot::Irrelevant;

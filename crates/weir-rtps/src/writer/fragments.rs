@@ -42,7 +42,7 @@ impl WriterCore {
     }
 
     /// Takes in which fragments a reader misses (RTPS 2.5 §8.3.8.12).
-    pub fn handle_nack_frag(&mut self, _now: Time, reader: Guid, nack: &NackFrag) {
+    pub fn handle_nack_frag(&mut self, now: Time, reader: Guid, nack: &NackFrag) {
         let sn = nack.sequence_number;
         let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && entry.fragment_size != 0);
         let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == reader && proxy.is_reliable);
@@ -51,11 +51,14 @@ impl WriterCore {
             return;
         };
         self.counters.acknacks_received += 1;
+        proxy.note_fragments(sn, nack.state.base().0.min(entry.fragments()));
+        let may_ask = proxy.may_ask(now, self.window.size());
+        self.counters.repairs_held_back += u64::from(!may_ask);
         let sent = if sn == self.unsent { self.fragments.sent } else { entry.fragments() };
         let mut seen = nack.state.base().0.saturating_sub(1);
         for number in nack.state.iter().filter(|number| number.0 <= sent) {
             seen = seen.max(number.0);
-            if proxy.requested_fragments.len() < config::REORDER_MAX_SAMPLES {
+            if may_ask && proxy.requested_fragments.len() < config::REORDER_MAX_SAMPLES {
                 proxy.requested_fragments.push((sn, number.0 - 1));
             }
         }
@@ -143,6 +146,8 @@ impl WriterCore {
         }
         requested.clear();
         self.proxies[index].requested_fragments = requested;
+        let charged = self.window.size() - budget;
+        self.proxies[index].note_repaired(charged);
         if let Some(sn) = last {
             self.counters.samples_repaired += 1;
             self.heartbeat_frag(sn, &to, out);

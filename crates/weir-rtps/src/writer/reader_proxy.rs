@@ -1,9 +1,12 @@
 //! What a writer knows about one matched reader (RTPS 2.5 §8.4.7.5).
 
+use core::time::Duration;
+
 use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 
 use crate::config;
 use crate::outbox::Destinations;
+use crate::time::Time;
 
 /// A reader to be matched.
 #[derive(Debug, Clone)]
@@ -50,8 +53,27 @@ pub(super) struct ReaderProxy {
     /// not see another one: Cyclone DDS takes what the first one announces for written before its time.
     pub(super) is_introduced: bool,
     vendor: VendorId,
-    last_count: Option<u32>,
+    last_count: Option<(u32, Time)>,
     last_base: SequenceNumber,
+    repairs: Repairs,
+}
+
+/// How much a reader was sent again since it last showed that something of it arrived.
+#[derive(Debug)]
+struct Repairs {
+    /// In bytes as the kernel charges them.
+    charged: u64,
+    /// When it gets more, if that is too much.
+    more_at: Time,
+    delay: Duration,
+    /// The highest fragment number before which it said that nothing is missing, and of which sample.
+    fragments: (SequenceNumber, u32),
+}
+
+impl Repairs {
+    fn begin_anew(&mut self) {
+        (self.charged, self.delay) = (0, config::REPAIR_DELAY_MIN);
+    }
 }
 
 impl ReaderProxy {
@@ -73,17 +95,25 @@ impl ReaderProxy {
             vendor: config.vendor,
             last_count: None,
             last_base: SequenceNumber::ZERO,
+            repairs: Repairs {
+                charged: 0,
+                more_at: Time::ZERO,
+                delay: config::REPAIR_DELAY_MIN,
+                fragments: (SequenceNumber::ZERO, 0),
+            },
         }
     }
 
     /// Whether an ACKNACK is neither a repetition nor older than one that was seen (counts may wrap).
-    pub(super) fn is_news(&mut self, acknack: &AckNack) -> bool {
+    pub(super) fn is_news(&mut self, now: Time, acknack: &AckNack) -> bool {
         if is_preemptive(acknack) {
             return true;
         }
-        let is_news = self.last_count.is_none_or(|last| acknack.count.wrapping_sub(last).cast_signed() > 0);
+        let is_news = self.last_count.is_none_or(|(last, at)| {
+            acknack.count.wrapping_sub(last).cast_signed() > 0 || now.since(at) >= config::COUNT_TRUST
+        });
         if is_news {
-            self.last_count = Some(acknack.count);
+            self.last_count = Some((acknack.count, now));
             self.last_base = acknack.state.base();
         }
         is_news
@@ -94,9 +124,38 @@ impl ReaderProxy {
     /// nothing.
     pub(super) fn is_continuation(&self, acknack: &AckNack) -> bool {
         self.vendor == VendorId::WEIR
-            && self.last_count == Some(acknack.count)
+            && self.last_count.is_some_and(|(last, _)| last == acknack.count)
             && !acknack.state.is_empty()
             && acknack.state.base() > self.last_base
+    }
+
+    /// Whether it may ask for more repairs now. A reader that gets window after window and acknowledges nothing of it
+    /// is either cut off or has somebody else sent what it asks for.
+    pub(super) fn may_ask(&mut self, now: Time, window: u64) -> bool {
+        let limit = config::REPAIR_WINDOWS * window;
+        if self.repairs.charged < limit {
+            return true;
+        }
+        if now < self.repairs.more_at {
+            return false;
+        }
+        self.repairs.charged = limit.saturating_sub(window);
+        self.repairs.more_at = now + self.repairs.delay;
+        self.repairs.delay = (self.repairs.delay * 2).min(config::REPAIR_DELAY_MAX);
+        true
+    }
+
+    /// It was sent something again.
+    pub(super) fn note_repaired(&mut self, charged: u64) {
+        self.repairs.charged += charged;
+    }
+
+    /// It says that no fragment of a sample before `number` is missing.
+    pub(super) fn note_fragments(&mut self, sn: SequenceNumber, number: u32) {
+        if (sn, number) > self.repairs.fragments {
+            self.repairs.fragments = (sn, number);
+            self.repairs.begin_anew();
+        }
     }
 
     /// Whether it answers every HEARTBEAT_FRAG.
@@ -125,6 +184,7 @@ impl ReaderProxy {
         acknack: &AckNack,
         first: SequenceNumber,
         unsent: SequenceNumber,
+        may_ask: impl FnOnce(&mut Self) -> bool,
     ) -> bool {
         let base = acknack.state.base();
         self.is_heartbeat_due |= is_preemptive(acknack) || (!acknack.is_final && acknack.state.is_empty());
@@ -133,10 +193,13 @@ impl ReaderProxy {
             self.is_heartbeat_due = true;
         }
         if base.0 >= 1 && base <= unsent {
+            if base.prev() > self.acknowledged {
+                self.repairs.begin_anew();
+            }
             self.acknowledged = self.acknowledged.max(base.prev());
             self.seen = self.seen.max(self.acknowledged);
         }
-        self.request(acknack, first, unsent)
+        may_ask(self) && self.request(acknack, first, unsent)
     }
 
     /// Takes in the numbers that an ACKNACK asks for, and says whether something is to be repaired.

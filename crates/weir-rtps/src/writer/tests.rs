@@ -1,6 +1,6 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-use weir_wire::{EntityId, GuidPrefix, Message, SequenceNumberSet, Submessage};
+use weir_wire::{AckNack, EntityId, GuidPrefix, Message, SequenceNumberSet, Submessage};
 
 use super::*;
 use crate::outbox::Outbox;

@@ -284,9 +284,10 @@ impl WriterCore {
             if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
                 continue;
             }
-            let gone = self.repair(&mut requested, &to, out);
+            let (gone, charged) = self.repair(&mut requested, &to, out);
             requested.clear();
             self.proxies[index].requested = requested;
+            self.proxies[index].note_repaired(charged);
             let first = start.max(self.history.first());
             // Directed HEARTBEATs count on their own line, and do not move the timer.
             self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
@@ -305,16 +306,17 @@ impl WriterCore {
     }
 
     /// Sends the samples that were asked for again, at most a window of them, and returns those that are no
-    /// longer there. What is asked for was charged when it was first sent and was lost, so a window of it
-    /// overruns nobody.
+    /// longer there, and what was charged. What is asked for was charged when it was first sent and was lost, so a
+    /// window of it overruns nobody.
     fn repair(
         &mut self,
         requested: &mut Vec<SequenceNumber>,
         to: &Destinations,
         out: &mut Outbox,
-    ) -> Vec<SequenceNumberSet> {
+    ) -> (Vec<SequenceNumberSet>, u64) {
         let mut gone: Vec<SequenceNumberSet> = Vec::new();
-        let mut budget = self.window.size();
+        let window = self.window.size();
+        let mut budget = window;
         let mut wanted: Option<Range<SequenceNumber>> = None;
         requested.sort_unstable();
         requested.dedup();
@@ -351,7 +353,7 @@ impl WriterCore {
         if let Some(range) = wanted {
             self.append_samples(range, to, out);
         }
-        gone
+        (gone, window - budget)
     }
 
     /// One message to one reader: GAPs for what is gone, then what there is.

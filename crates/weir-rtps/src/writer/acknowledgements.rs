@@ -1,0 +1,67 @@
+//! What readers acknowledge, and what they ask for again (RTPS 2.5 §8.4.7.5.3, §8.4.9).
+
+use weir_wire::{AckNack, Guid, SequenceNumber};
+
+use super::WriterCore;
+use super::reader_proxy::ReaderProxy;
+use crate::config;
+use crate::time::Time;
+
+impl WriterCore {
+    /// Takes an acknowledgement (RTPS 2.5 §8.3.8.1): everything before the set's base has arrived, the numbers
+    /// in the set are missing.
+    pub fn handle_acknack(&mut self, now: Time, reader: Guid, acknack: &AckNack) {
+        let next = self.history.next();
+        let first = self.history.first();
+        let (unsent, window) = (self.unsent, self.window.size());
+        let repairs_held_back = &mut self.counters.repairs_held_back;
+        let mut may_ask = |proxy: &mut ReaderProxy| {
+            let may_ask = acknack.state.is_empty() || proxy.may_ask(now, window);
+            *repairs_held_back += u64::from(!may_ask);
+            may_ask
+        };
+        let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == reader && proxy.is_reliable)
+        else {
+            self.counters.acknacks_ignored += 1;
+            return;
+        };
+        if acknack.state.base() > next {
+            self.counters.acknacks_ignored += 1;
+        } else if proxy.is_news(now, acknack) {
+            self.counters.acknacks_received += 1;
+            self.is_answer_due |= proxy.update(acknack, first, unsent, may_ask)
+                || proxy.is_heartbeat_due
+                || proxy.gap_to.is_some();
+            self.heartbeat.answered(now);
+            self.update_acknowledged(now);
+        } else if proxy.is_continuation(acknack) {
+            self.is_answer_due |=
+                may_ask(proxy) && proxy.request(acknack, first, unsent) || proxy.gap_to.is_some();
+            self.update_acknowledged(now);
+        } else {
+            self.counters.acknacks_ignored += 1;
+        }
+    }
+
+    pub(super) fn update_acknowledged(&mut self, now: Time) {
+        let reliable = self.proxies.iter().filter(|proxy| proxy.is_reliable);
+        let all = reliable.fold(None, |all: Option<(SequenceNumber, SequenceNumber)>, proxy| {
+            let (acknowledged, seen) = all.unwrap_or((proxy.acknowledged, proxy.seen));
+            Some((acknowledged.min(proxy.acknowledged), seen.min(proxy.seen)))
+        });
+        let (acknowledged, seen) = all.unwrap_or((self.unsent.prev(), self.unsent.prev()));
+        let seen_charge = self.history.charged_to(seen);
+        if seen_charge > self.seen_charge {
+            self.window.on_acknowledged(seen_charge - self.seen_charge);
+            self.seen_charge = seen_charge;
+        }
+        if acknowledged > self.acknowledged {
+            self.acknowledged = acknowledged;
+            self.acknowledged_charge = self.history.charged_to(acknowledged);
+            self.heartbeat.is_hurried = false;
+            self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
+            self.heartbeat.next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
+            self.release();
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Acknowledgements that ask for too much or for what is not there, and addresses at which somebody else listens.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use core::time::Duration;
+
+use weir_wire::{EntityId, Guid, GuidPrefix, Locator, ParameterId};
+
+use super::Row;
+use crate::live::forge::{self, Forged};
+use crate::live::node::{GROUP, META_PORT, USER_PORT};
+use crate::live::{ATTACKER, BYSTANDER, FROM_KEPT, FROM_OUT, INSIDER, KEPT, Live, OUT, PEER, TO_IN, VICTIM};
+
+fn nothing_more(_: &mut Live) {}
+
+fn forged(index: u32) -> GuidPrefix {
+    let mut prefix = [0xee; 12];
+    prefix[8..].copy_from_slice(&index.to_be_bytes());
+    GuidPrefix(prefix)
+}
+
+fn acks_of_the_future(live: &mut Live) {
+    live.join_insider();
+    let before = live.nodes[VICTIM].writer(OUT).counters().acknacks_ignored;
+    for (count, base) in [22, 1_000_000, i64::MAX - 1024].into_iter().enumerate() {
+        let ids = (FROM_OUT, OUT);
+        let message = Forged::by(INSIDER)
+            .acknack(ids, base, &[base, base + 255], count as u32 + 1)
+            .nack_frag(ids, base, &[1, 2, 256], count as u32 + 1);
+        live.attack(USER_PORT, &message);
+    }
+    live.run_for(Duration::from_millis(1));
+    let after = live.nodes[VICTIM].writer(OUT).counters().acknacks_ignored;
+    assert_eq!(after, before + 6);
+    assert!(!live.nodes[VICTIM].writer(OUT).is_acknowledged(weir_wire::SequenceNumber(22)));
+}
+
+fn counts_backwards(live: &mut Live) {
+    live.join_insider();
+    for count in [5, 5, 4, u32::MAX, 1 << 31, (1 << 31) - 1, 5] {
+        live.attack(USER_PORT, &Forged::by(INSIDER).acknack((FROM_OUT, OUT), 1, &[1, 2], count));
+    }
+}
+
+/// In the peer's name: a count that leaps so far ahead that its own look old, asking for nothing.
+fn leaps_in_the_peers_name(live: &mut Live) {
+    let peer = live.nodes[PEER].prefix;
+    for count in [1 << 30, (1 << 31) - 1] {
+        let message = Forged::by(peer).acknack((FROM_OUT, OUT), 2, &[], count).acknack(
+            (FROM_KEPT, KEPT),
+            2,
+            &[],
+            count,
+        );
+        live.attack(USER_PORT, &message);
+        live.run_for(Duration::from_millis(1));
+    }
+}
+
+/// Asks again and again for all that is kept: samples, and fragments of a large one.
+fn acknack_storm(live: &mut Live) {
+    live.join_insider_with_answers_to(BYSTANDER);
+    live.run_for(Duration::from_secs(1));
+    let before = live.sent.1;
+    let last = live.nodes[VICTIM].writer(KEPT).last_sequence_number().0;
+    for count in 0..2_000_u32 {
+        let all: Vec<i64> = (1..=last).collect();
+        let message = Forged::by(INSIDER).acknack((FROM_KEPT, KEPT), 1, &all, count + 1).nack_frag(
+            (FROM_KEPT, KEPT),
+            last,
+            &(1..=256).collect::<Vec<_>>(),
+            count + 1,
+        );
+        live.attack(USER_PORT, &message);
+        live.run_for(Duration::from_micros(100));
+    }
+    // 2000 of these in a fifth of a second ask for some 300 MB.
+    assert!(live.sent.1 - before < 20_000_000, "{} bytes were sent", live.sent.1 - before);
+}
+
+/// ACKNACKs that ask for nothing but an answer are answered one by one at most.
+fn empty_acknack_storm(live: &mut Live) {
+    live.join_insider_with_answers_to(BYSTANDER);
+    let before = live.sent.1;
+    let mut asked = 0;
+    for count in 0..2_000_u32 {
+        for base in [0, 1] {
+            let message = Forged::by(INSIDER).acknack((FROM_OUT, OUT), base, &[], count);
+            asked += message.0.len() as u64;
+            live.attack(USER_PORT, &message);
+        }
+        live.run_for(Duration::from_micros(100));
+    }
+    assert!(live.sent.1 - before < 2 * asked, "{} bytes for {asked}", live.sent.1 - before);
+}
+
+/// HEARTBEATs of a writer that never sends what it announces.
+fn heartbeat_storm(live: &mut Live) {
+    live.join_insider_with_answers_to(BYSTANDER);
+    let before = live.sent.1;
+    let mut asked = 0;
+    for count in 0..2_000_u32 {
+        let message = Forged::by(INSIDER).heartbeat(TO_IN, 1, 1 << 40, count + 1);
+        asked += message.0.len() as u64;
+        live.attack(USER_PORT, &message);
+        live.run_for(Duration::from_micros(100));
+    }
+    assert!(live.sent.1 - before < 4 * asked, "{} bytes for {asked}", live.sent.1 - before);
+}
+
+/// A forged announcement that never expires draws little, and not for ever.
+fn one_forged_announcement(live: &mut Live) {
+    let prefix = forged(1);
+    let payload = forge::participant_with(prefix, BYSTANDER, |list| {
+        list.duration(ParameterId::PARTICIPANT_LEASE_DURATION, weir_wire::Duration::INFINITE);
+    });
+    live.attack(META_PORT, &Forged::by(prefix).data(EntityId::SPDP_WRITER, 1, &payload));
+    live.run_for(Duration::from_secs(60));
+    let (datagrams, bytes) = live.reached[&BYSTANDER];
+    assert!(datagrams < 200 && bytes < 16_000, "{datagrams} datagrams of {bytes} bytes in a minute");
+    live.run_for(Duration::from_secs(600));
+    assert_eq!(live.reached[&BYSTANDER], (datagrams, bytes), "it is left alone then");
+    assert_eq!(live.nodes[VICTIM].core.remote_participants(), 1);
+}
+
+/// Forged announcements in numbers, all of which say that answers go to one address.
+fn many_forged_announcements(live: &mut Live) {
+    let mut asked = 0;
+    for index in 0..10_000 {
+        let payload = forge::participant(forged(index), BYSTANDER);
+        let message = Forged::by(forged(index)).data(EntityId::SPDP_WRITER, 1, &payload);
+        asked += message.0.len() as u64;
+        live.attack(META_PORT, &message);
+        if index % 100 == 0 {
+            live.run_for(Duration::from_millis(10));
+        }
+    }
+    live.run_for(Duration::from_secs(1));
+    let (_, bytes) = live.reached[&BYSTANDER];
+    assert!(bytes < asked, "{bytes} bytes in answer to {asked}");
+    live.run_for(Duration::from_secs(60));
+}
+
+/// Addresses that mean many, nobody, or ourselves.
+fn addresses_of_nobody(live: &mut Live) {
+    let before = live.nodes[VICTIM].core.counters().unreachable;
+    for (index, (ip, port)) in [
+        ([255, 255, 255, 255], 7410),
+        ([239, 255, 0, 1], 7400),
+        ([224, 0, 0, 1], 7400),
+        ([0, 0, 0, 0], 7410),
+        ([0, 1, 2, 3], 7410),
+        ([127, 0, 0, 1], 7410),
+        ([10, 0, 0, 99], 0),
+        ([10, 0, 0, 1], 7410),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let prefix = forged(index as u32);
+        let address = SocketAddrV4::new(ip.into(), port);
+        let message = Forged::by(prefix).data(EntityId::SPDP_WRITER, 1, &forge::participant(prefix, address));
+        live.attack(META_PORT, &message);
+    }
+    live.run_for(Duration::from_millis(1));
+    assert_eq!(live.nodes[VICTIM].core.counters().unreachable, before + 8);
+    assert_eq!(live.nodes[VICTIM].core.remote_participants(), 1);
+}
+
+/// An endpoint with more addresses than anybody has, most of them not its own.
+fn many_addresses(live: &mut Live) {
+    live.join_insider();
+    let skipped = live.nodes[VICTIM].core.counters().locators_skipped;
+    let entity = EntityId::user_reader(300, false);
+    let payload = forge::endpoint(Guid::new(INSIDER, entity), "out", |list| {
+        list.locator(ParameterId::UNICAST_LOCATOR, Locator::udp_v4(BYSTANDER));
+        list.locator(ParameterId::UNICAST_LOCATOR, Locator::udp_v4(GROUP));
+        list.locator(ParameterId::UNICAST_LOCATOR, Locator::udp_v4(SocketAddrV4::new(ATTACKER, USER_PORT)));
+        for host in 0..255 {
+            let address = SocketAddrV4::new(Ipv4Addr::new(10, 0, 1, host), 7411);
+            list.locator(ParameterId::UNICAST_LOCATOR, Locator::udp_v4(address));
+            list.locator(ParameterId::MULTICAST_LOCATOR, Locator::udp_v4(GROUP));
+        }
+    });
+    live.announce(entity, &payload);
+    live.run_for(Duration::from_millis(1));
+    assert!(live.nodes[VICTIM].core.counters().locators_skipped > skipped + 200);
+    assert_eq!(live.nodes[VICTIM].writer(OUT).matched(), 3);
+    live.exchange();
+    assert_eq!(live.reached.get(&BYSTANDER), None, "where the attacker is, is known");
+}
+
+/// INFO_REPLY asks for answers elsewhere.
+fn replies_elsewhere(live: &mut Live) {
+    live.join_insider();
+    let [a, b] = u32::from(BYSTANDER.port()).to_le_bytes().first_chunk::<2>().copied().unwrap_or_default();
+    let mut body = vec![1, 0, 0, 0, 1, 0, 0, 0, a, b, 0, 0];
+    body.extend_from_slice(&[0; 12]);
+    body.extend_from_slice(&BYSTANDER.ip().octets());
+    let message = Forged::by(INSIDER)
+        .raw(0x0f, 0, body.len() as u16, &body)
+        .acknack((FROM_KEPT, KEPT), 1, &[1, 2], 1)
+        .acknack((EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER), 1, &[1, 2], 1);
+    live.attack_both(&message.0);
+    live.run_for(Duration::from_secs(1));
+    assert_eq!(live.reached.get(&BYSTANDER), None);
+}
+
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        class: "acknowledgements",
+        says: "of samples that were never written",
+        attack: acks_of_the_future,
+        holds: nothing_more,
+    },
+    Row {
+        class: "counts",
+        says: "ACKNACKs that count backwards",
+        attack: counts_backwards,
+        holds: nothing_more,
+    },
+    Row {
+        class: "counts",
+        says: "ACKNACKs in the peer's name that leap",
+        attack: leaps_in_the_peers_name,
+        holds: nothing_more,
+    },
+    Row {
+        class: "amplification",
+        says: "all samples, again and again",
+        attack: acknack_storm,
+        holds: Live::leave,
+    },
+    Row {
+        class: "amplification",
+        says: "ACKNACKs that only want an answer",
+        attack: empty_acknack_storm,
+        holds: Live::leave,
+    },
+    Row {
+        class: "amplification",
+        says: "HEARTBEATs of what never comes",
+        attack: heartbeat_storm,
+        holds: Live::leave,
+    },
+    Row {
+        class: "amplification",
+        says: "a forged announcement with an endless lease",
+        attack: one_forged_announcement,
+        holds: nothing_more,
+    },
+    Row {
+        class: "amplification",
+        says: "a flood of forged announcements",
+        attack: many_forged_announcements,
+        holds: nothing_more,
+    },
+    Row {
+        class: "amplification",
+        says: "addresses that mean many, nobody or ourselves",
+        attack: addresses_of_nobody,
+        holds: nothing_more,
+    },
+    Row {
+        class: "amplification",
+        says: "an endpoint with hundreds of addresses",
+        attack: many_addresses,
+        holds: Live::leave,
+    },
+    Row { class: "amplification", says: "INFO_REPLY", attack: replies_elsewhere, holds: nothing_more },
+];

@@ -1,0 +1,283 @@
+//! A whole participant as a state machine: discovery, writers and readers, wired together as a driver does it, but
+//! without sockets and threads. Shared with the fuzz targets.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use std::collections::BTreeMap;
+
+use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
+use weir_rtps::outbox::Outbox;
+use weir_rtps::participant::{LocalEndpoint, ParticipantConfig, ParticipantCore};
+use weir_rtps::qos::{Durability, Qos, Reliability};
+use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
+use weir_rtps::time::Time;
+use weir_rtps::writer::{ReaderProxyConfig, WriterConfig, WriterCore};
+use weir_wire::{EntityId, Guid, GuidPrefix, Message, Submessage, Timestamp};
+
+/// Where discovery traffic of a participant arrives.
+pub(crate) const META_PORT: u16 = 7410;
+/// Where samples and acknowledgements of a participant arrive.
+pub(crate) const USER_PORT: u16 = 7411;
+/// Where announcements to everybody arrive.
+pub(crate) const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7400);
+
+/// One participant.
+pub(crate) struct Node {
+    pub(crate) core: ParticipantCore,
+    pub(crate) prefix: GuidPrefix,
+    pub(crate) host: Ipv4Addr,
+    pub(crate) writers: BTreeMap<EntityId, WriterCore>,
+    pub(crate) readers: BTreeMap<EntityId, ReaderCore>,
+    /// User datagrams, or submessages of them, that make no sense.
+    pub(crate) malformed: u64,
+    /// User submessages that are for nobody here.
+    pub(crate) ignored: u64,
+    out: Outbox,
+}
+
+/// Finds an instance: a payload begins with the key behind the encapsulation header.
+#[expect(clippy::unnecessary_wraps, reason = "the type is that of the reader's configuration")]
+pub(crate) fn key_of(payload: &[u8], _is_key: bool) -> Option<[u8; 16]> {
+    let mut key = [0; 16];
+    let bytes = payload.get(4..8).unwrap_or_default();
+    key[..bytes.len()].copy_from_slice(bytes);
+    Some(key)
+}
+
+impl Node {
+    /// A participant alone on its host; `number` names both.
+    pub(crate) fn new(number: u8, now: Time, change: impl FnOnce(&mut ParticipantConfig)) -> Self {
+        let host = Ipv4Addr::new(10, 0, 0, number);
+        let prefix = GuidPrefix([number; 12]);
+        let mut config = ParticipantConfig::new(prefix, 0);
+        config.metatraffic_unicast = vec![SocketAddrV4::new(host, META_PORT)];
+        config.default_unicast = vec![SocketAddrV4::new(host, USER_PORT)];
+        change(&mut config);
+        Self {
+            core: ParticipantCore::new(config, now),
+            prefix,
+            host,
+            writers: BTreeMap::new(),
+            readers: BTreeMap::new(),
+            malformed: 0,
+            ignored: 0,
+            out: Outbox::new(),
+        }
+    }
+
+    /// Adds a writer whose core follows from its policies.
+    pub(crate) fn add_writer(&mut self, now: Time, entity: EntityId, topic: &str, qos: Qos) {
+        let config = WriterConfig {
+            history: qos.history,
+            durability: qos.durability,
+            ..WriterConfig::new(Guid::new(self.prefix, entity), qos.reliability)
+        };
+        self.writers.insert(entity, WriterCore::new(config));
+        self.core.add_writer(now, endpoint(entity, topic, qos)).expect("a writer that can be announced");
+        self.apply_events(now);
+    }
+
+    /// Adds a reader whose core follows from its policies; `change` adjusts it.
+    pub(crate) fn add_reader(
+        &mut self,
+        now: Time,
+        entity: EntityId,
+        topic: &str,
+        qos: Qos,
+        change: impl FnOnce(&mut ReaderConfig),
+    ) {
+        let mut config = ReaderConfig {
+            history: qos.history,
+            key_of: entity.is_keyed().then_some(key_of),
+            wants_history: qos.durability != Durability::Volatile,
+            ..ReaderConfig::new(Guid::new(self.prefix, entity), qos.reliability)
+        };
+        change(&mut config);
+        self.readers.insert(entity, ReaderCore::new(config));
+        self.core.add_reader(now, endpoint(entity, topic, qos)).expect("a reader that can be announced");
+        self.apply_events(now);
+    }
+
+    /// Takes in a datagram that arrived at one of the ports.
+    pub(crate) fn receive(&mut self, now: Time, from: SocketAddrV4, port: u16, bytes: &[u8]) {
+        if port == USER_PORT {
+            self.receive_user(now, bytes);
+        } else {
+            self.core.handle_datagram(now, from, bytes);
+        }
+        self.apply_events(now);
+    }
+
+    /// Does what is due at `now`.
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
+        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        if is_due(self.core.next_timeout()) {
+            self.core.handle_timeout(now);
+        }
+        self.writers
+            .values_mut()
+            .filter(|it| is_due(it.next_timeout()))
+            .for_each(|it| it.handle_timeout(now));
+        self.readers
+            .values_mut()
+            .filter(|it| is_due(it.next_timeout()))
+            .for_each(|it| it.handle_timeout(now));
+        self.apply_events(now);
+    }
+
+    /// When something is due.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        let writers = self.writers.values().filter_map(WriterCore::next_timeout);
+        let readers = self.readers.values().filter_map(ReaderCore::next_timeout);
+        self.core.next_timeout().into_iter().chain(writers).chain(readers).min()
+    }
+
+    /// Shows every datagram that is to be sent now: from which port, where to, and its bytes.
+    pub(crate) fn transmit(&mut self, now: Time, mut each: impl FnMut(u16, SocketAddrV4, &[u8])) {
+        let mut out = core::mem::take(&mut self.out);
+        out.clear();
+        self.core.poll_transmit(now, &mut out);
+        out.for_each_datagram(|to, bytes| to.iter().for_each(|to| each(META_PORT, *to, bytes)));
+        out.clear();
+        self.writers.values_mut().for_each(|writer| writer.poll_transmit(now, &mut out));
+        self.readers.values_mut().for_each(|reader| reader.poll_transmit(now, &mut out));
+        out.for_each_datagram(|to, bytes| to.iter().for_each(|to| each(USER_PORT, *to, bytes)));
+        self.out = out;
+    }
+
+    fn receive_user(&mut self, now: Time, bytes: &[u8]) {
+        let Ok(message) = Message::parse(bytes) else {
+            self.malformed += 1;
+            return;
+        };
+        let (mut source, mut timestamp, mut is_for_us) = (message.header.prefix, None, true);
+        for submessage in message.submessages() {
+            match submessage {
+                Err(_) => {
+                    self.malformed += 1;
+                    return;
+                }
+                Ok(Submessage::InfoDestination(info)) => {
+                    is_for_us = info.prefix == self.prefix || info.prefix == GuidPrefix::UNKNOWN;
+                }
+                Ok(Submessage::InfoTimestamp(info)) => timestamp = info.timestamp,
+                Ok(Submessage::InfoSource(info)) => source = info.prefix,
+                Ok(_) if !is_for_us => {}
+                Ok(submessage) => self.submessage(now, source, timestamp, &submessage),
+            }
+        }
+    }
+
+    fn submessage(&mut self, now: Time, from: GuidPrefix, at: Option<Timestamp>, it: &Submessage<'_>) {
+        let guid = |entity| Guid::new(from, entity);
+        match it {
+            Submessage::Data(it) => {
+                self.for_readers(it.reader, guid(it.writer), |reader, guid| {
+                    reader.handle_data(now, guid, it, at)
+                });
+            }
+            Submessage::DataFrag(it) => {
+                self.for_readers(it.reader, guid(it.writer), |r, guid| r.handle_data_frag(now, guid, it, at));
+            }
+            Submessage::Heartbeat(it) => {
+                self.for_readers(it.reader, guid(it.writer), |r, guid| r.handle_heartbeat(now, guid, it));
+            }
+            Submessage::HeartbeatFrag(it) => {
+                self.for_readers(it.reader, guid(it.writer), |r, guid| {
+                    r.handle_heartbeat_frag(now, guid, it)
+                });
+            }
+            Submessage::Gap(it) => {
+                self.for_readers(it.reader, guid(it.writer), |reader, guid| reader.handle_gap(now, guid, it));
+            }
+            Submessage::AckNack(it) => match self.writers.get_mut(&it.writer) {
+                Some(writer) => writer.handle_acknack(now, guid(it.reader), it),
+                None => self.ignored += 1,
+            },
+            Submessage::NackFrag(it) => match self.writers.get_mut(&it.writer) {
+                Some(writer) => writer.handle_nack_frag(now, guid(it.reader), it),
+                None => self.ignored += 1,
+            },
+            _ => self.ignored += 1,
+        }
+    }
+
+    /// Calls `f` with the readers that are meant and matched with the writer.
+    fn for_readers(&mut self, meant: EntityId, writer: Guid, mut f: impl FnMut(&mut ReaderCore, Guid)) {
+        let mut is_used = false;
+        for (entity, reader) in &mut self.readers {
+            let is_meant = meant == EntityId::UNKNOWN || meant == *entity;
+            if is_meant && reader.matched().any(|guid| guid == writer) {
+                f(reader, writer);
+                is_used = true;
+            }
+        }
+        self.ignored += u64::from(!is_used);
+    }
+
+    fn apply_events(&mut self, now: Time) {
+        while let Some(event) = self.core.poll_event() {
+            match event {
+                DiscoveryEvent::ReaderMatched { writer, reader } => {
+                    self.writer(writer).match_reader(now, reader_proxy(reader));
+                }
+                DiscoveryEvent::ReaderChanged { writer, reader } => {
+                    self.writer(writer).move_reader(now, reader.guid, reader.destinations);
+                }
+                DiscoveryEvent::ReaderUnmatched { writer, reader } => {
+                    self.writer(writer).unmatch_reader(now, reader);
+                }
+                DiscoveryEvent::WriterMatched { reader, writer } => {
+                    let liveliness = writer.qos.liveliness;
+                    let guid = writer.guid;
+                    let reader = self.reader(reader);
+                    reader.match_writer(now, writer_proxy(writer));
+                    reader.set_liveliness(now, guid, liveliness);
+                }
+                DiscoveryEvent::WriterChanged { reader, writer } => {
+                    self.reader(reader).move_writer(writer.guid, writer.destinations);
+                }
+                DiscoveryEvent::WriterUnmatched { reader, writer } => {
+                    self.reader(reader).unmatch_writer(now, writer);
+                }
+                DiscoveryEvent::LivelinessAsserted { prefix, kind } => {
+                    self.readers.values_mut().for_each(|it| it.assert_liveliness(now, prefix, kind));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A local writer that there is.
+    pub(crate) fn writer(&mut self, entity: EntityId) -> &mut WriterCore {
+        self.writers.get_mut(&entity).expect("events are about local writers")
+    }
+
+    /// A local reader that there is.
+    pub(crate) fn reader(&mut self, entity: EntityId) -> &mut ReaderCore {
+        self.readers.get_mut(&entity).expect("events are about local readers")
+    }
+}
+
+fn endpoint(entity: EntityId, topic: &str, qos: Qos) -> LocalEndpoint {
+    LocalEndpoint { entity, topic: topic.to_owned(), type_name: "Type".to_owned(), qos, unicast: Vec::new() }
+}
+
+fn reader_proxy(reader: RemoteEndpoint) -> ReaderProxyConfig {
+    ReaderProxyConfig {
+        guid: reader.guid,
+        reliable: reader.qos.reliability == Reliability::Reliable,
+        wants_history: reader.qos.durability != Durability::Volatile,
+        destinations: reader.destinations,
+        vendor: reader.vendor,
+        receive_buffer: reader.receive_buffer,
+    }
+}
+
+fn writer_proxy(writer: RemoteEndpoint) -> WriterProxyConfig {
+    WriterProxyConfig {
+        guid: writer.guid,
+        reliable: writer.qos.reliability == Reliability::Reliable,
+        destinations: writer.destinations,
+        vendor: writer.vendor,
+    }
+}
