@@ -91,6 +91,7 @@ impl World {
                 reliable: true,
                 wants_history: false,
                 destinations: destinations.clone(),
+                group: None,
                 vendor,
                 receive_buffer: Some(200_000),
             },

@@ -154,6 +154,7 @@ impl Node {
             type_name: "ShapeType".into(),
             qos: qos.clone(),
             unicast: Vec::new(),
+            multicast: None,
         };
         participant.add_writer(now, endpoint(WRITER, writer)).expect("a good writer");
         participant.add_reader(now, endpoint(READER, reader)).expect("a good reader");
@@ -214,6 +215,7 @@ impl Node {
                         reliable: reader.qos.reliability == Reliability::Reliable,
                         wants_history: reader.qos.durability != Durability::Volatile,
                         destinations: reader.destinations,
+                        group: reader.group,
                         vendor: reader.vendor,
                         receive_buffer: reader.receive_buffer,
                     },

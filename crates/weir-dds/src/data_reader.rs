@@ -1,6 +1,7 @@
 //! Reading (DDS 1.4 §2.2.2.5.3).
 
 use std::marker::PhantomData;
+use std::net::SocketAddrV4;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub struct DataReader<T> {
 struct Inner {
     handle: Arc<Handle>,
     endpoint: Arc<ReaderEndpoint>,
+    /// The multicast group that it listens to.
+    group: Option<SocketAddrV4>,
 }
 
 impl<T: DdsType> DataReader<T> {
@@ -47,12 +50,14 @@ impl<T: DdsType> DataReader<T> {
     ) -> Result<Self> {
         check_qos(&qos)?;
         let driver = &handle.driver;
+        let group = driver.group_for(qos.multicast)?;
+        driver.join(group)?;
         let entity = driver.new_reader_id(T::HAS_KEY);
         let config = core_config::<T>(driver.guid(entity), &qos);
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config)));
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
-        let reader =
-            Self { inner: Arc::new(Inner { handle: Arc::clone(handle), endpoint }), sample: PhantomData };
+        let inner = Inner { handle: Arc::clone(handle), endpoint, group };
+        let reader = Self { inner: Arc::new(inner), sample: PhantomData };
         reader.set_listener(listener);
         let local = LocalEndpoint {
             entity,
@@ -60,6 +65,7 @@ impl<T: DdsType> DataReader<T> {
             type_name: T::TYPE_NAME.to_owned(),
             qos: qos.policies,
             unicast: Vec::new(),
+            multicast: group,
         };
         driver
             .with_discovery(|core, now| core.add_reader(now, local))
@@ -350,6 +356,7 @@ impl Drop for Inner {
                 !readers.is_empty()
             });
         });
+        self.driver().leave(self.group);
     }
 }
 

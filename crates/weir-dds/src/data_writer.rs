@@ -55,6 +55,7 @@ impl<T: DdsType> DataWriter<T> {
             entity,
             WriterCore::new(core_config(driver.guid(entity), &qos)),
             qos.policies.liveliness,
+            qos.multicast,
         ));
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner {
@@ -70,6 +71,7 @@ impl<T: DdsType> DataWriter<T> {
             type_name: T::TYPE_NAME.to_owned(),
             qos: inner.qos.policies.clone(),
             unicast: Vec::new(),
+            multicast: None,
         };
         driver
             .with_discovery(|core, now| core.add_writer(now, local))

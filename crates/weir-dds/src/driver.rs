@@ -2,6 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `groups` | the multicast groups that readers listen to |
 //! | `transport` | the sockets of a participant; an outbox becomes system calls |
 //! | `endpoints` | writers and readers as the driver knows them, and the routes to them |
 //! | `dispatch` | from datagrams to writers and readers, one lock per batch |
@@ -13,11 +14,13 @@
 pub(crate) mod channel;
 pub(crate) mod dispatch;
 pub(crate) mod endpoints;
+pub(crate) mod groups;
 pub(crate) mod liveliness;
 pub(crate) mod matching;
 pub(crate) mod timers;
 pub(crate) mod transport;
 
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
@@ -29,10 +32,12 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use crate::clock::{self, WallClock};
 use crate::error::{DdsError, Result};
+use crate::multicast::MulticastGroup;
 use crate::settings::ParticipantSettings;
 use crate::wait_strategy::WaitStrategy;
 use channel::Channel;
 use endpoints::Routes;
+use groups::Groups;
 use matching::Discovery;
 use timers::Timers;
 use transport::{MetaSockets, Selected};
@@ -52,6 +57,9 @@ pub(crate) struct Driver {
     pub(crate) discovery: Discovery,
     pub(crate) timers: Timers,
     pub(crate) meta: MetaSockets,
+    /// The group of readers that name none.
+    data_multicast: Option<SocketAddrV4>,
+    uses_multicast: bool,
     is_stopping: AtomicBool,
     next_entity: AtomicU32,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -67,8 +75,10 @@ impl Driver {
         let cpus = weir_udp::affinity::allowed_cpus().map_or(1, |cpus| cpus.len());
         let selected = Selected::new(settings)?;
         let (user, meta) = transport::open(domain_id, settings, &selected)?;
+        let data_multicast = settings.data_multicast.map(|group| group.address(domain_id)).transpose()?;
         let prefix = new_prefix();
-        let config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
+        let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
+        config.default_multicast = data_multicast;
         let driver = Arc::new(Self {
             prefix,
             domain_id,
@@ -76,15 +86,18 @@ impl Driver {
             has_one_cpu: cpus < 2,
             has_queued: AtomicBool::new(false),
             wall_clock: WallClock::new(),
-            channel: Channel::new(user),
+            channel: Channel::new(user, Groups::new(selected.addresses(), settings.receive_buffer)),
             routes: Routes::default(),
             discovery: Discovery::new(ParticipantCore::new(config, clock::now())),
             timers: Timers::new().map_err(|error| DdsError::network("cannot make an eventfd", error))?,
             meta,
+            data_multicast,
+            uses_multicast: settings.multicast,
             is_stopping: AtomicBool::new(false),
             next_entity: AtomicU32::new(1),
             threads: Mutex::new(Vec::new()),
         });
+        driver.join(data_multicast)?;
         driver.spawn("weir-receive", channel::run)?;
         driver.spawn("weir-timers", timers::run)?;
         Ok(driver)
@@ -103,6 +116,31 @@ impl Driver {
                 // A thread that panicked has said so on standard error.
                 let _ = thread.join();
             }
+        }
+    }
+
+    /// The group that a reader is to listen to which asks for `asked`.
+    pub(crate) fn group_for(&self, asked: Option<MulticastGroup>) -> Result<Option<SocketAddrV4>> {
+        asked.map_or(Ok(self.data_multicast), |group| group.address(self.domain_id).map(Some))
+    }
+
+    /// Listens to a group on behalf of one more reader.
+    pub(crate) fn join(&self, group: Option<SocketAddrV4>) -> Result<()> {
+        let Some(group) = group else { return Ok(()) };
+        if !self.uses_multicast {
+            let text = "a multicast group for user data needs a participant that uses multicast";
+            return Err(DdsError::BadParameter(text.to_owned()));
+        }
+        self.channel.groups.join(group)?;
+        // Whoever sleeps in a receive call does not know of the group.
+        self.channel.kick();
+        Ok(())
+    }
+
+    /// Undoes one [`Driver::join`].
+    pub(crate) fn leave(&self, group: Option<SocketAddrV4>) {
+        if let Some(group) = group {
+            self.channel.groups.leave(group);
         }
     }
 
@@ -171,7 +209,9 @@ fn participant_config(
     config.metatraffic_unicast = selected.announced(meta.unicast.local_addr().port());
     config.default_unicast = selected.announced(user.local_addr().port());
     config.interfaces = selected.networks();
-    if !settings.multicast {
+    if settings.multicast {
+        config.multicast_interfaces = selected.multicast_addresses();
+    } else {
         config.metatraffic_multicast = None;
     }
     config.initial_peers = settings.peers.iter().flat_map(|peer| peer.addresses(domain_id)).collect();

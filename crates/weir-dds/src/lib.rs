@@ -46,6 +46,7 @@ mod data_writer;
 mod driver;
 mod error;
 mod listener;
+mod multicast;
 mod participant;
 mod publisher;
 mod qos;
@@ -69,6 +70,7 @@ pub use driver::dispatch::ReceiveCounters;
 pub use driver::transport::SendCounters;
 pub use error::{DdsError, Result};
 pub use listener::{DataReaderListener, DataWriterListener};
+pub use multicast::MulticastGroup;
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{

@@ -122,7 +122,10 @@ impl DomainParticipant {
 
     /// Datagrams for this participant that the kernel dropped because the socket buffer was full.
     pub fn receive_drops(&self) -> u32 {
-        self.handle.driver.channel.socket.kernel_drops().unwrap_or(0)
+        let channel = &self.handle.driver.channel;
+        let of = |socket: &weir_udp::UdpSocket| socket.kernel_drops().unwrap_or(0);
+        let by_multicast = channel.groups.sockets().iter().map(|socket| of(socket)).sum::<u32>();
+        of(&channel.socket).wrapping_add(by_multicast)
     }
 
     /// What was counted about received user traffic.

@@ -20,6 +20,7 @@ pub use weir_rtps::qos::{
 };
 
 use crate::error::{DdsError, Result};
+use crate::multicast::MulticastGroup;
 
 /// Whether writes in quick succession leave together, each sample in a datagram of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub struct DataWriterQos {
     /// Whether an instance that the writer unregisters is disposed as well (WRITER_DATA_LIFECYCLE); it is unless told
     /// otherwise.
     pub autodispose_unregistered_instances: bool,
+    /// Whether readers that listen to the same multicast group get samples by it; they do unless told otherwise.
+    pub multicast: bool,
 }
 
 impl Default for DataWriterQos {
@@ -61,6 +64,7 @@ impl Default for DataWriterQos {
             coalescing: Coalescing::default(),
             batch: None,
             autodispose_unregistered_instances: true,
+            multicast: true,
         }
     }
 }
@@ -70,11 +74,13 @@ impl Default for DataWriterQos {
 pub struct DataReaderQos {
     /// The policies that writers are told.
     pub policies: Qos,
+    /// A multicast group to listen to, beside the unicast address; `None`: that of the participant, if it has one.
+    pub multicast: Option<MulticastGroup>,
 }
 
 impl Default for DataReaderQos {
     fn default() -> Self {
-        Self { policies: Qos { representation: vec![XCDR1, XCDR2], ..Qos::for_reader() } }
+        Self { policies: Qos { representation: vec![XCDR1, XCDR2], ..Qos::for_reader() }, multicast: None }
     }
 }
 
@@ -174,6 +180,14 @@ fluent!(DataWriterQos);
 fluent!(DataReaderQos);
 
 impl DataReaderQos {
+    /// Listens to a multicast group, beside the unicast address: a writer with several readers there sends each sample
+    /// once. What was lost is repaired by unicast.
+    #[must_use]
+    pub fn multicast(mut self, group: MulticastGroup) -> Self {
+        self.multicast = Some(group);
+        self
+    }
+
     /// The representations that are read, best first; all, unless told otherwise.
     #[must_use]
     pub fn data_representation(
@@ -204,6 +218,13 @@ impl DataWriterQos {
     #[must_use]
     pub fn autodispose_unregistered_instances(mut self, autodispose: bool) -> Self {
         self.autodispose_unregistered_instances = autodispose;
+        self
+    }
+
+    /// Whether readers that listen to the same multicast group get samples by it.
+    #[must_use]
+    pub fn multicast(mut self, multicast: bool) -> Self {
+        self.multicast = multicast;
         self
     }
 

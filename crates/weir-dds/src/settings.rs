@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use crate::error::{DdsError, Result};
+use crate::multicast::MulticastGroup;
 use crate::wait_strategy::WaitStrategy;
 
 /// Bytes that are asked for each socket buffer.
@@ -15,6 +16,7 @@ pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// |---|---|---|
 /// | `interfaces` | `WEIR_INTERFACES`: names or addresses, comma-separated | every IPv4 interface that is up |
 /// | `peers` | `WEIR_PEERS`: `ADDRESS[:PORT]`, comma-separated | none: multicast finds everybody |
+/// | `data_multicast` | `WEIR_DATA_MULTICAST`: `default` or `ADDRESS[:PORT]` | none: readers that ask for it |
 /// | `receive_buffer` | `WEIR_RECEIVE_BUFFER`: bytes | 4 MiB |
 /// | `send_buffer` | `WEIR_SEND_BUFFER`: bytes | 4 MiB |
 /// | `wait` | `WEIR_WAIT`: `block`, `spin`, `spin:MICROSECONDS` | `block` |
@@ -27,8 +29,11 @@ pub struct ParticipantSettings {
     /// Hosts to announce ourselves to directly, beside multicast. Without a port, the first few participants
     /// of the host are tried.
     pub peers: Vec<Peer>,
-    /// Whether participants are announced and found by multicast.
+    /// Whether multicast is used: to announce and find participants, and towards readers that listen to a group.
     pub multicast: bool,
+    /// The group to which readers listen whose QoS names none, beside their unicast address; it is announced. `None`:
+    /// they do not listen to any.
+    pub data_multicast: Option<MulticastGroup>,
     /// Bytes asked for the buffer of the socket that receives user data. What was granted may be less:
     /// [`DomainParticipant::granted_receive_buffer`](crate::DomainParticipant::granted_receive_buffer).
     pub receive_buffer: usize,
@@ -48,6 +53,7 @@ impl Default for ParticipantSettings {
             interfaces: Vec::new(),
             peers: Vec::new(),
             multicast: true,
+            data_multicast: None,
             receive_buffer: SOCKET_BUFFER_BYTES,
             send_buffer: SOCKET_BUFFER_BYTES,
             wait: WaitStrategy::Block,
@@ -79,6 +85,11 @@ impl ParticipantSettings {
         settings.interfaces = list("WEIR_INTERFACES");
         for peer in list("WEIR_PEERS") {
             settings.peers.push(peer.parse()?);
+        }
+        if let Some(text) = variable("WEIR_DATA_MULTICAST") {
+            let group =
+                text.parse().map_err(|_| bad("WEIR_DATA_MULTICAST", &text, "default or ADDRESS[:PORT]"))?;
+            settings.data_multicast = Some(group);
         }
         for (name, field) in [
             ("WEIR_RECEIVE_BUFFER", &mut settings.receive_buffer),
@@ -185,6 +196,7 @@ mod tests {
             let value = match name {
                 "WEIR_INTERFACES" => "lo, eth1",
                 "WEIR_PEERS" => "10.0.0.1,10.0.0.2:7410",
+                "WEIR_DATA_MULTICAST" => "default",
                 "WEIR_RECEIVE_BUFFER" => "1000",
                 "WEIR_WAIT" => "spin:50",
                 _ => return None,
@@ -194,6 +206,7 @@ mod tests {
         .unwrap();
         assert_eq!(settings.interfaces, ["lo", "eth1"]);
         assert_eq!(settings.peers[1].port, Some(7410));
+        assert_eq!(settings.data_multicast, Some(MulticastGroup::default()));
         assert_eq!((settings.receive_buffer, settings.send_buffer), (1000, SOCKET_BUFFER_BYTES));
         assert_eq!(settings.wait, WaitStrategy::SpinThenBlock(Duration::from_micros(50)));
     }
@@ -206,6 +219,7 @@ mod tests {
             found.unwrap_err().to_string()
         };
         assert!(error("WEIR_WAIT", "sleep").contains("WEIR_WAIT"));
+        assert!(error("WEIR_DATA_MULTICAST", "yes").contains("ADDRESS[:PORT]"));
         assert!(error("WEIR_SEND_BUFFER", "4M").contains("number of bytes"));
         assert!(error("WEIR_PEERS", "10.0.0.1:x").contains("ADDRESS:PORT"));
         assert!(error("WEIR_PEERS", "0.0.0.0").contains("no peer"));

@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use weir_wire::{Endianness, Parameter, ParameterId, ParameterList, ParseError, encapsulation};
 
+use crate::multicast::is_group;
 use crate::qos::INFINITE;
 
 /// Bounds on every table and text that a peer can make grow. What goes over one is counted in
@@ -100,12 +101,12 @@ pub(crate) fn push_encapsulation(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// The unicast UDPv4 locators of one kind, at most so many.
+/// The UDPv4 locators of one kind, at most so many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Locators {
     /// Those that can be sent to, in the order of their announcement, without duplicates.
     pub addresses: Vec<SocketAddrV4>,
-    /// How many were left out: another transport, no unicast address, or too many.
+    /// How many were left out: another transport, an address of the wrong kind, or too many.
     pub skipped: u32,
 }
 
@@ -116,9 +117,27 @@ impl Locators {
         parameter: &Parameter<'_>,
         limits: &DiscoveryLimits,
     ) -> Result<(), DiscoveryDataError> {
+        self.add_if(is_unicast, parameter, limits)
+    }
+
+    /// Keeps the locator if it is a UDPv4 multicast group that samples may be sent to and there is room.
+    pub(crate) fn add_group(
+        &mut self,
+        parameter: &Parameter<'_>,
+        limits: &DiscoveryLimits,
+    ) -> Result<(), DiscoveryDataError> {
+        self.add_if(is_group, parameter, limits)
+    }
+
+    fn add_if(
+        &mut self,
+        is_right: impl Fn(SocketAddrV4) -> bool,
+        parameter: &Parameter<'_>,
+        limits: &DiscoveryLimits,
+    ) -> Result<(), DiscoveryDataError> {
         match parameter.locator()?.to_socket_addr_v4() {
             Some(address) if self.addresses.contains(&address) => {}
-            Some(address) if is_unicast(address) && self.addresses.len() < limits.locators => {
+            Some(address) if is_right(address) && self.addresses.len() < limits.locators => {
                 self.addresses.push(address);
             }
             _ => self.skipped = self.skipped.saturating_add(1),

@@ -4,6 +4,7 @@ use core::net::SocketAddrV4;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
+use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
 use crate::qos::{LivelinessKind, PolicyId, Qos};
 
@@ -110,6 +111,8 @@ pub struct RemoteEndpoint {
     pub qos: Qos,
     /// Where to send to: the best of its addresses.
     pub destinations: Destinations,
+    /// The multicast group to which it listens, too, if it is reached that way.
+    pub group: Option<GroupRoute>,
     /// Bytes that its socket buffer was granted, if it says so.
     pub receive_buffer: Option<u32>,
 }

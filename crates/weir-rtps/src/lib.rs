@@ -10,6 +10,7 @@
 //! | [`participant`] | discovery: who is there, what matches, who has gone |
 //! | [`writer`] | one writer: history, window, HEARTBEATs, repairs |
 //! | [`reader`] | one reader: reordering, acknowledgements, the samples that wait |
+//! | [`multicast`] | when one datagram does for several readers |
 //! | [`outbox`], [`block`] | what is to be sent, and the memory that it lies in |
 //! | [`qos`], [`qos_match`] | policies, and which offers satisfy which requests |
 //! | [`spdp`], [`sedp`] | the data of discovery |
@@ -24,6 +25,7 @@ pub mod discovery_event;
 mod history;
 mod key_hasher;
 pub mod liveliness;
+pub mod multicast;
 pub mod outbox;
 pub mod participant;
 mod participant_message;

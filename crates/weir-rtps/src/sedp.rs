@@ -34,6 +34,8 @@ pub struct EndpointData {
     pub qos: Qos,
     /// Where it receives; none: where its participant's endpoints do by default.
     pub unicast: Locators,
+    /// The multicast groups to which it listens, too.
+    pub multicast: Locators,
     /// A reader that wants the policies with each sample. We do not send them.
     pub expects_inline_qos: bool,
     /// Bytes that its socket buffer was granted; only from Weir.
@@ -58,6 +60,9 @@ pub fn encode(kind: EndpointKind, data: &EndpointData, vendor: VendorId, out: &m
     qos_parameters::encode(kind, &data.qos, &mut list);
     for &address in &data.unicast.addresses {
         list.locator(ParameterId::UNICAST_LOCATOR, Locator::udp_v4(address));
+    }
+    for &address in &data.multicast.addresses {
+        list.locator(ParameterId::MULTICAST_LOCATOR, Locator::udp_v4(address));
     }
     if let Some(bytes) = data.receive_buffer {
         list.u32(ParameterId::WEIR_RECEIVE_BUFFER, bytes);
@@ -93,6 +98,7 @@ pub fn decode(
             EndpointKind::Reader => Qos::for_reader(),
         },
         unicast: Locators::default(),
+        multicast: Locators::default(),
         expects_inline_qos: false,
         receive_buffer: None,
     };
@@ -157,6 +163,7 @@ impl Found {
                 self.has_type_name = true;
             }
             ParameterId::UNICAST_LOCATOR => data.unicast.add(parameter, limits)?,
+            ParameterId::MULTICAST_LOCATOR => data.multicast.add_group(parameter, limits)?,
             ParameterId::EXPECTS_INLINE_QOS => data.expects_inline_qos = parameter.bool()?,
             ParameterId::WEIR_RECEIVE_BUFFER => data.receive_buffer = parameter.u32().ok(),
             id if qos_parameters::decode(parameter, limits, &mut data.qos)? || !id.must_understand() => {}
@@ -191,6 +198,7 @@ mod tests {
             type_name: "ShapeType".to_owned(),
             qos,
             unicast: Locators { addresses: vec![address], skipped: 0 },
+            multicast: Locators::default(),
             expects_inline_qos: false,
             receive_buffer: None,
         }
@@ -249,6 +257,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
+        let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7401);
         let mut qos_of_reader = unusual();
         // What only writers have stays at its default for readers.
         qos_of_reader.ownership_strength = 0;
@@ -261,7 +270,10 @@ mod tests {
             (EndpointKind::Reader, qos_of_reader),
             (EndpointKind::Reader, Qos::for_reader()),
         ] {
-            let data = example(kind, qos);
+            let mut data = example(kind, qos);
+            if kind == EndpointKind::Reader {
+                data.multicast.addresses.push(group);
+            }
             let mut payload = Vec::new();
             encode(kind, &data, VendorId::WEIR, &mut payload);
             assert_eq!(read(kind, &payload), Ok(data));

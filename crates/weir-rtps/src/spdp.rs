@@ -68,6 +68,8 @@ pub struct ParticipantData {
     pub metatraffic_multicast: Option<SocketAddrV4>,
     /// Where its endpoints receive that name no addresses of their own.
     pub default_unicast: Locators,
+    /// The multicast groups to which those endpoints listen, too.
+    pub default_multicast: Locators,
     /// A name for people.
     pub entity_name: Option<String>,
     /// Bytes that its socket buffers were granted; only from Weir.
@@ -94,6 +96,9 @@ pub fn encode(data: &ParticipantData, out: &mut Vec<u8>) {
     }
     for &address in &data.default_unicast.addresses {
         list.locator(ParameterId::DEFAULT_UNICAST_LOCATOR, Locator::udp_v4(address));
+    }
+    for &address in &data.default_multicast.addresses {
+        list.locator(ParameterId::DEFAULT_MULTICAST_LOCATOR, Locator::udp_v4(address));
     }
     if let Some(name) = &data.entity_name {
         list.string(ParameterId::ENTITY_NAME, name);
@@ -134,6 +139,7 @@ pub fn decode(
         metatraffic_unicast: Locators::default(),
         metatraffic_multicast: None,
         default_unicast: Locators::default(),
+        default_multicast: Locators::default(),
         entity_name: None,
         receive_buffer: None,
     };
@@ -185,6 +191,7 @@ impl ParticipantData {
                 self.metatraffic_multicast = self.metatraffic_multicast.or(address);
             }
             ParameterId::DEFAULT_UNICAST_LOCATOR => self.default_unicast.add(parameter, limits)?,
+            ParameterId::DEFAULT_MULTICAST_LOCATOR => self.default_multicast.add_group(parameter, limits)?,
             ParameterId::ENTITY_NAME => {
                 self.entity_name = Some(text(parameter, limits.name_bytes)?.to_owned())
             }
@@ -219,6 +226,10 @@ mod tests {
             metatraffic_unicast: locators(7410),
             metatraffic_multicast: Some(SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7400)),
             default_unicast: locators(7411),
+            default_multicast: Locators {
+                addresses: vec![SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7401)],
+                skipped: 0,
+            },
             entity_name: Some("weir".to_owned()),
             receive_buffer: Some(425_984),
         }
@@ -267,6 +278,10 @@ mod tests {
                 0, 1,
             ],
             &[0x31, 0, 24, 0, 1, 0, 0, 0, 0xf3, 0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1],
+            &[
+                0x48, 0, 24, 0, 1, 0, 0, 0, 0xe9, 0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 239, 255,
+                0, 1,
+            ],
             &[0x01, 0x8f, 4, 0, 0, 0x80, 6, 0],
             &[1, 0, 0, 0],
         ]

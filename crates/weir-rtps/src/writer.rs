@@ -9,6 +9,7 @@ mod acknowledgements;
 mod batch;
 mod compose;
 mod fragments;
+mod heartbeat;
 mod instances;
 mod liveliness;
 mod loan;
@@ -23,6 +24,7 @@ use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 
 use crate::config;
 use crate::history::History as Store;
+use crate::multicast::{GroupRoute, Plan};
 use crate::outbox::Destinations;
 use crate::qos::{Durability, History, Reliability};
 use crate::time::Time;
@@ -30,6 +32,7 @@ use crate::window::{Window, charge};
 use batch::OpenBatch;
 use compose::Template;
 use fragments::Fragments;
+use heartbeat::Heartbeat;
 use instances::Instances;
 use reader_proxy::ReaderProxy;
 
@@ -168,6 +171,8 @@ pub struct WriterCore {
     proxies: Vec<ReaderProxy>,
     /// The addresses of all matched readers.
     destinations: Destinations,
+    /// How the groups among them are reached.
+    routes: Vec<GroupRoute>,
     window: Window,
     /// The first sequence number that was not handed out yet.
     unsent: SequenceNumber,
@@ -192,52 +197,6 @@ pub struct WriterCore {
     counters: WriterCounters,
 }
 
-/// When the next HEARTBEAT is due.
-#[derive(Debug, Default)]
-struct Heartbeat {
-    count: u32,
-    /// Charge of everything that had been sent at the last HEARTBEAT.
-    charged: u64,
-    /// A HEARTBEAT to everybody is due with the next transmission.
-    is_due: bool,
-    next_at: Option<Time>,
-    delay: Duration,
-    /// A write was refused and the timer was not set for that.
-    is_awaited: bool,
-    /// The timer was set for a write that was refused since something was acknowledged last. Once: a reader that
-    /// takes nothing answers every HEARTBEAT, and the answers must not bring on more.
-    is_hurried: bool,
-    /// When the HEARTBEAT was sent that was not answered yet.
-    asked_at: Option<Time>,
-    /// Smoothed time from a HEARTBEAT to the next acknowledgement.
-    round_trip: Option<Duration>,
-}
-
-impl Heartbeat {
-    /// Takes note that everybody is told of everything that was sent, `charged` in all.
-    fn sent(&mut self, now: Time, charged: u64) {
-        self.charged = charged;
-        self.next_at = Some(now + self.delay);
-        self.asked_at.get_or_insert(now);
-    }
-
-    /// An acknowledgement arrived.
-    fn answered(&mut self, now: Time) {
-        if let Some(asked_at) = self.asked_at.take() {
-            let measured = now.since(asked_at);
-            self.round_trip = Some(self.round_trip.map_or(measured, |mean| (mean * 7 + measured) / 8));
-        }
-    }
-
-    /// Somebody waits for room: an answer that does not come within about two round trips was lost.
-    fn hurry(&mut self, now: Time) {
-        (self.is_awaited, self.is_hurried) = (false, true);
-        let delay = self.round_trip.map_or(config::HEARTBEAT_DELAY_MIN, |mean| mean * 2);
-        self.delay = delay.clamp(config::HEARTBEAT_DELAY_AWAITED_MIN, config::HEARTBEAT_DELAY_MIN);
-        self.next_at = Some(self.next_at.map_or(now + self.delay, |at| at.min(now + self.delay)));
-    }
-}
-
 /// Whether writes come in quick succession.
 #[derive(Debug, Default)]
 struct Burst {
@@ -258,6 +217,7 @@ impl WriterCore {
             instances: Instances::new(&config),
             proxies: Vec::new(),
             destinations: Arc::from([]),
+            routes: Vec::new(),
             window: Window::new(),
             unsent: SequenceNumber::FIRST,
             acknowledged: SequenceNumber::ZERO,
@@ -411,9 +371,16 @@ impl WriterCore {
     }
 
     /// Sends to other addresses from now on.
-    pub fn move_reader(&mut self, now: Time, guid: Guid, destinations: Destinations) {
+    pub fn move_reader(
+        &mut self,
+        now: Time,
+        guid: Guid,
+        destinations: Destinations,
+        group: Option<GroupRoute>,
+    ) {
         if let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == guid) {
             proxy.destinations = destinations;
+            proxy.group = group;
             self.readers_changed(now);
         }
     }
@@ -446,9 +413,14 @@ impl WriterCore {
             .map(|proxy| proxy.guid)
     }
 
-    /// The addresses of all matched readers.
+    /// Where samples go: the groups and addresses of all matched readers.
     pub fn destinations(&self) -> &Destinations {
         &self.destinations
+    }
+
+    /// How the multicast groups among [`WriterCore::destinations`] are reached.
+    pub fn routes(&self) -> &[GroupRoute] {
+        &self.routes
     }
 
     /// Number of matched readers.
@@ -636,13 +608,9 @@ impl WriterCore {
     }
 
     fn readers_changed(&mut self, now: Time) {
-        let mut addresses = Vec::new();
-        for address in self.proxies.iter().flat_map(|proxy| proxy.destinations.iter()) {
-            if !addresses.contains(address) {
-                addresses.push(*address);
-            }
-        }
-        self.destinations = Arc::from(addresses);
+        let plan = Plan::new(self.proxies.iter().map(|proxy| (&proxy.destinations, proxy.group)));
+        self.destinations = Arc::from(plan.destinations);
+        self.routes = plan.routes;
         let buffers = self.proxies.iter().filter(|proxy| proxy.is_reliable).map(|proxy| proxy.receive_buffer);
         self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
         if !self.has_reliable_readers() {

@@ -8,6 +8,7 @@
 //! | `durability` | what readers get that come late, with Cyclone DDS |
 //! | `fastdds` | the same with Fast DDS |
 //! | `liveliness` | which writers are alive, with Cyclone DDS |
+//! | `multicast` | several readers of one group, with Cyclone DDS |
 //! | `namespace` | a network namespace of its own for a test |
 //! | `peer` | a program of another engine, running, and how it is built |
 //! | `restart` | either side killed or gone, and back as somebody else |
@@ -24,6 +25,7 @@ mod cyclonedds;
 mod durability;
 mod fastdds;
 mod liveliness;
+mod multicast;
 mod namespace;
 mod peer;
 mod restart;

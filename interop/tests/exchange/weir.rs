@@ -60,7 +60,7 @@ impl Run {
         self
     }
 
-    fn participant(&self) -> &DomainParticipant {
+    pub(crate) fn participant(&self) -> &DomainParticipant {
         let make = || DomainParticipant::new(self.domain, self.settings.clone()).unwrap();
         self.participant.get_or_init(make)
     }

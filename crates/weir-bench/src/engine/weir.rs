@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, DdsType,
-    DomainParticipant, ParticipantSettings, SampleSeq,
+    DomainParticipant, MulticastGroup, ParticipantSettings, SampleSeq,
 };
 use weir_results::{Reliability, SocketBuffers, WaitStrategy};
 
@@ -55,7 +55,7 @@ impl Engine for Weir {
             keyed: true,
             batching: true,
             many: true,
-            multicast: false,
+            multicast: true,
             size_bytes_max: SIZE_BYTES_MAX,
         }
     }
@@ -217,6 +217,8 @@ impl Node {
         let qos = DataReaderQos::default().keep_all();
         let qos =
             if self.case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
+        // With one subscriber it is unicast all the same.
+        let qos = if self.case.multicast { qos.multicast(MulticastGroup::default()) } else { qos };
         let subscriber = self.participant.create_subscriber();
         match listener {
             Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener),

@@ -19,6 +19,7 @@ use weir_udp::{Outgoing, RecvBatch, UdpSocket, Wait};
 use super::Driver;
 use super::dispatch::{self, PublishedCounters, ReceiveCounters, Touched};
 use super::endpoints::{ReaderEndpoint, Table};
+use super::groups::{GROUPS_MAX, Groups, Sockets};
 use super::transport::Sender;
 use crate::clock;
 use crate::listener::ReaderEvent;
@@ -30,6 +31,8 @@ const RECEIVE_BUFFERS: usize = 32;
 const BUSY_GAP: Duration = Duration::from_micros(3);
 /// How long the background thread leaves the role to application threads after they last received.
 const TAKE_OVER_AFTER: Duration = Duration::from_millis(1);
+/// Receive calls by multicast in a row before unicast has its turn.
+const GROUP_TURNS: u32 = 8;
 /// How often the background thread looks whether it should take over while an application thread waits.
 const IDLE_LOOK: Duration = Duration::from_millis(5);
 /// Looks of a spinning thread that found nothing before it checks what it waits for all the same.
@@ -42,6 +45,8 @@ const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The socket for user data, and who receives from it.
 pub(crate) struct Channel {
     pub(crate) socket: UdpSocket,
+    /// What else is received from.
+    pub(crate) groups: Groups,
     role: Mutex<Role>,
     /// Goes up, under the lock, after every batch and whenever the role is free again.
     progress: Mutex<u64>,
@@ -64,6 +69,13 @@ pub(crate) struct Channel {
 struct Role {
     batch: RecvBatch,
     limit: usize,
+    /// The groups' sockets, as of a version of the list of them.
+    groups: Sockets,
+    groups_version: u64,
+    /// Receive calls since the last look at the socket for unicast.
+    group_turns: u32,
+    /// Longest sleep of a receive call that blocks.
+    patience: Duration,
     received_at: Time,
     table: Arc<Table>,
     table_version: u64,
@@ -73,7 +85,7 @@ struct Role {
 }
 
 impl Channel {
-    pub(crate) fn new(socket: UdpSocket) -> Self {
+    pub(crate) fn new(socket: UdpSocket, groups: Groups) -> Self {
         let mut own_address = socket.local_addr();
         if own_address.ip().is_unspecified() {
             own_address.set_ip(std::net::Ipv4Addr::LOCALHOST);
@@ -81,6 +93,10 @@ impl Channel {
         let role = Role {
             batch: RecvBatch::new(RECEIVE_BUFFERS),
             limit: 1,
+            groups: groups.sockets(),
+            groups_version: groups.version(),
+            group_turns: 0,
+            patience: RECEIVE_TIMEOUT,
             received_at: Time::ZERO,
             table: Arc::default(),
             table_version: u64::MAX,
@@ -90,6 +106,7 @@ impl Channel {
         };
         Self {
             socket,
+            groups,
             role: Mutex::new(role),
             progress: Mutex::new(0),
             progressed: Condvar::new(),
@@ -124,6 +141,55 @@ impl Channel {
         self.announce_progress();
         if self.waiting.load(Ordering::SeqCst) > 0 {
             self.kick();
+        }
+    }
+
+    /// Bounds the sleep of the next receive call.
+    fn set_patience(&self, role: &mut Role, patience: Duration) {
+        role.patience = patience;
+        let _ = self.socket.set_recv_timeout(Some(patience));
+    }
+
+    /// One batch, from whichever socket has something: how many messages, and whether they came by multicast.
+    #[inline]
+    fn receive(&self, role: &mut Role, wait: Wait) -> (usize, bool) {
+        let version = self.groups.version();
+        if role.groups_version != version {
+            role.groups_version = version;
+            role.groups = self.groups.sockets();
+        }
+        if role.groups.is_empty() {
+            return (self.socket.recv_batch(&mut role.batch, role.limit, wait).unwrap_or(0), false);
+        }
+        self.receive_from_any(role, wait)
+    }
+
+    /// The groups come first: HEARTBEATs for one reader, which come by unicast, must not overtake the samples that
+    /// they speak of. Now and then unicast has its turn all the same.
+    fn receive_from_any(&self, role: &mut Role, wait: Wait) -> (usize, bool) {
+        let mut has_slept = wait != Wait::Block;
+        loop {
+            let is_unicasts_turn = role.group_turns >= GROUP_TURNS;
+            for is_unicast in [is_unicasts_turn, !is_unicasts_turn] {
+                let unicast = is_unicast.then_some(&self.socket);
+                let groups = role.groups.iter().map(|socket| &**socket).filter(|_| !is_unicast);
+                for socket in unicast.into_iter().chain(groups) {
+                    let count = socket.recv_batch(&mut role.batch, role.limit, Wait::DontWait).unwrap_or(0);
+                    if count > 0 {
+                        role.group_turns = if is_unicast { 0 } else { role.group_turns + 1 };
+                        return (count, !is_unicast);
+                    }
+                }
+            }
+            if has_slept {
+                return (0, false);
+            }
+            let mut sockets = [&self.socket; GROUPS_MAX + 1];
+            for (slot, socket) in sockets[1..].iter_mut().zip(role.groups.iter()) {
+                *slot = socket;
+            }
+            let _ = weir_udp::poll(&sockets[..=role.groups.len()], None, Some(role.patience));
+            has_slept = true;
         }
     }
 
@@ -202,10 +268,10 @@ impl Driver {
         }
     }
 
-    fn receive_blocking(&self, role: MutexGuard<'_, Role>, left: Duration) -> bool {
+    fn receive_blocking(&self, mut role: MutexGuard<'_, Role>, left: Duration) -> bool {
         // Rounded up to whole milliseconds, so that a loop with a steady timeout sets it once.
         let left = Duration::from_millis(left.min(RECEIVE_TIMEOUT).as_millis() as u64 + 1);
-        let _ = self.channel.socket.set_recv_timeout(Some(left));
+        self.channel.set_patience(&mut role, left);
         self.receive_batch(role, Wait::Block)
     }
 
@@ -235,8 +301,7 @@ impl Driver {
     /// listeners. `false` when nothing came.
     fn receive_batch(&self, mut role: MutexGuard<'_, Role>, wait: Wait) -> bool {
         let role_mut = &mut *role;
-        let limit = role_mut.limit;
-        let count = self.channel.socket.recv_batch(&mut role_mut.batch, limit, wait).unwrap_or(0);
+        let (count, is_multicast) = self.channel.receive(role_mut, wait);
         if count == 0 {
             drop(role);
             self.channel.announce_progress();
@@ -250,7 +315,11 @@ impl Driver {
         }
         let Role { batch, table, touched, outbox, sender, .. } = role_mut;
         touched.counters.batches += 1;
+        let before = touched.counters.datagrams;
         dispatch::receive(table, self.prefix, now, batch, touched);
+        if is_multicast {
+            touched.counters.multicast += touched.counters.datagrams - before;
+        }
         let next = dispatch::answer(now, touched, outbox);
         if !outbox.is_empty() {
             sender.send(&self.channel.socket, outbox);
@@ -335,7 +404,7 @@ pub(crate) fn run(driver: &Driver) {
         channel.is_background_receiving.store(true, Ordering::SeqCst);
         // Whoever began to wait before this store sees it, or is seen here.
         if channel.waiting.load(Ordering::SeqCst) == 0 {
-            let role = channel.role.lock();
+            let mut role = channel.role.lock();
             let is_spinning =
                 driver.wait.spin_time().is_none_or(|time| clock::now().since(role.received_at) < time);
             let wait = if is_spinning { Wait::DontWait } else { Wait::Block };
@@ -343,7 +412,7 @@ pub(crate) fn run(driver: &Driver) {
                 looks = looks.wrapping_add(1);
                 driver.give_way(looks);
             } else {
-                let _ = channel.socket.set_recv_timeout(Some(RECEIVE_TIMEOUT));
+                channel.set_patience(&mut role, RECEIVE_TIMEOUT);
             }
             driver.receive_batch(role, wait);
         }

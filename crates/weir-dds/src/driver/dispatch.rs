@@ -31,6 +31,8 @@ pub(crate) struct Touched {
 pub struct ReceiveCounters {
     /// Datagrams, as they were sent.
     pub datagrams: u64,
+    /// Those of them that came by multicast.
+    pub multicast: u64,
     /// System calls that received something.
     pub batches: u64,
     /// Datagrams that are no RTPS message, or one with a malformed submessage.
@@ -41,20 +43,20 @@ pub struct ReceiveCounters {
 
 /// The counters as others see them: after the last batch.
 #[derive(Default)]
-pub(crate) struct PublishedCounters([AtomicU64; 4]);
+pub(crate) struct PublishedCounters([AtomicU64; 5]);
 
 impl PublishedCounters {
     pub(crate) fn store(&self, counters: ReceiveCounters) {
-        let ReceiveCounters { datagrams, batches, malformed, ignored } = counters;
-        for (published, count) in self.0.iter().zip([datagrams, batches, malformed, ignored]) {
+        let ReceiveCounters { datagrams, multicast, batches, malformed, ignored } = counters;
+        for (published, count) in self.0.iter().zip([datagrams, multicast, batches, malformed, ignored]) {
             published.store(count, Ordering::Relaxed);
         }
     }
 
     pub(crate) fn load(&self) -> ReceiveCounters {
-        let [datagrams, batches, malformed, ignored] =
+        let [datagrams, multicast, batches, malformed, ignored] =
             self.0.each_ref().map(|published| published.load(Ordering::Relaxed));
-        ReceiveCounters { datagrams, batches, malformed, ignored }
+        ReceiveCounters { datagrams, multicast, batches, malformed, ignored }
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct WriterEndpoint {
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
     pub(crate) assertions: Assertions,
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
+    /// Readers that listen to a multicast group get samples by it.
+    pub(crate) uses_multicast: bool,
     listener: Mutex<Option<WriterListener>>,
 }
 
@@ -43,7 +45,12 @@ pub(crate) struct Sending {
 }
 
 impl WriterEndpoint {
-    pub(crate) fn new(entity: EntityId, core: WriterCore, liveliness: Liveliness) -> Self {
+    pub(crate) fn new(
+        entity: EntityId,
+        core: WriterCore,
+        liveliness: Liveliness,
+        uses_multicast: bool,
+    ) -> Self {
         Self {
             entity,
             sending: Mutex::default(),
@@ -52,16 +59,20 @@ impl WriterEndpoint {
             incompatible: Mutex::default(),
             assertions: Assertions::new(liveliness),
             liveliness_lost: Mutex::default(),
+            uses_multicast,
             listener: Mutex::default(),
         }
     }
 
-    /// Keeps a socket connected to the only address that samples go to, if there is only one: the kernel then
-    /// looks up the route once and not per datagram.
+    /// Keeps sockets connected to the groups that samples go to, or to the only address if there is only one: the
+    /// kernel then looks up the route once and not per datagram.
     pub(crate) fn connect(&self) {
         let mut sending = self.sending.lock();
-        let destinations = Arc::clone(self.core.lock().destinations());
-        sending.sender.connect(&destinations);
+        let (destinations, routes) = {
+            let core = self.core.lock();
+            (Arc::clone(core.destinations()), core.routes().to_vec())
+        };
+        sending.sender.connect(&destinations, &routes);
     }
 
     /// Sends what automatic coalescing holds back.

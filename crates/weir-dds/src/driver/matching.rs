@@ -130,7 +130,8 @@ impl Driver {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 let segment_max = transport::segment_max(&reader.destinations);
                 let mut core = writer.core.lock();
-                core.move_reader(now, reader.guid, reader.destinations);
+                let group = reader.group.filter(|_| writer.uses_multicast);
+                core.move_reader(now, reader.guid, reader.destinations, group);
                 core.limit_segments(segment_max);
                 drop(core);
                 writer.connect();
@@ -221,6 +222,7 @@ impl Driver {
                 reliable: reader.qos.reliability == Reliability::Reliable,
                 wants_history: reader.qos.durability != Durability::Volatile,
                 destinations: reader.destinations,
+                group: reader.group.filter(|_| writer.uses_multicast),
                 vendor: reader.vendor,
                 receive_buffer: reader.receive_buffer,
             },

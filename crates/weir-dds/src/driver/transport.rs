@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_rtps::config;
-use weir_rtps::outbox::Outbox;
+use weir_rtps::multicast::GroupRoute;
+use weir_rtps::outbox::{Item, Outbox};
 use weir_rtps::participant::Interface as Network;
 use weir_rtps::ports;
 use weir_udp::{Interface, Outgoing, SendScratch, SocketOptions, UdpError, UdpSocket};
@@ -63,6 +64,17 @@ impl Selected {
         let has_network = self.interfaces.iter().any(|interface| !interface.is_loopback);
         let announced = self.interfaces.iter().filter(|interface| !(has_network && interface.is_loopback));
         announced.map(|interface| SocketAddrV4::new(interface.address, port)).collect()
+    }
+
+    /// Our addresses on all interfaces.
+    pub(crate) fn addresses(&self) -> Vec<Ipv4Addr> {
+        self.interfaces.iter().map(|interface| interface.address).collect()
+    }
+
+    /// Those from which multicast can be sent. Loopback says that it cannot, and does so nevertheless.
+    pub(crate) fn multicast_addresses(&self) -> Vec<Ipv4Addr> {
+        let able = self.interfaces.iter().filter(|interface| interface.is_multicast || interface.is_loopback);
+        able.map(|interface| interface.address).collect()
     }
 
     pub(crate) fn networks(&self) -> Vec<Network> {
@@ -203,16 +215,24 @@ pub struct SendCounters {
 pub(crate) struct Sender {
     scratch: SendScratch,
     connected: Option<(SocketAddrV4, UdpSocket)>,
+    /// For every way to a multicast group, a socket that is connected to it.
+    groups: Vec<(GroupRoute, UdpSocket)>,
     pub(crate) counters: SendCounters,
 }
 
-/// Messages that are laid out at a time, on the stack.
-const LAID_OUT_MAX: usize = 16;
+/// Messages that are laid out at a time, on the stack: enough for what one writer sends to one reader.
+const FEW: usize = 16;
+/// The same for many readers: as many as one system call takes.
+const MANY: usize = weir_udp::MAX_BATCH;
 
 impl Sender {
-    /// Uses a socket of its own for the only one of `destinations`. Where none is to be had, the common one does.
-    pub(crate) fn connect(&mut self, destinations: &[SocketAddrV4]) {
-        let only = if let [only] = destinations { Some(*only) } else { None };
+    /// Uses sockets of its own for multicast and for the only one of `destinations`. Where none is to be had, the
+    /// common one does.
+    pub(crate) fn connect(&mut self, destinations: &[SocketAddrV4], routes: &[GroupRoute]) {
+        let only = match destinations {
+            [only] if !only.ip().is_multicast() => Some(*only),
+            _ => None,
+        };
         if self.connected.as_ref().map(|(to, _)| *to) != only {
             self.connected = only.and_then(|to| {
                 let options = SocketOptions {
@@ -223,42 +243,94 @@ impl Sender {
                 socket.and_then(|socket| socket.connect(to).map(|()| (to, socket))).ok()
             });
         }
+        self.groups.retain(|(known, _)| routes.contains(known));
+        for route in routes {
+            if !self.groups.iter().any(|(known, _)| known == route) {
+                self.groups.extend(open_group_sender(route).map(|socket| (*route, socket)));
+            }
+        }
     }
 
     /// Sends everything in `outbox` and empties it. What the kernel does not take counts as lost on the way:
     /// reliability deals with it.
     pub(crate) fn send(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
-        let (only, socket) = match &self.connected {
-            Some((only, connected)) if outbox.items.iter().all(|item| item.to[..] == [*only]) => {
-                (Some(*only), connected)
-            }
-            _ => (None, socket),
+        let Self { scratch, connected, groups, counters } = self;
+        let only = match (connected, &groups[..]) {
+            (Some((only, connected)), _) => Some((*only, &*connected)),
+            (None, [(route, connected)]) => Some((route.group, connected)),
+            _ => None,
         };
-        let mut laid_out = [Outgoing::datagram(None, &[]); LAID_OUT_MAX];
-        let mut count = 0;
-        let mut samples = 0;
-        for item in &outbox.items {
-            let (head, tail) = outbox.parts(item);
-            for to in item.to.iter() {
-                if count == LAID_OUT_MAX {
-                    send_laid_out(socket, &laid_out[..count], &mut self.scratch, &mut self.counters);
-                    count = 0;
-                }
-                laid_out[count] = Outgoing {
-                    to: if only.is_some() { None } else { Some(*to) },
-                    head,
-                    tail,
-                    segment: item.segment,
-                };
-                count += 1;
-                samples += u64::from(item.samples);
+        match only.filter(|(only, _)| outbox.items.iter().all(|item| item.to[..] == [*only])) {
+            Some((_, connected)) => {
+                let messages = outbox.items.iter().map(|item| (item, None));
+                send_messages::<FEW>(connected, outbox, messages, scratch, counters);
             }
+            None => send_to_each(socket, groups, outbox, scratch, counters),
         }
-        if count > 0 {
-            send_laid_out(socket, &laid_out[..count], &mut self.scratch, &mut self.counters);
-        }
-        self.counters.samples += samples;
         outbox.clear();
+    }
+}
+
+/// A socket that sends to a group by one interface. `None` when the system has no more.
+fn open_group_sender(route: &GroupRoute) -> Option<UdpSocket> {
+    let options = SocketOptions {
+        send_buffer: Some(SOCKET_BUFFER_BYTES),
+        multicast_interface: Some(route.interface),
+        multicast_loop: true,
+        ..SocketOptions::new(SocketAddrV4::new(route.interface, 0))
+    };
+    let socket = UdpSocket::bind(&options).ok()?;
+    socket.connect(route.group).ok()?;
+    Some(socket)
+}
+
+/// Sends every item to each of its destinations: the same bytes, one system call for as many as it takes.
+fn send_to_each(
+    socket: &UdpSocket,
+    groups: &[(GroupRoute, UdpSocket)],
+    outbox: &Outbox,
+    scratch: &mut SendScratch,
+    counters: &mut SendCounters,
+) {
+    // What many wait for goes first.
+    for (route, connected) in groups {
+        let messages = outbox.items.iter().filter(|item| item.to.contains(&route.group));
+        send_messages::<FEW>(connected, outbox, messages.map(|item| (item, None)), scratch, counters);
+    }
+    let is_sent = |to: &SocketAddrV4| groups.iter().any(|(route, _)| route.group == *to);
+    let messages = outbox
+        .items
+        .iter()
+        .flat_map(|item| item.to.iter().filter(|to| !is_sent(to)).map(move |to| (item, Some(*to))));
+    if outbox.items.iter().map(|item| item.to.len()).sum::<usize>() <= FEW {
+        send_messages::<FEW>(socket, outbox, messages, scratch, counters);
+    } else {
+        send_messages::<MANY>(socket, outbox, messages, scratch, counters);
+    }
+}
+
+#[inline]
+fn send_messages<'a, const AT_A_TIME: usize>(
+    socket: &UdpSocket,
+    outbox: &'a Outbox,
+    messages: impl Iterator<Item = (&'a Item, Option<SocketAddrV4>)>,
+    scratch: &mut SendScratch,
+    counters: &mut SendCounters,
+) {
+    let mut laid_out = [Outgoing::datagram(None, &[]); AT_A_TIME];
+    let mut count = 0;
+    for (item, to) in messages {
+        if count == AT_A_TIME {
+            send_laid_out(socket, &laid_out[..count], scratch, counters);
+            count = 0;
+        }
+        let (head, tail) = outbox.parts(item);
+        laid_out[count] = Outgoing { to, head, tail, segment: item.segment };
+        count += 1;
+        counters.samples += u64::from(item.samples);
+    }
+    if count > 0 {
+        send_laid_out(socket, &laid_out[..count], scratch, counters);
     }
 }
 
@@ -280,4 +352,78 @@ pub(crate) fn segment_max(destinations: &[SocketAddrV4]) -> u16 {
     let mtus = destinations.iter().map(|to| weir_udp::path_mtu_to(*to).unwrap_or(1500));
     let smallest = mtus.min().unwrap_or(1500).saturating_sub(HEADERS);
     u16::try_from(smallest.min(config::SEGMENTED_MAX_BYTES)).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use weir_rtps::block::{Block, BlockSlice};
+    use weir_udp::{RecvBatch, Wait};
+
+    use super::*;
+
+    fn socket() -> UdpSocket {
+        UdpSocket::bind(&SocketOptions::new(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))).unwrap()
+    }
+
+    /// One block for these addresses, sent by `sender`.
+    fn send(sender: &mut Sender, to: &[SocketAddrV4]) {
+        let mut block = Block::new(8);
+        Arc::get_mut(&mut block).unwrap().bytes_mut().copy_from_slice(b"payload!");
+        let mut outbox = Outbox::new();
+        let slice = Some(BlockSlice::new(block, 0, 8));
+        outbox.items.push(Item {
+            to: Arc::from(to),
+            slice,
+            scratch: 0..0,
+            is_scratch_first: false,
+            segment: 0,
+            datagrams: 1,
+            samples: 1,
+        });
+        sender.send(&socket(), &mut outbox);
+        assert!(outbox.is_empty());
+    }
+
+    #[test]
+    fn one_call_sends_a_block_to_many() {
+        let readers: Vec<_> = (0..40).map(|_| socket()).collect();
+        let addresses: Vec<_> = readers.iter().map(UdpSocket::local_addr).collect();
+        let mut sender = Sender::default();
+        sender.connect(&addresses, &[]);
+        send(&mut sender, &addresses);
+        let SendCounters { samples, datagrams, system_calls, refused } = sender.counters;
+        assert_eq!((samples, datagrams, system_calls, refused), (40, 40, 1, 0));
+        let mut batch = RecvBatch::new(1);
+        for reader in &readers {
+            assert_eq!(reader.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
+            assert_eq!(batch.get(0).unwrap().bytes, b"payload!");
+        }
+    }
+
+    #[test]
+    fn a_group_and_the_addresses_beside_it_get_one_datagram_each() {
+        let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 77, 9), socket().local_addr().port());
+        let route = GroupRoute { group, interface: Ipv4Addr::LOCALHOST };
+        let options = SocketOptions { reuse_address: true, ..SocketOptions::new(group) };
+        let listeners = [0; 2].map(|_| UdpSocket::bind(&options).unwrap());
+        listeners.iter().for_each(|it| it.join_multicast(*group.ip(), Ipv4Addr::LOCALHOST).unwrap());
+        let beside = socket();
+        let mut sender = Sender::default();
+        let mut batch = RecvBatch::new(1);
+        for to in [vec![group], vec![group, beside.local_addr()]] {
+            sender.connect(&to, &[route]);
+            let before = sender.counters;
+            send(&mut sender, &to);
+            assert_eq!(sender.counters.datagrams - before.datagrams, to.len() as u64);
+            assert_eq!(sender.counters.system_calls - before.system_calls, to.len() as u64);
+            for listener in listeners.iter().chain((to.len() > 1).then_some(&beside)) {
+                assert_eq!(listener.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
+                assert_eq!(batch.get(0).unwrap().bytes, b"payload!");
+            }
+        }
+        sender.connect(&[beside.local_addr()], &[]);
+        assert!(sender.groups.is_empty() && sender.connected.is_some());
+    }
 }

@@ -13,6 +13,7 @@ mod large;
 mod listeners;
 mod liveliness;
 mod loans;
+mod multicast;
 mod participants;
 mod reliable;
 mod representations;

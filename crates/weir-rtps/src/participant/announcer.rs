@@ -256,6 +256,7 @@ fn announcement(config: &ParticipantConfig) -> ParticipantData {
         metatraffic_unicast: locators(&config.metatraffic_unicast),
         metatraffic_multicast: config.metatraffic_multicast,
         default_unicast: locators(&config.default_unicast),
+        default_multicast: locators(config.default_multicast.as_slice()),
         entity_name: config.entity_name.clone(),
         receive_buffer: (config.receive_buffer > 0).then_some(config.receive_buffer),
     }

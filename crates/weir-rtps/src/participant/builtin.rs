@@ -286,6 +286,7 @@ impl Exchange {
                 reliable: true,
                 wants_history: self.durability != Durability::Volatile,
                 destinations: to.clone(),
+                group: None,
                 vendor: data.vendor,
                 receive_buffer: None,
             };

@@ -21,6 +21,8 @@ pub struct ParticipantConfig {
     pub metatraffic_unicast: Vec<SocketAddrV4>,
     /// Where its endpoints receive that name no addresses of their own. Announced.
     pub default_unicast: Vec<SocketAddrV4>,
+    /// The multicast group to which those endpoints listen, too. Announced.
+    pub default_multicast: Option<SocketAddrV4>,
     /// The group to which announcements go and that is announced. `None`: only the initial peers are told.
     pub metatraffic_multicast: Option<SocketAddrV4>,
     /// Further addresses to which announcements go.
@@ -28,6 +30,8 @@ pub struct ParticipantConfig {
     /// Addresses of this host: which addresses of a peer can be reached is judged by them. The unicast
     /// addresses above are taken for some of them.
     pub interfaces: Vec<Interface>,
+    /// Those of the interfaces' addresses from which user data may be sent by multicast; empty: it is not.
+    pub multicast_interfaces: Vec<Ipv4Addr>,
     /// How long others keep us when they hear nothing.
     pub lease_duration: Duration,
     /// Time between announcements: at most a third of the lease, so that two may be lost.
@@ -62,9 +66,11 @@ impl ParticipantConfig {
             domain_id,
             metatraffic_unicast: Vec::new(),
             default_unicast: Vec::new(),
+            default_multicast: None,
             metatraffic_multicast: ports::metatraffic_multicast(domain_id),
             initial_peers: Vec::new(),
             interfaces: Vec::new(),
+            multicast_interfaces: Vec::new(),
             lease_duration: Duration::from_secs(20),
             announce_period: Duration::from_secs(6),
             first_announcements: [0, 50, 200, 1000].map(Duration::from_millis).to_vec(),

@@ -29,6 +29,8 @@ pub struct LocalEndpoint {
     pub qos: Qos,
     /// Where it receives; empty: where the participant's endpoints do by default.
     pub unicast: Vec<SocketAddrV4>,
+    /// The multicast group to which it listens, too, if it reads.
+    pub multicast: Option<SocketAddrV4>,
 }
 
 /// Why an endpoint cannot be announced.
@@ -64,6 +66,7 @@ pub(super) struct LocalEntry {
     pub(super) topic: String,
     pub(super) type_name: String,
     unicast: Vec<SocketAddrV4>,
+    multicast: Option<SocketAddrV4>,
     kind: EndpointKind,
     /// With how many endpoints it communicates.
     pub(super) matches: usize,
@@ -91,6 +94,7 @@ impl LocalEntry {
             type_name: self.type_name.clone(),
             qos: seen.qos.clone(),
             unicast: Locators { addresses: self.unicast.clone(), skipped: 0 },
+            multicast: Locators { addresses: self.multicast.into_iter().collect(), skipped: 0 },
             expects_inline_qos: false,
             receive_buffer: seen.receive_buffer.filter(|_| self.kind == EndpointKind::Reader),
         }
@@ -135,27 +139,34 @@ impl ParticipantCore {
         let guid = Guid::new(self.config.guid_prefix, entity);
         let receive_buffer = (self.config.receive_buffer > 0).then_some(self.config.receive_buffer);
         let addresses =
-            if endpoint.unicast.is_empty() { &self.config.default_unicast } else { &endpoint.unicast };
+            if endpoint.unicast.is_empty() { &self.config.default_unicast } else { &endpoint.unicast }
+                .clone();
         // Our own addresses all lead here; loopback, if we use it, on the shortest way.
         let own = addresses.iter().copied().min_by_key(|address| !address.ip().is_loopback());
-        let destinations = Arc::from([own.ok_or(LocalEndpointError::NoAddress)?]);
+        let own = own.ok_or(LocalEndpointError::NoAddress)?;
+        let destinations = Arc::from([own]);
+        let group = self.reachability.group_route(*own.ip(), endpoint.multicast.as_slice());
+        // Others take what an endpoint says of its addresses for all that it has.
+        let unicast = if endpoint.multicast.is_some() { addresses } else { endpoint.unicast };
         let data = EndpointData {
             guid,
             topic: endpoint.topic,
             type_name: endpoint.type_name,
             qos: endpoint.qos,
-            unicast: Locators { addresses: endpoint.unicast, skipped: 0 },
+            unicast: Locators { addresses: unicast, skipped: 0 },
+            multicast: Locators { addresses: endpoint.multicast.into_iter().collect(), skipped: 0 },
             expects_inline_qos: false,
             receive_buffer: receive_buffer.filter(|_| kind == EndpointKind::Reader),
         };
         self.builtin.announce(now, kind, &data)?;
         let lease = liveliness::manual_lease(now, kind, &data.qos);
-        let seen =
-            RemoteEndpoint { guid, vendor: self.config.vendor, qos: data.qos, destinations, receive_buffer };
+        let vendor = self.config.vendor;
+        let seen = RemoteEndpoint { guid, vendor, qos: data.qos, destinations, group, receive_buffer };
         let entry = LocalEntry {
             topic: data.topic,
             type_name: data.type_name,
             unicast: data.unicast.addresses,
+            multicast: endpoint.multicast,
             kind,
             lease,
             matches: self.locals.get(&entity).map_or(0, |entry| entry.matches),

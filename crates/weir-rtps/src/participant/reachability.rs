@@ -7,12 +7,15 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use super::config::{Interface, ParticipantConfig};
+use crate::multicast::GroupRoute;
 
 /// What is known of our own addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Reachability {
     interfaces: Vec<Interface>,
     own: Vec<Ipv4Addr>,
+    /// Our addresses from which user data may be sent by multicast.
+    multicast: Vec<Ipv4Addr>,
 }
 
 impl Reachability {
@@ -23,7 +26,7 @@ impl Reachability {
             config.interfaces.iter().map(|interface| interface.address).chain(announced).collect();
         own.sort_unstable();
         own.dedup();
-        Self { interfaces: config.interfaces.clone(), own }
+        Self { interfaces: config.interfaces.clone(), own, multicast: config.multicast_interfaces.clone() }
     }
 
     /// The best of the addresses that were `announced` by somebody who sends `from` there; the earlier one of
@@ -31,6 +34,17 @@ impl Reachability {
     pub(super) fn choose(&self, announced: &[SocketAddrV4], from: Ipv4Addr) -> Option<SocketAddrV4> {
         let ranked = announced.iter().filter_map(|address| Some((self.rank(*address.ip(), from)?, *address)));
         ranked.min_by_key(|(rank, _)| *rank).map(|(_, address)| address)
+    }
+
+    /// How the first of `groups` is reached that somebody listens to who is reached by unicast at `address`. `None`: it
+    /// is not, because routers lie between, or the interface there has no multicast.
+    pub(super) fn group_route(&self, address: Ipv4Addr, groups: &[SocketAddrV4]) -> Option<GroupRoute> {
+        let leads_there =
+            |it: &&Interface| it.is_neighbour(address) || (it.address.is_loopback() && address.is_loopback());
+        let own = self.interfaces.iter().find(|it| it.address == address);
+        let interface = own.or_else(|| self.interfaces.iter().find(leads_there))?.address;
+        let group = *groups.first()?;
+        self.multicast.contains(&interface).then_some(GroupRoute { group, interface })
     }
 
     /// How good an address is, 0 is best. `None`: sending to it would reach somebody else, or many.
@@ -79,6 +93,7 @@ mod tests {
             .iter()
             .map(|&(address, netmask)| Interface { address: address.into(), netmask: netmask.into() })
             .collect();
+        config.multicast_interfaces = config.interfaces.iter().map(|it| it.address).collect();
         Reachability::new(&config)
     }
 
@@ -94,6 +109,23 @@ mod tests {
         check(&lan, &[[192, 168, 7, 7], [10, 0, 0, 2], [10, 0, 0, 3]], [10, 0, 0, 3], Some([10, 0, 0, 3]));
         check(&lan, &[[192, 168, 7, 7], [10, 0, 0, 2], [10, 0, 0, 3]], [10, 9, 9, 9], Some([10, 0, 0, 2]));
         check(&lan, &[[192, 168, 7, 7], [192, 168, 7, 8]], [10, 9, 9, 9], Some([192, 168, 7, 7]));
+    }
+
+    #[test]
+    fn a_group_is_reached_from_the_interface_that_leads_to_its_listener() {
+        let host = [([127, 0, 0, 1], [255, 0, 0, 0]), ([10, 0, 0, 1], [255, 255, 255, 0])];
+        let mut host = reachability(&host);
+        let group = SocketAddrV4::new([239, 255, 0, 1].into(), 7401);
+        let from = |host: &Reachability, address: [u8; 4]| {
+            host.group_route(address.into(), &[group]).map(|route| route.interface.octets())
+        };
+        assert_eq!(from(&host, [10, 0, 0, 7]), Some([10, 0, 0, 1]));
+        assert_eq!(from(&host, [10, 0, 0, 1]), Some([10, 0, 0, 1]));
+        assert_eq!(from(&host, [127, 0, 0, 1]), Some([127, 0, 0, 1]));
+        assert_eq!(from(&host, [10, 9, 9, 9]), None);
+        assert_eq!(host.group_route([10, 0, 0, 7].into(), &[]), None);
+        host.multicast.retain(Ipv4Addr::is_loopback);
+        assert_eq!(from(&host, [10, 0, 0, 7]), None);
     }
 
     #[test]

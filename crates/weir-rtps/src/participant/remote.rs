@@ -10,6 +10,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 use super::ParticipantCore;
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
+use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
 use crate::sedp::{EndpointData, EndpointKind};
 use crate::spdp::ParticipantData;
@@ -41,6 +42,7 @@ pub(super) struct RemoteEntry {
     pub(super) type_name: String,
     /// Its own addresses, if it has some.
     unicast: Vec<SocketAddrV4>,
+    multicast: Vec<SocketAddrV4>,
     pub(super) endpoint: RemoteEndpoint,
 }
 
@@ -73,7 +75,8 @@ impl ParticipantCore {
         is_directed: bool,
     ) {
         let prefix = data.prefix;
-        let skipped = data.metatraffic_unicast.skipped + data.default_unicast.skipped;
+        let skipped =
+            data.metatraffic_unicast.skipped + data.default_unicast.skipped + data.default_multicast.skipped;
         let Some(remote) = self.remotes.get_mut(&prefix) else {
             self.counters.locators_skipped += u64::from(skipped);
             return self.participant_discovered(now, from, data, is_directed);
@@ -228,7 +231,7 @@ impl ParticipantCore {
         let total: usize = self.remotes.values().map(|remote| remote.endpoints.len()).sum();
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let entity = data.guid.entity;
-        self.counters.locators_skipped += u64::from(data.unicast.skipped);
+        self.counters.locators_skipped += u64::from(data.unicast.skipped + data.multicast.skipped);
         let is_known = remote.endpoints.contains_key(&entity);
         if !is_known
             && (remote.endpoints.len() >= limits.endpoints_per_participant || total >= limits.endpoints)
@@ -237,7 +240,9 @@ impl ParticipantCore {
             return;
         }
         let is_weir = remote.vendor() == VendorId::WEIR;
-        let Some(destinations) = self.reachability.endpoint_address(remote, &data.unicast.addresses) else {
+        let (unicast, multicast) = (data.unicast.addresses, data.multicast.addresses);
+        let Some((destinations, group)) = self.reachability.endpoint_address(remote, &unicast, &multicast)
+        else {
             self.counters.unreachable += 1;
             // What we had of it is out of date.
             return self.endpoint_lost(data.guid);
@@ -245,12 +250,14 @@ impl ParticipantCore {
         let entry = RemoteEntry {
             topic: data.topic,
             type_name: data.type_name,
-            unicast: data.unicast.addresses,
+            unicast,
+            multicast,
             endpoint: RemoteEndpoint {
                 guid: data.guid,
                 vendor: remote.vendor(),
                 qos: data.qos,
                 destinations,
+                group,
                 receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
             },
         };
@@ -273,18 +280,21 @@ impl ParticipantCore {
     fn refresh_endpoint(&mut self, prefix: GuidPrefix, entity: EntityId) {
         let Some(remote) = self.remotes.get(&prefix) else { return };
         let Some(entry) = remote.endpoints.get(&entity) else { return };
-        let Some(destinations) = self.reachability.endpoint_address(remote, &entry.unicast) else {
+        let route = self.reachability.endpoint_address(remote, &entry.unicast, &entry.multicast);
+        let Some((destinations, group)) = route else {
             self.counters.unreachable += 1;
             return self.endpoint_lost(entry.endpoint.guid);
         };
         let (guid, vendor) = (entry.endpoint.guid, remote.vendor());
-        if (&entry.endpoint.destinations, entry.endpoint.vendor) == (&destinations, vendor) {
+        let known = &entry.endpoint;
+        if (&known.destinations, known.group, known.vendor) == (&destinations, group, vendor) {
             return;
         }
         if let Some(entry) =
             self.remotes.get_mut(&prefix).and_then(|remote| remote.endpoints.get_mut(&entity))
         {
             entry.endpoint.destinations = destinations;
+            entry.endpoint.group = group;
             entry.endpoint.vendor = vendor;
             self.match_remote(guid, true);
         }
@@ -293,12 +303,19 @@ impl ParticipantCore {
 
 impl super::Reachability {
     /// Where to send to an endpoint: to the best of its own addresses or, if it has none, of its
-    /// participant's.
-    fn endpoint_address(&self, remote: &RemoteParticipant, own: &[SocketAddrV4]) -> Option<Destinations> {
+    /// participant's. If it has none of either kind, it listens to the groups of its participant, too.
+    fn endpoint_address(
+        &self,
+        remote: &RemoteParticipant,
+        unicast: &[SocketAddrV4],
+        multicast: &[SocketAddrV4],
+    ) -> Option<(Destinations, Option<GroupRoute>)> {
         let address = self
-            .choose(own, remote.from)
+            .choose(unicast, remote.from)
             .or_else(|| self.choose(&remote.data.default_unicast.addresses, remote.from))?;
-        Some(Arc::from([address]))
+        let has_none = unicast.is_empty() && multicast.is_empty();
+        let groups = if has_none { &remote.data.default_multicast.addresses } else { multicast };
+        Some((Arc::from([address]), self.group_route(*address.ip(), groups)))
     }
 }
 

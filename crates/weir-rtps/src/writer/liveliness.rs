@@ -58,7 +58,15 @@ mod tests {
             let wants_history = true;
             writer.match_reader(
                 Time(0),
-                ReaderProxyConfig { guid, reliable, wants_history, destinations, vendor, receive_buffer },
+                ReaderProxyConfig {
+                    guid,
+                    reliable,
+                    wants_history,
+                    destinations,
+                    group: None,
+                    vendor,
+                    receive_buffer,
+                },
             );
         }
         let mut room = writer.reserve(8).unwrap();

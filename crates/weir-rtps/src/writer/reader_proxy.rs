@@ -5,6 +5,7 @@ use core::time::Duration;
 use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 
 use crate::config;
+use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
 use crate::time::Time;
 
@@ -19,6 +20,8 @@ pub struct ReaderProxyConfig {
     pub wants_history: bool,
     /// Where it receives data.
     pub destinations: Destinations,
+    /// The multicast group to which it listens, too.
+    pub group: Option<GroupRoute>,
     /// Whose it is.
     pub vendor: VendorId,
     /// What its socket was granted, in bytes as its kernel charges them, when it says so.
@@ -31,6 +34,7 @@ pub(super) struct ReaderProxy {
     pub(super) guid: Guid,
     pub(super) is_reliable: bool,
     pub(super) destinations: Destinations,
+    pub(super) group: Option<GroupRoute>,
     pub(super) receive_buffer: Option<u32>,
     /// It has everything up to and with this.
     pub(super) acknowledged: SequenceNumber,
@@ -82,6 +86,7 @@ impl ReaderProxy {
             guid: config.guid,
             is_reliable,
             destinations: config.destinations,
+            group: config.group,
             receive_buffer: config.receive_buffer,
             acknowledged: start.prev(),
             seen: start.prev(),

@@ -19,6 +19,7 @@ fn reader(guid: Guid, reliable: bool) -> ReaderProxyConfig {
         reliable,
         wants_history: false,
         destinations: Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]),
+        group: None,
         vendor: VendorId::WEIR,
         receive_buffer: Some(8 << 20),
     }

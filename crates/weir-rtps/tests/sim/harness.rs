@@ -88,6 +88,9 @@ impl Sim {
         config(&mut setup);
         let host = ReaderHost::new(setup);
         self.network.bind_with_buffer(host.address, host.receive_buffer as usize);
+        if let Some(route) = host.group {
+            self.network.join(route.group, host.address);
+        }
         self.readers.push(host);
         self.readers.len() - 1
     }

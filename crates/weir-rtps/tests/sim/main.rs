@@ -13,6 +13,7 @@ mod hostile;
 mod late_joiner;
 mod live;
 mod loss;
+mod multicast;
 mod partition;
 mod reorder;
 mod slow_reader;

@@ -27,6 +27,7 @@ fn matched(reliability: Reliability) -> WriterCore {
             reliable: reliability == Reliability::Reliable,
             wants_history: false,
             destinations: Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]),
+            group: None,
             vendor: VendorId::WEIR,
             receive_buffer: Some(8 << 20),
         },

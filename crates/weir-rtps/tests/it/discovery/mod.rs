@@ -2,6 +2,7 @@
 
 mod hostile;
 mod liveliness;
+mod multicast;
 mod world;
 
 use core::time::Duration;

@@ -205,7 +205,14 @@ pub(crate) fn prefix(index: usize) -> GuidPrefix {
 }
 
 pub(crate) fn endpoint(entity: EntityId, topic: &str, qos: Qos) -> LocalEndpoint {
-    LocalEndpoint { entity, topic: topic.to_owned(), type_name: "Type".to_owned(), qos, unicast: Vec::new() }
+    LocalEndpoint {
+        entity,
+        topic: topic.to_owned(),
+        type_name: "Type".to_owned(),
+        qos,
+        unicast: Vec::new(),
+        multicast: None,
+    }
 }
 
 /// The endpoint that an event names as matched.

@@ -6,6 +6,7 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use weir_rtps::config;
+use weir_rtps::multicast::GroupRoute;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::{Durability, History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
@@ -53,6 +54,8 @@ pub(crate) struct ReaderSetup {
     pub(crate) receive_buffer: u32,
     /// Whether it says so.
     pub(crate) announces_buffer: bool,
+    /// The multicast group to which it listens, too.
+    pub(crate) group: Option<GroupRoute>,
     address: SocketAddrV4,
 }
 
@@ -68,6 +71,7 @@ impl ReaderSetup {
             is_taking: true,
             receive_buffer: 8 << 20,
             announces_buffer: true,
+            group: None,
             address: address(host),
         }
     }
@@ -223,6 +227,7 @@ pub(crate) struct ReaderHost {
     pub(crate) receive_buffer: u32,
     pub(crate) wants_history: bool,
     announces_buffer: bool,
+    pub(super) group: Option<GroupRoute>,
     known: Vec<Known>,
 }
 
@@ -237,16 +242,18 @@ impl ReaderHost {
             receive_buffer: setup.receive_buffer,
             wants_history: setup.wants_history,
             announces_buffer: setup.announces_buffer,
+            group: setup.group,
             known: Vec::new(),
         }
     }
 
-    pub(super) fn proxy(&self) -> ReaderProxyConfig {
+    pub(crate) fn proxy(&self) -> ReaderProxyConfig {
         ReaderProxyConfig {
             guid: self.config.guid,
             reliable: self.config.reliability == Reliability::Reliable,
             wants_history: self.wants_history,
             destinations: Arc::from([self.address]),
+            group: self.group,
             vendor: VendorId::WEIR,
             receive_buffer: self.announces_buffer.then_some(self.receive_buffer),
         }
