@@ -221,7 +221,7 @@ impl Node {
                     self.writer(writer).match_reader(now, reader_proxy(reader));
                 }
                 DiscoveryEvent::ReaderChanged { writer, reader } => {
-                    self.writer(writer).move_reader(now, reader.guid, reader.destinations);
+                    self.writer(writer).move_reader(now, reader.guid, reader.destinations, reader.group);
                 }
                 DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                     self.writer(writer).unmatch_reader(now, reader);
@@ -259,7 +259,14 @@ impl Node {
 }
 
 fn endpoint(entity: EntityId, topic: &str, qos: Qos) -> LocalEndpoint {
-    LocalEndpoint { entity, topic: topic.to_owned(), type_name: "Type".to_owned(), qos, unicast: Vec::new() }
+    LocalEndpoint {
+        entity,
+        topic: topic.to_owned(),
+        type_name: "Type".to_owned(),
+        qos,
+        unicast: Vec::new(),
+        multicast: None,
+    }
 }
 
 fn reader_proxy(reader: RemoteEndpoint) -> ReaderProxyConfig {
@@ -268,6 +275,7 @@ fn reader_proxy(reader: RemoteEndpoint) -> ReaderProxyConfig {
         reliable: reader.qos.reliability == Reliability::Reliable,
         wants_history: reader.qos.durability != Durability::Volatile,
         destinations: reader.destinations,
+        group: reader.group,
         vendor: reader.vendor,
         receive_buffer: reader.receive_buffer,
     }
