@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::io;
 use std::mem::size_of;
 use std::net::SocketAddrV4;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::slice::Chunks;
 
 use crate::control_message::{self, ReceiveControl};
@@ -31,12 +31,14 @@ pub struct RecvBatch {
     /// How many of the headers the last call wrote to.
     received: usize,
     kernel_drops: u32,
+    /// The kernel says who sent each message.
+    has_sources: bool,
 }
 
 /// One received message: a datagram, or several of one sender that the kernel coalesced.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
-    /// Who sent it.
+    /// Who sent it; 0.0.0.0:0 with [`RecvBatch::without_sources`].
     pub from: SocketAddrV4,
     /// The payload; several payloads end to end when coalesced.
     pub bytes: &'a [u8],
@@ -97,7 +99,19 @@ impl RecvBatch {
                 libc::mmsghdr { msg_hdr, msg_len: 0 }
             })
             .collect();
-        Self { headers, slots, bytes, buffer_bytes, received: 0, kernel_drops: 0 }
+        Self { headers, slots, bytes, buffer_bytes, received: 0, kernel_drops: 0, has_sources: true }
+    }
+
+    /// Leaves out who sent the messages: [`Received::from`] will be 0.0.0.0:0. Saves the kernel the trouble where
+    /// nobody asks.
+    #[must_use]
+    pub fn without_sources(mut self) -> Self {
+        for header in &mut self.headers {
+            header.msg_hdr.msg_name = std::ptr::null_mut();
+            header.msg_hdr.msg_namelen = 0;
+        }
+        self.has_sources = false;
+        self
     }
 
     /// How many messages one call can receive.
@@ -147,7 +161,9 @@ impl RecvBatch {
     #[inline]
     fn rearm(&mut self) {
         for header in &mut self.headers[..self.received] {
-            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_in>() as _;
+            if self.has_sources {
+                header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_in>() as _;
+            }
             header.msg_hdr.msg_controllen = ReceiveControl::LEN as _;
         }
         self.received = 0;
@@ -162,23 +178,14 @@ impl RecvBatch {
             // SAFETY: the header's pointers lead to `self.slots[0]` and to its buffer in
             // `self.bytes`, with their true sizes; both live and are exclusively ours (`&mut self`)
             // during the call, and any bytes the kernel writes are valid values of what is there.
-            let len = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header.msg_hdr, flags) };
+            let len = unsafe { sys::recvmsg(fd, &raw mut header.msg_hdr, flags) };
             let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
             header.msg_len = len as _;
             return Ok(1);
         }
         let flags = flags | libc::MSG_WAITFORONE;
-        // SAFETY: as above for each of the first `limit` headers, of which there are that many. A
-        // null timeout is allowed.
-        let count = unsafe {
-            libc::recvmmsg(
-                fd.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                limit as _,
-                flags as _,
-                std::ptr::null_mut(),
-            )
-        };
+        // SAFETY: as above for each of the first `limit` headers, of which there are that many.
+        let count = unsafe { sys::recvmmsg(fd, self.headers.as_mut_ptr(), limit, flags) };
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }
 

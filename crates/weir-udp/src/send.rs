@@ -3,7 +3,7 @@
 use std::io;
 use std::mem::size_of;
 use std::net::SocketAddrV4;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::UdpSocket;
 use crate::control_message::SegmentControl;
@@ -140,12 +140,12 @@ impl SendScratch {
             // during the call; its lengths are those of what they point to; the parts point to the
             // bytes of an `Outgoing` that the caller of `send_all` has lent for the whole call. The
             // kernel only reads.
-            let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const headers[0].msg_hdr, 0) };
+            let sent = unsafe { sys::sendmsg(fd, &raw const headers[0].msg_hdr) };
             if sent < 0 { -1 } else { 1 }
         } else {
             // SAFETY: as above for each of the `count` headers; the kernel writes `msg_len` of each,
             // which is inside the exclusively borrowed `headers`.
-            unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as _, 0) }
+            unsafe { sys::sendmmsg(fd, headers.as_mut_ptr(), count) }
         };
         usize::try_from(result).map_err(|_| io::Error::last_os_error())
     }
@@ -189,7 +189,7 @@ impl UdpSocket {
         loop {
             // SAFETY: the header's pointers lead to `slot` and to the bytes of `item`, which live
             // through the call, with their true lengths; the kernel only reads.
-            let sent = unsafe { libc::sendmsg(self.as_raw_fd(), &raw const header, 0) };
+            let sent = unsafe { sys::sendmsg(self.as_fd(), &raw const header) };
             if let Ok(sent) = usize::try_from(sent) {
                 return Ok(sent);
             }
@@ -208,6 +208,15 @@ impl UdpSocket {
     /// datagram at once, and one beyond [`MAX_GSO_SEGMENTS`] or [`MAX_GSO_BYTES`] goes out as several.
     pub fn send_all<'a>(&self, items: &[Outgoing<'a>], scratch: &mut SendScratch) -> SendOutcome {
         let mut outcome = SendOutcome::default();
+        if let [Outgoing { to: None, head, tail: [], segment: 0 }] = items {
+            // The kernel has less to copy and to check than for a message with a header.
+            outcome.system_calls = 1;
+            match self.send(head) {
+                Ok(bytes) => (outcome.datagrams, outcome.bytes) = (1, bytes as u64),
+                Err(error) => (outcome.refused, outcome.last_error) = (1, Some(error)),
+            }
+            return outcome;
+        }
         scratch.len = 0;
         for item in items {
             let len = item.byte_count();

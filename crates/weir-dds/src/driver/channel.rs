@@ -35,10 +35,11 @@ const TAKE_OVER_AFTER: Duration = Duration::from_millis(1);
 const GROUP_TURNS: u32 = 8;
 /// How often the background thread looks whether it should take over while an application thread waits.
 const IDLE_LOOK: Duration = Duration::from_millis(5);
-/// Looks of a spinning thread that found nothing before it checks what it waits for all the same.
-const LOOKS_BETWEEN_CHECKS: u32 = 64;
-/// Looks of a spinning thread before it gives way on its only processor.
-const GIVE_WAY_AFTER: u32 = 16;
+/// Rounds of [`LOOKS_BETWEEN_CLOCK_READS`] that found nothing before a spinning thread checks what it waits for all
+/// the same.
+const ROUNDS_BETWEEN_CHECKS: u32 = 4;
+/// Looks of a spinning thread between two reads of the clock.
+const LOOKS_BETWEEN_CLOCK_READS: u32 = 16;
 /// Longest sleep in a receive call: bounds what a lost kick can cost.
 const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -84,6 +85,15 @@ struct Role {
     sender: Sender,
 }
 
+/// What a receive call brought.
+#[derive(Clone, Copy)]
+struct Arrived {
+    /// Messages in the batch.
+    count: usize,
+    /// Whether they came by multicast.
+    is_multicast: bool,
+}
+
 impl Channel {
     pub(crate) fn new(socket: UdpSocket, groups: Groups) -> Self {
         let mut own_address = socket.local_addr();
@@ -91,7 +101,7 @@ impl Channel {
             own_address.set_ip(std::net::Ipv4Addr::LOCALHOST);
         }
         let role = Role {
-            batch: RecvBatch::new(RECEIVE_BUFFERS),
+            batch: RecvBatch::new(RECEIVE_BUFFERS).without_sources(),
             limit: 1,
             groups: groups.sockets(),
             groups_version: groups.version(),
@@ -150,23 +160,24 @@ impl Channel {
         let _ = self.socket.set_recv_timeout(Some(patience));
     }
 
-    /// One batch, from whichever socket has something: how many messages, and whether they came by multicast.
+    /// One batch, from whichever socket has something.
     #[inline]
-    fn receive(&self, role: &mut Role, wait: Wait) -> (usize, bool) {
+    fn receive(&self, role: &mut Role, wait: Wait) -> Arrived {
         let version = self.groups.version();
         if role.groups_version != version {
             role.groups_version = version;
             role.groups = self.groups.sockets();
         }
         if role.groups.is_empty() {
-            return (self.socket.recv_batch(&mut role.batch, role.limit, wait).unwrap_or(0), false);
+            let count = self.socket.recv_batch(&mut role.batch, role.limit, wait).unwrap_or(0);
+            return Arrived { count, is_multicast: false };
         }
         self.receive_from_any(role, wait)
     }
 
     /// The groups come first: HEARTBEATs for one reader, which come by unicast, must not overtake the samples that
     /// they speak of. Now and then unicast has its turn all the same.
-    fn receive_from_any(&self, role: &mut Role, wait: Wait) -> (usize, bool) {
+    fn receive_from_any(&self, role: &mut Role, wait: Wait) -> Arrived {
         let mut has_slept = wait != Wait::Block;
         loop {
             let is_unicasts_turn = role.group_turns >= GROUP_TURNS;
@@ -177,12 +188,12 @@ impl Channel {
                     let count = socket.recv_batch(&mut role.batch, role.limit, Wait::DontWait).unwrap_or(0);
                     if count > 0 {
                         role.group_turns = if is_unicast { 0 } else { role.group_turns + 1 };
-                        return (count, !is_unicast);
+                        return Arrived { count, is_multicast: !is_unicast };
                     }
                 }
             }
             if has_slept {
-                return (0, false);
+                return Arrived { count: 0, is_multicast: false };
             }
             let mut sockets = [&self.socket; GROUPS_MAX + 1];
             for (slot, socket) in sockets[1..].iter_mut().zip(role.groups.iter()) {
@@ -208,10 +219,10 @@ impl Driver {
         strategy: WaitStrategy,
         mut is_done: impl FnMut() -> bool,
     ) -> bool {
+        self.flush_queued();
         if is_done() {
             return true;
         }
-        self.flush_queued();
         self.channel.waiting.fetch_add(1, Ordering::SeqCst);
         let is_done = self.receive_while_waiting(deadline.unwrap_or(Time::MAX), strategy, &mut is_done);
         self.channel.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -228,35 +239,49 @@ impl Driver {
     ) -> bool {
         let mut now = clock::now();
         let spin_until = strategy.spin_time().map_or(Time::MAX, |time| now + time);
-        for looks in 1_u32.. {
-            let has_news = match self.channel.role.try_lock() {
-                Some(role) if now < spin_until => self.receive_batch(role, Wait::DontWait),
+        for rounds in 1_u32.. {
+            let received = match self.channel.role.try_lock() {
+                Some(role) if now < spin_until => self.receive_spinning(role, now),
                 Some(role) => self.receive_blocking(role, deadline.since(now)),
                 None => {
                     self.sleep_until_progress(deadline, is_done);
-                    true
+                    Some(clock::now())
                 }
             };
-            now = clock::now();
+            now = received.unwrap_or_else(clock::now);
             self.channel.application_at.store(now.0, Ordering::Relaxed);
             // Without news of the socket there may be news of discovery, which are not that urgent.
-            if (has_news || now >= spin_until || looks.is_multiple_of(LOOKS_BETWEEN_CHECKS)) && is_done() {
+            let is_check_due =
+                received.is_some() || now >= spin_until || rounds.is_multiple_of(ROUNDS_BETWEEN_CHECKS);
+            if is_check_due && is_done() {
                 return true;
             }
             if now >= deadline {
                 return is_done();
             }
-            self.give_way(looks);
         }
         is_done()
     }
 
-    /// Between looks of a spinning thread: others of its only processor get their turn.
+    /// Looks for messages a few times in quick succession, and takes in what there is. `Some`: there was something,
+    /// which is taken to have arrived at `now`, the beginning of these looks.
     #[inline]
-    fn give_way(&self, looks: u32) {
-        if self.has_one_cpu && looks.is_multiple_of(GIVE_WAY_AFTER) {
+    fn receive_spinning(&self, mut role: MutexGuard<'_, Role>, now: Time) -> Option<Time> {
+        for _ in 0..LOOKS_BETWEEN_CLOCK_READS {
+            let arrived = self.channel.receive(&mut role, Wait::DontWait);
+            if arrived.count > 0 {
+                self.take_in(role, now, arrived);
+                return Some(now);
+            }
+            std::hint::spin_loop();
+        }
+        drop(role);
+        self.channel.announce_progress();
+        // Others of the only processor get their turn.
+        if self.has_one_cpu {
             std::thread::yield_now();
         }
+        None
     }
 
     /// Takes in what has arrived already, if nobody else is at it: for writers, whose acknowledgements come
@@ -268,7 +293,7 @@ impl Driver {
         }
     }
 
-    fn receive_blocking(&self, mut role: MutexGuard<'_, Role>, left: Duration) -> bool {
+    fn receive_blocking(&self, mut role: MutexGuard<'_, Role>, left: Duration) -> Option<Time> {
         // Rounded up to whole milliseconds, so that a loop with a steady timeout sets it once.
         let left = Duration::from_millis(left.min(RECEIVE_TIMEOUT).as_millis() as u64 + 1);
         self.channel.set_patience(&mut role, left);
@@ -297,18 +322,25 @@ impl Driver {
         channel.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Receives one batch, hands it to the endpoints, sends their answers, gives the role away, and calls
-    /// listeners. `false` when nothing came.
-    fn receive_batch(&self, mut role: MutexGuard<'_, Role>, wait: Wait) -> bool {
-        let role_mut = &mut *role;
-        let (count, is_multicast) = self.channel.receive(role_mut, wait);
-        if count == 0 {
+    /// Receives one batch and takes it in; the time when it came, `None` when nothing did.
+    fn receive_batch(&self, mut role: MutexGuard<'_, Role>, wait: Wait) -> Option<Time> {
+        let arrived = self.channel.receive(&mut role, wait);
+        if arrived.count == 0 {
             drop(role);
             self.channel.announce_progress();
-            return false;
+            return None;
         }
         let now = clock::now();
-        role_mut.adapt_limit(count, now);
+        self.take_in(role, now, arrived);
+        Some(now)
+    }
+
+    /// Hands the batch that was just received to the endpoints, sends their answers, gives the role away, and calls
+    /// listeners.
+    #[inline]
+    fn take_in(&self, mut role: MutexGuard<'_, Role>, now: Time, arrived: Arrived) {
+        let role_mut = &mut *role;
+        role_mut.adapt_limit(arrived.count, now);
         if role_mut.table_version != self.routes.version() {
             role_mut.table_version = self.routes.version();
             role_mut.table = self.routes.table();
@@ -317,7 +349,7 @@ impl Driver {
         touched.counters.batches += 1;
         let before = touched.counters.datagrams;
         dispatch::receive(table, self.prefix, now, batch, touched);
-        if is_multicast {
+        if arrived.is_multicast {
             touched.counters.multicast += touched.counters.datagrams - before;
         }
         let next = dispatch::answer(now, touched, outbox);
@@ -330,7 +362,6 @@ impl Driver {
         self.channel.counters.store(touched.counters);
         touched.writers.clear();
         self.finish_batch(role);
-        true
     }
 
     /// Gives the role away, then calls the listeners of the readers that got something.
@@ -395,40 +426,35 @@ impl Role {
 /// The background thread.
 pub(crate) fn run(driver: &Driver) {
     let channel = &driver.channel;
-    let mut looks = 0_u32;
     while !driver.is_stopping() {
-        if is_application_at_it(channel) {
-            park(channel);
+        let now = clock::now();
+        if is_application_at_it(channel, now) {
+            park(channel, now);
             continue;
         }
         channel.is_background_receiving.store(true, Ordering::SeqCst);
         // Whoever began to wait before this store sees it, or is seen here.
         if channel.waiting.load(Ordering::SeqCst) == 0 {
             let mut role = channel.role.lock();
-            let is_spinning =
-                driver.wait.spin_time().is_none_or(|time| clock::now().since(role.received_at) < time);
-            let wait = if is_spinning { Wait::DontWait } else { Wait::Block };
-            if is_spinning {
-                looks = looks.wrapping_add(1);
-                driver.give_way(looks);
+            if driver.wait.spin_time().is_none_or(|time| now.since(role.received_at) < time) {
+                driver.receive_spinning(role, now);
             } else {
                 channel.set_patience(&mut role, RECEIVE_TIMEOUT);
+                driver.receive_batch(role, Wait::Block);
             }
-            driver.receive_batch(role, wait);
         }
         channel.is_background_receiving.store(false, Ordering::SeqCst);
     }
 }
 
-fn is_application_at_it(channel: &Channel) -> bool {
+fn is_application_at_it(channel: &Channel, now: Time) -> bool {
     let last = Time(channel.application_at.load(Ordering::Relaxed));
-    channel.waiting.load(Ordering::SeqCst) > 0
-        || (last != Time::ZERO && clock::now().since(last) < TAKE_OVER_AFTER)
+    channel.waiting.load(Ordering::SeqCst) > 0 || (last != Time::ZERO && now.since(last) < TAKE_OVER_AFTER)
 }
 
-fn park(channel: &Channel) {
+fn park(channel: &Channel, now: Time) {
     let last = Time(channel.application_at.load(Ordering::Relaxed));
-    let is_idle = clock::now().since(last) > IDLE_LOOK;
+    let is_idle = now.since(last) > IDLE_LOOK;
     let mut parked = channel.parked.lock();
     channel.unpark.wait_for(&mut parked, if is_idle { IDLE_LOOK } else { TAKE_OVER_AFTER });
 }
