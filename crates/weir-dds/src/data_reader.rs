@@ -242,6 +242,9 @@ impl<T: DdsType> DataReader<T> {
     /// Sets or removes the listener.
     pub fn set_listener(&self, listener: Option<Arc<dyn DataReaderListener<T>>>) {
         let me: Weak<Inner> = Arc::downgrade(&self.inner);
+        if listener.is_some() {
+            self.inner.handle.driver.start_calling();
+        }
         self.inner.endpoint.set_listener(listener.map(|listener| {
             let call = move |event| {
                 let Some(inner) = me.upgrade() else { return };

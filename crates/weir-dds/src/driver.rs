@@ -3,6 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `groups` | the multicast groups that readers listen to |
+//! | `listeners` | the thread that calls listeners for statuses |
 //! | `transport` | the sockets of a participant; an outbox becomes system calls |
 //! | `endpoints` | writers and readers as the driver knows them, and the routes to them |
 //! | `dispatch` | from datagrams to writers and readers, one lock per batch |
@@ -15,6 +16,7 @@ pub(crate) mod channel;
 pub(crate) mod dispatch;
 pub(crate) mod endpoints;
 pub(crate) mod groups;
+pub(crate) mod listeners;
 pub(crate) mod liveliness;
 pub(crate) mod matching;
 pub(crate) mod timers;
@@ -38,6 +40,7 @@ use crate::wait_strategy::WaitStrategy;
 use channel::Channel;
 use endpoints::Routes;
 use groups::Groups;
+use listeners::Listeners;
 use matching::Discovery;
 use timers::Timers;
 use transport::{MetaSockets, Selected};
@@ -56,6 +59,7 @@ pub(crate) struct Driver {
     pub(crate) routes: Routes,
     pub(crate) discovery: Discovery,
     pub(crate) timers: Timers,
+    pub(crate) listeners: Listeners,
     pub(crate) meta: MetaSockets,
     /// The group of readers that name none.
     data_multicast: Option<SocketAddrV4>,
@@ -90,6 +94,7 @@ impl Driver {
             routes: Routes::default(),
             discovery: Discovery::new(ParticipantCore::new(config, clock::now())),
             timers: Timers::new().map_err(|error| DdsError::network("cannot make an eventfd", error))?,
+            listeners: Listeners::default(),
             meta,
             data_multicast,
             uses_multicast: settings.multicast,
@@ -109,6 +114,7 @@ impl Driver {
         self.is_stopping.store(true, Ordering::SeqCst);
         self.timers.wake();
         self.channel.kick();
+        self.wake_calling();
         let me = std::thread::current().id();
         for thread in self.threads.lock().drain(..) {
             // The last handle may be dropped in a listener, on one of these threads: that one ends by itself.

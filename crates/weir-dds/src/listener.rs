@@ -1,7 +1,13 @@
 //! Listeners: calls that tell of news (DDS 1.4 §2.2.4.4).
 //!
-//! They are made on the thread that received the news, and no lock of the engine is held meanwhile: a listener
-//! may read, write, and even wait. `on_data_available` of one reader is never called by two threads at a time.
+//! No lock of the engine is held meanwhile: a listener may read, write, and even wait.
+//!
+//! - Data (`on_data_available`), and what is noticed with it, is told on the thread that received it, which may be
+//!   one of the application's that waits; never by two threads at a time for one reader.
+//! - Matches and other statuses that discovery brings are told on a thread of their own, one after the other: a
+//!   listener that waits for another match does not hold up discovery. It reads the status as it is then; when
+//!   listeners take their time, one call may tell of several changes.
+//! - A listener that panics has lost that call and nothing else: the next news are told as ever.
 
 use std::sync::Arc;
 
@@ -36,7 +42,7 @@ pub trait DataWriterListener<T>: Send + Sync {
 }
 
 /// What a reader's listener is called for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReaderEvent {
     DataAvailable,
     Matched,
@@ -46,7 +52,7 @@ pub(crate) enum ReaderEvent {
 }
 
 /// What a writer's listener is called for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriterEvent {
     Matched,
     Incompatible,

@@ -95,11 +95,15 @@ impl WriterEndpoint {
         drop(before);
     }
 
+    pub(crate) fn has_listener(&self) -> bool {
+        self.listener.lock().is_some()
+    }
+
     /// Calls the listener, with no lock held.
     pub(crate) fn notify(&self, event: WriterEvent) {
         let listener = self.listener.lock().clone();
         if let Some(listener) = listener {
-            listener(event);
+            survive(|| listener(event));
         }
     }
 }
@@ -153,7 +157,7 @@ impl ReaderEndpoint {
     pub(crate) fn notify(&self, event: ReaderEvent) {
         let listener = self.listener.lock().clone();
         if let Some(listener) = listener {
-            listener(event);
+            survive(|| listener(event));
         }
     }
 
@@ -167,10 +171,15 @@ impl ReaderEndpoint {
                 return;
             }
             self.is_news_pending.store(false, Ordering::SeqCst);
-            listener(ReaderEvent::DataAvailable);
+            survive(|| listener(ReaderEvent::DataAvailable));
             self.is_in_listener.store(false, Ordering::SeqCst);
         }
     }
+}
+
+/// Calls a listener. One that panics has said so on standard error, and the thread, which others need, goes on.
+fn survive(call: impl FnOnce()) {
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
 }
 
 /// The routes from entity ids and GUIDs to endpoints: a table that is replaced when it changes, so that whoever

@@ -12,8 +12,8 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::ReaderProxyConfig;
 
 use super::Driver;
-use super::channel;
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
+use super::listeners::Call;
 use super::transport::{self, Sender};
 use crate::clock;
 use crate::listener::{ReaderEvent, WriterEvent};
@@ -31,14 +31,6 @@ struct State {
     outbox: Outbox,
     user_outbox: Outbox,
     sender: Sender,
-}
-
-/// Listeners to call when no lock is held any more.
-enum Call {
-    Reader(Arc<ReaderEndpoint>, ReaderEvent),
-    /// There may be samples.
-    News(Arc<ReaderEndpoint>),
-    Writer(Arc<WriterEndpoint>, WriterEvent),
 }
 
 impl Discovery {
@@ -92,13 +84,7 @@ impl Driver {
             *self.discovery.epoch.lock() += 1;
             self.discovery.changed.notify_all();
         }
-        for call in calls {
-            match call {
-                Call::Reader(reader, event) => reader.notify(event),
-                Call::News(reader) => channel::notify(&reader),
-                Call::Writer(writer, event) => writer.notify(event),
-            }
-        }
+        self.call(calls);
         result
     }
 

@@ -2,6 +2,7 @@
 //! enough, requests that were not answered.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use weir_rtps::time::Time;
 use weir_udp::{RecvBatch, UdpSocket, Wait, Waker};
 
 use super::Driver;
-use super::channel;
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
+use super::listeners::Call;
 use super::transport::Sender;
 use crate::clock;
 
@@ -145,7 +146,7 @@ impl Driver {
         next
     }
 
-    fn reader_timeout(&self, reader: &ReaderEndpoint, now: Time, work: &mut Work) -> Option<Time> {
+    fn reader_timeout(&self, reader: &Arc<ReaderEndpoint>, now: Time, work: &mut Work) -> Option<Time> {
         let (next, is_writer_lost) = {
             let mut core = reader.core.lock();
             let before = core.not_alive_writers();
@@ -158,7 +159,7 @@ impl Driver {
         if is_writer_lost {
             // Its instances are news for whoever waits for data.
             self.channel.announce_change();
-            channel::notify(reader);
+            self.call([Call::News(Arc::clone(reader))]);
         }
         if !work.outbox.is_empty() {
             work.sender.send(&self.channel.socket, &mut work.outbox);
