@@ -30,6 +30,8 @@ pub struct CaseSpec {
     pub entity_id: u32,
     /// Samples travel by multicast, where the engine would send them to each subscriber.
     pub multicast: bool,
+    /// Samples are filled where they are sent from, and read where they were put together.
+    pub loans: bool,
     /// How a receiver waits.
     pub wait: WaitStrategy,
     /// Which repetition this is, from 1.
@@ -110,6 +112,7 @@ pub(crate) mod tests {
             subscribers: 1,
             entity_id: 0,
             multicast: false,
+            loans: false,
             wait: WaitStrategy::Block,
             repeat: 1,
             duration: Duration::from_millis(100),

@@ -88,6 +88,8 @@ pub struct Capabilities {
     pub many: bool,
     /// Whether samples can travel by multicast.
     pub multicast: bool,
+    /// Whether samples can be written and read without copying their octets in user space.
+    pub loans: bool,
     /// The largest sample, bytes as in `--sizes`.
     pub size_bytes_max: usize,
 }

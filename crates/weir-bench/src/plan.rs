@@ -39,6 +39,8 @@ pub struct PlanOptions {
     pub subscribers: u32,
     /// Whether samples travel by multicast.
     pub multicast: bool,
+    /// Whether engines that have loans are measured with them, too.
+    pub loans: bool,
     /// How receivers wait.
     pub wait: WaitStrategy,
     /// Where the ends run.
@@ -254,9 +256,13 @@ fn push_size(
                 if is_other && batches.contains(&0) {
                     continue;
                 }
-                let engine_name = engine.name().to_owned();
-                let case = CaseSpec { engine: engine_name, reliability, batch_bytes, ..base.clone() };
-                steps.push(Step { action: action(*engine, &case), case });
+                let case =
+                    CaseSpec { engine: engine.name().to_owned(), reliability, batch_bytes, ..base.clone() };
+                steps.push(Step { action: action(*engine, &case), case: case.clone() });
+                if options.loans && engine.capabilities().loans {
+                    let case = CaseSpec { loans: true, ..case };
+                    steps.push(Step { action: action(*engine, &case), case });
+                }
             }
         }
     }
@@ -280,6 +286,8 @@ fn action(engine: &dyn Engine, case: &CaseSpec) -> Action {
         format!("{} joins one publisher with one subscriber", case.engine)
     } else if case.multicast && !can.multicast {
         format!("{} has no multicast", case.engine)
+    } else if case.loans && !can.loans {
+        format!("{} has no loans", case.engine)
     } else if case.size_bytes > can.size_bytes_max {
         format!("{} carries at most {} bytes", case.engine, can.size_bytes_max)
     } else {
@@ -302,6 +310,7 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
         subscribers: ends(options.subscribers),
         entity_id: 0,
         multicast: options.multicast,
+        loans: false,
         wait: options.wait,
         repeat,
         duration: options.duration,
@@ -424,6 +433,7 @@ mod tests {
             publishers: 1,
             subscribers: 1,
             multicast: false,
+            loans: false,
             wait: WaitStrategy::Block,
             cpus: None,
             duration: Duration::from_secs(2),
@@ -552,6 +562,23 @@ mod tests {
             Action::NotSupported("udp joins one publisher with one subscriber".to_owned())
         );
         assert_eq!(steps[3].action, Action::Measure);
+    }
+
+    #[test]
+    fn loans_are_measured_beside_the_usual_way_where_there_are_any() {
+        let options = PlanOptions {
+            sizes: vec![32],
+            tests: vec![Test::Throughput],
+            reliabilities: vec![Reliability::Reliable],
+            loans: true,
+            ..options(&["udp", "mock"])
+        };
+        let steps = plan(&options).unwrap().steps;
+        let of = |step: &Step| (step.case.engine.clone(), step.case.loans);
+        assert_eq!(
+            steps.iter().map(of).collect::<Vec<_>>(),
+            [("udp".to_owned(), false), ("mock".to_owned(), false), ("mock".to_owned(), true)]
+        );
     }
 
     #[test]

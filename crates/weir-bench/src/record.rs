@@ -30,7 +30,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     result.instances = u64::from(case.instances);
     result.batch_bytes = u64::from(case.batch_bytes);
     (result.publishers, result.subscribers) = (case.publishers, case.subscribers);
-    result.multicast = case.multicast;
+    (result.multicast, result.loans) = (case.multicast, case.loans);
     result.wait = case.wait;
     result.repeat = case.repeat;
     result.settings = settings(case);

@@ -12,6 +12,16 @@ pub trait SharedMemory: fmt::Debug {
     fn share(&self, octets: &[u8]) -> Bytes;
 }
 
+impl SharedMemory for Bytes {
+    fn share(&self, octets: &[u8]) -> Bytes {
+        let start = (octets.as_ptr() as usize).wrapping_sub(self.as_ptr() as usize);
+        match start.checked_add(octets.len()) {
+            Some(end) if end <= self.len() => self.slice(start..end),
+            _ => Self::copy_from_slice(octets),
+        }
+    }
+}
+
 /// A sequence of octets, as `Vec<u8>` is on the wire. A decoded one is part of the memory of its payload where that can
 /// be shared, and keeps it alive; otherwise it is a copy.
 impl CdrValue for Bytes {

@@ -1,5 +1,7 @@
 //! Reading (DDS 1.4 §2.2.2.5.3).
 
+pub(crate) mod serialized;
+
 use std::marker::PhantomData;
 use std::net::SocketAddrV4;
 use std::sync::atomic::Ordering;
@@ -24,6 +26,7 @@ use crate::listener::{DataReaderListener, ReaderEvent};
 use crate::participant::Handle;
 use crate::qos::{DataReaderQos, DataRepresentation};
 use crate::sample::{InstanceHandle, Sample, SampleInfo, SampleSeq};
+use crate::shared_payload::BlockMemory;
 use crate::status::{IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus};
 use crate::topic::Topic;
 use crate::wait_strategy::WaitStrategy;
@@ -402,7 +405,7 @@ fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos) -> ReaderConfig {
 
 /// The key hash of a payload (RTPS 2.5 §9.6.4.8), in the encoding that its writer uses: the key is copied out of it
 /// without decoding the rest.
-fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
+pub(crate) fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
     const ON_STACK: usize = 64;
     let mut on_stack = [0; ON_STACK];
     if !is_key {
@@ -456,7 +459,10 @@ const KEY_ROOM: usize = 128;
 #[inline]
 fn decode<T: DdsType>(raw: &RawSample<'_>, value: &mut T) -> std::result::Result<(), weir_cdr::CdrError> {
     if raw.kind == ChangeKind::Alive {
-        return weir_cdr::from_payload_into(raw.payload, value);
+        return match raw.block {
+            None => weir_cdr::from_payload_into(raw.payload, value),
+            Some(block) => weir_cdr::from_shared_payload_into(raw.payload, &BlockMemory(block), value),
+        };
     }
     *value = match raw.payload {
         [] => T::default(),

@@ -1,6 +1,7 @@
 //! Writing (DDS 1.4 §2.2.2.4.2). From `write` to the system call on the caller's thread.
 
 pub(crate) mod loan;
+mod serialized;
 
 use std::collections::HashMap;
 use std::marker::PhantomData;

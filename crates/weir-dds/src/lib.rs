@@ -37,6 +37,9 @@
 //!   alone leaves at once.
 //! - Whoever waits, receives: a thread in [`DataReader::wait_for_data`] takes datagrams from the socket itself.
 //!   How it waits is a [`WaitStrategy`].
+//! - Large samples need no copy in user space on their way out ([`DataWriter::loan`]), and one on their way in, from the
+//!   datagrams to where they are put together: a member of type [`Bytes`] stays there, and keeps the memory until it
+//!   is dropped.
 //! - After warm-up nothing is allocated per sample ([`DataReader::take_into`],
 //!   [`DataReader::take_next_sample`]).
 
@@ -52,6 +55,7 @@ mod publisher;
 mod qos;
 mod sample;
 mod settings;
+mod shared_payload;
 mod status;
 mod subscriber;
 mod topic;
@@ -64,6 +68,7 @@ pub use weir_rtps::writer::WriterCounters;
 pub use weir_wire::{Guid, GuidPrefix, SequenceNumber};
 
 pub use data_reader::DataReader;
+pub use data_reader::serialized::SerializedSample;
 pub use data_writer::DataWriter;
 pub use data_writer::loan::{Loan, NotWritten};
 pub use driver::dispatch::ReceiveCounters;

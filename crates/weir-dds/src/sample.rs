@@ -113,6 +113,13 @@ impl<T: Default> SampleSeq<T> {
         self.as_slice().iter()
     }
 
+    /// The samples, one after the other, to be changed: large values can be moved out, or let go of before the next
+    /// ones come.
+    #[inline]
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Sample<T>> {
+        self.slots[..self.len].iter_mut()
+    }
+
     /// Number of samples.
     #[inline]
     pub fn len(&self) -> usize {
@@ -148,6 +155,15 @@ impl<T: Default> SampleSeq<T> {
     pub(crate) fn into_vec(mut self) -> Vec<Sample<T>> {
         self.slots.truncate(self.len);
         self.slots
+    }
+}
+
+impl<'a, T: Default> IntoIterator for &'a mut SampleSeq<T> {
+    type Item = &'a mut Sample<T>;
+    type IntoIter = std::slice::IterMut<'a, Sample<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
     }
 }
 

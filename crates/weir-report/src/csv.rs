@@ -6,7 +6,7 @@ use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary}
 /// measuring, under one header. Cells of figures that a case does not have are empty.
 ///
 /// Columns, left to right: `engine, test, reliability, keyed, instances, batch_bytes, size_bytes, wait,
-/// repeat, publishers, subscribers, multicast, coalescing, rate_samples_per_s, duration_s`; of latency `latency_kind, count` and in
+/// repeat, publishers, subscribers, multicast, loans, coalescing, rate_samples_per_s, duration_s`; of latency `latency_kind, count` and in
 /// microseconds `mean_us, std_us, min_us, max_us, p50_us, p90_us, p99_us, p99_99_us, p99_9999_us`, then
 /// `latency_lost`; of throughput `offered_samples_per_s, total_samples, samples_per_s, mbps, lost,
 /// lost_percent, duplicates, reordered, samples_per_datagram, datagrams_per_send`; where losses went
@@ -49,6 +49,7 @@ fn cells(case: &Case) -> Vec<(String, String)> {
         cell("publishers", Some(case.publishers)),
         cell("subscribers", Some(case.subscribers)),
         cell("multicast", Some(case.multicast)),
+        cell("loans", Some(case.loans)),
         cell("coalescing", case.coalescing),
         cell("rate_samples_per_s", case.rate_samples_per_s),
         cell("duration_s", case.duration_s),

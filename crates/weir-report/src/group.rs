@@ -204,10 +204,15 @@ pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
 
 /// The engine's name, with what it does differently from its usual way.
 pub(crate) fn engine_label(case: &Case) -> String {
-    match case.coalescing {
-        Some(Coalescing::Off) if case.engine != FLOOR => format!("{} (one send per sample)", case.engine),
-        _ => case.engine.clone(),
+    let is_alone = case.coalescing == Some(Coalescing::Off) && case.engine != FLOOR;
+    let differences: Vec<&str> = [(is_alone, "one send per sample"), (case.loans, "loans")]
+        .into_iter()
+        .filter_map(|(is_so, words)| is_so.then_some(words))
+        .collect();
+    if differences.is_empty() {
+        return case.engine.clone();
     }
+    format!("{} ({})", case.engine, differences.join(", "))
 }
 
 fn points(cases: Vec<&Case>) -> Vec<Point<'_>> {
@@ -301,10 +306,11 @@ mod tests {
                 Case { publishers: 2, ..weir.clone() },
                 Case { multicast: true, ..weir.clone() },
                 Case { rate_samples_per_s: Some(1000.0), ..weir.clone() },
-                Case { coalescing: Some(Coalescing::Off), ..weir },
+                Case { coalescing: Some(Coalescing::Off), ..weir.clone() },
+                Case { loans: true, ..weir },
             ],
             &[
-                (reliable, &["weir 32", "weir (one send per sample) 32"]),
+                (reliable, &["weir 32", "weir (loans) 32", "weir (one send per sample) 32"]),
                 (reliable, &["weir 32"]),
                 (reliable, &["weir 32"]),
                 (reliable, &["weir 32"]),

@@ -59,6 +59,10 @@ pub struct Case {
     /// Whether samples travel by multicast.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multicast: bool,
+    /// Whether samples are filled where they are sent from, and read where they were put together,
+    /// without copies in user space.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loans: bool,
     /// Size of a sample, bytes.
     pub size_bytes: u64,
     /// How the receiving threads wait.
@@ -115,6 +119,7 @@ impl Case {
             publishers: 1,
             subscribers: 1,
             multicast: false,
+            loans: false,
             size_bytes,
             wait: WaitStrategy::Block,
             repeat: 1,
@@ -145,6 +150,7 @@ impl Case {
             && self.publishers == other.publishers
             && self.subscribers == other.subscribers
             && self.multicast == other.multicast
+            && self.loans == other.loans
             && self.size_bytes == other.size_bytes
             && self.wait == other.wait
             && self.rate_samples_per_s == other.rate_samples_per_s

@@ -29,6 +29,11 @@ impl Block {
         &mut self.bytes
     }
 
+    /// Exchanges the memory of the block for another.
+    pub(crate) fn swap(&mut self, bytes: &mut Box<[u8]>) {
+        core::mem::swap(&mut self.bytes, bytes);
+    }
+
     /// Size in bytes.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a block is never empty: its length is its capacity")]

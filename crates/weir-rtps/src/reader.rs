@@ -311,7 +311,7 @@ impl ReaderCore {
             Arrival::Ahead => !cache.is_full_of_held(len) || !cache.has_held(),
             Arrival::Duplicate => false,
         };
-        let payload = &whole.buffer[..len];
+        let payload = &whole.buffer.bytes()[..len];
         let sample = sample_of(
             &self.config,
             payload,

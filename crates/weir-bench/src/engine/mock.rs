@@ -60,6 +60,7 @@ impl Engine for Mock {
             batching: true,
             many: true,
             multicast: true,
+            loans: true,
             size_bytes_max: CaseSpec::SIZE_BYTES_MAX,
         }
     }

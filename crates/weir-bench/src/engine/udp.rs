@@ -45,6 +45,7 @@ impl Engine for Udp {
             batching: false,
             many: false,
             multicast: false,
+            loans: false,
             size_bytes_max: raw::DATAGRAM_BYTES_MAX,
         }
     }

@@ -40,6 +40,7 @@ impl Engine for UdpGso {
             batching: false,
             many: false,
             multicast: false,
+            loans: false,
             size_bytes_max: raw::DATAGRAM_BYTES_MAX,
         }
     }

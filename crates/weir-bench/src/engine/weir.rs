@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_dds::{
-    BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, DdsType,
-    DomainParticipant, MulticastGroup, ParticipantSettings, SampleSeq,
+    BatchPolicy, Bytes, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
+    DdsType, DomainParticipant, MulticastGroup, ParticipantSettings, SampleSeq,
 };
 use weir_results::{Reliability, SocketBuffers, WaitStrategy};
 
@@ -56,55 +56,128 @@ impl Engine for Weir {
             batching: true,
             many: true,
             multicast: true,
+            loans: true,
             size_bytes_max: SIZE_BYTES_MAX,
         }
     }
 
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
-        if case.is_keyed() {
-            Ok(Box::new(PublisherEnd::<KeyedTestData>::open(case)?))
-        } else {
-            Ok(Box::new(PublisherEnd::<TestData>::open(case)?))
-        }
+        Ok(match (case.is_keyed(), case.loans) {
+            (false, false) => Box::new(PublisherEnd::<TestData>::open(case)?),
+            (true, false) => Box::new(PublisherEnd::<KeyedTestData>::open(case)?),
+            (false, true) => Box::new(PublisherEnd::<SharedTestData>::open(case)?),
+            (true, true) => Box::new(PublisherEnd::<SharedKeyedTestData>::open(case)?),
+        })
     }
 
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
-        if case.is_keyed() {
-            Ok(Box::new(SubscriberEnd::<KeyedTestData>::open(case)?))
-        } else {
-            Ok(Box::new(SubscriberEnd::<TestData>::open(case)?))
-        }
+        Ok(match (case.is_keyed(), case.loans) {
+            (false, false) => Box::new(SubscriberEnd::<TestData>::open(case)?),
+            (true, false) => Box::new(SubscriberEnd::<KeyedTestData>::open(case)?),
+            (false, true) => Box::new(SubscriberEnd::<SharedTestData>::open(case)?),
+            (true, true) => Box::new(SubscriberEnd::<SharedKeyedTestData>::open(case)?),
+        })
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
-        if case.is_keyed() {
-            Ok(Box::new(PingerEnd::<KeyedTestData>::open(case)?))
-        } else {
-            Ok(Box::new(PingerEnd::<TestData>::open(case)?))
-        }
+        Ok(match (case.is_keyed(), case.loans) {
+            (false, false) => Box::new(PingerEnd::<TestData>::open(case)?),
+            (true, false) => Box::new(PingerEnd::<KeyedTestData>::open(case)?),
+            (false, true) => Box::new(PingerEnd::<SharedTestData>::open(case)?),
+            (true, true) => Box::new(PingerEnd::<SharedKeyedTestData>::open(case)?),
+        })
     }
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
-        if case.is_keyed() {
-            Ok(Box::new(PongerEnd::<KeyedTestData>::open(case)?))
-        } else {
-            Ok(Box::new(PongerEnd::<TestData>::open(case)?))
-        }
+        Ok(match (case.is_keyed(), case.loans) {
+            (false, false) => Box::new(PongerEnd::<TestData>::open(case)?),
+            (true, false) => Box::new(PongerEnd::<KeyedTestData>::open(case)?),
+            (false, true) => Box::new(PongerEnd::<SharedTestData>::open(case)?),
+            (true, true) => Box::new(PongerEnd::<SharedKeyedTestData>::open(case)?),
+        })
     }
 }
 
 /// RTI Perftest's type, with a key or without.
 trait Data: DdsType + Sync {
-    fn of_size(size_bytes: usize) -> Self;
     fn set_header(&mut self, header: &SampleHeader);
     fn header(&self) -> SampleHeader;
     fn seq_num(&self) -> u32;
     fn octets(&self) -> &[u8];
-    fn octets_mut(&mut self) -> &mut [u8];
+
+    /// Writes a sample with this header. `self` is what was written before, for who can use it again.
+    fn write(
+        &mut self,
+        writer: &DataWriter<Self>,
+        case: &CaseSpec,
+        header: &SampleHeader,
+    ) -> Result<(), DdsError>;
+
+    /// Lets go of memory that was received in, if the value holds on to some.
+    fn release(&mut self);
+}
+
+/// How the octets of a sample are written.
+trait Octets: Sized {
+    fn write<T: Data>(
+        sample: &mut T,
+        octets: impl Fn(&mut T) -> &mut Self,
+        writer: &DataWriter<T>,
+        case: &CaseSpec,
+        header: &SampleHeader,
+    ) -> Result<(), DdsError>;
+
+    fn release(&mut self);
+}
+
+/// Kept by the application, and copied on their way out and in.
+impl Octets for Vec<u8> {
+    #[inline]
+    fn write<T: Data>(
+        sample: &mut T,
+        octets: impl Fn(&mut T) -> &mut Self,
+        writer: &DataWriter<T>,
+        case: &CaseSpec,
+        header: &SampleHeader,
+    ) -> Result<(), DdsError> {
+        octets(sample).resize(case.size_bytes.saturating_sub(HEADER_BYTES), 0);
+        sample.set_header(header);
+        if case.verify {
+            payload::fill_octets(header.seq_num, octets(sample));
+        }
+        writer.write(sample)
+    }
+
+    #[inline]
+    fn release(&mut self) {}
+}
+
+/// Filled where they are sent from, and read where they were put together.
+impl Octets for Bytes {
+    #[inline]
+    fn write<T: Data>(
+        _: &mut T,
+        _: impl Fn(&mut T) -> &mut Self,
+        writer: &DataWriter<T>,
+        case: &CaseSpec,
+        header: &SampleHeader,
+    ) -> Result<(), DdsError> {
+        let mut loan = writer.loan(case.size_bytes.saturating_sub(HEADER_BYTES))?;
+        loan.sample.set_header(header);
+        if case.verify {
+            payload::fill_octets(header.seq_num, &mut loan);
+        }
+        Ok(loan.write()?)
+    }
+
+    #[inline]
+    fn release(&mut self) {
+        *self = Self::new();
+    }
 }
 
 macro_rules! test_data {
-    ($(#[$doc:meta])* $name:ident, $type_name:literal $(, #[$key:meta])?) => {
+    ($(#[$doc:meta])* $name:ident, $octets:ty, $type_name:literal $(, #[$key:meta])?) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, DdsType)]
         #[dds(extensibility = "final", name = $type_name)]
@@ -116,14 +189,10 @@ macro_rules! test_data {
             ts_sec: i32,
             ts_usec: u32,
             latency_ping: i32,
-            bin_data: Vec<u8>,
+            bin_data: $octets,
         }
 
         impl Data for $name {
-            fn of_size(size_bytes: usize) -> Self {
-                Self { bin_data: vec![0; size_bytes.saturating_sub(HEADER_BYTES)], ..Self::default() }
-            }
-
             #[inline]
             fn set_header(&mut self, header: &SampleHeader) {
                 self.key = header.key;
@@ -156,8 +225,19 @@ macro_rules! test_data {
                 &self.bin_data
             }
 
-            fn octets_mut(&mut self) -> &mut [u8] {
-                &mut self.bin_data
+            #[inline]
+            fn write(
+                &mut self,
+                writer: &DataWriter<Self>,
+                case: &CaseSpec,
+                header: &SampleHeader,
+            ) -> Result<(), DdsError> {
+                Octets::write(self, |sample| &mut sample.bin_data, writer, case, header)
+            }
+
+            #[inline]
+            fn release(&mut self) {
+                Octets::release(&mut self.bin_data);
             }
         }
     };
@@ -165,11 +245,19 @@ macro_rules! test_data {
 
 test_data!(
     /// The type of unkeyed runs.
-    TestData, "TestData_t"
+    TestData, Vec<u8>, "TestData_t"
 );
 test_data!(
     /// The type of keyed runs.
-    KeyedTestData, "TestDataKeyed_t", #[dds(key)]
+    KeyedTestData, Vec<u8>, "TestDataKeyed_t", #[dds(key)]
+);
+test_data!(
+    /// The type of unkeyed runs with loans: the same on the wire.
+    SharedTestData, Bytes, "TestData_t"
+);
+test_data!(
+    /// The type of keyed runs with loans.
+    SharedKeyedTestData, Bytes, "TestDataKeyed_t", #[dds(key)]
 );
 
 /// A participant, and what every end needs of it.
@@ -281,7 +369,7 @@ impl<T: Data> PublisherEnd<T> {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let node = Node::open(case)?;
         let writer = node.writer("")?;
-        Ok(Self { node, writer, sample: T::of_size(case.size_bytes) })
+        Ok(Self { node, writer, sample: T::default() })
     }
 }
 
@@ -304,11 +392,7 @@ impl<T: Data> Publisher for PublisherEnd<T> {
         for taken in 0..count {
             let case = &self.node.case;
             let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.entity_id);
-            self.sample.set_header(&header);
-            if self.node.case.verify {
-                payload::fill_octets(header.seq_num, self.sample.octets_mut());
-            }
-            match self.writer.write(&self.sample) {
+            match self.sample.write(&self.writer, case, &header) {
                 Ok(()) => {}
                 Err(DdsError::Timeout { .. }) => return Ok(taken),
                 Err(error) => return Err(failed(error)),
@@ -327,8 +411,8 @@ impl<T: Data> Publisher for PublisherEnd<T> {
     }
 
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
-        self.sample.set_header(&SampleHeader::last(sent).by(self.node.case.entity_id));
-        match self.writer.write(&self.sample) {
+        let header = SampleHeader::last(sent).by(self.node.case.entity_id);
+        match self.sample.write(&self.writer, &self.node.case, &header) {
             Ok(()) => Ok(true),
             Err(DdsError::Timeout { .. }) => Ok(false),
             Err(error) => Err(failed(error)),
@@ -378,6 +462,7 @@ impl<T: Data> Subscriber for SubscriberEnd<T> {
                 sink.accept(&sample.data.header(), sample.data.octets());
             }
         }
+        self.samples.iter_mut().for_each(|sample| sample.data.release());
         Ok(())
     }
 }
@@ -394,7 +479,7 @@ impl<T: Data> PingerEnd<T> {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let node = Node::open(case)?;
         let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None)?);
-        Ok(Self { node, writer, reader, sample: T::of_size(case.size_bytes), echo: T::default() })
+        Ok(Self { node, writer, reader, sample: T::default(), echo: T::default() })
     }
 }
 
@@ -416,13 +501,10 @@ impl<T: Data> End for PingerEnd<T> {
 impl<T: Data> Pinger for PingerEnd<T> {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
         let header = SampleHeader::ping(sequence, self.node.case.instances, sent_ns);
-        self.sample.set_header(&header);
-        if self.node.case.verify {
-            payload::fill_octets(header.seq_num, self.sample.octets_mut());
-        }
-        self.writer.write(&self.sample).map_err(failed)?;
+        self.sample.write(&self.writer, &self.node.case, &header).map_err(failed)?;
         while self.reader.wait_for_data(timeout) {
             while let Some(info) = self.reader.take_next_sample(&mut self.echo) {
+                self.echo.release();
                 if info.valid_data && self.echo.seq_num() == header.seq_num {
                     return Ok(true);
                 }
@@ -454,6 +536,7 @@ impl<T: Data> DataReaderListener<T> for Echo<T> {
             if info.valid_data && self.writer.write(&sample).is_ok() {
                 self.echoed.fetch_add(1, Ordering::Relaxed);
             }
+            sample.release();
         }
     }
 }

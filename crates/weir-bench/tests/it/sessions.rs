@@ -23,6 +23,7 @@ fn run(agent: &AgentCommand) -> String {
         publishers: 1,
         subscribers: 1,
         multicast: false,
+        loans: false,
         wait: WaitStrategy::Block,
         cpus: None,
         run_id: 0,

@@ -69,6 +69,11 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) multicast: bool,
 
+    /// Measure engines that have loans with them, too: samples are filled where they are sent from, and read where
+    /// they arrive
+    #[arg(long)]
+    pub(crate) loans: bool,
+
     /// How receivers wait: block, spin, or spin:USEC to spin that long and then block
     #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block")]
     pub(crate) wait: WaitStrategy,

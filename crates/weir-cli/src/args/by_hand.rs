@@ -102,6 +102,10 @@ pub(crate) struct HandArgs {
     #[arg(long)]
     pub(crate) multicast: bool,
 
+    /// Fill samples where they are sent from, and read them where they arrive, if the engine can
+    #[arg(long)]
+    pub(crate) loans: bool,
+
     /// How this end waits: block, spin, or spin:USEC to spin that long and then block
     #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block")]
     pub(crate) wait: WaitStrategy,

@@ -153,6 +153,7 @@ fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
         publishers: args.publishers,
         subscribers: args.subscribers,
         multicast: args.multicast,
+        loans: args.loans,
         wait: args.wait,
         cpus,
         duration: args.duration,

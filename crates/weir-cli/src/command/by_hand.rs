@@ -38,8 +38,8 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
         let outcome = by_hand::ping(engine, &options, &mut on_event).map_err(failure)?;
         let mut result = Case::new(case.engine.as_str(), test, case.reliability, size_bytes as u64);
         (result.keyed, result.instances) = (case.is_keyed(), case.instances.into());
-        (result.wait, result.multicast, result.latency_us) =
-            (case.wait, case.multicast, Some(outcome.summary));
+        (result.wait, result.multicast, result.loans) = (case.wait, case.multicast, case.loans);
+        result.latency_us = Some(outcome.summary);
         let run = Run { cases: vec![result], ..Run::new(Environment::default()) };
         output::data(&weir_report::tables(&run))?;
         return Ok(ended(Exit::Success, &interrupted));
@@ -90,6 +90,7 @@ fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
         subscribers: args.subscribers,
         entity_id: 0,
         multicast: args.multicast,
+        loans: args.loans,
         wait: args.wait,
         repeat: 1,
         duration: Duration::ZERO,
@@ -127,7 +128,8 @@ fn options<'a>(
 }
 
 fn described(case: &CaseSpec) -> String {
-    format!("{} {} {} {} B", case.engine, case.test, case.reliability, case.size_bytes)
+    let loans = if case.loans { " with loans" } else { "" };
+    format!("{} {} {} {} B{loans}", case.engine, case.test, case.reliability, case.size_bytes)
 }
 
 fn failure(error: EndpointError) -> Failure {

@@ -202,6 +202,18 @@ fn multicast_is_passed_to_the_engines_that_have_it() {
 }
 
 #[test]
+fn loans_are_a_case_beside_the_usual_one() {
+    let words = "--engines mock --tests latency --reliability reliable --sizes 32 --loans";
+    let document = Scene::new().bench(&format!("{words} --format json")).expect_code(0).json();
+    assert_eq!(
+        (&document["cases"][0]["loans"], &document["cases"][1]["loans"]),
+        (&Value::Null, &true.into())
+    );
+    let table = Scene::new().bench(words).expect_code(0).stdout;
+    assert!(table.contains("mock (loans)"), "{table}");
+}
+
+#[test]
 fn the_tables_of_a_run_are_those_of_its_report() {
     let scene = Scene::new();
     let live = scene.bench("--engines mock --sizes 32 --repeat 2").expect_code(0).stdout;

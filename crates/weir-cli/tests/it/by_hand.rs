@@ -38,6 +38,15 @@ fn a_stream_ends_by_itself_at_both_ends() {
 }
 
 #[test]
+fn loans_carry_what_was_filled_in() {
+    let words = format!("--domain {} --size 100k --verify --loans", domain(3));
+    let (subscriber, publisher) = both(&words, &format!("{words} --duration 300ms"));
+    let received = subscriber.expect_code(0).stdout;
+    publisher.expect_code(0);
+    assert!(received.contains("summary: received ") && received.contains("lost 0 (0.00 %)"), "{received}");
+}
+
+#[test]
 fn a_ping_pong_prints_the_table_of_its_latency() {
     let words = format!("--domain {}", domain(1));
     // The echo is stopped by its duration, which begins when the two have met.

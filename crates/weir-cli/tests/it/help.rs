@@ -24,6 +24,7 @@ fn bench_help_shows_each_option_with_its_default_and_no_hidden_engine() {
         "--publishers",
         "--subscribers",
         "--multicast",
+        "--loans",
         "--wait",
         "--cpus",
         "--duration",

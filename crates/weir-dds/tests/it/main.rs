@@ -18,6 +18,7 @@ mod participants;
 mod reliable;
 mod representations;
 mod samples;
+mod serialized;
 mod settings;
 mod statuses;
 mod support;

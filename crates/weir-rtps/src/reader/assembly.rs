@@ -1,9 +1,12 @@
 //! Putting samples together from fragments (RTPS 2.5 §8.4.14.1): each fragment is copied once, to where it
 //! belongs, and the whole is handed on without another copy.
 
+use std::sync::Arc;
+
 use weir_wire::{DataFrag, FragmentNumber, FragmentNumberSet, Guid, SequenceNumber, Timestamp};
 
 use super::chunks::Chunks;
+use crate::block::Block;
 use crate::config;
 use crate::time::Time;
 use crate::writer::ChangeKind;
@@ -18,7 +21,7 @@ pub(super) struct Assembly {
     pub(super) is_key: bool,
     pub(super) source_timestamp: Option<Timestamp>,
     pub(super) sample_size: usize,
-    pub(super) buffer: Box<[u8]>,
+    pub(super) buffer: Arc<Block>,
     fragment_size: usize,
     total: u32,
     missing: u32,
@@ -168,7 +171,8 @@ impl Assembly {
         let is_hole = frag.fragment_start > self.highest + 1;
         let start = first as usize * self.fragment_size;
         // The parser has checked that the fragments lie within the sample and that their bytes are there.
-        let Some(place) = self.buffer.get_mut(start..start + frag.payload.len()) else { return false };
+        let buffer = Arc::get_mut(&mut self.buffer).map_or(&mut [][..], Block::bytes_mut);
+        let Some(place) = buffer.get_mut(start..start + frag.payload.len()) else { return false };
         place.copy_from_slice(frag.payload);
         for number in first..(first + u32::from(frag.fragments)).min(self.total) {
             let (word, bit) = (&mut self.received[number as usize / 64], 1 << (number % 64));
@@ -267,7 +271,7 @@ mod tests {
         }
         let writer = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
         let whole = assemblies.take_complete(writer, SequenceNumber(1)).unwrap();
-        assert_eq!(&whole.buffer[..9], b"abcdefghi");
+        assert_eq!(&whole.buffer.bytes()[..9], b"abcdefghi");
         assert!(assemblies.is_empty());
     }
 

@@ -1,6 +1,7 @@
 //! The samples that wait for the application, in the order of their arrival (DDS 1.4 §2.2.2.5).
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
@@ -8,6 +9,7 @@ use super::chunks::{ChunkRef, Chunks};
 use super::instances::{Instance, Instances};
 use super::states::States;
 use super::{KeyPayloadOf, ReaderConfig, Sample};
+use crate::block::Block;
 use crate::config;
 use crate::qos::History;
 use crate::writer::ChangeKind;
@@ -37,6 +39,8 @@ pub struct RawSample<'a> {
     /// The payload with its encapsulation header: the value, or the key when `kind` is not `Alive`; empty when
     /// nothing but the key hash is known.
     pub payload: &'a [u8],
+    /// The memory of the payload when it is a large one: whoever clones it keeps the payload as it is.
+    pub block: Option<&'a Arc<Block>>,
     /// The key hash of the instance.
     pub key_hash: Option<[u8; 16]>,
     /// Which instance, as a number that stays the same as long as the reader lives.
@@ -213,7 +217,7 @@ impl Cache {
     }
 
     /// Stores a sample that was put together from fragments, without a copy.
-    pub(super) fn hold_whole(&mut self, sample: &Sample<'_>, whole: Box<[u8]>, len: usize) -> Held {
+    pub(super) fn hold_whole(&mut self, sample: &Sample<'_>, whole: Arc<Block>, len: usize) -> Held {
         self.held += 1;
         self.held_bytes += len;
         self.recent_len = len;
@@ -481,6 +485,7 @@ impl Cache {
                 Some(key) if entry.at.len == 0 && entry.kind != ChangeKind::Alive => key,
                 _ => self.chunks.bytes(entry.at),
             },
+            block: self.chunks.block(entry.at),
             key_hash: instance.key,
             instance: entry.instance,
             instance_state: instance.state,

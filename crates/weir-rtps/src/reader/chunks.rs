@@ -1,6 +1,13 @@
 //! Where a reader keeps payloads: copied end to end into chunks, so that a small sample never pins the large
 //! buffer that it was received in. Chunks are reused when the last sample in them is gone.
+//!
+//! A payload that has a block of its own, because it was put together from fragments or fills more than half of a chunk,
+//! can be shared with the application. The block is used again when the application has let go of it, too.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::block::Block;
 use crate::config;
 
 /// Where a payload lies.
@@ -13,9 +20,11 @@ pub(super) struct ChunkRef {
 
 #[derive(Debug, Default)]
 struct Chunk {
-    bytes: Box<[u8]>,
-    used: usize,
+    /// `None` without memory; while the chunk is open, its memory is not in the block.
+    block: Option<Arc<Block>>,
     live: u32,
+    /// Whether it holds one payload only, which may be shared.
+    is_whole: bool,
 }
 
 #[derive(Debug, Default)]
@@ -25,60 +34,96 @@ pub(super) struct Chunks {
     vacant: Vec<u32>,
     /// Indices of chunks of standard size with nothing in them.
     spare: Vec<u32>,
+    /// The chunk that is being filled.
     current: Option<u32>,
+    /// Its memory, and how much of it is used: apart from its block, which would have to be asked each time whether it is
+    /// not shared.
+    open: Box<[u8]>,
+    used: usize,
     memory: usize,
-    /// Buffers of large samples, for the next ones.
-    large: Vec<Box<[u8]>>,
+    /// Blocks of standard size that the application holds on to, oldest first.
+    lent: VecDeque<Arc<Block>>,
+    /// Buffers of large samples, for the next ones; the application may hold on to some.
+    large: Vec<Arc<Block>>,
 }
+
+/// Payloads that are longer get a chunk of their own.
+const SHORT_MAX: usize = config::READER_CHUNK_BYTES / 2;
+
+/// How many of the blocks that were lent are looked at for one that came back.
+const LENT_LOOKS: usize = 4;
 
 impl Chunks {
     /// Copies a payload in.
     #[inline]
     pub(super) fn store(&mut self, payload: &[u8]) -> ChunkRef {
         let index = match self.current {
-            Some(index) if self.room(index) >= payload.len() => index,
+            Some(index) if self.open.len() - self.used >= payload.len() && payload.len() <= SHORT_MAX => {
+                index
+            }
             _ => self.open(payload.len()),
         };
-        let chunk = &mut self.chunks[index as usize];
-        let offset = chunk.used;
-        chunk.bytes[offset..offset + payload.len()].copy_from_slice(payload);
-        chunk.used += payload.len();
-        chunk.live += 1;
+        let offset = self.used;
+        self.open[offset..offset + payload.len()].copy_from_slice(payload);
+        self.used += payload.len();
+        self.chunks[index as usize].live += 1;
+        if payload.len() > SHORT_MAX {
+            self.close();
+            self.chunks[index as usize].is_whole = true;
+        }
         ChunkRef { chunk: index, offset: offset as u32, len: payload.len() as u32 }
     }
 
     /// Memory of at least `len` bytes for one large sample. What is in it is left from before.
-    pub(super) fn take_buffer(&mut self, len: usize) -> Box<[u8]> {
-        match self.large.iter().position(|buffer| buffer.len() >= len && buffer.len() / 2 <= len) {
+    pub(super) fn take_buffer(&mut self, len: usize) -> Arc<Block> {
+        let fits = |block: &mut Arc<Block>| {
+            block.len() >= len && block.len() / 2 <= len && Arc::get_mut(block).is_some()
+        };
+        match self.large.iter_mut().position(fits) {
             Some(index) => self.large.swap_remove(index),
-            None => vec![0; len].into_boxed_slice(),
+            None => Block::new(len),
         }
     }
 
-    /// Keeps memory for the next large sample, within limits.
-    pub(super) fn give_buffer(&mut self, buffer: Box<[u8]>) {
-        let bytes: usize = self.large.iter().map(|kept| kept.len()).sum();
-        let has_room = bytes + buffer.len() <= config::LARGE_BUFFERS_MAX_BYTES;
-        if has_room && self.large.len() < config::LARGE_BUFFERS_MAX {
-            self.large.push(buffer);
+    /// Keeps memory for the next large sample, within limits. What the application holds on to goes first.
+    pub(super) fn give_buffer(&mut self, buffer: Arc<Block>) {
+        while !self.has_room_for(buffer.len()) {
+            let Some(shared) = self.large.iter_mut().position(|kept| Arc::get_mut(kept).is_none()) else {
+                return;
+            };
+            self.large.swap_remove(shared);
         }
+        self.large.push(buffer);
+    }
+
+    fn has_room_for(&self, len: usize) -> bool {
+        let bytes: usize = self.large.iter().map(|kept| kept.len()).sum();
+        bytes + len <= config::LARGE_BUFFERS_MAX_BYTES && self.large.len() < config::LARGE_BUFFERS_MAX
     }
 
     /// Takes over memory whose first `len` bytes are a payload.
-    pub(super) fn adopt(&mut self, bytes: Box<[u8]>, len: usize) -> ChunkRef {
-        let index = self.vacant.pop().unwrap_or_else(|| {
-            self.chunks.push(Chunk::default());
-            self.chunks.len() as u32 - 1
-        });
-        self.memory += bytes.len();
-        self.chunks[index as usize] = Chunk { used: bytes.len(), bytes, live: 1 };
+    pub(super) fn adopt(&mut self, block: Arc<Block>, len: usize) -> ChunkRef {
+        let index = self.place(block);
+        let chunk = &mut self.chunks[index as usize];
+        (chunk.live, chunk.is_whole) = (1, true);
         ChunkRef { chunk: index, offset: 0, len: len as u32 }
     }
 
     /// The payload.
     #[inline]
     pub(super) fn bytes(&self, at: ChunkRef) -> &[u8] {
-        &self.chunks[at.chunk as usize].bytes[at.offset as usize..][..at.len as usize]
+        let chunk = match &self.chunks[at.chunk as usize].block {
+            Some(block) if self.current != Some(at.chunk) => block.bytes(),
+            _ => &self.open,
+        };
+        &chunk[at.offset as usize..][..at.len as usize]
+    }
+
+    /// The block of a payload that has one of its own.
+    #[inline]
+    pub(super) fn block(&self, at: ChunkRef) -> Option<&Arc<Block>> {
+        let chunk = &self.chunks[at.chunk as usize];
+        if chunk.is_whole { chunk.block.as_ref() } else { None }
     }
 
     /// Lets go of a payload.
@@ -87,8 +132,9 @@ impl Chunks {
         let chunk = &mut self.chunks[at.chunk as usize];
         chunk.live -= 1;
         if chunk.live == 0 {
-            chunk.used = 0;
-            if self.current != Some(at.chunk) {
+            if self.current == Some(at.chunk) {
+                self.used = 0;
+            } else {
                 self.retire(at.chunk);
             }
         }
@@ -96,7 +142,7 @@ impl Chunks {
 
     /// What is stored from now on goes into other chunks than what is there.
     pub(super) fn seal(&mut self) {
-        if let Some(previous) = self.current.take()
+        if let Some(previous) = self.close()
             && self.chunks[previous as usize].live == 0
         {
             self.retire(previous);
@@ -105,23 +151,21 @@ impl Chunks {
 
     /// Copies a small payload out of the chunk that it lies in, if that is one that others have left.
     pub(super) fn relocate(&mut self, at: &mut ChunkRef) {
-        let from = &self.chunks[at.chunk as usize];
-        let is_standard = from.bytes.len() == config::READER_CHUNK_BYTES;
+        let block = self.chunks[at.chunk as usize].block.as_ref();
+        let is_standard = block.is_some_and(|block| block.len() == config::READER_CHUNK_BYTES);
         if !is_standard || self.current == Some(at.chunk) || at.len as usize > MOVED_MAX_BYTES {
             return;
         }
         let len = at.len as usize;
         let index = match self.current {
-            Some(index) if self.room(index) >= len => index,
+            Some(index) if self.open.len() - self.used >= len => index,
             _ => self.open(len),
         };
-        let Ok([from, to]) = self.chunks.get_disjoint_mut([at.chunk as usize, index as usize]) else {
-            return;
-        };
-        let offset = to.used;
-        to.bytes[offset..offset + len].copy_from_slice(&from.bytes[at.offset as usize..][..len]);
-        to.used += len;
-        to.live += 1;
+        let offset = self.used;
+        let Some(from) = &self.chunks[at.chunk as usize].block else { return };
+        self.open[offset..offset + len].copy_from_slice(&from.bytes()[at.offset as usize..][..len]);
+        self.used += len;
+        self.chunks[index as usize].live += 1;
         let before = core::mem::replace(at, ChunkRef { chunk: index, offset: offset as u32, len: at.len });
         self.release(before);
     }
@@ -136,44 +180,69 @@ impl Chunks {
         self.memory
     }
 
-    #[inline]
-    fn room(&self, index: u32) -> usize {
-        let chunk = &self.chunks[index as usize];
-        chunk.bytes.len() - chunk.used
-    }
-
     fn open(&mut self, len: usize) -> u32 {
-        if let Some(previous) = self.current.take()
-            && self.chunks[previous as usize].live == 0
-        {
-            self.retire(previous);
+        self.seal();
+        let spare = if len <= config::READER_CHUNK_BYTES { self.take_spare() } else { None };
+        let index = spare.unwrap_or_else(|| self.place(Block::new(len.max(config::READER_CHUNK_BYTES))));
+        let chunk = &mut self.chunks[index as usize];
+        chunk.is_whole = false;
+        if let Some(block) = chunk.block.as_mut().and_then(Arc::get_mut) {
+            block.swap(&mut self.open);
         }
-        let spare = if len <= config::READER_CHUNK_BYTES { self.spare.pop() } else { None };
-        let index = spare.unwrap_or_else(|| self.allocate(len.max(config::READER_CHUNK_BYTES)));
+        self.used = 0;
         self.current = Some(index);
         index
     }
 
-    fn allocate(&mut self, len: usize) -> u32 {
+    /// Ends the filling of the current chunk.
+    fn close(&mut self) -> Option<u32> {
+        let index = self.current.take()?;
+        if let Some(block) = self.chunks[index as usize].block.as_mut().and_then(Arc::get_mut) {
+            block.swap(&mut self.open);
+        }
+        Some(index)
+    }
+
+    /// A chunk of standard size with nothing in it, if there is one.
+    fn take_spare(&mut self) -> Option<u32> {
+        self.spare.pop().or_else(|| {
+            let mut looked_at = self.lent.iter_mut().take(LENT_LOOKS);
+            let free = looked_at.position(|block| Arc::get_mut(block).is_some())?;
+            let block = self.lent.remove(free)?;
+            Some(self.place(block))
+        })
+    }
+
+    /// Gives memory to a chunk that has none.
+    fn place(&mut self, block: Arc<Block>) -> u32 {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.chunks.push(Chunk::default());
             self.chunks.len() as u32 - 1
         });
-        self.chunks[index as usize].bytes = vec![0; len].into_boxed_slice();
-        self.memory += len;
+        self.memory += block.len();
+        self.chunks[index as usize].block = Some(block);
         index
     }
 
     fn retire(&mut self, index: u32) {
         let chunk = &mut self.chunks[index as usize];
-        let is_standard = chunk.bytes.len() == config::READER_CHUNK_BYTES;
-        if is_standard && self.spare.len() < config::READER_CHUNKS_SPARE_MAX {
+        let Some(mut block) = chunk.block.take() else { return };
+        let is_standard = block.len() == config::READER_CHUNK_BYTES;
+        let is_lent = Arc::get_mut(&mut block).is_none();
+        if is_standard && !is_lent && self.spare.len() < config::READER_CHUNKS_SPARE_MAX {
+            chunk.block = Some(block);
             self.spare.push(index);
-        } else {
-            self.memory -= chunk.bytes.len();
-            let bytes = core::mem::take(&mut chunk.bytes);
-            self.give_buffer(bytes);
-            self.vacant.push(index);
+            return;
+        }
+        self.memory -= block.len();
+        self.vacant.push(index);
+        if !is_standard {
+            self.give_buffer(block);
+        } else if is_lent {
+            if self.lent.len() >= config::READER_CHUNKS_SPARE_MAX {
+                self.lent.pop_front();
+            }
+            self.lent.push_back(block);
         }
     }
 }
@@ -205,8 +274,8 @@ mod tests {
         let mut stay: Vec<_> = (0..100_u8)
             .map(|n| {
                 let at = chunks.store(&[n; 8]);
-                let large = chunks.store(&[0; config::READER_CHUNK_BYTES - 8]);
-                chunks.release(large);
+                let others = [SHORT_MAX, SHORT_MAX - 8].map(|len| chunks.store(&vec![0; len]));
+                others.into_iter().for_each(|other| chunks.release(other));
                 at
             })
             .collect();
@@ -230,5 +299,63 @@ mod tests {
         chunks.release(at);
         assert_eq!(chunks.bytes(behind), b"x");
         assert!(chunks.memory() <= config::READER_CHUNK_BYTES);
+    }
+
+    #[test]
+    fn a_payload_that_is_shared_stays_as_it_is_and_its_memory_comes_back() {
+        for len in [config::READER_CHUNK_BYTES - 10, 3 * config::READER_CHUNK_BYTES] {
+            let mut chunks = Chunks::default();
+            let mut memories = std::collections::BTreeSet::new();
+            for round in 0..100 {
+                let mut buffer = chunks.take_buffer(len);
+                let at = if len > config::READER_CHUNK_BYTES {
+                    Arc::get_mut(&mut buffer).unwrap().bytes_mut().fill(round);
+                    chunks.adopt(buffer, len)
+                } else {
+                    chunks.give_buffer(buffer);
+                    chunks.store(&vec![round; len])
+                };
+                let shared = Arc::clone(chunks.block(at).unwrap());
+                chunks.release(at);
+                let other = chunks.store(&vec![0xff; config::READER_CHUNK_BYTES - 10]);
+                assert_eq!(shared.bytes()[..len], vec![round; len]);
+                memories.insert(shared.bytes().as_ptr() as usize);
+                chunks.release(other);
+            }
+            assert!(memories.len() <= 3, "{len}: {memories:?}");
+        }
+    }
+
+    #[test]
+    fn an_application_that_keeps_everything_makes_no_pool_grow() {
+        let mut chunks = Chunks::default();
+        let mut kept = Vec::new();
+        for _ in 0..300 {
+            for len in [config::READER_CHUNK_BYTES - 10, config::READER_CHUNK_BYTES + 10] {
+                let at = if len > config::READER_CHUNK_BYTES {
+                    let buffer = chunks.take_buffer(len);
+                    chunks.adopt(buffer, len)
+                } else {
+                    chunks.store(&vec![0; len])
+                };
+                kept.push(Arc::clone(chunks.block(at).unwrap()));
+                chunks.release(at);
+            }
+        }
+        assert_eq!(chunks.memory(), 0);
+        assert!(chunks.large.len() <= config::LARGE_BUFFERS_MAX);
+        assert!(chunks.lent.len() <= config::READER_CHUNKS_SPARE_MAX);
+    }
+
+    #[test]
+    fn small_payloads_are_not_shared() {
+        let mut chunks = Chunks::default();
+        let small = chunks.store(&[1; 100]);
+        let large = chunks.store(&[2; SHORT_MAX + 1]);
+        let behind = chunks.store(&[3; 100]);
+        assert!(chunks.block(small).is_none() && chunks.block(behind).is_none());
+        assert!(chunks.block(large).is_some());
+        assert_eq!(chunks.bytes(large), [2; SHORT_MAX + 1]);
+        assert_eq!(chunks.bytes(small), [1; 100]);
     }
 }

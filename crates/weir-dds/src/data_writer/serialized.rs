@@ -1,0 +1,61 @@
+//! Samples that are serialized already, from recorders and bridges.
+
+use std::time::SystemTime;
+
+use weir_cdr::{DdsType, Encoding};
+use weir_wire::Timestamp;
+
+use super::{DataWriter, timestamp_of};
+use crate::data_reader;
+use crate::error::{DdsError, Result};
+
+/// Options of the encapsulation header that count the padding behind the value (XTypes 1.3 §7.6.3.1.2).
+const PADDING_BITS: u8 = 3;
+
+impl<T: DdsType> DataWriter<T> {
+    /// Writes a sample that is serialized already: CDR behind an encapsulation header, in the representation of this
+    /// writer. It is copied as it is; beyond its key, nobody looks whether it is a value of the type.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for another representation, or when there is no key to be
+    /// found in it.
+    pub fn write_serialized(&self, payload: &[u8]) -> Result<()> {
+        self.write_serialized_at(payload, None)
+    }
+
+    /// Writes a sample that is serialized already with a time stamp of the caller's.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write_serialized`].
+    pub fn write_serialized_w_timestamp(&self, payload: &[u8], timestamp: SystemTime) -> Result<()> {
+        self.write_serialized_at(payload, Some(timestamp_of(timestamp)))
+    }
+
+    fn write_serialized_at(&self, payload: &[u8], timestamp: Option<Timestamp>) -> Result<()> {
+        let inner = &*self.inner;
+        let is_ours = |encoding| (encoding == Encoding::Xcdr1) == (inner.encoding == Encoding::Xcdr1);
+        if !is_ours(weir_cdr::payload_reader_of::<T>(payload)?.encoding()) {
+            let text = format!("the payload is not in {:?}, which this writer offers", inner.encoding);
+            return Err(DdsError::BadParameter(text));
+        }
+        let key = if T::HAS_KEY && inner.needs_key() {
+            let text =
+                || DdsError::BadParameter("the payload has no key, or one that is malformed".to_owned());
+            Some(data_reader::key_of::<T>(payload, false).ok_or_else(text)?)
+        } else {
+            None
+        };
+        let padded = payload.len().next_multiple_of(4);
+        inner.write_with(padded, timestamp, |core, now, timestamp| {
+            let mut reservation = core.reserve(padded)?;
+            let room = reservation.payload();
+            let (value, padding) = room.split_at_mut(payload.len());
+            value.copy_from_slice(payload);
+            if !padding.is_empty() {
+                value[3] = value[3] & !PADDING_BITS | padding.len() as u8;
+                padding.fill(0);
+            }
+            reservation.commit(now, timestamp, key)
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! Large payloads in the memory where they were put together, shared with the application.
+
+use std::sync::Arc;
+
+use weir_cdr::{Bytes, SharedMemory};
+use weir_rtps::block::Block;
+use weir_rtps::reader::RawSample;
+
+/// The payload of a sample: a part of the reader's memory when it is a large one, a copy otherwise.
+pub(crate) fn payload(raw: &RawSample<'_>) -> Bytes {
+    match raw.block {
+        Some(block) => BlockMemory(block).share(raw.payload),
+        None => Bytes::copy_from_slice(raw.payload),
+    }
+}
+
+/// A block that decoded values may hold on to.
+#[derive(Debug)]
+pub(crate) struct BlockMemory<'a>(pub(crate) &'a Arc<Block>);
+
+impl SharedMemory for BlockMemory<'_> {
+    fn share(&self, octets: &[u8]) -> Bytes {
+        Bytes::from_owner(Owner(Arc::clone(self.0))).share(octets)
+    }
+}
+
+struct Owner(Arc<Block>);
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
