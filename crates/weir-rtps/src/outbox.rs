@@ -39,6 +39,8 @@ pub struct Item {
     pub datagrams: u16,
     /// Number of samples in them.
     pub samples: u16,
+    /// The datagrams fit the path MTU, so that they may leave by one segmented send with those before and after.
+    pub joins: bool,
 }
 
 impl Outbox {
@@ -73,6 +75,7 @@ impl Outbox {
             segment: 0,
             datagrams: 1,
             samples: 0,
+            joins: true,
         });
     }
 
@@ -126,6 +129,7 @@ mod tests {
             segment: 4,
             datagrams: 3,
             samples: 2,
+            joins: false,
         });
         let mut seen = Vec::new();
         outbox.for_each_datagram(|_, datagram| seen.push(datagram.to_vec()));

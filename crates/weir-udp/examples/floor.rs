@@ -124,7 +124,7 @@ fn send_for(
     let payload = vec![0x5a_u8; size * segments];
     let one = Outgoing::datagram(to, &payload[..size]);
     let many = [one; MAX_BATCH];
-    let cut = [Outgoing { to, head: &payload, tail: &[], segment: size_bytes }];
+    let cut = [Outgoing { to, head: &payload, tail: &[], segment: size_bytes, joins: false }];
     let mut scratch = SendScratch::new();
     let mut count = Count::default();
     start.wait();

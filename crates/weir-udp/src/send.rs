@@ -1,5 +1,6 @@
 //! Sending: one message, many messages by one call, many datagrams by one message.
 
+use std::borrow::Borrow;
 use std::io;
 use std::mem::size_of;
 use std::net::SocketAddrV4;
@@ -19,6 +20,9 @@ pub const MAX_GSO_BYTES: usize = 65_507;
 /// Messages that [`UdpSocket::send_all`] gives to one system call.
 pub const MAX_BATCH: usize = 64;
 
+/// Pieces of memory that the messages of one system call are made of.
+const MAX_PARTS: usize = 4 * MAX_BATCH;
+
 /// One or more datagrams to one address: `head` and then `tail` laid end to end, cut every `segment`
 /// bytes when `segment` is not 0, else one datagram.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +35,16 @@ pub struct Outgoing<'a> {
     pub tail: &'a [u8],
     /// Bytes per datagram; the last one may be shorter. 0 = all bytes are one datagram.
     pub segment: u16,
+    /// Its datagrams are no longer than the path MTU and may leave by one segmented send together with those of
+    /// the messages before and after it that say so too, go to the same address, and have datagrams of the same
+    /// length.
+    pub joins: bool,
 }
 
 impl<'a> Outgoing<'a> {
     /// One datagram to `to` (`None`: the connected peer).
     pub fn datagram(to: Option<SocketAddrV4>, bytes: &'a [u8]) -> Self {
-        Self { to, head: bytes, tail: &[], segment: 0 }
+        Self { to, head: bytes, tail: &[], segment: 0, joins: false }
     }
 
     /// All bytes.
@@ -51,6 +59,12 @@ impl<'a> Outgoing<'a> {
         datagram_count(self.byte_count(), self.segment)
     }
 
+    /// Length of its datagrams but the last one, which may be shorter; at least 1.
+    #[inline]
+    fn datagram_bytes(&self) -> usize {
+        if self.segment == 0 { self.byte_count().max(1) } else { usize::from(self.segment) }
+    }
+
     /// The bytes from `start` up to `end` of `head` and `tail` taken together.
     fn part(&self, start: usize, end: usize) -> Self {
         let split = self.head.len();
@@ -59,6 +73,7 @@ impl<'a> Outgoing<'a> {
             head: &self.head[start.min(split)..end.min(split)],
             tail: &self.tail[start.saturating_sub(split)..end.saturating_sub(split)],
             segment: self.segment,
+            joins: false,
         }
     }
 }
@@ -101,12 +116,15 @@ pub struct SendScratch {
     headers: Vec<libc::mmsghdr>,
     slots: Vec<Slot>,
     len: usize,
+    /// The pieces of all messages, one message after the other; never grown or replaced.
+    parts: Vec<libc::iovec>,
+    parts_len: usize,
     /// For the datagrams of a message that the kernel would not cut; made when that first happens.
     fallback: Option<Box<Self>>,
 }
 
 impl SendScratch {
-    /// Arrays for [`MAX_BATCH`] messages, about 10 kB.
+    /// Arrays for [`MAX_BATCH`] messages, about 15 kB.
     pub fn new() -> Self {
         let mut slots: Vec<Slot> = (0..MAX_BATCH).map(|_| Slot::empty()).collect();
         let base = slots.as_mut_ptr();
@@ -118,15 +136,53 @@ impl SendScratch {
                 libc::mmsghdr { msg_hdr, msg_len: 0 }
             })
             .collect();
-        Self { headers, slots, len: 0, fallback: None }
+        Self { headers, slots, len: 0, parts: vec![NO_BYTES; MAX_PARTS], parts_len: 0, fallback: None }
+    }
+
+    /// Whether there is room for one more message.
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.len < MAX_BATCH && self.parts_len + 2 <= MAX_PARTS
+    }
+
+    /// Adds a message.
+    #[inline]
+    fn push(&mut self, item: &Outgoing<'_>) {
+        let (index, start) = (self.len, self.parts_len);
+        self.slots[index].begin(item, start);
+        self.add_parts(item);
+        // SAFETY: `start` is within `parts`, which is never grown or replaced.
+        let parts = unsafe { self.parts.as_mut_ptr().add(start) };
+        let header = &mut self.headers[index].msg_hdr;
+        header.msg_iov = parts;
+        self.slots[index].fit(header);
+        self.len += 1;
+    }
+
+    /// Adds a message to the one before it, if they may leave together and the kernel can cut them.
+    #[inline]
+    fn join(&mut self, item: &Outgoing<'_>) -> bool {
+        let Some(index) = self.len.checked_sub(1).filter(|_| self.parts_len + 2 <= MAX_PARTS) else {
+            return false;
+        };
+        if !self.slots[index].takes(item) {
+            return false;
+        }
+        self.slots[index].extend(item);
+        self.add_parts(item);
+        self.slots[index].fit(&mut self.headers[index].msg_hdr);
+        true
     }
 
     #[inline]
-    fn push(&mut self, item: &Outgoing<'_>) {
-        let index = self.len;
-        self.slots[index].fill(item);
-        self.slots[index].fit(&mut self.headers[index].msg_hdr);
-        self.len += 1;
+    fn add_parts(&mut self, item: &Outgoing<'_>) {
+        self.parts[self.parts_len] = to_iovec(item.head);
+        self.parts[self.parts_len + 1] = to_iovec(item.tail);
+        self.parts_len += 1 + usize::from(!item.tail.is_empty());
+    }
+
+    fn clear(&mut self) {
+        (self.len, self.parts_len) = (0, 0);
     }
 
     /// Gives the messages from `first` on to the kernel; returns how many it took, at least one.
@@ -136,10 +192,10 @@ impl SendScratch {
         debug_assert!(count > 0);
         let headers = &mut self.headers[first..self.len];
         let result = if count == 1 {
-            // SAFETY: the header's pointers lead into `self.slots`, which lives and is not touched
-            // during the call; its lengths are those of what they point to; the parts point to the
-            // bytes of an `Outgoing` that the caller of `send_all` has lent for the whole call. The
-            // kernel only reads.
+            // SAFETY: the header's pointers lead into `self.slots` and `self.parts`, which live and are
+            // not touched during the call; its lengths are those of what they point to; the parts point
+            // to the bytes of an `Outgoing` that the caller of `send_all` has lent for the whole call.
+            // The kernel only reads.
             let sent = unsafe { sys::sendmsg(fd, &raw const headers[0].msg_hdr) };
             if sent < 0 { -1 } else { 1 }
         } else {
@@ -178,17 +234,19 @@ impl UdpSocket {
     #[inline]
     pub fn send_one(&self, item: &Outgoing<'_>) -> io::Result<usize> {
         let mut slot = Slot::empty();
-        slot.fill(item);
+        slot.begin(item, 0);
         if slot.segment != 0 && !self.gso_supported() {
             return Err(io::ErrorKind::Unsupported.into());
         }
+        let mut parts = [to_iovec(item.head), to_iovec(item.tail)];
         // SAFETY: `slot` is a live local that is neither moved nor touched until the last use of
         // `header` below.
         let mut header = unsafe { Slot::header(&raw mut slot) };
+        header.msg_iov = parts.as_mut_ptr();
         slot_fit(&slot.lengths(), &mut header);
         loop {
-            // SAFETY: the header's pointers lead to `slot` and to the bytes of `item`, which live
-            // through the call, with their true lengths; the kernel only reads.
+            // SAFETY: the header's pointers lead to `slot`, to `parts` and to the bytes of `item`, which
+            // live through the call, with their true lengths; the kernel only reads.
             let sent = unsafe { sys::sendmsg(self.as_fd(), &raw const header) };
             if let Ok(sent) = usize::try_from(sent) {
                 return Ok(sent);
@@ -206,9 +264,18 @@ impl UdpSocket {
     /// One message's misfortune never stops the others: what the kernel refuses is counted in the
     /// outcome. A message that it will not cut (`UDP_SEGMENT` refused) is sent again datagram by
     /// datagram at once, and one beyond [`MAX_GSO_SEGMENTS`] or [`MAX_GSO_BYTES`] goes out as several.
-    pub fn send_all<'a>(&self, items: &[Outgoing<'a>], scratch: &mut SendScratch) -> SendOutcome {
+    /// Messages that say that they join others leave with them as one, cut by the kernel.
+    pub fn send_all<'a, I>(&self, items: I, scratch: &mut SendScratch) -> SendOutcome
+    where
+        I: IntoIterator<Item: Borrow<Outgoing<'a>>>,
+    {
         let mut outcome = SendOutcome::default();
-        if let [Outgoing { to: None, head, tail: [], segment: 0 }] = items {
+        scratch.clear();
+        let mut items = items.into_iter();
+        let (first, second) = (items.next(), items.next());
+        if let (Some(lone), None) = (&first, &second)
+            && let Outgoing { to: None, head, tail: [], segment: 0, .. } = lone.borrow()
+        {
             // The kernel has less to copy and to check than for a message with a header.
             outcome.system_calls = 1;
             match self.send(head) {
@@ -217,10 +284,13 @@ impl UdpSocket {
             }
             return outcome;
         }
-        scratch.len = 0;
-        for item in items {
+        for item in first.into_iter().chain(second).chain(items) {
+            let item = item.borrow();
             let len = item.byte_count();
             let stride = self.message_bytes(item.segment);
+            if item.joins && self.gso_supported() && scratch.join(item) {
+                continue;
+            }
             if len <= stride {
                 self.enqueue(item, scratch, &mut outcome);
             } else {
@@ -249,7 +319,7 @@ impl UdpSocket {
 
     #[inline]
     fn enqueue(&self, item: &Outgoing<'_>, scratch: &mut SendScratch, outcome: &mut SendOutcome) {
-        if scratch.len == MAX_BATCH {
+        if !scratch.has_room() {
             self.flush(scratch, outcome);
         }
         scratch.push(item);
@@ -264,7 +334,7 @@ impl UdpSocket {
                 Ok(taken) => {
                     for slot in &scratch.slots[first..first + taken] {
                         outcome.datagrams += slot.datagram_count() as u64;
-                        outcome.bytes += slot.byte_count() as u64;
+                        outcome.bytes += slot.bytes as u64;
                     }
                     first += taken;
                 }
@@ -283,22 +353,22 @@ impl UdpSocket {
                 }
             }
         }
-        scratch.len = 0;
+        scratch.clear();
     }
 
     /// Sends the message at `index`, which the kernel would not cut, datagram by datagram.
     #[cold]
     fn send_uncut(&self, scratch: &mut SendScratch, index: usize, outcome: &mut SendOutcome) {
         let slot = &scratch.slots[index];
-        // SAFETY: the bytes are those of an `Outgoing` that is lent for the whole of the `send_all`
-        // during which this slot was filled, and that call is still running.
-        let item = unsafe { slot.lent() };
-        let segment = usize::from(item.segment);
-        let len = item.byte_count();
+        let (to, segment, len) = (slot.to, usize::from(slot.segment), slot.bytes);
+        let parts = &scratch.parts[slot.parts_start..slot.parts_start + slot.parts_count];
         let fallback = scratch.fallback.get_or_insert_with(Box::default);
-        fallback.len = 0;
+        fallback.clear();
         for start in (0..len).step_by(segment) {
-            let datagram = Outgoing { segment: 0, ..item.part(start, len.min(start + segment)) };
+            // SAFETY: the bytes are those of `Outgoing`s that are lent for the whole of the `send_all`
+            // during which this slot was filled, and that call is still running.
+            let [head, tail] = unsafe { lent(parts, start, len.min(start + segment)) };
+            let datagram = Outgoing { to, head, tail, segment: 0, joins: false };
             self.enqueue(&datagram, fallback, outcome);
         }
         self.flush(fallback, outcome);
@@ -315,14 +385,18 @@ fn datagram_count(bytes: usize, segment: u16) -> usize {
     if segment == 0 { 1 } else { bytes.div_ceil(usize::from(segment)).max(1) }
 }
 
-/// What one message header points to.
+/// What one message header points to, its parts apart.
 struct Slot {
     name: libc::sockaddr_in,
     to: Option<SocketAddrV4>,
-    parts: [libc::iovec; 2],
     control: SegmentControl,
     /// Bytes per datagram when the kernel is to cut, else 0.
     segment: u16,
+    bytes: usize,
+    /// Length of its datagrams, while more of that length may join; else 0.
+    joinable: usize,
+    parts_start: usize,
+    parts_count: usize,
 }
 
 /// Which of a slot's fields the kernel is to look at.
@@ -334,17 +408,19 @@ struct Lengths {
 
 impl Slot {
     fn empty() -> Self {
-        const NO_BYTES: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         Self {
             name: sys::EMPTY_SOCKADDR,
             to: None,
-            parts: [NO_BYTES; 2],
             control: SegmentControl::new(0),
             segment: 0,
+            bytes: 0,
+            joinable: 0,
+            parts_start: 0,
+            parts_count: 0,
         }
     }
 
-    /// A header whose pointers lead to the slot at `slot`, with lengths of zero.
+    /// A header whose pointers lead to the slot at `slot`, with lengths of zero and no parts.
     ///
     /// # Safety
     /// `slot` points to a slot. The header may be given to the kernel only while that slot is there.
@@ -353,29 +429,62 @@ impl Slot {
         // SAFETY: `slot` points to a slot, so that its fields have addresses; nothing is read.
         unsafe {
             header.msg_name = (&raw mut (*slot).name).cast();
-            header.msg_iov = (&raw mut (*slot).parts).cast();
             header.msg_control = (&raw mut (*slot).control).cast();
         }
         header
     }
 
+    /// Makes it the slot of `item`, whose parts begin at `parts_start`.
     #[inline]
-    fn fill(&mut self, item: &Outgoing<'_>) {
+    fn begin(&mut self, item: &Outgoing<'_>, parts_start: usize) {
         self.to = item.to;
         if let Some(to) = item.to {
             self.name = sys::to_sockaddr(to);
         }
-        self.parts = [to_iovec(item.head), to_iovec(item.tail)];
+        self.bytes = item.byte_count();
+        (self.parts_start, self.parts_count) = (parts_start, 1 + usize::from(!item.tail.is_empty()));
         // What fits one datagram needs no cutting.
-        self.segment = if item.byte_count() > usize::from(item.segment) { item.segment } else { 0 };
+        self.segment = if self.bytes > usize::from(item.segment) { item.segment } else { 0 };
         self.control.set_segment(self.segment);
+        self.joinable = 0;
+        if item.joins {
+            let datagram = item.datagram_bytes();
+            self.joinable = if self.bytes.is_multiple_of(datagram) { datagram } else { 0 };
+        }
+    }
+
+    /// Whether `item` may leave together with what is there: its datagrams are as long, or it is the last, shorter
+    /// one.
+    #[inline]
+    fn takes(&self, item: &Outgoing<'_>) -> bool {
+        let len = item.byte_count();
+        let datagram = item.datagram_bytes();
+        let is_shorter_end = len < self.joinable && datagram >= len;
+        self.joinable != 0
+            && (datagram == self.joinable || is_shorter_end)
+            && self.to == item.to
+            && self.bytes + len <= MAX_GSO_BYTES
+            && (self.bytes + len).div_ceil(self.joinable) <= MAX_GSO_SEGMENTS
+            && self.joinable <= usize::from(u16::MAX)
+    }
+
+    /// Adds `item`, whose parts are behind those that are there.
+    #[inline]
+    fn extend(&mut self, item: &Outgoing<'_>) {
+        self.bytes += item.byte_count();
+        self.parts_count += 1 + usize::from(!item.tail.is_empty());
+        self.segment = self.joinable as u16;
+        self.control.set_segment(self.segment);
+        if !self.bytes.is_multiple_of(self.joinable) {
+            self.joinable = 0;
+        }
     }
 
     #[inline]
     fn lengths(&self) -> Lengths {
         Lengths {
             name: if self.to.is_some() { size_of::<libc::sockaddr_in>() } else { 0 },
-            parts: if self.parts[1].iov_len == 0 { 1 } else { 2 },
+            parts: self.parts_count,
             control: if self.segment == 0 { 0 } else { SegmentControl::LEN },
         }
     }
@@ -385,32 +494,35 @@ impl Slot {
         slot_fit(&self.lengths(), header);
     }
 
-    fn byte_count(&self) -> usize {
-        self.parts[0].iov_len + self.parts[1].iov_len
-    }
-
     fn datagram_count(&self) -> usize {
-        datagram_count(self.byte_count(), self.segment)
-    }
-
-    /// The message that the slot was filled from.
-    ///
-    /// # Safety
-    /// The bytes of that message must live for `'a`.
-    unsafe fn lent<'a>(&self) -> Outgoing<'a> {
-        let [head, tail] = self.parts;
-        // SAFETY: both parts were made from slices by `to_iovec`, so that pointer and length belong
-        // together and the pointer is not null; that they still live is the caller's promise.
-        unsafe {
-            Outgoing {
-                to: self.to,
-                head: std::slice::from_raw_parts(head.iov_base.cast(), head.iov_len),
-                tail: std::slice::from_raw_parts(tail.iov_base.cast(), tail.iov_len),
-                segment: self.segment,
-            }
-        }
+        datagram_count(self.bytes, self.segment)
     }
 }
+
+/// The bytes from `start` up to `end` of parts laid end to end: one datagram, which lies in two neighbouring
+/// parts at most, because each message has two and no datagram is in two messages.
+///
+/// # Safety
+/// The bytes that the parts were made of must live for `'a`.
+unsafe fn lent<'a>(parts: &[libc::iovec], start: usize, end: usize) -> [&'a [u8]; 2] {
+    let mut found: [&[u8]; 2] = [&[], &[]];
+    let (mut at, mut count) = (0, 0);
+    for part in parts {
+        let (from, to) = (start.max(at), end.min(at + part.iov_len));
+        if from < to && count < 2 {
+            // SAFETY: the part was made from a slice by `to_iovec`, so that pointer and length belong together
+            // and the pointer is not null; that it still lives is the caller's promise.
+            let bytes = unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len) };
+            found[count] = &bytes[from - at..to - at];
+            count += 1;
+        }
+        at += part.iov_len;
+    }
+    found
+}
+
+/// A part without bytes.
+const NO_BYTES: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
 #[inline]
 fn slot_fit(lengths: &Lengths, header: &mut libc::msghdr) {
@@ -432,7 +544,7 @@ mod tests {
 
     #[test]
     fn part_spans_head_and_tail() {
-        let item = Outgoing { to: None, head: b"abcde", tail: b"fgh", segment: 3 };
+        let item = Outgoing { to: None, head: b"abcde", tail: b"fgh", segment: 3, joins: false };
         let check = |start, end, head: &[u8], tail: &[u8]| {
             let part = item.part(start, end);
             assert_eq!((part.head, part.tail), (head, tail), "{start}..{end}");

@@ -100,7 +100,8 @@ impl GsoPublisher {
     fn send_train(&mut self) -> Result<(), EndpointError> {
         let size = self.case.size_bytes;
         let segment = u16::try_from(size).unwrap_or(u16::MAX);
-        let train = Outgoing { to: None, head: &self.train[..self.filled * size], tail: &[], segment };
+        let train =
+            Outgoing { to: None, head: &self.train[..self.filled * size], tail: &[], segment, joins: false };
         let outcome = self.socket.send_all(&[train], &mut self.scratch);
         self.filled = 0;
         self.datagrams += outcome.datagrams + outcome.refused;

@@ -1,6 +1,7 @@
 //! The sockets of a participant, and how an outbox becomes system calls.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 
 use weir_rtps::config;
 use weir_rtps::multicast::GroupRoute;
@@ -220,11 +221,6 @@ pub(crate) struct Sender {
     pub(crate) counters: SendCounters,
 }
 
-/// Messages that are laid out at a time, on the stack: enough for what one writer sends to one reader.
-const FEW: usize = 16;
-/// The same for many readers: as many as one system call takes.
-const MANY: usize = weir_udp::MAX_BATCH;
-
 impl Sender {
     /// Uses sockets of its own for multicast and for the only one of `destinations`. Where none is to be had, the
     /// common one does.
@@ -263,7 +259,7 @@ impl Sender {
         match only.filter(|(only, _)| outbox.items.iter().all(|item| item.to[..] == [*only])) {
             Some((_, connected)) => {
                 let messages = outbox.items.iter().map(|item| (item, None));
-                send_messages::<FEW>(connected, outbox, messages, scratch, counters);
+                send_messages(connected, outbox, messages, scratch, counters);
             }
             None => send_to_each(socket, groups, outbox, scratch, counters),
         }
@@ -295,52 +291,33 @@ fn send_to_each(
     // What many wait for goes first.
     for (route, connected) in groups {
         let messages = outbox.items.iter().filter(|item| item.to.contains(&route.group));
-        send_messages::<FEW>(connected, outbox, messages.map(|item| (item, None)), scratch, counters);
+        send_messages(connected, outbox, messages.map(|item| (item, None)), scratch, counters);
     }
     let is_sent = |to: &SocketAddrV4| groups.iter().any(|(route, _)| route.group == *to);
-    let messages = outbox
-        .items
-        .iter()
-        .flat_map(|item| item.to.iter().filter(|to| !is_sent(to)).map(move |to| (item, Some(*to))));
-    if outbox.items.iter().map(|item| item.to.len()).sum::<usize>() <= FEW {
-        send_messages::<FEW>(socket, outbox, messages, scratch, counters);
-    } else {
-        send_messages::<MANY>(socket, outbox, messages, scratch, counters);
-    }
+    // All messages to the same readers go to one of them after the other, so that they can join.
+    let alike = outbox.items.chunk_by(|a, b| Arc::ptr_eq(&a.to, &b.to));
+    let messages = alike.flat_map(|items| {
+        let destinations = items.iter().take(1).flat_map(|item| item.to.iter());
+        let left = destinations.filter(|to| !is_sent(to));
+        left.flat_map(|to| items.iter().map(move |item| (item, Some(*to))))
+    });
+    send_messages(socket, outbox, messages, scratch, counters);
 }
 
 #[inline]
-fn send_messages<'a, const AT_A_TIME: usize>(
+fn send_messages<'a>(
     socket: &UdpSocket,
     outbox: &'a Outbox,
     messages: impl Iterator<Item = (&'a Item, Option<SocketAddrV4>)>,
     scratch: &mut SendScratch,
     counters: &mut SendCounters,
 ) {
-    let mut laid_out = [Outgoing::datagram(None, &[]); AT_A_TIME];
-    let mut count = 0;
-    for (item, to) in messages {
-        if count == AT_A_TIME {
-            send_laid_out(socket, &laid_out[..count], scratch, counters);
-            count = 0;
-        }
+    let outgoing = messages.map(|(item, to)| {
         let (head, tail) = outbox.parts(item);
-        laid_out[count] = Outgoing { to, head, tail, segment: item.segment };
-        count += 1;
         counters.samples += u64::from(item.samples);
-    }
-    if count > 0 {
-        send_laid_out(socket, &laid_out[..count], scratch, counters);
-    }
-}
-
-fn send_laid_out(
-    socket: &UdpSocket,
-    messages: &[Outgoing<'_>],
-    scratch: &mut SendScratch,
-    counters: &mut SendCounters,
-) {
-    let outcome = socket.send_all(messages, scratch);
+        Outgoing { to, head, tail, segment: item.segment, joins: item.joins }
+    });
+    let outcome = socket.send_all(outgoing, scratch);
     counters.datagrams += outcome.datagrams;
     counters.system_calls += outcome.system_calls;
     counters.refused += outcome.refused;
@@ -381,6 +358,7 @@ mod tests {
             segment: 0,
             datagrams: 1,
             samples: 1,
+            joins: false,
         });
         sender.send(&socket(), &mut outbox);
         assert!(outbox.is_empty());

@@ -206,6 +206,7 @@ impl WriterCore {
             segment: 0,
             datagrams: 1,
             samples: u16::from(index + 1 == entry.fragments()),
+            joins: true,
         });
     }
 

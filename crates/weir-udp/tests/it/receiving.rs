@@ -43,7 +43,8 @@ fn earlier_messages_do_not_show_in_a_later_batch() {
     let receiver = open(&SocketOptions { gro: true, ..SocketOptions::new(LOOPBACK) });
     let mut batch = RecvBatch::new(4);
     let bytes = pattern(1000);
-    let item = Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 100 };
+    let item =
+        Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 100, joins: false };
     sender.send_one(&item).unwrap();
     assert_eq!(receiver.recv_batch(&mut batch, 4, Wait::Block).unwrap(), 1);
     assert_eq!(batch.get(0).map(|message| message.segment), Some(100));

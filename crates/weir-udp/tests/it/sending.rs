@@ -17,7 +17,7 @@ fn send_one_joins_head_and_tail() {
     let mut batch = RecvBatch::new(4);
     let to = Some(receiver.local_addr());
     for (head, tail) in [(&b"head"[..], &b"tail"[..]), (b"head", b""), (b"", b"tail")] {
-        let item = Outgoing { to, head, tail, segment: 0 };
+        let item = Outgoing { to, head, tail, segment: 0, joins: false };
         assert_eq!(sender.send_one(&item).unwrap(), head.len() + tail.len());
         assert_eq!(take(&receiver, &mut batch, 1), [[head, tail].concat()]);
     }
@@ -37,7 +37,8 @@ fn send_one_to_the_connected_peer_needs_no_address() {
 fn send_one_cuts_or_says_that_it_does_not() {
     let (sender, receiver) = pair();
     let bytes = pattern(250);
-    let item = Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 100 };
+    let item =
+        Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 100, joins: false };
     assert_eq!(sender.send_one(&item).unwrap(), 250);
     let expected: Vec<&[u8]> = bytes.chunks(100).collect();
     assert_eq!(take(&receiver, &mut RecvBatch::new(4), 3), expected);
@@ -51,7 +52,7 @@ fn send_one_cuts_or_says_that_it_does_not() {
 #[test]
 fn send_all_of_nothing_does_nothing() {
     let (sender, _receiver) = pair();
-    check(&sender.send_all(&[], &mut SendScratch::new()), 0, 0, 0);
+    check(&sender.send_all(&[] as &[Outgoing<'_>], &mut SendScratch::new()), 0, 0, 0);
 }
 
 #[test]
@@ -64,7 +65,7 @@ fn send_all_of_mixed_sizes_takes_one_call_per_batch() {
         .iter()
         .map(|bytes| {
             let (head, tail) = bytes.split_at(bytes.len() / 3);
-            Outgoing { to, head, tail, segment: 0 }
+            Outgoing { to, head, tail, segment: 0, joins: false }
         })
         .collect();
     let mut scratch = SendScratch::new();
@@ -83,7 +84,7 @@ fn send_all_serves_several_destinations() {
     let items = [
         Outgoing::datagram(Some(first.local_addr()), b"one"),
         Outgoing::datagram(Some(second.local_addr()), b"two"),
-        Outgoing { to: Some(first.local_addr()), head: b"thr", tail: b"ee", segment: 3 },
+        Outgoing { to: Some(first.local_addr()), head: b"thr", tail: b"ee", segment: 3, joins: false },
     ];
     check(&sender.send_all(&items, &mut SendScratch::new()), 4, 11, 1);
     assert_eq!(take(&first, &mut RecvBatch::new(8), 3), [&b"one"[..], b"thr", b"ee"]);
@@ -97,7 +98,7 @@ fn cut_message_arrives_coalesced_when_the_receiver_agrees() {
     let receiver = open(&SocketOptions { gro: true, ..SocketOptions::new(LOOPBACK) });
     let bytes = pattern(10 * 500 + 123);
     let (head, tail) = bytes.split_at(777);
-    let item = Outgoing { to: Some(receiver.local_addr()), head, tail, segment: 500 };
+    let item = Outgoing { to: Some(receiver.local_addr()), head, tail, segment: 500, joins: false };
     assert_eq!(item.datagram_count(), 11);
     check(&sender.send_all(&[item], &mut SendScratch::new()), 11, bytes.len(), 1);
 
@@ -119,7 +120,8 @@ fn cut_message_arrives_coalesced_when_the_receiver_agrees() {
 fn cut_message_arrives_as_datagrams_otherwise() {
     let (sender, receiver) = pair();
     let bytes = pattern(10 * 500 + 123);
-    let item = Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 500 };
+    let item =
+        Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 500, joins: false };
     check(&sender.send_all(&[item], &mut SendScratch::new()), 11, bytes.len(), 1);
     let expected: Vec<&[u8]> = bytes.chunks(500).collect();
     assert_eq!(take(&receiver, &mut RecvBatch::new(4), 11), expected);
@@ -134,13 +136,13 @@ fn longer_messages_leave_as_several() {
     // Too many segments for one message: 64 and then 36 of them.
     let bytes = pattern(99 * 20 + 7);
     let (head, tail) = bytes.split_at(64 * 20 + 3);
-    let item = Outgoing { to, head, tail, segment: 20 };
+    let item = Outgoing { to, head, tail, segment: 20, joins: false };
     check(&sender.send_all(&[item], &mut scratch), 100, bytes.len(), 1);
     assert_eq!(take(&receiver, &mut batch, 100), bytes.chunks(20).collect::<Vec<_>>());
     assert!(item.datagram_count() > MAX_GSO_SEGMENTS);
     // Too many bytes for one message: 8 segments of 8000, and then one and a half.
     let bytes = pattern(76_000);
-    let item = Outgoing { to, head: &bytes, tail: &[], segment: 8000 };
+    let item = Outgoing { to, head: &bytes, tail: &[], segment: 8000, joins: false };
     check(&sender.send_all(&[item], &mut scratch), 10, bytes.len(), 1);
     assert_eq!(take(&receiver, &mut batch, 10), bytes.chunks(8000).collect::<Vec<_>>());
 }
@@ -150,7 +152,8 @@ fn socket_without_gso_sends_datagram_by_datagram() {
     let sender = open(&SocketOptions { gso: false, ..SocketOptions::new(LOOPBACK) });
     let receiver = open(&SocketOptions::new(LOOPBACK));
     let bytes = pattern(1050);
-    let item = Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 100 };
+    let item =
+        Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 100, joins: false };
     let outcome = sender.send_all(&[item], &mut SendScratch::new());
     check(&outcome, 11, 1050, 1);
     assert_eq!(take(&receiver, &mut RecvBatch::new(16), 11), bytes.chunks(100).collect::<Vec<_>>());
@@ -166,7 +169,7 @@ fn refused_cut_is_sent_again_datagram_by_datagram() {
     let (head, tail) = bytes.split_at(333);
     let items = [
         Outgoing::datagram(to, b"before"),
-        Outgoing { to, head, tail, segment: 100 },
+        Outgoing { to, head, tail, segment: 100, joins: false },
         Outgoing::datagram(to, b"after"),
     ];
     let outcome = sender.send_all(&items, &mut SendScratch::new());
@@ -269,4 +272,67 @@ fn closed_port() -> UdpSocket {
     let socket = open(&SocketOptions::new(LOOPBACK));
     socket.connect(socket.local_addr()).unwrap();
     socket
+}
+
+#[test]
+fn messages_that_join_leave_as_one_and_arrive_as_they_were() {
+    let (sender, receiver) = pair();
+    let to = Some(receiver.local_addr());
+    let bytes = pattern(1000);
+    let joined = |from: usize, split: usize, end: usize| Outgoing {
+        to,
+        head: &bytes[from..split],
+        tail: &bytes[split..end],
+        segment: 0,
+        joins: true,
+    };
+    let items = [
+        joined(0, 10, 100),
+        Outgoing { segment: 100, ..joined(100, 100, 300) },
+        joined(300, 400, 400),
+        // Shorter, hence the last that the first ones take.
+        joined(400, 450, 460),
+        joined(460, 470, 560),
+        // Longer than the one before it.
+        joined(560, 560, 700),
+        Outgoing { joins: false, ..joined(700, 800, 840) },
+        joined(840, 860, 980),
+    ];
+    let expected: Vec<&[u8]> = [(0, 100), (100, 200), (200, 300), (300, 400), (400, 460), (460, 560)]
+        .into_iter()
+        .chain([(560, 700), (700, 840), (840, 980)])
+        .map(|(from, end)| &bytes[from..end])
+        .collect();
+    let mut scratch = SendScratch::new();
+    check(&sender.send_all(&items, &mut scratch), 9, 980, 1);
+    assert_eq!(take(&receiver, &mut RecvBatch::new(16), 9), expected);
+    // Five messages instead of eight.
+    let train = &items[..4];
+    check(&sender.send_all(train, &mut scratch), 5, 460, 1);
+    // Without the kernel's help each takes its own way.
+    leave_out_checksums(&sender);
+    let _ = take(&receiver, &mut RecvBatch::new(16), 5);
+    let outcome = sender.send_all(&items, &mut scratch);
+    assert_eq!((outcome.datagrams, outcome.bytes, outcome.refused), (9, 980, 0));
+    assert!(outcome.gso_fallbacks > 0);
+    assert_eq!(take(&receiver, &mut RecvBatch::new(16), 9), expected);
+}
+
+#[test]
+fn joined_messages_stay_within_what_one_send_takes() {
+    let (sender, receiver) = pair();
+    let bytes = pattern(200 * 30);
+    let to = Some(receiver.local_addr());
+    let items = bytes.chunks(30).map(|chunk| {
+        let (head, tail) = chunk.split_at(7);
+        Outgoing { to, head, tail, segment: 0, joins: true }
+    });
+    check(&sender.send_all(items, &mut SendScratch::new()), 200, bytes.len(), 2);
+    assert_eq!(take(&receiver, &mut RecvBatch::new(64), 200), bytes.chunks(30).collect::<Vec<_>>());
+    // Of long ones fewer fit.
+    let long = pattern(9 * 20_000);
+    let items = long.chunks(20_000).map(|head| Outgoing { joins: true, ..Outgoing::datagram(to, head) });
+    let outcome = sender.send_all(items, &mut SendScratch::new());
+    assert_eq!((outcome.datagrams, outcome.bytes), (9, long.len() as u64));
+    assert_eq!(take(&receiver, &mut RecvBatch::new(64), 9), long.chunks(20_000).collect::<Vec<_>>());
 }
