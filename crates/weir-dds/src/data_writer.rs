@@ -482,7 +482,14 @@ impl Inner {
         // Acknowledgements are due: taking them in here spares the background thread a wake-up.
         if in_flight > window / 2 && has_sent {
             self.driver().receive_what_is_there();
+            self.note_busy();
         }
+    }
+
+    /// The time until now was ours, not the application's: it does not end a burst.
+    #[inline]
+    fn note_busy(&self) {
+        self.endpoint.sending.lock().sent_at = Some(clock::now());
     }
 
     /// Sends the rest of a large sample as readers make room. When none does for as long as a write may block, the
@@ -537,6 +544,7 @@ impl Inner {
         let endpoint = &self.endpoint;
         let is_done = || endpoint.core.lock().has_room_for(payload_len);
         if self.driver().receive_until(Some(deadline), self.driver().wait, is_done) {
+            self.note_busy();
             return Ok(());
         }
         Err(DdsError::Timeout {

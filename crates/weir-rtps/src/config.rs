@@ -46,6 +46,11 @@ pub const NACK_RETRY_FIRST: Duration = Duration::from_millis(2);
 pub const NACK_RETRY_MIN: Duration = Duration::from_micros(250);
 /// Negative acknowledgements are repeated at least this often while samples are missing.
 pub const NACK_RETRY_MAX: Duration = Duration::from_millis(500);
+/// Negative acknowledgements of new holes are at least this share of the measured round trip apart...
+pub const NACK_PACE_SHARE: u64 = 4;
+/// ... or this. What is asked for together is repaired by one send; what is asked for alone costs one, and a message
+/// each way.
+pub const NACK_PACE_MAX: Duration = Duration::from_micros(50);
 /// First repetition of the preemptive ACKNACK that asks a new writer for a HEARTBEAT, doubled each time (a
 /// fixed period would let a forged announcement make us send forever).
 pub const PREEMPTIVE_ACKNACK_DELAY_MIN: Duration = Duration::from_millis(20);

@@ -558,9 +558,9 @@ impl ReaderCore {
             let partial = self.ask_for_fragments(now, index, out);
             let proxy = &mut self.proxies[index];
             let room = self.cache.room();
-            let Some(answer) = proxy.answer(now, room, &partial, &mut self.listed, &mut self.more) else {
-                continue;
-            };
+            let answer = proxy.answer(now, room, &partial, &mut self.listed, &mut self.more);
+            self.is_answer_due |= proxy.is_deferred();
+            let Some(answer) = answer else { continue };
             self.counters.nacks_sent += u64::from(!answer.state.is_empty() || !self.more.is_empty());
             let acknack = AckNack {
                 reader: self.config.guid.entity,

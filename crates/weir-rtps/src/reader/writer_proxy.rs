@@ -112,6 +112,10 @@ struct Request {
     retry_at: Option<Time>,
     delay: Duration,
     round_trip: RoundTrip,
+    /// What came to be missing just after a request waits for company until this.
+    paced_until: Time,
+    /// Something does so, and is asked for at this time when nothing arrives before.
+    deferred_to: Option<Time>,
 }
 
 /// The time from asking to the repair, smoothed, and how much it varies (as RFC 6298 §2 has it).
@@ -140,6 +144,13 @@ impl RoundTrip {
     /// A repair that is not there after this is lost.
     fn patience_ns(&self) -> u64 {
         self.mean_ns + (self.variation_ns * 4).max(self.mean_ns / 8)
+    }
+
+    /// Requests are this far apart, unless the writer wants an answer: so many repairs leave by one send, and what
+    /// it adds to the time of a repair does not show.
+    fn pace_ns(&self) -> u64 {
+        let pace_max_ns = config::NACK_PACE_MAX.as_nanos() as u64;
+        if self.is_measured { (self.mean_ns / config::NACK_PACE_SHARE).min(pace_max_ns) } else { 0 }
     }
 
     fn retry_delay(&self) -> Duration {
@@ -182,6 +193,8 @@ impl WriterProxy {
                     variation_ns: 0,
                     is_measured: false,
                 },
+                paced_until: Time::ZERO,
+                deferred_to: None,
             },
             preemptive_at: is_reliable.then_some(now),
             preemptive_sent: 0,
@@ -401,6 +414,9 @@ impl WriterProxy {
         if !self.is_started {
             return self.preemptive(now);
         }
+        if self.is_to_wait(now) {
+            return None;
+        }
         let mut state = SequenceNumberSet::new(self.expected);
         let is_asking = !self.is_refused && {
             let reach = if self.takes_more() { self.reach(*listed) } else { 256 };
@@ -410,11 +426,28 @@ impl WriterProxy {
         };
         self.arm(now, is_asking);
         if is_asking {
+            self.request.paced_until = now.plus_nanos(self.request.round_trip.pace_ns());
             self.is_answer_wanted = false;
             let is_final = state.is_empty();
             return Some(self.counted(state, is_final));
         }
         core::mem::take(&mut self.is_answer_wanted).then(|| self.counted(state, true))
+    }
+
+    /// Whether a request was sent so recently that the next one is to name more than what is missing now.
+    fn is_to_wait(&mut self, now: Time) -> bool {
+        let is_urgent = self.is_answer_wanted || self.request.is_forced;
+        if is_urgent || now >= self.request.paced_until {
+            self.request.deferred_to = None;
+            return false;
+        }
+        self.request.deferred_to.get_or_insert(now + config::NACK_RETRY_MIN);
+        true
+    }
+
+    /// Whether something is missing that is to be asked for soon.
+    pub(super) fn is_deferred(&self) -> bool {
+        self.request.deferred_to.is_some()
     }
 
     /// How long a repair may take before it is taken for lost; nothing at all when everything that is missing is
@@ -461,14 +494,12 @@ impl WriterProxy {
             self.request.is_forced = true;
             return true;
         }
-        self.preemptive_at.is_some_and(|at| at <= now)
+        self.preemptive_at.into_iter().chain(self.request.deferred_to).any(|at| at <= now)
     }
 
     pub(super) fn next_timeout(&self) -> Option<Time> {
-        match (self.request.retry_at, self.preemptive_at) {
-            (Some(retry), Some(preemptive)) => Some(retry.min(preemptive)),
-            (retry, preemptive) => retry.or(preemptive),
-        }
+        let Request { retry_at, deferred_to, .. } = &self.request;
+        [*retry_at, *deferred_to, self.preemptive_at].into_iter().flatten().min()
     }
 
     pub(super) fn is_caught_up(&self) -> bool {
