@@ -7,6 +7,9 @@ mod hello_publisher;
 #[path = "../../examples/hello_subscriber.rs"]
 mod hello_subscriber;
 #[expect(dead_code, reason = "its main is not called here")]
+#[path = "../../examples/large_samples.rs"]
+mod large_samples;
+#[expect(dead_code, reason = "its main is not called here")]
 #[path = "../../examples/ping_pong.rs"]
 mod ping_pong;
 
@@ -23,6 +26,14 @@ fn hello_is_heard() {
     let (said, heard) = (String::from_utf8(said).unwrap(), String::from_utf8(heard).unwrap());
     assert!(said.contains("Said:  Hello, world (5 of 5)"), "{said}");
     assert!(heard.contains("Heard: Hello, world (5 of its publisher)"), "{heard}");
+}
+
+#[test]
+fn large_samples_are_seen_as_they_were_recorded() {
+    let world = World::new();
+    let mut out = Vec::new();
+    large_samples::run(&world.participant(), &world.participant(), &world.topic, 5, &mut out).unwrap();
+    assert!(String::from_utf8(out).unwrap().contains("5 images, 0.25 Gbit"));
 }
 
 #[test]
