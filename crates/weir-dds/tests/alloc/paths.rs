@@ -3,13 +3,18 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use weir_dds::{
-    Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsType, SampleSeq,
+    Bytes, Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsType,
+    SampleSeq,
 };
 
-use crate::support::{DEADLINE, Keyed, Named, Unkeyed, allocations, alone, endpoints, participant};
+use crate::support::{
+    DEADLINE, Keyed, Named, Unkeyed, allocated_bytes, allocations, alone, endpoints, participant,
+};
 
 const WARM_UP: u64 = 20_000;
 const COUNT: u64 = 20_000;
+/// Fewer of those that are large.
+const LOANS: u64 = 2_000;
 /// For what comes now and then: announcements, queues that grow to a new peak on a busy machine, the test harness. One
 /// per sample would be 20 000.
 const ALLOWED: usize = 500;
@@ -200,4 +205,45 @@ fn reliable_ping_pong_with_a_listener() {
 #[test]
 fn best_effort_ping_pong_with_a_listener() {
     ping_pong("best-effort ping-pong", best_effort);
+}
+
+/// [`Unkeyed`], whose bytes stay where they were received.
+#[derive(DdsType, Default, Debug)]
+#[dds(extensibility = "final", name = "Shared")]
+struct Shared {
+    number: u64,
+    bytes: Bytes,
+}
+
+#[test]
+fn loans_and_shared_bytes_cost_handles_but_no_memory_for_payloads() {
+    // The handle of the bytes; above a datagram also the bitmap of the fragments.
+    for (len, handles) in [(50_000, 1), (200_000, 2)] {
+        let _alone = alone();
+        let (here, there) = (participant(), participant());
+        let qos = reliable();
+        let (writer, reader): (DataWriter<Shared>, DataReader<Shared>) =
+            endpoints("loans", (&here, qos.0), (&there, qos.1));
+        let mut sample = Shared::default();
+        let mut exchange = |samples: u64| {
+            for number in 0..samples {
+                let mut loan = writer.loan(len).unwrap();
+                loan.sample.number = number;
+                loan[len - 1] = number as u8;
+                loan.write().unwrap();
+                assert!(reader.wait_for_data(DEADLINE), "{number} is missing");
+                reader.take_next_sample(&mut sample).unwrap();
+                assert_eq!((sample.number, sample.bytes[len - 1]), (number, number as u8));
+            }
+        };
+        exchange(200);
+        let (before, bytes_before) = (allocations(), allocated_bytes());
+        exchange(LOANS);
+        let (count, bytes) = (allocations() - before, allocated_bytes() - bytes_before);
+        assert!(
+            count <= LOANS as usize * handles + ALLOWED,
+            "{len}: {count} allocations for {LOANS} samples"
+        );
+        assert!(bytes <= LOANS as usize * len / 20, "{len}: {bytes} bytes for {LOANS} samples");
+    }
 }

@@ -28,6 +28,11 @@ pub(crate) fn allocations() -> usize {
     stats.allocations + stats.reallocations
 }
 
+/// Bytes that all threads have allocated so far.
+pub(crate) fn allocated_bytes() -> usize {
+    ALLOCATOR.stats().bytes_allocated
+}
+
 #[derive(DdsType, Default, Debug, Clone, PartialEq)]
 #[dds(extensibility = "final")]
 pub(crate) struct Unkeyed {
