@@ -115,6 +115,8 @@ pub struct ReaderCore {
     assemblies: Assemblies,
     liveliness: LivelinessChanges,
     counters: ReaderCounters,
+    /// What [`ReaderCore::take_status_news`] has told of.
+    told: u64,
     /// Reused for what one ACKNACK does not reach.
     more: Vec<SequenceNumberSet>,
     strangers: Strangers,
@@ -135,6 +137,7 @@ impl ReaderCore {
             cache,
             liveliness: LivelinessChanges::default(),
             counters: ReaderCounters::default(),
+            told: 0,
             assemblies: Assemblies::default(),
             more: Vec::new(),
             strangers: Strangers::default(),
@@ -482,6 +485,14 @@ impl ReaderCore {
     /// What was counted.
     pub fn counters(&self) -> ReaderCounters {
         self.counters
+    }
+
+    /// Whether a status may have changed that a listener is told of, since this was asked last: liveliness, or the
+    /// number of samples that were lost or rejected.
+    #[inline]
+    pub fn take_status_news(&mut self) -> bool {
+        let told = self.counters.samples_lost + self.counters.samples_rejected;
+        core::mem::replace(&mut self.told, told) != told || self.has_liveliness_news()
     }
 
     /// Whether everything that the matched reliable writers announced has arrived.

@@ -17,7 +17,7 @@ use weir_rtps::time::Time;
 use weir_udp::{Outgoing, RecvBatch, UdpSocket, Wait};
 
 use super::Driver;
-use super::dispatch::{self, PublishedCounters, ReceiveCounters, Touched};
+use super::dispatch::{self, PublishedCounters, ReceiveCounters, Touched, TouchedReader};
 use super::endpoints::{ReaderEndpoint, Table};
 use super::groups::{GROUPS_MAX, Groups, Sockets};
 use super::transport::Sender;
@@ -348,11 +348,10 @@ impl Driver {
         let Role { batch, table, touched, outbox, sender, .. } = role_mut;
         touched.counters.batches += 1;
         let before = touched.counters.datagrams;
-        dispatch::receive(table, self.prefix, now, batch, touched);
+        let next = dispatch::receive(table, self.prefix, now, batch, touched, outbox);
         if arrived.is_multicast {
             touched.counters.multicast += touched.counters.datagrams - before;
         }
-        let next = dispatch::answer(now, touched, outbox);
         if !outbox.is_empty() {
             sender.send(&self.channel.socket, outbox);
         }
@@ -367,7 +366,7 @@ impl Driver {
     /// Gives the role away, then calls the listeners of the readers that got something.
     fn finish_batch(&self, mut role: MutexGuard<'_, Role>) {
         let touched = &mut role.touched;
-        if touched.readers.iter().all(|reader| !reader.has_listener()) {
+        if touched.readers.iter().all(|reader| !reader.endpoint.has_listener()) {
             touched.readers.clear();
             drop(role);
             self.channel.announce_progress();
@@ -376,15 +375,19 @@ impl Driver {
         let readers = core::mem::take(&mut touched.readers);
         drop(role);
         self.channel.announce_progress();
-        for reader in readers.iter().filter(|reader| reader.has_listener()) {
-            notify(reader);
+        for reader in readers.iter().filter(|reader| reader.endpoint.has_listener()) {
+            if reader.has_status_news {
+                notify(&reader.endpoint);
+            } else if reader.has_unread {
+                reader.endpoint.notify_data();
+            }
         }
         self.flush_queued();
         self.give_back(readers);
     }
 
     /// Lends the memory of the list to the next batch.
-    fn give_back(&self, mut readers: Vec<Arc<ReaderEndpoint>>) {
+    fn give_back(&self, mut readers: Vec<TouchedReader>) {
         readers.clear();
         if let Some(mut role) = self.channel.role.try_lock()
             && role.touched.readers.capacity() == 0

@@ -20,10 +20,19 @@ use super::endpoints::{ReaderEndpoint, Table, WriterEndpoint};
 /// What a batch left to do. Reused from batch to batch.
 #[derive(Default)]
 pub(crate) struct Touched {
-    pub(crate) readers: Vec<Arc<ReaderEndpoint>>,
+    pub(crate) readers: Vec<TouchedReader>,
     pub(crate) writers: Vec<Arc<WriterEndpoint>>,
     /// Counters for the whole life of the receiver.
     pub(crate) counters: ReceiveCounters,
+}
+
+/// A reader that a batch had something for.
+pub(crate) struct TouchedReader {
+    pub(crate) endpoint: Arc<ReaderEndpoint>,
+    /// Samples wait that were not read.
+    pub(crate) has_unread: bool,
+    /// A status may have changed that a listener is told of.
+    pub(crate) has_status_news: bool,
 }
 
 /// What is counted about received datagrams.
@@ -60,37 +69,23 @@ impl PublishedCounters {
     }
 }
 
-/// Takes in every datagram of a batch.
+/// Takes in every datagram of a batch, and collects what the endpoints have to send: acknowledgements and repairs.
+/// Returns when the first of them wants to repeat something.
 pub(crate) fn receive(
     table: &Table,
     prefix: GuidPrefix,
     now: Time,
     batch: &RecvBatch,
     touched: &mut Touched,
-) {
+    outbox: &mut Outbox,
+) -> Option<Time> {
     let mut receiver = Receiver { table, prefix, now, touched, current: None, vendor: VendorId::UNKNOWN };
     for message in batch.messages() {
         for datagram in message.datagrams() {
             receiver.datagram(datagram);
         }
     }
-}
-
-/// Collects what the endpoints of a batch have to send: acknowledgements and repairs. Returns when the first of
-/// them wants to repeat something.
-pub(crate) fn answer(now: Time, touched: &Touched, outbox: &mut Outbox) -> Option<Time> {
-    let mut next = Time::MAX;
-    for reader in &touched.readers {
-        let mut core = reader.core.lock();
-        core.poll_transmit(now, outbox);
-        next = next.min(core.next_timeout().unwrap_or(Time::MAX));
-    }
-    for writer in &touched.writers {
-        let mut core = writer.core.lock();
-        core.poll_answers(outbox);
-        next = next.min(core.next_timeout().unwrap_or(Time::MAX));
-    }
-    (next != Time::MAX).then_some(next)
+    receiver.answer(outbox)
 }
 
 /// The reader whose lock is held, and the writer whose samples it gets.
@@ -229,17 +224,45 @@ impl<'t> Receiver<'t, '_> {
             if meant != EntityId::UNKNOWN && meant != reader.entity {
                 return true;
             }
-            note(&mut self.touched.readers, reader);
+            note_reader(&mut self.touched.readers, reader);
             let mut current = Current { writer, reader, core: reader.core.lock() };
             f(&mut current.core);
             self.current = Some(current);
             return true;
         }
         for reader in readers.iter().filter(|it| meant == EntityId::UNKNOWN || meant == it.entity) {
-            note(&mut self.touched.readers, reader);
+            note_reader(&mut self.touched.readers, reader);
             f(&mut reader.core.lock());
         }
         true
+    }
+
+    /// What the endpoints answer. A lock that is still held is not taken again.
+    fn answer(&mut self, outbox: &mut Outbox) -> Option<Time> {
+        let now = self.now;
+        let mut next = Time::MAX;
+        let mut settle = |reader: &mut TouchedReader, core: &mut ReaderCore| {
+            core.poll_transmit(now, outbox);
+            reader.has_unread = core.has_unread();
+            reader.has_status_news = core.take_status_news();
+            next = next.min(core.next_timeout().unwrap_or(Time::MAX));
+        };
+        match (&mut self.touched.readers[..], self.current.take()) {
+            ([only], Some(mut current)) => settle(only, &mut current.core),
+            (readers, current) => {
+                drop(current);
+                for reader in readers {
+                    let endpoint = Arc::clone(&reader.endpoint);
+                    settle(reader, &mut endpoint.core.lock());
+                }
+            }
+        }
+        for writer in &self.touched.writers {
+            let mut core = writer.core.lock();
+            core.poll_answers(outbox);
+            next = next.min(core.next_timeout().unwrap_or(Time::MAX));
+        }
+        (next != Time::MAX).then_some(next)
     }
 
     /// Shows what a writer sends that nobody is matched with to the readers that want to know, see
@@ -255,14 +278,22 @@ impl<'t> Receiver<'t, '_> {
             if core.heeds_strangers() {
                 // It may have been matched meanwhile, and have something to say.
                 f(&mut core);
-                note(&mut self.touched.readers, reader);
+                note_reader(&mut self.touched.readers, reader);
             }
         });
     }
 }
 
-/// Remembers an endpoint once. Few are touched by one batch.
-fn note<E>(touched: &mut Vec<Arc<E>>, endpoint: &Arc<E>) {
+/// Remembers a reader once. Few are touched by one batch.
+fn note_reader(touched: &mut Vec<TouchedReader>, endpoint: &Arc<ReaderEndpoint>) {
+    if !touched.iter().any(|known| Arc::ptr_eq(&known.endpoint, endpoint)) {
+        let endpoint = Arc::clone(endpoint);
+        touched.push(TouchedReader { endpoint, has_unread: false, has_status_news: false });
+    }
+}
+
+/// The same for a writer.
+fn note(touched: &mut Vec<Arc<WriterEndpoint>>, endpoint: &Arc<WriterEndpoint>) {
     if !touched.iter().any(|known| Arc::ptr_eq(known, endpoint)) {
         touched.push(Arc::clone(endpoint));
     }

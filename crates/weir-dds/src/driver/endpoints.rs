@@ -119,9 +119,9 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) malformed: AtomicU64,
     listener: Mutex<Option<ReaderListener>>,
     has_listener: AtomicBool,
-    /// One thread at a time is in `on_data_available`; news that come meanwhile make it go round again.
-    is_in_listener: AtomicBool,
-    is_news_pending: AtomicBool,
+    /// News that `on_data_available` was not called for to the end. One thread at a time is in there; news that come
+    /// meanwhile make it go round again.
+    pending_news: AtomicU64,
 }
 
 impl ReaderEndpoint {
@@ -136,8 +136,7 @@ impl ReaderEndpoint {
             malformed: AtomicU64::new(0),
             listener: Mutex::default(),
             has_listener: AtomicBool::new(false),
-            is_in_listener: AtomicBool::new(false),
-            is_news_pending: AtomicBool::new(false),
+            pending_news: AtomicU64::new(0),
         }
     }
 
@@ -165,14 +164,15 @@ impl ReaderEndpoint {
     pub(crate) fn notify_data(&self) {
         let listener = self.listener.lock().clone();
         let Some(listener) = listener else { return };
-        self.is_news_pending.store(true, Ordering::SeqCst);
-        while self.is_news_pending.load(Ordering::SeqCst) {
-            if self.is_in_listener.swap(true, Ordering::SeqCst) {
+        if self.pending_news.fetch_add(1, Ordering::SeqCst) > 0 {
+            return;
+        }
+        loop {
+            let seen = self.pending_news.load(Ordering::SeqCst);
+            survive(|| listener(ReaderEvent::DataAvailable));
+            if self.pending_news.fetch_sub(seen, Ordering::SeqCst) == seen {
                 return;
             }
-            self.is_news_pending.store(false, Ordering::SeqCst);
-            survive(|| listener(ReaderEvent::DataAvailable));
-            self.is_in_listener.store(false, Ordering::SeqCst);
         }
     }
 }
