@@ -114,19 +114,39 @@ pub fn frame_bulk<T: DdsType>(
 }
 
 /// The payload that stands for an instance rather than a sample: header, key members and padding. In XCDR2 the key
-/// of an appendable type is delimited like a sample.
+/// of an appendable type is delimited like a sample. In XCDR1 zeros follow a short key, see [`KEY_PAYLOAD_LEN_MIN`].
 ///
 /// # Errors
 /// What makes the key impossible to represent.
 pub fn key_payload<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CdrError> {
-    let (identifier, encoding) = match encoding {
-        Encoding::Xcdr1 => (CDR_LE, Encoding::Xcdr1),
-        Encoding::Xcdr2 | Encoding::PlainXcdr2 => (xcdr2_identifier::<T>(), Encoding::Xcdr2),
+    let encoding = if encoding == Encoding::Xcdr1 { encoding } else { Encoding::Xcdr2 };
+    encode_key(value, encoding)
+}
+
+/// The same key without delimiters, from what [`key_payload`] makes in XCDR2: for readers that leave them out (Cyclone
+/// DDS 0.10), under the representation identifier that they expect all the same.
+///
+/// # Errors
+/// As [`from_key_payload`].
+pub fn undelimited_key_payload<T: DdsType>(payload: &[u8]) -> Result<Vec<u8>, CdrError> {
+    encode_key(&from_key_payload::<T>(payload)?, Encoding::PlainXcdr2)
+}
+
+fn encode_key<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CdrError> {
+    let (identifier, len_min) = match encoding {
+        Encoding::Xcdr1 => (CDR_LE, KEY_PAYLOAD_LEN_MIN),
+        Encoding::Xcdr2 | Encoding::PlainXcdr2 => (xcdr2_identifier::<T>(), 0),
     };
-    let mut payload = vec![0; ENCAPSULATION_LEN + value.key_size(encoding).next_multiple_of(4)];
+    let len = ENCAPSULATION_LEN + value.key_size(encoding).next_multiple_of(4);
+    let mut payload = vec![0; len.max(len_min)];
     encode_with(&mut payload, identifier, encoding, |writer| value.encode_key(writer))?;
     Ok(payload)
 }
+
+/// The smallest size of [`key_payload`] in XCDR1, in bytes. Fast DDS up to 2.9, which has only XCDR1, takes whatever
+/// comes with at most 16 bytes for a key hash, the encapsulation header included; when there is more it goes by the key
+/// hash that comes in inline QoS. Others stop reading behind the key.
+pub const KEY_PAYLOAD_LEN_MIN: usize = 20;
 
 #[inline(always)]
 fn encode_with(
@@ -229,10 +249,16 @@ pub fn from_key_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
         return T::decode_key(&mut reader);
     }
     let mut plain = CdrReader::new(open(payload)?.1, reader.endianness(), Encoding::PlainXcdr2);
+    let body = open(payload)?.1;
     match T::decode_key(&mut reader) {
-        Ok(key) if reader.remaining() <= PADDING_MAX => Ok(key),
+        Ok(key) if is_whole(body, key.key_size(Encoding::Xcdr2)) => Ok(key),
         _ => T::decode_key(&mut plain),
     }
+}
+
+/// Whether nothing but padding follows the first `len` bytes.
+fn is_whole(body: &[u8], len: usize) -> bool {
+    body.get(len..).is_some_and(|rest| rest.len() <= PADDING_MAX)
 }
 
 /// The largest number of padding bytes behind a sample.

@@ -45,6 +45,8 @@ struct Inner {
     encoding: Encoding,
     /// Instances that were registered, with the payloads that name them.
     registered: Mutex<HashMap<InstanceHandle, Box<[u8]>>>,
+    /// Takes the delimiters out of a payload that names an instance.
+    undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
 }
 
 impl<T: DdsType> DataWriter<T> {
@@ -65,6 +67,7 @@ impl<T: DdsType> DataWriter<T> {
             qos,
             encoding,
             registered: Mutex::default(),
+            undelimited_key: weir_cdr::undelimited_key_payload::<T>,
         });
         let local = LocalEndpoint {
             entity,
@@ -242,6 +245,8 @@ impl<T: DdsType> DataWriter<T> {
     fn change(&self, handle: InstanceHandle, payload: &[u8], kind: ChangeKind) -> Result<()> {
         let inner = &*self.inner;
         let key = Some(handle.0);
+        let undelimited = inner.undelimited(payload);
+        let payload = undelimited.as_deref().unwrap_or(payload);
         let mut waiting_since = None;
         loop {
             let now = clock::now();
@@ -422,6 +427,14 @@ impl Inner {
         }
     }
 
+    /// The form of a payload that names an instance which all matched readers understand, if it is another one: some do
+    /// not delimit keys in XCDR2, and would take the delimiter for the key. Weir's readers understand both.
+    fn undelimited(&self, payload: &[u8]) -> Option<Vec<u8>> {
+        let is_wanted =
+            self.encoding != Encoding::Xcdr1 && !self.endpoint.without_key_delimiters.lock().is_empty();
+        is_wanted.then(|| (self.undelimited_key)(payload).ok()).flatten()
+    }
+
     /// Ends the instances that are still registered, as far as there is room at once. `Some`: the last sample that
     /// says so. Discovery tells that the writer is gone all the same.
     fn unregister_all(&self, core: &mut WriterCore) -> Option<SequenceNumber> {
@@ -432,7 +445,9 @@ impl Inner {
         registered.sort_unstable_by_key(|(handle, _)| *handle);
         let mut last = None;
         for (handle, payload) in registered {
-            let change = Change { kind, key: Some(handle.0), payload: &payload };
+            let undelimited = self.undelimited(&payload);
+            let payload = undelimited.as_deref().unwrap_or(&payload);
+            let change = Change { kind, key: Some(handle.0), payload };
             match core.write_copy(now, timestamp, change) {
                 Ok(sn) => last = Some(sn),
                 Err(_) => break,

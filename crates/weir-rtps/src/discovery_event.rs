@@ -115,6 +115,9 @@ pub struct RemoteEndpoint {
     pub group: Option<GroupRoute>,
     /// Bytes that its socket buffer was granted, if it says so.
     pub receive_buffer: Option<u32>,
+    /// Whether it delimits keys of appendable types in XCDR2, see
+    /// [`ParticipantData::delimits_keys`](crate::spdp::ParticipantData::delimits_keys).
+    pub delimits_keys: bool,
 }
 
 impl RemoteEndpoint {

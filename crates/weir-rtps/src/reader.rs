@@ -175,8 +175,8 @@ impl ReaderCore {
     ///
     /// So the first HEARTBEAT of such a writer does not say where the samples begin that are meant for a volatile
     /// reader. They begin with the first one that arrived, be it before the writer was matched here: the writer sends
-    /// to this participant only once it knows the reader, and may know it first. Without any, they begin behind the
-    /// HEARTBEAT. What remains is a sample that was written before the first HEARTBEAT, and got lost on the way with
+    /// to this participant only once it knows the reader, and may know it first. (By multicast it may send for others,
+    /// too: the reader then gets a little from before.) Without any, they begin behind the HEARTBEAT. What remains is a sample that was written before the first HEARTBEAT, and got lost on the way with
     /// every sample before it: nothing on the wire tells it from the history. (Readers of Cyclone DDS begin behind the
     /// first HEARTBEAT of anybody else's writer, whatever arrived.)
     pub fn note_history(&mut self, writer: Guid) {

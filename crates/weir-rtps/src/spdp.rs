@@ -74,6 +74,9 @@ pub struct ParticipantData {
     pub entity_name: Option<String>,
     /// Bytes that its socket buffers were granted; only from Weir.
     pub receive_buffer: Option<u32>,
+    /// Whether it delimits keys of appendable types in XCDR2 (DDS-XTypes 1.3 §7.4.3.4): everybody but Cyclone DDS
+    /// before 0.11. Not sent.
+    pub delimits_keys: bool,
 }
 
 /// Appends the payload of an announcement, encapsulation header included.
@@ -142,6 +145,7 @@ pub fn decode(
         default_multicast: Locators::default(),
         entity_name: None,
         receive_buffer: None,
+        delimits_keys: true,
     };
     let mut has_endpoint_set = false;
     for parameter in open(payload)?.iter() {
@@ -158,6 +162,7 @@ pub fn decode(
     if data.vendor != VendorId::WEIR {
         data.receive_buffer = None;
     }
+    data.delimits_keys |= data.vendor != VendorId::CYCLONE;
     Ok(data)
 }
 
@@ -196,6 +201,9 @@ impl ParticipantData {
                 self.entity_name = Some(text(parameter, limits.name_bytes)?.to_owned())
             }
             ParameterId::WEIR_RECEIVE_BUFFER => self.receive_buffer = parameter.u32().ok(),
+            ParameterId::ADLINK_PARTICIPANT_VERSION_INFO => {
+                self.delimits_keys = !is_cyclone_without_key_delimiters(parameter.value);
+            }
             // An empty tag is the default one.
             ParameterId::DOMAIN_TAG if parameter.string().is_ok_and(str::is_empty) => {}
             id if id.must_understand() => return Err(DiscoveryDataError::NotUnderstood(id)),
@@ -203,6 +211,14 @@ impl ParticipantData {
         }
         Ok(())
     }
+}
+
+/// Whether the version of Cyclone DDS is at most 0.10, in a text `HOST/VERSION/...` behind five numbers and its length.
+fn is_cyclone_without_key_delimiters(info: &[u8]) -> bool {
+    let text = info.get(24..).and_then(|text| text.split(|byte| *byte == 0).next()).unwrap_or_default();
+    let version = text.split(|byte| *byte == b'/').nth(1).and_then(|version| str::from_utf8(version).ok());
+    let mut numbers = version.unwrap_or_default().split('.').map(str::parse::<u32>);
+    matches!((numbers.next(), numbers.next()), (Some(Ok(0)), Some(Ok(0..=10))))
 }
 
 #[cfg(test)]
@@ -232,7 +248,24 @@ mod tests {
             },
             entity_name: Some("weir".to_owned()),
             receive_buffer: Some(425_984),
+            delimits_keys: true,
         }
+    }
+
+    #[test]
+    fn old_versions_of_cyclone_are_known_by_their_version() {
+        for (version, is_old) in [
+            ("0.10.2", true),
+            ("0.9.1", true),
+            ("0.11.0", false),
+            ("11.0.1", false),
+            ("", false),
+            ("0", false),
+        ] {
+            let info = [&[0; 24][..], format!("host/{version}/Linux/Linux\0").as_bytes()].concat();
+            assert_eq!(is_cyclone_without_key_delimiters(&info), is_old, "{version}");
+        }
+        assert!(!is_cyclone_without_key_delimiters(&[0; 23]));
     }
 
     fn list(write: impl FnOnce(&mut ParameterListWriter<'_>)) -> Vec<u8> {

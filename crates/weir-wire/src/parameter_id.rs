@@ -146,6 +146,8 @@ parameter_ids! {
     RELATED_SAMPLE_IDENTITY = 0x0083,
     /// String; must be understood, and makes another domain of the same number.
     DOMAIN_TAG = 0x4014,
+    /// Cyclone DDS's, and meant only from there: five u32, and a string that names its version.
+    ADLINK_PARTICIPANT_VERSION_INFO = 0x8007,
     /// Weir's own: u32, bytes that a reader's socket buffer was granted, as its kernel charges them.
     WEIR_RECEIVE_BUFFER = 0x8f01,
 }

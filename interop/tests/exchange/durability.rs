@@ -20,8 +20,8 @@ pub(crate) struct History {
 }
 
 impl History {
-    const KEYED: Self = Self { written: 300, size: 10, instances: 3, depth: None };
-    const UNKEYED: Self = Self { instances: 1, ..Self::KEYED };
+    pub(crate) const KEYED: Self = Self { written: 300, size: 10, instances: 3, depth: None };
+    pub(crate) const UNKEYED: Self = Self { instances: 1, ..Self::KEYED };
     const LARGE: Self = Self { written: 5, size: 200_000, ..Self::UNKEYED };
 
     /// The last two of each instance.

@@ -7,13 +7,27 @@ use std::sync::OnceLock;
 use weir_dds::{InstanceState, Reliability};
 use weir_interop::Requirement;
 
+use crate::durability::{History, other_to_weir, weir_to_other};
 use crate::peer::{self, Peer};
+use crate::restart;
 use crate::types::{Blob, Numbered, ShapeType};
-use crate::weir::{LIMIT, Run, await_state, take_exactly, take_some, write_until_content};
+use crate::weir::{LEASE, LIMIT, Run, await_state, take_exactly, take_some, write_until_content};
+use crate::weir_process;
 
 fn start(run: &Run) -> Peer {
+    Peer::start(&mut command(run))
+}
+
+/// Starts the peer with a lease that ends soon when it is killed.
+fn start_with_lease(run: &Run) -> Peer {
+    Peer::start(command(run).arg(LEASE.as_millis().to_string()))
+}
+
+fn command(run: &Run) -> Command {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    Peer::start(Command::new(PROGRAM.get_or_init(build)).arg(run.domain.to_string()))
+    let mut command = Command::new(PROGRAM.get_or_init(build));
+    command.arg(run.domain.to_string());
+    command
 }
 
 fn build() -> PathBuf {
@@ -72,9 +86,74 @@ fn fast_gets_all_shapes_that_weir_writes() {
     weir_to_fast::<ShapeType>("fast_shapes_to_fast", 3000, &[0, 100], 7);
 }
 
+const SIZES: [u32; 10] = [0, 1, 7, 32, 1024, 8192, 60_000, 63_000, 65_000, 65_500];
+const LARGE_SIZES: [u32; 4] = [66_000, 100_000, 300_000, 1_000_000];
+
 #[test]
 fn fast_gets_small_and_large_payloads() {
-    weir_to_fast::<Blob>("fast_blobs_to_fast", 200, &[1, 7, 1000, 8192, 60000], 1);
+    weir_to_fast::<Blob>("fast_blobs_to_fast", 200, &SIZES, 1);
+    weir_to_fast::<ShapeType>("fast_sizes_to_fast", 50, &SIZES, 3);
+}
+
+#[test]
+fn fast_gets_fragmented_payloads() {
+    weir_to_fast::<Blob>("fast_fragments_to_fast", 10, &LARGE_SIZES, 1);
+    weir_to_fast::<ShapeType>("fast_keyed_fragments_to_fast", 6, &LARGE_SIZES, 2);
+}
+
+#[test]
+fn weir_gets_fragmented_payloads() {
+    fast_to_weir::<Blob>("fast_fragments_to_weir", 10, &LARGE_SIZES, 1);
+    fast_to_weir::<ShapeType>("fast_keyed_fragments_to_weir", 6, &LARGE_SIZES, 2);
+}
+
+#[test]
+fn late_readers_get_the_history_of_weir() {
+    if Requirement::FastDds.is_met() {
+        weir_to_other::<ShapeType>("fast_all_to_fast", History::KEYED, start);
+        weir_to_other::<Blob>("fast_last_to_fast", History::UNKEYED.last_two(), start);
+        weir_to_other::<ShapeType>("fast_last_shapes_to_fast", History::KEYED.last_two(), start);
+    }
+}
+
+#[test]
+fn late_readers_get_the_history_of_fast() {
+    if Requirement::FastDds.is_met() {
+        other_to_weir::<Blob>("fast_all_to_weir", History::UNKEYED, start);
+        other_to_weir::<ShapeType>("fast_all_shapes_to_weir", History::KEYED, start);
+        other_to_weir::<ShapeType>("fast_last_to_weir", History::KEYED.last_two(), start);
+    }
+}
+
+#[test]
+fn weir_survives_the_ends_of_fasts_writers() {
+    if Requirement::FastDds.is_met() {
+        restart::weir_survives_writers("fast_writers_end", start_with_lease);
+    }
+}
+
+#[test]
+fn weir_survives_the_ends_of_fasts_readers() {
+    if Requirement::FastDds.is_met() {
+        restart::weir_survives_readers("fast_readers_end", start_with_lease);
+    }
+}
+
+#[test]
+fn fast_survives_the_ends_of_weirs_writers() {
+    if !weir_process::serve::<ShapeType>() && Requirement::FastDds.is_met() {
+        let test = "fastdds::fast_survives_the_ends_of_weirs_writers";
+        // Fast DDS 2 changes the state of instances without writers, and has no sample to tell it with.
+        restart::others_survive_writers(test, "fast_weirs_writers_end", start_with_lease, |_| ());
+    }
+}
+
+#[test]
+fn fast_survives_the_ends_of_weirs_readers() {
+    if !weir_process::serve::<ShapeType>() && Requirement::FastDds.is_met() {
+        let test = "fastdds::fast_survives_the_ends_of_weirs_readers";
+        restart::others_survive_readers(test, "fast_weirs_readers_end", start_with_lease);
+    }
 }
 
 #[test]
@@ -84,7 +163,8 @@ fn weir_gets_all_shapes_that_fast_writes() {
 
 #[test]
 fn weir_gets_small_and_large_payloads() {
-    fast_to_weir::<Blob>("fast_blobs_to_weir", 200, &[1, 7, 1000, 8192, 60000], 1);
+    fast_to_weir::<Blob>("fast_blobs_to_weir", 200, &SIZES, 1);
+    fast_to_weir::<ShapeType>("fast_sizes_to_weir", 50, &SIZES, 3);
 }
 
 #[test]
@@ -124,10 +204,15 @@ fn both_see_instances_end_that_the_other_ends() {
     let shape = |number| ShapeType::make(number, 5, 3);
     (0..6).for_each(|number| writer.write(&shape(number)).unwrap());
     peer.ask("read 0 6 5 3");
+    // The first has a short key, the second a long one.
     writer.dispose(&shape(0)).unwrap();
     peer.ask("state 0 disposed");
+    writer.dispose(&shape(1)).unwrap();
+    peer.ask("state 1 disposed");
     writer.write(&shape(6)).unwrap();
     peer.ask("state 0 alive");
+    writer.unregister_instance(&shape(2)).unwrap();
+    peer.ask("state 2 no-writers");
     peer.quit();
     news.await_matches(0);
 
@@ -138,9 +223,14 @@ fn both_see_instances_end_that_the_other_ends() {
     peer.ask("matched 1");
     peer.ask("write 0 6 5 3");
     take_exactly(&reader, 0, 6, 5, 3);
-    let handle = writer.lookup_instance(&shape(0)).unwrap();
-    peer.ask("dispose 0 3");
-    await_state(&reader, handle, InstanceState::NotAliveDisposed);
+    for (command, instance, state) in [
+        ("dispose 0 3", 0, InstanceState::NotAliveDisposed),
+        ("dispose 1 3", 1, InstanceState::NotAliveDisposed),
+        ("unregister 2 3", 2, InstanceState::NotAliveNoWriters),
+    ] {
+        peer.ask(command);
+        await_state(&reader, writer.lookup_instance(&shape(instance)).unwrap(), state);
+    }
     peer.quit();
     news.await_matches(0);
 }

@@ -13,6 +13,8 @@ pub(crate) struct Peer {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
+    /// The last command.
+    told: String,
 }
 
 impl Peer {
@@ -26,7 +28,7 @@ impl Peer {
             stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
         let stdin = child.stdin.take();
-        let mut peer = Self { child, stdin, lines };
+        let mut peer = Self { child, stdin, lines, told: String::new() };
         let _ = peer.answer();
         peer
     }
@@ -39,6 +41,7 @@ impl Peer {
 
     /// Gives a command, whose answer is for [`Peer::answer`] or [`Peer::answer_within`].
     pub(crate) fn tell(&mut self, command: &str) {
+        command.clone_into(&mut self.told);
         let stdin = self.stdin.as_mut().unwrap();
         writeln!(stdin, "{command}")
             .unwrap_or_else(|_| panic!("the peer is gone: {:?}", self.lines.try_iter().collect::<Vec<_>>()));
@@ -46,7 +49,8 @@ impl Peer {
 
     /// Waits until the last command is done.
     pub(crate) fn answer(&mut self) -> String {
-        self.answer_within(LIMIT).unwrap_or_else(|| panic!("the peer has not answered within {LIMIT:?}"))
+        self.answer_within(LIMIT)
+            .unwrap_or_else(|| panic!("the peer has not answered {:?} within {LIMIT:?}", self.told))
     }
 
     /// Waits so long for the last command to be done; `None` if it is not.
@@ -59,11 +63,14 @@ impl Peer {
                 }
                 Ok(line) => {
                     let answer = line.strip_prefix("ok");
-                    let answer = answer.unwrap_or_else(|| panic!("the peer {line}{remarks}"));
+                    let answer =
+                        answer.unwrap_or_else(|| panic!("told {:?}, the peer {line}{remarks}", self.told));
                     return Some(answer.trim_start().to_owned());
                 }
                 Err(RecvTimeoutError::Timeout) => return None,
-                Err(RecvTimeoutError::Disconnected) => panic!("the peer ended without an answer{remarks}"),
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("the peer ended without an answer to {:?}{remarks}", self.told)
+                }
             }
         }
     }

@@ -35,10 +35,11 @@ pub(crate) fn weir_survives_writers(name: &str, start: impl Fn(&Run) -> Peer) {
         peer
     };
     let first = come(0);
-    news.await_matches(1);
+    news.await_arrivals(1);
     first.kill();
     // The dead one counts until its lease ends, and is in nobody's way.
     let second = come(COUNT);
+    news.await_arrivals(2);
     news.await_matches_of_lease(1);
     second.kill();
     news.await_matches_of_lease(0);
@@ -46,7 +47,7 @@ pub(crate) fn weir_survives_writers(name: &str, start: impl Fn(&Run) -> Peer) {
     let instance = keys.lookup_instance(&ShapeType::make(0, 0, 3)).unwrap();
     await_state(&reader, instance, InstanceState::NotAliveNoWriters);
     let third = come(2 * COUNT);
-    news.await_matches(1);
+    news.await_arrivals(3);
     third.quit();
     news.await_matches(0);
     await_state(&reader, instance, InstanceState::NotAliveNoWriters);
@@ -64,7 +65,7 @@ pub(crate) fn weir_survives_readers(name: &str, start: impl Fn(&Run) -> Peer) {
     let come = |count| {
         let mut peer = start(&run);
         peer.ask(&run.command::<ShapeType>("reader", Reliability::Reliable));
-        news.await_matches(count);
+        news.await_arrivals(count);
         peer.ask("matched 1");
         peer
     };
@@ -80,20 +81,26 @@ pub(crate) fn weir_survives_readers(name: &str, start: impl Fn(&Run) -> Peer) {
     news.await_matches_of_lease(1);
     second.kill();
     news.await_matches_of_lease(0);
-    let mut third = come(1);
+    let mut third = come(3);
     write(2 * COUNT);
     third.ask(&read_command(2 * COUNT));
     third.quit();
     news.await_matches(0);
-    let mut fourth = come(1);
+    let mut fourth = come(4);
     write(3 * COUNT);
     fourth.ask(&read_command(3 * COUNT));
     writer.wait_for_acknowledgments(LIMIT).unwrap();
     fourth.quit();
 }
 
-/// A writer of Weir is killed and started again at once; then leaves, and is started again.
-pub(crate) fn others_survive_writers(test: &str, name: &str, start: impl Fn(&Run) -> Peer) {
+/// A writer of Weir is killed and started again at once; then leaves, and is started again. `tells_of_the_end` looks at the instances that
+/// the killed one wrote.
+pub(crate) fn others_survive_writers(
+    test: &str,
+    name: &str,
+    start: impl Fn(&Run) -> Peer,
+    tells_of_the_end: impl Fn(&mut Peer),
+) {
     let run = Run::new(name);
     let mut peer = start(&run);
     peer.ask(&run.command::<ShapeType>("reader", Reliability::Reliable));
@@ -111,7 +118,7 @@ pub(crate) fn others_survive_writers(test: &str, name: &str, start: impl Fn(&Run
     peer.ask("matched 1");
     second.kill();
     peer.ask("matched 0");
-    peer.ask("state 0 no-writers");
+    tells_of_the_end(&mut peer);
     let third = come(&mut peer, 2 * COUNT);
     peer.ask("matched 1");
     third.quit();
@@ -129,7 +136,7 @@ pub(crate) fn others_survive_readers(test: &str, name: &str, start: impl Fn(&Run
         let mut weir = weir_process::start(test, &run);
         weir.ask("reader");
         weir.ask("matched 1");
-        peer.ask(&format!("matched {count}"));
+        peer.ask(&format!("arrived {count}"));
         peer.ask(&write_command(first));
         weir.ask(&read_command(first));
         weir
@@ -143,11 +150,11 @@ pub(crate) fn others_survive_readers(test: &str, name: &str, start: impl Fn(&Run
     peer.ask("acknowledged");
     second.kill();
     peer.ask("matched 0");
-    let third = come(&mut peer, 1, 2 * COUNT);
+    let third = come(&mut peer, 3, 2 * COUNT);
     peer.ask("acknowledged");
     third.quit();
     peer.ask("matched 0");
-    come(&mut peer, 1, 3 * COUNT).quit();
+    come(&mut peer, 4, 3 * COUNT).quit();
     peer.quit();
 }
 
@@ -169,7 +176,9 @@ fn weir_survives_the_ends_of_cyclones_readers() {
 fn cyclone_survives_the_ends_of_weirs_writers() {
     if !weir_process::serve::<ShapeType>() && Requirement::CycloneDds.is_met() {
         let test = "restart::cyclone_survives_the_ends_of_weirs_writers";
-        others_survive_writers(test, "weirs_writers_end", cyclonedds::start_with_lease);
+        others_survive_writers(test, "weirs_writers_end", cyclonedds::start_with_lease, |peer| {
+            peer.ask("state 0 no-writers");
+        });
     }
 }
 

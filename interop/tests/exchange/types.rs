@@ -15,8 +15,7 @@ pub(crate) trait Numbered: DdsType + PartialEq + std::fmt::Debug {
 #[derive(Debug, Default, Clone, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]
 pub(crate) struct ShapeType {
-    /// The instance: `THE-COLOR-` and its number. Longer than 16 bytes with what goes before it: Fast DDS 2 takes any shorter serialized key
-    /// for a key hash.
+    /// The instance, see [`color`].
     #[dds(key, max_len = 128)]
     pub(crate) color: String,
     /// The number of the sample.
@@ -32,7 +31,7 @@ pub(crate) struct ShapeType {
 impl Numbered for ShapeType {
     fn make(number: u32, size: u32, instances: u32) -> Self {
         Self {
-            color: format!("THE-COLOR-{}", number % instances),
+            color: color(number % instances),
             x: number.cast_signed(),
             y: -number.cast_signed(),
             shapesize: size.cast_signed(),
@@ -43,6 +42,12 @@ impl Numbered for ShapeType {
     fn number(&self) -> u32 {
         self.x.cast_unsigned()
     }
+}
+
+/// The color of an instance. Every second one is so short that the serialized key is no longer than a key hash, which makes a difference to
+/// Fast DDS.
+fn color(instance: u32) -> String {
+    if instance.is_multiple_of(2) { format!("C-{instance}") } else { format!("THE-COLOR-{instance}") }
 }
 
 /// A part of [`Everything`].

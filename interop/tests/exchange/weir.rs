@@ -1,6 +1,6 @@
 //! Weir's side of the exchanges.
 
-use core::cell::OnceCell;
+use core::cell::{Cell, OnceCell};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -134,6 +134,8 @@ impl Run {
 /// What a listener was told.
 pub(crate) struct News {
     matched: Receiver<MatchedStatus>,
+    /// The last one that was looked at.
+    last_matched: Cell<Option<MatchedStatus>>,
     incompatible: Receiver<IncompatibleQosStatus>,
     alive: Receiver<LivelinessChangedStatus>,
     lost: Receiver<LivelinessLostStatus>,
@@ -142,17 +144,23 @@ pub(crate) struct News {
 impl News {
     /// Waits until so many are matched, because somebody came or said goodbye.
     pub(crate) fn await_matches(&self, count: u32) {
-        self.await_matches_within(SOON, count);
+        self.await_matched(SOON, |status| status.current_count == count, &format!("{count} matches"));
     }
 
     /// Waits until so many are matched, because somebody vanished without a word.
     pub(crate) fn await_matches_of_lease(&self, count: u32) {
-        self.await_matches_within(LIMIT, count);
+        self.await_matched(LIMIT, |status| status.current_count == count, &format!("{count} matches"));
     }
 
-    fn await_matches_within(&self, limit: Duration, count: u32) {
-        let is_it = |status: &MatchedStatus| status.current_count == count;
-        await_status(&self.matched, limit, is_it, &format!("{count} matches"));
+    /// Waits until so many were ever matched.
+    pub(crate) fn await_arrivals(&self, count: u32) {
+        self.await_matched(LIMIT, |status| status.total_count == count, &format!("{count} arrivals"));
+    }
+
+    fn await_matched(&self, limit: Duration, is_it: impl Fn(&MatchedStatus) -> bool, what: &str) {
+        if !self.last_matched.get().is_some_and(|status| is_it(&status)) {
+            self.last_matched.set(Some(await_status(&self.matched, limit, is_it, what)));
+        }
     }
 
     /// Waits for an endpoint whose QoS does not fit.
@@ -210,7 +218,7 @@ impl Listener {
             alive: Mutex::new(alive_sender),
             lost: Mutex::new(lost_sender),
         };
-        (listener, News { matched, incompatible, alive, lost })
+        (listener, News { matched, last_matched: Cell::default(), incompatible, alive, lost })
     }
 
     // Nobody listens any more when the test is over.
@@ -264,16 +272,18 @@ impl Check {
         Self { size, instances, next: BTreeMap::new(), taken: 0 }
     }
 
-    /// Takes what is there, after waiting until something is.
-    fn take<T: Numbered>(&mut self, reader: &DataReader<T>, limit: Duration) {
+    /// Takes what is there, after waiting until something is; `false` if nothing comes. What comes may also be no sample, but the end of an
+    /// instance.
+    fn take<T: Numbered>(&mut self, reader: &DataReader<T>, limit: Duration) -> bool {
         if !reader.wait_for_data(limit) {
-            return;
+            return false;
         }
         for sample in reader.take(usize::MAX) {
             if sample.info.valid_data {
                 self.look_at(&sample.data);
             }
         }
+        true
     }
 
     fn look_at<T: Numbered>(&mut self, sample: &T) {
@@ -297,13 +307,9 @@ pub(crate) fn take_exactly<T: Numbered>(
     let mut check = Check::new(size, instances);
     (first..first + instances).for_each(|number| _ = check.next.insert(number % instances, number));
     while check.taken < count {
-        let before = check.taken;
-        check.take(reader, LIMIT);
-        assert!(
-            check.taken > before,
-            "only {before} of {count} samples came: {:?}",
-            reader.protocol_counters()
-        );
+        let has_come = check.take(reader, LIMIT);
+        let (taken, counters) = (check.taken, reader.protocol_counters());
+        assert!(has_come, "only {taken} of {count} samples came: {counters:?}");
     }
     let end = first + count;
     let nexts: Vec<_> = check.next.into_values().collect();

@@ -1,6 +1,5 @@
 //! Exchanges with Cyclone DDS in XCDR2, in both directions: appendable types, and the kinds of members that only XCDR2 has there.
 
-use weir_dds::cdr::Extensibility;
 use weir_dds::{
     DataReader, DataRepresentation, DataWriter, DataWriterQos, DdsType, InstanceState, Reliability,
 };
@@ -114,6 +113,7 @@ impl Numbered for Kinds {
 
 fn writer<T: Numbered>(run: &Run) -> DataWriter<T> {
     let qos = DataWriterQos::default().reliable().keep_all().max_blocking_time(LIMIT);
+    let qos = qos.autodispose_unregistered_instances(false);
     run.writer_with_qos(qos.data_representation(DataRepresentation::Xcdr2))
 }
 
@@ -136,10 +136,25 @@ fn weir_to_cyclone<T: Numbered>(name: &str, size: u32, instances: u32) {
     (0..COUNT).for_each(|number| writer.write(&T::make(number, size, instances)).unwrap());
     writer.wait_for_acknowledgments(LIMIT).unwrap();
     peer.answer();
-    // Not after an appendable type: Cyclone DDS 0.10 does not read keys that are delimited, as the standard has them.
-    if T::HAS_KEY && T::EXTENSIBILITY == Extensibility::Final {
+    if T::HAS_KEY {
         writer.dispose(&T::make(0, size, instances)).unwrap();
         peer.ask("state 0 disposed");
+        // A handle is known from before, with the key in its standard form.
+        let handle = writer.register_instance(&T::make(1, size, instances)).unwrap();
+        writer.unregister_by_handle(handle).unwrap();
+        peer.ask("state 1 no-writers");
+        peer.ask("state 2 alive");
+        // Cyclone DDS 0.10 and readers that expect the key in its standard form, at the same time.
+        let another = run.another();
+        let reader: DataReader<T> = another.reader(Reliability::Reliable);
+        writer.wait_for_subscriptions(2, LIMIT).unwrap();
+        writer.dispose(&T::make(2, size, instances)).unwrap();
+        peer.ask("state 2 disposed");
+        await_state(
+            &reader,
+            writer.lookup_instance(&T::make(2, 0, instances)).unwrap(),
+            InstanceState::NotAliveDisposed,
+        );
     }
     peer.quit();
 }
@@ -170,6 +185,35 @@ fn cyclone_to_weir<T: Numbered>(name: &str, size: u32, instances: u32) {
         }
     }
     peer.quit();
+}
+
+/// The key is as long as a delimiter, and once has the value of one.
+#[derive(Debug, Default, Clone, PartialEq, DdsType)]
+#[dds(extensibility = "appendable")]
+struct Numbers {
+    #[dds(key)]
+    instance: i32,
+    number: u32,
+}
+
+impl Numbered for Numbers {
+    fn make(number: u32, _: u32, instances: u32) -> Self {
+        Self { instance: (number % instances).cast_signed(), number }
+    }
+
+    fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+#[test]
+fn cyclone_gets_appendable_numbers() {
+    weir_to_cyclone::<Numbers>("xcdr2_numbers_to_cyclone", 0, 7);
+}
+
+#[test]
+fn weir_gets_appendable_numbers() {
+    cyclone_to_weir::<Numbers>("xcdr2_numbers_to_weir", 0, 7);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use weir_cdr::{
     CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, from_key_payload, key_hash, key_hash_md5,
-    key_payload, payload_reader, to_payload_in,
+    key_payload, payload_reader, to_payload_in, undelimited_key_payload,
 };
 
 use crate::types::{Point, Shape, any_shape, encode, shape};
@@ -214,6 +214,7 @@ fn keys_in_xcdr2_are_delimited_in_payloads_and_plain_in_hashes() {
     // As Cyclone DDS 0.10 has it.
     let undelimited = [0, 9, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
     assert_eq!(from_key_payload::<DependsOnEncoding>(&undelimited), Ok(key));
+    assert_eq!(undelimited_key_payload::<DependsOnEncoding>(&payload).unwrap(), undelimited);
 
     let mut sample = Vec::new();
     to_payload_in(&value, Encoding::Xcdr2, &mut sample).unwrap();
@@ -225,4 +226,31 @@ fn keys_in_xcdr2_are_delimited_in_payloads_and_plain_in_hashes() {
     let mut writer = CdrWriter::new(&mut delimited, Endianness::Little, Encoding::Xcdr2);
     DependsOnEncoding::copy_key(&mut payload_reader(&sample).unwrap(), &mut writer).unwrap();
     assert_eq!(delimited, payload[4..]);
+}
+
+#[derive(Debug, Default, Clone, PartialEq, DdsType)]
+#[dds(extensibility = "appendable")]
+struct TwoNumbers {
+    #[dds(key)]
+    first: i32,
+    #[dds(key)]
+    second: i32,
+    value: f64,
+}
+
+#[test]
+fn short_keys_are_read_in_every_form() {
+    for (first, second) in [(0, 0), (1, 0), (4, 0), (8, 0), (8, 4), (12, 12)] {
+        let value = TwoNumbers { first, second, value: 0.5 };
+        let key = Ok(TwoNumbers { value: 0.0, ..value.clone() });
+        let delimited = key_payload(&value, Encoding::Xcdr2).unwrap();
+        let undelimited = undelimited_key_payload::<TwoNumbers>(&delimited).unwrap();
+        assert_eq!((delimited.len(), undelimited.len()), (16, 12));
+        // Longer than a key hash, for Fast DDS.
+        let plain = key_payload(&value, Encoding::Xcdr1).unwrap();
+        assert_eq!((plain.len(), &plain[12..]), (20, &[0; 8][..]));
+        for payload in [delimited, undelimited, plain] {
+            assert_eq!(from_key_payload::<TwoNumbers>(&payload), key, "{payload:?}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Writers and readers as the driver knows them, without their types, and the routes to them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -32,6 +32,8 @@ pub(crate) struct WriterEndpoint {
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
     /// Readers that listen to a multicast group get samples by it.
     pub(crate) uses_multicast: bool,
+    /// Matched readers that do not delimit keys in XCDR2.
+    pub(crate) without_key_delimiters: Mutex<BTreeSet<Guid>>,
     listener: Mutex<Option<WriterListener>>,
 }
 
@@ -60,6 +62,7 @@ impl WriterEndpoint {
             assertions: Assertions::new(liveliness),
             liveliness_lost: Mutex::default(),
             uses_multicast,
+            without_key_delimiters: Mutex::default(),
             listener: Mutex::default(),
         }
     }

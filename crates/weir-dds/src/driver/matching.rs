@@ -107,6 +107,9 @@ impl Driver {
             DiscoveryEvent::ReaderMatched { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 let guid = reader.guid;
+                if !reader.delimits_keys {
+                    writer.without_key_delimiters.lock().insert(guid);
+                }
                 self.match_reader(now, writer, reader, out);
                 // Only now: whoever waits for this match may write the moment that it is counted.
                 writer.matched.lock().matched(guid);
@@ -125,6 +128,7 @@ impl Driver {
             DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 writer.core.lock().unmatch_reader(now, reader);
+                writer.without_key_delimiters.lock().remove(&reader);
                 writer.connect();
                 writer.matched.lock().unmatched(reader);
                 // Whoever waits for this reader's acknowledgements waits no longer.

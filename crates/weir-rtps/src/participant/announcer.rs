@@ -259,6 +259,7 @@ fn announcement(config: &ParticipantConfig) -> ParticipantData {
         default_multicast: locators(config.default_multicast.as_slice()),
         entity_name: config.entity_name.clone(),
         receive_buffer: (config.receive_buffer > 0).then_some(config.receive_buffer),
+        delimits_keys: true,
     }
 }
 

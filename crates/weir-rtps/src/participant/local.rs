@@ -161,7 +161,15 @@ impl ParticipantCore {
         self.builtin.announce(now, kind, &data)?;
         let lease = liveliness::manual_lease(now, kind, &data.qos);
         let vendor = self.config.vendor;
-        let seen = RemoteEndpoint { guid, vendor, qos: data.qos, destinations, group, receive_buffer };
+        let seen = RemoteEndpoint {
+            guid,
+            vendor,
+            qos: data.qos,
+            destinations,
+            group,
+            receive_buffer,
+            delimits_keys: true,
+        };
         let entry = LocalEntry {
             topic: data.topic,
             type_name: data.type_name,

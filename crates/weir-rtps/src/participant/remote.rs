@@ -259,6 +259,7 @@ impl ParticipantCore {
                 destinations,
                 group,
                 receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
+                delimits_keys: remote.data.delimits_keys,
             },
         };
         if remote.endpoints.get(&entity) != Some(&entry) {

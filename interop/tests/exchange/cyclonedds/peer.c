@@ -5,6 +5,7 @@
 //     options: batch, xcdr2, transient-local, keep-last=DEPTH, autodispose,
 //     automatic=MS, manual-by-participant=MS, manual-by-topic=MS (a lease)
 //   matched COUNT               waits until so many readers or writers are matched
+//   arrived COUNT               waits until so many ever were
 //   incompatible                waits until one was found whose QoS does not fit; answers with the policy's number
 //   write FIRST COUNT SIZE INSTANCES
 //   acknowledged                waits until everything that was written is
@@ -65,7 +66,8 @@ static int same_bytes(const dds_sequence_octet *a, const dds_sequence_octet *b) 
 static void *make_shape(uint32_t number, uint32_t size, uint32_t instances) {
   static char color[129];
   static ShapeType shape;
-  snprintf(color, sizeof color, "THE-COLOR-%u", number % instances);
+  const uint32_t instance = number % instances;
+  snprintf(color, sizeof color, instance % 2 == 0 ? "C-%u" : "THE-COLOR-%u", instance);
   memcpy(shape.color, color, sizeof color);
   shape.x = (int32_t)number;
   shape.y = -(int32_t)number;
@@ -77,8 +79,8 @@ static void *make_shape(uint32_t number, uint32_t size, uint32_t instances) {
 static uint32_t shape_number(const void *sample) { return (uint32_t)((const ShapeType *)sample)->x; }
 
 static uint32_t shape_instance(const void *sample) {
-  const char *color = ((const ShapeType *)sample)->color;
-  return strncmp(color, "THE-COLOR-", 10) == 0 ? (uint32_t)atoi(color + 10) : INSTANCES_MAX;
+  const char *number = strrchr(((const ShapeType *)sample)->color, '-');
+  return number != NULL ? (uint32_t)atoi(number + 1) : INSTANCES_MAX;
 }
 
 static int shape_same(const void *left, const void *right) {
@@ -250,6 +252,21 @@ static int kinds_same(const void *left, const void *right) {
   return 0;
 }
 
+// -------------------------------------------------------------------------------------------------------------------- Numbers
+
+static void *make_numbers(uint32_t number, uint32_t size, uint32_t instances) {
+  static Numbers it;
+  (void)size;
+  it = (Numbers){.instance = (int32_t)(number % instances), .number = number};
+  return &it;
+}
+
+static uint32_t numbers_number(const void *sample) { return ((const Numbers *)sample)->number; }
+
+static uint32_t numbers_instance(const void *sample) { return (uint32_t)((const Numbers *)sample)->instance; }
+
+static int numbers_same(const void *left, const void *right) { return memcmp(left, right, sizeof(Numbers)) == 0; }
+
 // ----------------------------------------------------------------------------------------------------------------------- Peer
 
 typedef struct {
@@ -268,6 +285,7 @@ static const type_t TYPES[] = {
     // The same members in the same order: the same struct in C.
     {"AppendableShape", &AppendableShape_desc, make_shape, shape_number, shape_instance, shape_same},
     {"Kinds", &Kinds_desc, make_kinds, kinds_number, kinds_instance, kinds_same},
+    {"Numbers", &Numbers_desc, make_numbers, numbers_number, numbers_instance, numbers_same},
 };
 
 static dds_entity_t participant;
@@ -341,13 +359,14 @@ static void clear_other_news(uint32_t waited_for) {
   check(dds_take_status(endpoint, &ignored, (is_writer ? WRITERS : READERS | DDS_DATA_AVAILABLE_STATUS) & ~waited_for), "statuses");
 }
 
-static void await_matches(uint32_t count) {
+static void await_matches(uint32_t count, int is_total) {
   for (;;) {
     dds_publication_matched_status_t publication = {0};
     dds_subscription_matched_status_t subscription = {0};
     check(is_writer ? dds_get_publication_matched_status(endpoint, &publication)
                     : dds_get_subscription_matched_status(endpoint, &subscription), "matched status");
-    const uint32_t now = is_writer ? publication.current_count : subscription.current_count;
+    const uint32_t current = is_writer ? publication.current_count : subscription.current_count;
+    const uint32_t now = is_total ? publication.total_count + subscription.total_count : current;
     if (now == count) return;
     clear_other_news(DDS_PUBLICATION_MATCHED_STATUS | DDS_SUBSCRIPTION_MATCHED_STATUS);
     wait_for_news("matches");
@@ -462,7 +481,9 @@ static void act(char *line) {
     dds_write_set_batch(is_batching);
     make_endpoint(strcmp(word, "writer") == 0, type_name, topic, strcmp(mode, "reliable") == 0, rest);
   } else if (strcmp(word, "matched") == 0 && sscanf(rest, "%u", &count) == 1) {
-    await_matches(count);
+    await_matches(count, 0);
+  } else if (strcmp(word, "arrived") == 0 && sscanf(rest, "%u", &count) == 1) {
+    await_matches(count, 1);
   } else if (strcmp(word, "incompatible") == 0) {
     printf("ok %u\n", await_incompatibility());
     return;

@@ -1,5 +1,6 @@
 // The other side of the interoperability tests, with Fast DDS 2: understands the commands of `../cyclonedds/peer.c`, for the types
-// ShapeType and Blob, but for batches, `unregister` and `incompatible`.
+// ShapeType and Blob, but for `incompatible`, what there is about liveliness, and all options but `transient-local` and `keep-last`.
+// A second argument is the lease of the participant in milliseconds.
 
 #include <atomic>
 #include <condition_variable>
@@ -36,7 +37,7 @@ using eprosima::fastrtps::rtps::InstanceHandle_t;
 using eprosima::fastrtps::rtps::SerializedPayload_t;
 
 static constexpr int LIMIT_S = 30;
-static constexpr uint32_t SIZE_MAX_BYTES = 65536;
+static constexpr uint32_t SIZE_MAX_BYTES = 2 << 20;
 
 template <typename... A>
 [[noreturn]] static void fail(const char *format, A... arguments) {
@@ -62,10 +63,14 @@ struct Sample {
 
 static bool is_keyed;
 
+static std::string color_of(uint32_t instance) {
+  return (instance % 2 == 0 ? "C-" : "THE-COLOR-") + std::to_string(instance);
+}
+
 static Sample make(uint32_t number, uint32_t size, uint32_t instances) {
   Sample it;
   it.x = int32_t(number);
-  if (is_keyed) it.color = "THE-COLOR-" + std::to_string(number % instances), it.y = -it.x, it.size = int32_t(size);
+  if (is_keyed) it.color = color_of(number % instances), it.y = -it.x, it.size = int32_t(size);
   for (uint32_t i = 0; i < size; i++) it.bytes.push_back(uint8_t(number + i));
   return it;
 }
@@ -74,7 +79,7 @@ class Type : public TopicDataType {
  public:
   explicit Type(const char *name) {
     setName(name);
-    m_typeSize = SIZE_MAX_BYTES + 256;
+    m_typeSize = 65536;  // What is reserved: more is reserved when it comes.
     m_isGetKeyDefined = is_keyed;
   }
 
@@ -127,20 +132,20 @@ class Type : public TopicDataType {
 // News wake the one thread that waits.
 static std::mutex mutex;
 static std::condition_variable changed;
-static int matched;
+static int matched, arrived;
 
-static void set_matched(int count) {
+static void set_matched(int count, int total) {
   std::lock_guard<std::mutex> lock(mutex);
-  matched = count;
+  matched = count, arrived = total;
   changed.notify_all();
 }
 
 struct WriterListener : DataWriterListener {
-  void on_publication_matched(DataWriter *, const PublicationMatchedStatus &s) override { set_matched(s.current_count); }
+  void on_publication_matched(DataWriter *, const PublicationMatchedStatus &s) override { set_matched(s.current_count, s.total_count); }
 } writer_listener;
 
 struct ReaderListener : DataReaderListener {
-  void on_subscription_matched(DataReader *, const SubscriptionMatchedStatus &s) override { set_matched(s.current_count); }
+  void on_subscription_matched(DataReader *, const SubscriptionMatchedStatus &s) override { set_matched(s.current_count, s.total_count); }
 } reader_listener;
 
 static DomainParticipant *participant;
@@ -152,18 +157,20 @@ static std::map<std::string, InstanceStateKind> states;
 static std::map<InstanceHandle_t, std::string> colors;
 
 template <typename Q>
-static void set_qos(Q &qos, bool is_reliable) {
+static void set_qos(Q &qos, bool is_reliable, const char *options) {
+  const char *depth = strstr(options, " keep-last=");
   qos.reliability().kind = is_reliable ? RELIABLE_RELIABILITY_QOS : BEST_EFFORT_RELIABILITY_QOS;
   qos.reliability().max_blocking_time = Duration_t(LIMIT_S, 0);
-  qos.durability().kind = VOLATILE_DURABILITY_QOS;
-  qos.history().kind = KEEP_ALL_HISTORY_QOS;
+  qos.durability().kind = strstr(options, " transient-local") ? TRANSIENT_LOCAL_DURABILITY_QOS : VOLATILE_DURABILITY_QOS;
+  qos.history().kind = depth ? KEEP_LAST_HISTORY_QOS : KEEP_ALL_HISTORY_QOS;
+  if (depth) qos.history().depth = atoi(depth + strlen(" keep-last="));
   qos.resource_limits().max_samples = 20000;
   qos.resource_limits().max_instances = 10;
   qos.resource_limits().max_samples_per_instance = 2000;
   qos.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
 }
 
-static void make_endpoint(bool writes, const char *type_name, const char *topic_name, bool is_reliable) {
+static void make_endpoint(bool writes, const char *type_name, const char *topic_name, bool is_reliable, const char *options) {
   static std::map<std::string, Topic *> topics;
   is_keyed = strcmp(type_name, "ShapeType") == 0;
   Topic *&topic = topics[topic_name];
@@ -174,13 +181,16 @@ static void make_endpoint(bool writes, const char *type_name, const char *topic_
   }
   if (writes) {
     DataWriterQos qos;
-    set_qos(qos, is_reliable);
+    set_qos(qos, is_reliable, options);
+    qos.publish_mode().kind = ASYNCHRONOUS_PUBLISH_MODE;
+    // Every three seconds otherwise: nothing is acknowledged in between.
+    if (strstr(options, " transient-local")) qos.reliable_writer_qos().times.heartbeatPeriod = Duration_t(0.1);
     qos.writer_data_lifecycle().autodispose_unregistered_instances = false;
     writer = publisher->create_datawriter(topic, qos, &writer_listener);
     check(writer != nullptr, "no writer");
   } else {
     DataReaderQos qos;
-    set_qos(qos, is_reliable);
+    set_qos(qos, is_reliable, options);
     reader = subscriber->create_datareader(topic, qos, &reader_listener);
     check(reader != nullptr, "no reader");
   }
@@ -189,13 +199,13 @@ static void make_endpoint(bool writes, const char *type_name, const char *topic_
 static void remove_endpoint() {
   if (writer != nullptr) check(publisher->delete_datawriter(writer) == ReturnCode_t::RETCODE_OK, "delete");
   if (reader != nullptr) check(subscriber->delete_datareader(reader) == ReturnCode_t::RETCODE_OK, "delete");
-  writer = nullptr, reader = nullptr, matched = 0;
+  writer = nullptr, reader = nullptr, matched = arrived = 0;
 }
 
-static void await_matches(int count) {
+static void await_matches(int count, const int *which) {
   std::unique_lock<std::mutex> lock(mutex);
-  if (!changed.wait_for(lock, std::chrono::seconds(LIMIT_S), [=] { return matched == count; }))
-    fail("%d are matched, not %d", matched, count);
+  if (!changed.wait_for(lock, std::chrono::seconds(LIMIT_S), [=] { return *which == count; }))
+    fail("%d are matched, not %d", *which, count);
 }
 
 struct Reading {
@@ -231,9 +241,11 @@ static void act(const char *line) {
   const std::string command = word;
   if (command == "writer" || command == "reader") {
     if (sscanf(rest, "%31s %255s %15s", type_name, topic, mode) != 3) fail("bad command: %s", line);
-    make_endpoint(command == "writer", type_name, topic, strcmp(mode, "reliable") == 0);
+    make_endpoint(command == "writer", type_name, topic, strcmp(mode, "reliable") == 0, rest);
   } else if (command == "matched" && sscanf(rest, "%u", &count) == 1) {
-    await_matches(int(count));
+    await_matches(int(count), &matched);
+  } else if (command == "arrived" && sscanf(rest, "%u", &count) == 1) {
+    await_matches(int(count), &arrived);
   } else if (command == "acknowledged") {
     check(writer->wait_for_acknowledgments(Duration_t(LIMIT_S, 0)) == ReturnCode_t::RETCODE_OK, "acknowledgements");
   } else if (command == "delete") {
@@ -241,11 +253,14 @@ static void act(const char *line) {
   } else if (command == "dispose" && sscanf(rest, "%u %u", &first, &instances) == 2) {
     Sample it = make(first, 0, instances);
     check(writer->dispose(&it, eprosima::fastrtps::rtps::c_InstanceHandle_Unknown) == ReturnCode_t::RETCODE_OK, "dispose");
+  } else if (command == "unregister" && sscanf(rest, "%u %u", &first, &instances) == 2) {
+    Sample it = make(first, 0, instances);
+    check(writer->unregister_instance(&it, eprosima::fastrtps::rtps::c_InstanceHandle_Unknown) == ReturnCode_t::RETCODE_OK, "unregister");
   } else if (command == "state" && sscanf(rest, "%u %15s", &count, mode) == 2) {
     const InstanceStateKind wanted = strcmp(mode, "alive") == 0      ? ALIVE_INSTANCE_STATE
                                      : strcmp(mode, "disposed") == 0 ? NOT_ALIVE_DISPOSED_INSTANCE_STATE
                                                                      : NOT_ALIVE_NO_WRITERS_INSTANCE_STATE;
-    while (states["THE-COLOR-" + std::to_string(count)] != wanted) take(nullptr);
+    while (states[color_of(count)] != wanted) take(nullptr);
   } else if (sscanf(rest, "%u %u %u %u", &first, &count, &size, &instances) != 4 || size > SIZE_MAX_BYTES || instances == 0) {
     fail("bad command: %s", line);
   } else if (command == "write") {
@@ -265,7 +280,7 @@ static void act(const char *line) {
 
 int main(int argc, char **argv) {
   setvbuf(stdout, nullptr, _IOLBF, 0);
-  if (argc != 2) fail("usage: peer DOMAIN");
+  if (argc != 2 && argc != 3) fail("usage: peer DOMAIN [LEASE]");
   Log::SetVerbosity(Log::Kind::Error);
   DomainParticipantQos qos = PARTICIPANT_QOS_DEFAULT;
   auto transport = std::make_shared<UDPv4TransportDescriptor>();
@@ -273,6 +288,11 @@ int main(int argc, char **argv) {
   transport->sendBufferSize = transport->receiveBufferSize = 4 << 20;
   qos.transport().use_builtin_transports = false;
   qos.transport().user_transports.push_back(transport);
+  if (argc == 3) {
+    auto &discovery = qos.wire_protocol().builtin.discovery_config;
+    discovery.leaseDuration = Duration_t(atoi(argv[2]) / 1e3);
+    discovery.leaseDuration_announcementperiod = Duration_t(atoi(argv[2]) / 4e3);
+  }
   participant = DomainParticipantFactory::get_instance()->create_participant(uint32_t(atoi(argv[1])), qos);
   check(participant != nullptr, "no participant");
   publisher = participant->create_publisher(PUBLISHER_QOS_DEFAULT);
