@@ -396,7 +396,8 @@ impl<T> DataWriter<T> {
         self.inner.endpoint.core.lock().last_sequence_number()
     }
 
-    /// GUIDs of the reliable readers that have not acknowledged the last sample.
+    /// GUIDs of the reliable readers that have not acknowledged the last sample, the one that is furthest behind first:
+    /// it is the one that a write waits for.
     pub fn lagging_subscriptions(&self) -> Vec<Guid> {
         self.inner.endpoint.core.lock().lagging_readers().collect()
     }
@@ -571,7 +572,9 @@ impl Inner {
 
     fn lagging_hint(&self) -> String {
         match self.endpoint.core.lock().lagging_readers().next() {
-            Some(reader) => format!(": reader {reader} has not acknowledged what was written"),
+            Some(reader) => {
+                format!(": reader {reader} is furthest behind and has not acknowledged what was written")
+            }
             None => String::new(),
         }
     }

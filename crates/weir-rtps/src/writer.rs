@@ -404,13 +404,13 @@ impl WriterCore {
         self.history.last()
     }
 
-    /// GUIDs of the reliable readers that have not acknowledged the last sample, in the order of matching.
+    /// GUIDs of the reliable readers that have not acknowledged the last sample, the one that is furthest behind first.
     pub fn lagging_readers(&self) -> impl Iterator<Item = Guid> + '_ {
         let last = self.history.last();
-        self.proxies
-            .iter()
-            .filter(move |proxy| proxy.is_reliable && proxy.acknowledged < last)
-            .map(|proxy| proxy.guid)
+        let behind = |proxy: &&ReaderProxy| proxy.is_reliable && proxy.acknowledged < last;
+        let mut lagging: Vec<_> = self.proxies.iter().filter(behind).collect();
+        lagging.sort_by_key(|proxy| proxy.acknowledged);
+        lagging.into_iter().map(|proxy| proxy.guid)
     }
 
     /// Where samples go: the groups and addresses of all matched readers.

@@ -20,6 +20,7 @@ mod representations;
 mod samples;
 mod serialized;
 mod settings;
+mod stalled;
 mod statuses;
 mod support;
 mod waiting;

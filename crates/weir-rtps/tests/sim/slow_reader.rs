@@ -99,3 +99,29 @@ fn one_slow_reader_slows_the_others_only_through_the_window() {
         sim.run_to_the_end();
     }
 }
+
+#[test]
+fn a_reader_whose_host_stands_still_holds_up_keep_all_only_and_is_named() {
+    for seed in seeds(3) {
+        for (history, is_held_up) in [(History::KeepAll, true), (History::KeepLast(1), false)] {
+            let mut sim = Sim::new("stands-still", seed, link(0.01));
+            sim.add_writer(|setup| {
+                setup.samples = 3000;
+                setup.config.history = history;
+            });
+            (0..2).for_each(|_| _ = sim.add_reader(|setup| setup.receive_buffer = 200_000));
+            sim.connect_all();
+            sim.run_for(Duration::from_millis(1));
+            let (still, guid) = (sim.readers[1].address, sim.readers[1].config.guid);
+            sim.network.pause(still);
+            sim.run_for(Duration::from_secs(10));
+            assert_eq!(sim.writers[0].is_done(), !is_held_up, "{sim}");
+            assert_eq!(sim.writers[0].core.lagging_readers().next(), Some(guid), "{sim}");
+            let from = sim.writers[0].config.guid;
+            let (taken, written) = (sim.readers[0].taken(from).last(), sim.writers[0].written);
+            assert_eq!(taken, Some(&written), "the other reader has everything: {sim}");
+            sim.network.resume(still);
+            sim.run_until(|sim| sim.readers[1].taken(from).last() == Some(&3000));
+        }
+    }
+}
