@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
+use weir_rtps::config;
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::{Durability, History};
 use weir_rtps::reader::{
@@ -27,7 +28,9 @@ use crate::participant::Handle;
 use crate::qos::{DataReaderQos, DataRepresentation};
 use crate::sample::{InstanceHandle, Sample, SampleInfo, SampleSeq};
 use crate::shared_payload::BlockMemory;
-use crate::status::{IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus};
+use crate::status::{
+    IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus, SampleRejectedStatus,
+};
 use crate::topic::Topic;
 use crate::wait_strategy::WaitStrategy;
 
@@ -113,7 +116,8 @@ impl<T: DdsType> DataReader<T> {
     }
 
     /// Removes up to `max` samples of the instance that follows `after`, or of the first one, and returns them.
-    /// Only instances with samples in these states count; their order is that in which they were first heard of.
+    /// Only instances with samples in these states count; their order is the reader's own. `after` may be over: nobody
+    /// writes it, and its samples were taken. The reader remembers the place of the one that was returned last.
     pub fn take_next_instance(
         &self,
         after: Option<InstanceHandle>,
@@ -158,7 +162,7 @@ impl<T: DdsType> DataReader<T> {
     /// Removes up to `max` samples into memory that is used again: nothing is allocated once it is warm, and
     /// the reader is locked once for all of them. Returns how many there were.
     pub fn take_into(&self, samples: &mut SampleSeq<T>, max: usize) -> usize {
-        self.access(samples, max, SampleSelection::default(), true)
+        self.access(samples, max, true, |_| Some(SampleSelection::default()))
     }
 
     /// Removes the oldest sample into `sample`, whose memory is used again. `None` when there is none.
@@ -182,9 +186,7 @@ impl<T: DdsType> DataReader<T> {
     }
 
     fn collect(&self, max: usize, selection: SampleSelection, remove: bool) -> Vec<Sample<T>> {
-        let mut samples = SampleSeq::new();
-        self.access(&mut samples, max, selection, remove);
-        samples.into_vec()
+        self.collect_of(max, remove, |_| Some(selection))
     }
 
     fn collect_instance(
@@ -194,11 +196,10 @@ impl<T: DdsType> DataReader<T> {
         states: States,
         remove: bool,
     ) -> Vec<Sample<T>> {
-        let instance = self.inner.endpoint.core.lock().find_instance(handle.0);
-        match instance {
-            Some(_) => self.collect(max, SampleSelection { states, instance }, remove),
-            None => Vec::new(),
-        }
+        self.collect_of(max, remove, |core| {
+            let instance = Some(core.find_instance(handle.0)?);
+            Some(SampleSelection { states, instance })
+        })
     }
 
     fn collect_next_instance(
@@ -208,34 +209,47 @@ impl<T: DdsType> DataReader<T> {
         states: States,
         remove: bool,
     ) -> Vec<Sample<T>> {
-        // What is due may bring on more, but not to instances that were passed.
-        self.inner.driver().flush_queued();
-        let instance = {
-            let core = self.inner.endpoint.core.lock();
-            core.next_instance(after.and_then(|handle| core.find_instance(handle.0)), states)
-        };
-        match instance {
-            Some(_) => self.collect(max, SampleSelection { states, instance }, remove),
-            None => Vec::new(),
-        }
+        self.collect_of(max, remove, |core| {
+            let instance = Some(core.next_instance(after.map(|handle| handle.0), states)?);
+            Some(SampleSelection { states, instance })
+        })
     }
 
+    fn collect_of(
+        &self,
+        max: usize,
+        remove: bool,
+        select: impl FnOnce(&mut ReaderCore) -> Option<SampleSelection>,
+    ) -> Vec<Sample<T>> {
+        let mut samples = SampleSeq::new();
+        self.access(&mut samples, max, remove, select);
+        samples.into_vec()
+    }
+
+    /// One lock for all: an instance that was chosen may be over a moment later.
     fn access(
         &self,
         samples: &mut SampleSeq<T>,
         max: usize,
-        selection: SampleSelection,
         remove: bool,
+        select: impl FnOnce(&mut ReaderCore) -> Option<SampleSelection>,
     ) -> usize {
         self.inner.driver().flush_queued();
         samples.clear();
         let mut malformed = 0;
-        self.inner.endpoint.core.lock().access(max, selection, remove, |raw| {
-            match decode(&raw, samples.slot(SampleInfo::new(&raw))) {
-                Ok(()) => samples.keep(),
-                Err(_) => malformed += 1,
-            }
-        });
+        {
+            let mut core = self.inner.endpoint.core.lock();
+            let Some(selection) = select(&mut core) else { return 0 };
+            core.access(max, selection, remove, |raw| {
+                let is_decoded = decode(&raw, samples.slot(SampleInfo::new(&raw))).is_ok();
+                if is_decoded {
+                    samples.keep();
+                } else {
+                    malformed += 1;
+                }
+                is_decoded
+            });
+        }
         if malformed > 0 {
             self.inner.endpoint.malformed.fetch_add(malformed, Ordering::Relaxed);
         }
@@ -263,6 +277,9 @@ impl<T: DdsType> DataReader<T> {
                     }
                     ReaderEvent::LivelinessChanged => {
                         listener.on_liveliness_changed(&reader, reader.liveliness_changed_status());
+                    }
+                    ReaderEvent::SampleRejected => {
+                        listener.on_sample_rejected(&reader, reader.sample_rejected_status());
                     }
                     ReaderEvent::SampleLost => listener.on_sample_lost(&reader, reader.sample_lost_status()),
                 }
@@ -321,11 +338,16 @@ impl<T> DataReader<T> {
         self.inner.endpoint.lost.lock().read(total)
     }
 
-    /// Samples that found no room, or that did not fit the type. Reading the status sets its changes to zero.
-    pub fn sample_rejected_status(&self) -> SampleCountStatus {
-        let total =
-            self.protocol_counters().samples_rejected + self.inner.endpoint.malformed.load(Ordering::Relaxed);
-        self.inner.endpoint.rejected.lock().read(total)
+    /// Samples that found no room, or that did not fit the type. A sample of a reliable writer that found no room
+    /// arrives again when there is some, and counts once until then. Reading the status sets its changes to zero.
+    pub fn sample_rejected_status(&self) -> SampleRejectedStatus {
+        let endpoint = &self.inner.endpoint;
+        let (rejected, last) = {
+            let core = endpoint.core.lock();
+            let counters = core.counters();
+            (counters.samples_rejected + counters.samples_refused, core.last_rejection())
+        };
+        endpoint.rejected.lock().read(rejected, endpoint.malformed.load(Ordering::Relaxed), last)
     }
 
     /// What identifies the reader.
@@ -379,11 +401,7 @@ impl<T> std::fmt::Debug for DataReader<T> {
 }
 
 fn check_qos(qos: &DataReaderQos) -> Result<()> {
-    if qos.policies.history == History::KeepLast(0) {
-        return Err(DdsError::InconsistentPolicy(
-            "HISTORY: KEEP_LAST needs a depth of at least 1".to_owned(),
-        ));
-    }
+    crate::qos::check_limits(&qos.policies)?;
     if qos.policies.durability > Durability::TransientLocal {
         let text = "DURABILITY: there is no service for TRANSIENT and PERSISTENT: request TRANSIENT_LOCAL";
         return Err(DdsError::InconsistentPolicy(text.to_owned()));
@@ -397,6 +415,13 @@ fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos) -> ReaderConfig {
         history: policies.history,
         wants_history: policies.durability != Durability::Volatile,
         max_samples: policies.resource_limits.max_samples,
+        max_instances: policies.resource_limits.max_instances,
+        max_samples_per_instance: policies.resource_limits.max_samples_per_instance,
+        max_bytes: policies.resource_limits.max_bytes.unwrap_or(match policies.history {
+            History::KeepAll => config::READER_CACHE_MAX_BYTES,
+            History::KeepLast(_) => config::READER_CACHE_KEEP_LAST_MAX_BYTES,
+        }),
+        hash_seed: fastrand::u64(..),
         key_of: T::HAS_KEY.then_some(key_of::<T> as KeyOf),
         key_payload_of: T::HAS_KEY.then_some(key_payload_of::<T> as KeyPayloadOf),
         ..ReaderConfig::new(guid, policies.reliability)

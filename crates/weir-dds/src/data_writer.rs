@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
 use weir_rtps::config;
@@ -44,7 +45,7 @@ struct Inner {
     /// Of the representation that the QoS offers.
     encoding: Encoding,
     /// Instances that were registered, with the payloads that name them.
-    registered: Mutex<HashMap<InstanceHandle, Box<[u8]>>>,
+    registered: Mutex<HashMap<InstanceHandle, Box<[u8]>, RandomState>>,
     /// Takes the delimiters out of a payload that names an instance.
     undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
 }
@@ -91,8 +92,10 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// # Errors
     /// [`DdsError::Timeout`] when there was no room in time; the sample was not written.
-    /// [`DdsError::BadParameter`] when it is longer than 1 GiB, [`DdsError::Encoding`] when its type does
-    /// not allow the value, [`DdsError::OutOfResources`] for one instance too many.
+    /// [`DdsError::OutOfResources`] when a limit of [`ResourceLimits`](crate::ResourceLimits) is reached and waiting
+    /// would not help: for one instance too many, or when what is kept for late readers fills the history.
+    /// [`DdsError::BadParameter`] when it is longer than 1 GiB or than `max_bytes`, [`DdsError::Encoding`] when its
+    /// type does not allow the value.
     #[inline]
     pub fn write(&self, sample: &T) -> Result<()> {
         self.write_at(sample, None)
@@ -132,12 +135,13 @@ impl<T: DdsType> DataWriter<T> {
     /// `max_instances`, [`DdsError::Encoding`] when the type does not allow the key.
     pub fn register_instance(&self, sample: &T) -> Result<InstanceHandle> {
         let (handle, payload) = self.key_of(sample)?;
-        let limits = &self.inner.qos.policies.resource_limits;
-        let max = limits.max_instances.map_or(config::INSTANCES_MAX, |max| max as usize);
         let mut registered = self.inner.registered.lock();
-        if registered.len() >= max && !registered.contains_key(&handle) {
-            return Err(DdsError::OutOfResources(format!("{max} instances are registered already")));
+        if registered.len() >= config::INSTANCES_MAX && !registered.contains_key(&handle) {
+            let text = format!("{} instances are registered already", config::INSTANCES_MAX);
+            return Err(DdsError::OutOfResources(text));
         }
+        let known = self.inner.endpoint.core.lock().register_instance(handle.0);
+        known.map_err(|refused| DdsError::OutOfResources(refused.to_string()))?;
         registered.insert(handle, payload.into_boxed_slice());
         Ok(handle)
     }
@@ -238,7 +242,7 @@ impl<T: DdsType> DataWriter<T> {
             core.flush(now, &mut sending.outbox);
             inner.transmit(core, &mut sending);
             drop(sending);
-            inner.make_room(refused, len, now, &mut waiting_since)?;
+            inner.make_room(refused, (key, len), now, &mut waiting_since)?;
         }
     }
 
@@ -262,7 +266,7 @@ impl<T: DdsType> DataWriter<T> {
                     inner.note_assertion(now);
                     return Ok(());
                 }
-                Err(refused) => inner.make_room(refused, payload.len(), now, &mut waiting_since)?,
+                Err(refused) => inner.make_room(refused, (key, payload.len()), now, &mut waiting_since)?,
             }
         }
     }
@@ -468,10 +472,13 @@ impl Inner {
         }
     }
 
-    /// Whether the writer has to know the instance of a sample: only to find what it replaces.
+    /// Whether the writer has to know the instance of a sample: only to find what it replaces, or to count.
     #[inline]
     fn needs_key(&self) -> bool {
+        let limits = &self.qos.policies.resource_limits;
         self.qos.policies.history != History::KeepAll
+            || limits.max_instances.is_some()
+            || limits.max_samples_per_instance.is_some()
     }
 
     /// After a sample was committed: sends it, or sees to it that it is sent in time.
@@ -548,7 +555,7 @@ impl Inner {
     fn make_room(
         &self,
         refused: WriteRefused,
-        payload_len: usize,
+        (key, payload_len): (Option<[u8; 16]>, usize),
         now: Time,
         waiting_since: &mut Option<Time>,
     ) -> Result<()> {
@@ -558,7 +565,7 @@ impl Inner {
         let patience = self.qos.policies.max_blocking_time;
         let deadline = *waiting_since.get_or_insert(now) + patience;
         let endpoint = &self.endpoint;
-        let is_done = || endpoint.core.lock().has_room_for(payload_len);
+        let is_done = || endpoint.core.lock().has_room_for(key, payload_len);
         if self.driver().receive_until(Some(deadline), self.driver().wait, is_done) {
             self.note_busy();
             return Ok(());
@@ -632,11 +639,7 @@ fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
             format!("BATCH: max_bytes should be at least {BATCH_BYTES_MIN}, and max_samples at least 1");
         return Err(DdsError::InconsistentPolicy(text));
     }
-    if policies.history == History::KeepLast(0) {
-        return Err(DdsError::InconsistentPolicy(
-            "HISTORY: KEEP_LAST needs a depth of at least 1".to_owned(),
-        ));
-    }
+    crate::qos::check_limits(policies)?;
     if policies.durability > Durability::TransientLocal {
         let text = "DURABILITY: there is no service for TRANSIENT and PERSISTENT; TRANSIENT_LOCAL keeps samples \
                     as long as their writer lives";
@@ -657,8 +660,12 @@ fn core_config(guid: Guid, qos: &DataWriterQos) -> WriterConfig {
     WriterConfig {
         history: policies.history,
         durability: policies.durability,
-        // A best-effort writer keeps nothing that could be limited.
+        // A best-effort writer keeps nothing that could be limited, but instances.
         max_samples: policies.resource_limits.max_samples.filter(|_| is_reliable),
+        max_samples_per_instance: policies.resource_limits.max_samples_per_instance.filter(|_| is_reliable),
+        max_instances: policies.resource_limits.max_instances,
+        max_bytes: policies.resource_limits.max_bytes.filter(|_| is_reliable),
+        hash_seed: fastrand::u64(..),
         coalescing: match qos.coalescing {
             Coalescing::Off => None,
             Coalescing::Automatic { delay_max } => {

@@ -80,7 +80,7 @@ pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
     BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, Durability, History, INFINITE,
-    Liveliness, LivelinessKind, PolicyId, Qos, Reliability,
+    Liveliness, LivelinessKind, PolicyId, Qos, Reliability, ResourceLimits,
 };
 pub use sample::{
     InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,
@@ -88,6 +88,7 @@ pub use sample::{
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
 pub use status::{
     IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus,
+    SampleRejectedReason, SampleRejectedStatus,
 };
 pub use subscriber::Subscriber;
 pub use topic::Topic;

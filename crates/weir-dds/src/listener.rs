@@ -15,6 +15,7 @@ use crate::data_reader::DataReader;
 use crate::data_writer::DataWriter;
 use crate::status::{
     IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus,
+    SampleRejectedStatus,
 };
 
 /// News of a reader. Every method does nothing unless it is implemented.
@@ -27,6 +28,8 @@ pub trait DataReaderListener<T>: Send + Sync {
     fn on_requested_incompatible_qos(&self, _reader: &DataReader<T>, _status: IncompatibleQosStatus) {}
     /// A writer fell silent for longer than its lease, or is heard of again, or came or went.
     fn on_liveliness_changed(&self, _reader: &DataReader<T>, _status: LivelinessChangedStatus) {}
+    /// Samples found no room: a limit of [`ResourceLimits`](crate::ResourceLimits) is reached.
+    fn on_sample_rejected(&self, _reader: &DataReader<T>, _status: SampleRejectedStatus) {}
     /// Samples will never arrive.
     fn on_sample_lost(&self, _reader: &DataReader<T>, _status: SampleCountStatus) {}
 }
@@ -48,6 +51,7 @@ pub(crate) enum ReaderEvent {
     Matched,
     Incompatible,
     LivelinessChanged,
+    SampleRejected,
     SampleLost,
 }
 

@@ -2,7 +2,10 @@
 
 pub use weir_rtps::liveliness::LivelinessChangedStatus;
 use weir_rtps::qos::PolicyId;
+use weir_rtps::reader::Rejection;
 use weir_wire::Guid;
+
+use crate::sample::InstanceHandle;
 
 /// Who is matched with a writer (PUBLICATION_MATCHED) or a reader (SUBSCRIPTION_MATCHED).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -89,7 +92,7 @@ impl LivelinessLostStatus {
     }
 }
 
-/// Samples that a reader did not get (SAMPLE_LOST) or could not keep (SAMPLE_REJECTED).
+/// Samples that a reader did not get (SAMPLE_LOST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleCountStatus {
     /// Samples so far.
@@ -103,5 +106,74 @@ impl SampleCountStatus {
         let total_count_change = total_count - self.total_count;
         self.total_count = total_count;
         Self { total_count, total_count_change }
+    }
+}
+
+/// Why a reader rejected a sample (DDS 1.4 §2.2.4.1, `SampleRejectedStatusKind`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SampleRejectedReason {
+    /// One instance more than `max_instances`.
+    InstancesLimit,
+    /// One sample more than `max_samples`.
+    SamplesLimit,
+    /// One sample more of its instance than `max_samples_per_instance`.
+    SamplesPerInstanceLimit,
+    /// More bytes than `max_bytes`. Not a reason that DDS knows.
+    BytesLimit,
+    /// It did not fit the type. Not a reason that DDS knows.
+    Malformed,
+}
+
+impl From<Rejection> for SampleRejectedReason {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::InstancesLimit => Self::InstancesLimit,
+            Rejection::SamplesLimit => Self::SamplesLimit,
+            Rejection::SamplesPerInstanceLimit => Self::SamplesPerInstanceLimit,
+            Rejection::BytesLimit => Self::BytesLimit,
+        }
+    }
+}
+
+/// Samples that a reader could not keep (SAMPLE_REJECTED).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SampleRejectedStatus {
+    /// Samples so far.
+    pub total_count: u64,
+    /// Samples since the status was read.
+    pub total_count_change: u64,
+    /// Why the last one was rejected; `None`: none was.
+    pub last_reason: Option<SampleRejectedReason>,
+    /// The instance of the last one that found no room.
+    pub last_instance_handle: Option<InstanceHandle>,
+}
+
+/// A status of rejected samples, and what it was made from.
+#[derive(Debug, Default)]
+pub(crate) struct Rejected {
+    status: SampleRejectedStatus,
+    /// Those that found no room, when the status was read.
+    pub(crate) rejected: u64,
+    malformed: u64,
+}
+
+impl Rejected {
+    pub(crate) fn read(
+        &mut self,
+        rejected: u64,
+        malformed: u64,
+        last: Option<(Rejection, Option<[u8; 16]>)>,
+    ) -> SampleRejectedStatus {
+        let status = &mut self.status;
+        status.total_count_change = rejected + malformed - status.total_count;
+        status.total_count = rejected + malformed;
+        if rejected > self.rejected {
+            status.last_reason = last.map(|(rejection, _)| rejection.into());
+            status.last_instance_handle = last.and_then(|(_, key)| key).map(InstanceHandle);
+        } else if malformed > self.malformed {
+            status.last_reason = Some(SampleRejectedReason::Malformed);
+        }
+        (self.rejected, self.malformed) = (rejected, malformed);
+        *status
     }
 }

@@ -77,9 +77,11 @@ pub const REORDER_MIN_SAMPLES: usize = 256;
 /// Pieces of sample storage may be so many bytes larger than four times what is in them before the samples are laid
 /// together: a small one that stays would hold up the memory of everything that came and went around it.
 pub const READER_SPARSE_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of samples that a reader keeps for its application before it stops accepting: a reliable writer
-/// is then held up, a best-effort sample is rejected.
+/// Bytes that the samples which a KEEP_ALL reader keeps for its application take, with what is kept about each,
+/// before it stops accepting: a reliable writer is then held up, a best-effort sample is rejected.
 pub const READER_CACHE_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// The same for a KEEP_LAST reader, whose samples are replaced by later ones: a million small instances.
+pub const READER_CACHE_KEEP_LAST_MAX_BYTES: usize = 256 * 1024 * 1024;
 /// Readers that do not say how far they have got with a large sample are given this much of it...
 pub const FRAGMENT_PACE_BYTES: u64 = 128 * 1024;
 /// ... this often: 2 Gbit/s.

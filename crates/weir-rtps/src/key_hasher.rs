@@ -1,59 +1,65 @@
-//! Hashing of 16-byte key hashes: they are spread already, or short; two multiplications mix them.
+//! Hashing of 16-byte key hashes: they are spread already, or short, so two multiplications mix them. Whoever sends
+//! samples chooses keys, so what the table does with them depends on a seed that he does not know.
 
-use core::hash::Hasher;
+const A: u64 = 0x9e37_79b9_7f4a_7c15;
+const B: u64 = 0xd1b5_4a32_d192_ed03;
 
-/// A hasher for `[u8; 16]` keys. Not proof against somebody who chooses keys so that they collide: the tables
-/// that use it are bounded.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct KeyHasher(u64);
+/// Hashes keys under a seed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyHasher {
+    low: u64,
+    high: u64,
+}
 
-const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-
-impl Hasher for KeyHasher {
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
+impl KeyHasher {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { low: fold(seed ^ A, B), high: fold(seed ^ B, A) }
     }
 
     #[inline]
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
+    pub(crate) fn hash(self, key: &[u8; 16]) -> u64 {
+        let key = u128::from_le_bytes(*key);
+        fold(fold(key as u64 ^ self.low, A) ^ (key >> 64) as u64 ^ self.high, B)
     }
+}
 
-    #[inline]
-    fn write_u64(&mut self, word: u64) {
-        let product = u128::from(self.0 ^ word ^ ODD) * u128::from(ODD);
-        self.0 = (product as u64) ^ ((product >> 64) as u64);
-    }
-
-    #[inline]
-    fn write_usize(&mut self, _: usize) {
-        // The length prefix of an array slice: the same for all keys.
-    }
+/// All bits of a product.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ ((product >> 64) as u64)
 }
 
 #[cfg(test)]
 mod tests {
-    use core::hash::Hash;
-
     use super::*;
 
     #[test]
     fn keys_that_count_up_spread_over_the_low_and_the_high_bits() {
-        let mut low = [false; 256];
-        let mut high = [false; 128];
-        for n in 0..4096_u32 {
-            let mut key = [0; 16];
-            key[..4].copy_from_slice(&n.to_le_bytes());
-            let mut hasher = KeyHasher::default();
-            key.hash(&mut hasher);
-            low[hasher.finish() as usize & 255] = true;
-            high[(hasher.finish() >> 57) as usize] = true;
+        for (seed, at) in [(0, 0), (0, 12), (7, 0), (u64::MAX, 4)] {
+            let hasher = KeyHasher::new(seed);
+            let mut low = [false; 256];
+            let mut high = [false; 128];
+            for n in 0..4096_u32 {
+                let mut key = [0; 16];
+                key[at..at + 4].copy_from_slice(&n.to_be_bytes());
+                let hash = hasher.hash(&key);
+                low[hash as usize & 255] = true;
+                high[(hash >> 57) as usize] = true;
+            }
+            assert!(low.iter().all(|seen| *seen) && high.iter().all(|seen| *seen), "{seed} {at}");
         }
-        assert!(low.iter().all(|seen| *seen) && high.iter().all(|seen| *seen));
+    }
+
+    #[test]
+    fn keys_that_share_a_bucket_under_one_seed_do_not_under_another() {
+        let in_bucket = |seed: u64, n: &u32| {
+            let mut key = [0; 16];
+            key[..4].copy_from_slice(&n.to_be_bytes());
+            KeyHasher::new(seed).hash(&key) & 1023 == 0
+        };
+        let keys: Vec<_> = (0..1_000_000).filter(|n| in_bucket(1, n)).collect();
+        let still = keys.iter().filter(|n| in_bucket(2, n)).count();
+        assert!(keys.len() > 800 && still < 20, "{} {still}", keys.len());
     }
 }

@@ -78,11 +78,7 @@ impl Qos {
             partition: Vec::new(),
             lifespan: INFINITE,
             representation: Vec::new(),
-            resource_limits: ResourceLimits {
-                max_samples: None,
-                max_instances: None,
-                max_samples_per_instance: None,
-            },
+            resource_limits: ResourceLimits::UNLIMITED,
             user_data: Vec::new(),
         }
     }
@@ -181,15 +177,37 @@ pub enum PresentationScope {
     Group,
 }
 
-/// RESOURCE_LIMITS: bounds of what is kept; `None` is no bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// RESOURCE_LIMITS: bounds of what is kept (DDS 1.4 §2.2.3.19); `None` is no bound.
+///
+/// What happens at a limit:
+///
+/// | limit | writer | reader |
+/// |---|---|---|
+/// | `max_samples`, `max_samples_per_instance`, `max_bytes` | KEEP_LAST replaces; otherwise a write waits up to `max_blocking_time` for acknowledgements, and fails at once when none would make room | the sample is rejected; a reliable writer sends it again when there is room |
+/// | `max_instances` | a write to one instance more fails at once, until some instance is unregistered | the sample is rejected, until nobody writes some instance any more and its samples are taken |
+///
+/// Limits that contradict each other or the depth of the history are refused when the endpoint is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ResourceLimits {
     /// Samples over all instances.
     pub max_samples: Option<u32>,
-    /// Instances.
+    /// Instances. Without a bound of its own, an endpoint knows at most
+    /// [`INSTANCES_MAX`](crate::config::INSTANCES_MAX).
     pub max_instances: Option<u32>,
-    /// Samples of one instance.
+    /// Samples of one instance; a topic without a key is one instance.
     pub max_samples_per_instance: Option<u32>,
+    /// Bytes of samples over all instances, with what is kept about each: a bound that holds whatever the size of
+    /// samples is. Not part of DDS, and never announced. Without it a writer has no such bound, and a reader
+    /// that of [`READER_CACHE_MAX_BYTES`](crate::config::READER_CACHE_MAX_BYTES) or, when it keeps the last samples,
+    /// [`READER_CACHE_KEEP_LAST_MAX_BYTES`](crate::config::READER_CACHE_KEEP_LAST_MAX_BYTES). An empty reader takes a
+    /// single sample of any size.
+    pub max_bytes: Option<usize>,
+}
+
+impl ResourceLimits {
+    /// No bounds: the default.
+    pub const UNLIMITED: Self =
+        Self { max_samples: None, max_instances: None, max_samples_per_instance: None, max_bytes: None };
 }
 
 /// DATA_REPRESENTATION id of XCDR version 1, the default (XTypes 1.3 §7.6.3.1.1).

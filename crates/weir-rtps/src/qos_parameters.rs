@@ -172,7 +172,7 @@ fn resource_limits(parameter: &Parameter<'_>) -> Result<ResourceLimits, Discover
     // A negative number is no limit.
     let limits = parameter.u32s::<3>()?.map(|limit| u32::try_from(limit.cast_signed()).ok());
     let [max_samples, max_instances, max_samples_per_instance] = limits;
-    Ok(ResourceLimits { max_samples, max_instances, max_samples_per_instance })
+    Ok(ResourceLimits { max_samples, max_instances, max_samples_per_instance, max_bytes: None })
 }
 
 fn partition(parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result<Vec<String>, DiscoveryDataError> {

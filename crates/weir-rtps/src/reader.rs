@@ -8,8 +8,10 @@
 mod assembly;
 mod cache;
 mod chunks;
+mod index_set;
 mod instances;
 mod liveliness;
+mod room;
 mod states;
 mod strangers;
 mod writer_proxy;
@@ -32,6 +34,7 @@ use strangers::Strangers;
 use writer_proxy::{Arrival, WriterProxy};
 
 pub use cache::{InstanceState, RawSample, SampleSelection};
+pub use room::Rejection;
 pub use states::States;
 pub use writer_proxy::WriterProxyConfig;
 
@@ -59,10 +62,17 @@ pub struct ReaderConfig {
     pub key_payload_of: Option<KeyPayloadOf>,
     /// Whether it asks for what writers kept from before it was matched (any durability but VOLATILE).
     pub wants_history: bool,
-    /// Most samples kept; `None` is bounded by [`config::READER_CACHE_MAX_BYTES`] alone.
+    /// Most samples kept; `None` is bounded by `max_bytes` alone. A KEEP_LAST reader may have one more for each
+    /// instance that ended, which tells of that.
     pub max_samples: Option<u32>,
-    /// Most bytes of samples kept.
+    /// Most instances known.
+    pub max_instances: Option<u32>,
+    /// Most samples of an instance kept; for KEEP_LAST, the depth is less.
+    pub max_samples_per_instance: Option<u32>,
+    /// Most bytes of samples kept, with what is kept about each.
     pub max_bytes: usize,
+    /// What the table of instances depends on: a number that peers cannot guess.
+    pub hash_seed: u64,
 }
 
 impl ReaderConfig {
@@ -77,7 +87,10 @@ impl ReaderConfig {
             key_payload_of: None,
             wants_history: true,
             max_samples: None,
+            max_instances: None,
+            max_samples_per_instance: None,
             max_bytes: config::READER_CACHE_MAX_BYTES,
+            hash_seed: 0,
         }
     }
 }
@@ -92,8 +105,10 @@ pub struct ReaderCounters {
     /// Samples that will never arrive (SAMPLE_LOST): passed over by a best-effort writer, or no longer there
     /// at a reliable one.
     pub samples_lost: u64,
-    /// Best-effort samples that found no room (SAMPLE_REJECTED); a reliable one is asked for again instead.
+    /// Best-effort samples that found no room and are gone (SAMPLE_REJECTED).
     pub samples_rejected: u64,
+    /// Reliable samples that found no room (SAMPLE_REJECTED), and are asked for again when there is some.
+    pub samples_refused: u64,
     /// Samples whose key could not be read.
     pub samples_malformed: u64,
     /// Submessages from writers that are not matched.
@@ -117,6 +132,7 @@ pub struct ReaderCore {
     counters: ReaderCounters,
     /// What [`ReaderCore::take_status_news`] has told of.
     told: u64,
+    last_rejection: Option<(Rejection, Option<[u8; 16]>)>,
     /// Reused for what one ACKNACK does not reach.
     more: Vec<SequenceNumberSet>,
     strangers: Strangers,
@@ -138,6 +154,7 @@ impl ReaderCore {
             liveliness: LivelinessChanges::default(),
             counters: ReaderCounters::default(),
             told: 0,
+            last_rejection: None,
             assemblies: Assemblies::default(),
             more: Vec::new(),
             strangers: Strangers::default(),
@@ -167,6 +184,7 @@ impl ReaderCore {
             self.assemblies.retain(self.cache.chunks_mut(), |it| it.writer != guid);
             self.recent = 0;
             self.cache.writer_gone(guid);
+            self.room_was_made();
         }
     }
 
@@ -226,11 +244,6 @@ impl ReaderCore {
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
                 counters.samples_lost = counters.samples_lost.saturating_add(lost);
-                if cache.is_full(payload_len(data)) {
-                    proxy.refuse(sn);
-                    counters.samples_rejected += u64::from(!proxy.is_reliable);
-                    return;
-                }
                 let sample = match sample(&self.config, data, source_timestamp) {
                     Ok(sample) => sample,
                     Err(Malformed) => {
@@ -239,6 +252,11 @@ impl ReaderCore {
                         return;
                     }
                 };
+                if let Some(rejection) = cache.refusal(sample.key, sample.payload.len()) {
+                    let key = sample.key;
+                    self.reject(index, sn, rejection, key);
+                    return;
+                }
                 proxy.accept(now, sn);
                 counters.samples_received += 1;
                 cache.push(writer, sn, &sample);
@@ -309,11 +327,6 @@ impl ReaderCore {
     fn deliver_whole(&mut self, now: Time, index: usize, whole: Assembly) {
         let Self { proxies, cache, counters, .. } = self;
         let (proxy, sn, len) = (&mut proxies[index], whole.sequence_number, whole.sample_size);
-        let has_room = match proxy.arrival(sn) {
-            Arrival::Next { .. } => !cache.is_full(len),
-            Arrival::Ahead => !cache.is_full_of_held(len) || !cache.has_held(),
-            Arrival::Duplicate => false,
-        };
         let payload = &whole.buffer.bytes()[..len];
         let sample = sample_of(
             &self.config,
@@ -329,10 +342,14 @@ impl ReaderCore {
             cache.chunks_mut().give_buffer(whole.buffer);
             return;
         };
-        if !has_room {
-            proxy.refuse(sn);
-            counters.samples_rejected += u64::from(!proxy.is_reliable);
+        let refusal = match proxy.arrival(sn) {
+            Arrival::Next { .. } => cache.refusal(key, len),
+            Arrival::Ahead if cache.is_full_of_held(len) && cache.has_held() => Some(Rejection::BytesLimit),
+            Arrival::Ahead | Arrival::Duplicate => None,
+        };
+        if let Some(rejection) = refusal {
             cache.chunks_mut().give_buffer(whole.buffer);
+            self.reject(index, sn, rejection, key);
             return;
         }
         let held = cache.hold_whole(&Sample { kind, payload: &[], key, source_timestamp }, whole.buffer, len);
@@ -438,30 +455,33 @@ impl ReaderCore {
         is_taken
     }
 
-    /// Shows up to `max` samples that `selection` names to `f`, oldest first, and removes them when `remove`
-    /// is set; otherwise they are marked as read. Returns how many there were.
+    /// Shows samples that `selection` names to `f`, oldest first, and removes them when `remove` is set; otherwise they
+    /// are marked as read. Samples for which `f` returns `false` are of no use: they are removed, and do not count.
+    /// Ends when `max` samples counted, and returns how many did.
     pub fn access(
         &mut self,
         max: usize,
         selection: SampleSelection,
         remove: bool,
-        f: impl FnMut(RawSample<'_>),
+        f: impl FnMut(RawSample<'_>) -> bool,
     ) -> usize {
+        let before = self.cache.len();
         let count = self.cache.access(max, selection, remove, f);
-        if remove && count > 0 {
+        if self.cache.len() < before {
             self.room_was_made();
         }
         count
     }
 
-    /// The number of the instance with this key hash; `None` when there was never a sample of it. Topics without a
-    /// key have one instance, whose hash is all zeros.
+    /// The number of the instance with this key hash; `None` when there was never a sample of it, or it is over.
+    /// Topics without a key have one instance, whose hash is all zeros.
     pub fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
         self.cache.find_instance(key_hash)
     }
 
-    /// The first instance behind `after`, in the order in which they came, that has samples in these states.
-    pub fn next_instance(&self, after: Option<u32>, states: States) -> Option<u32> {
+    /// The first instance behind the one with key hash `after`, in an order of the reader's own, that has samples in
+    /// these states. The instance that was found last may be over meanwhile, and still has its place.
+    pub fn next_instance(&mut self, after: Option<[u8; 16]>, states: States) -> Option<u32> {
         self.cache.next_instance(after, states)
     }
 
@@ -491,7 +511,9 @@ impl ReaderCore {
     /// number of samples that were lost or rejected.
     #[inline]
     pub fn take_status_news(&mut self) -> bool {
-        let told = self.counters.samples_lost + self.counters.samples_rejected;
+        let counters = &self.counters;
+        let told = [counters.samples_lost, counters.samples_rejected, counters.samples_refused];
+        let told = told.into_iter().fold(0, u64::wrapping_add);
         core::mem::replace(&mut self.told, told) != told || self.has_liveliness_news()
     }
 
@@ -522,27 +544,6 @@ impl ReaderCore {
         self.counters.unknown_writers += 1;
         if self.heeds_strangers() {
             self.strangers.note(writer, sn);
-        }
-    }
-
-    /// Moves the samples that were held back and are next now into the cache, as far as there is room.
-    fn deliver_held(&mut self, index: usize) {
-        let Some(proxy) = self.proxies.get_mut(index) else { return };
-        while let Some((sn, held)) = proxy.next_held(|held| !self.cache.is_full(held.len())) {
-            self.counters.samples_received += 1;
-            self.cache.push_held(proxy.guid, sn, held);
-        }
-    }
-
-    fn room_was_made(&mut self) {
-        if self.proxies.iter().any(|proxy| proxy.is_refused) && !self.cache.is_nearly_full() {
-            for index in 0..self.proxies.len() {
-                if core::mem::take(&mut self.proxies[index].is_refused) {
-                    self.proxies[index].ask_again();
-                    self.deliver_held(index);
-                }
-            }
-            self.is_answer_due = true;
         }
     }
 
@@ -657,14 +658,6 @@ struct Sample<'a> {
 }
 
 struct Malformed;
-
-#[inline]
-fn payload_len(data: &Data<'_>) -> usize {
-    match data.payload {
-        Payload::Data(bytes) | Payload::Key(bytes) => bytes.len(),
-        Payload::None => 0,
-    }
-}
 
 /// Finds out what a DATA submessage says: kind and instance, from inline QoS or from the payload.
 #[inline]

@@ -53,8 +53,16 @@ pub struct WriterConfig {
     pub history: History,
     /// Whether late readers get what was written before.
     pub durability: Durability,
-    /// Most samples in the history; a write beyond it is refused until samples are acknowledged.
+    /// Most samples in the history. A write beyond it is refused, unless it replaces a sample.
     pub max_samples: Option<u32>,
+    /// Most instances that were written or registered and not unregistered.
+    pub max_instances: Option<u32>,
+    /// Most samples of one instance in the history; for KEEP_LAST, the depth is less.
+    pub max_samples_per_instance: Option<u32>,
+    /// Most bytes of samples in the history, with their headers.
+    pub max_bytes: Option<usize>,
+    /// What the table of instances depends on: a number that peers cannot guess.
+    pub hash_seed: u64,
     /// Whether writes in quick succession leave together.
     pub coalescing: Option<Coalescing>,
     /// Whether samples are collected in one message.
@@ -89,6 +97,10 @@ impl WriterConfig {
             history: History::KeepLast(1),
             durability: Durability::Volatile,
             max_samples: None,
+            max_instances: None,
+            max_samples_per_instance: None,
+            max_bytes: None,
+            hash_seed: 0,
             coalescing: None,
             batch: None,
         }
@@ -133,6 +145,12 @@ pub enum WriteRefused {
         /// The largest size that fits, in bytes.
         max: usize,
     },
+    /// A resource limit is reached, and what is kept for late readers makes no room: waiting does not help.
+    #[error(
+        "the history is full, and is kept for readers that come late: raise max_samples, max_samples_per_instance or \
+         max_bytes, or keep less"
+    )]
+    LimitReached,
     /// No more instances fit the resource limits.
     #[error("no room for another instance: unregister some, or raise the resource limit max_instances")]
     TooManyInstances,
@@ -189,6 +207,8 @@ pub struct WriterCore {
     open: Option<OpenBatch>,
     /// Samples that are too long for a datagram, and when they were written.
     large: VecDeque<(SequenceNumber, Timestamp)>,
+    /// At this many, those of samples that are gone are forgotten.
+    large_max: usize,
     fragments: Fragments,
     /// Blocks that the application fills.
     loans: usize,
@@ -228,6 +248,7 @@ impl WriterCore {
             burst: Burst::default(),
             open: None,
             large: VecDeque::new(),
+            large_max: LARGE_SPARE,
             fragments: Fragments::default(),
             loans: 0,
             datagram_max: config::SEGMENTED_MAX_BYTES,
@@ -240,7 +261,7 @@ impl WriterCore {
     /// until the reservation is committed.
     ///
     /// # Errors
-    /// [`WriteRefused`]; `WindowFull` only for KEEP_ALL, or when `max_samples` are unacknowledged.
+    /// [`WriteRefused`]; `WindowFull` only for KEEP_ALL, or when as much as a resource limit allows is unacknowledged.
     #[inline]
     pub fn reserve(&mut self, payload_len: usize) -> Result<Reservation<'_>, WriteRefused> {
         let len = compose::datagram_len(payload_len);
@@ -253,10 +274,7 @@ impl WriterCore {
             _ => charge(len),
         };
         if !self.has_room(cost) {
-            // The answer to this HEARTBEAT is what makes room.
-            self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
-            self.heartbeat.is_awaited = !self.heartbeat.is_hurried;
-            return Err(WriteRefused::WindowFull);
+            return Err(self.refuse(WriteRefused::WindowFull));
         }
         if extension.is_none() {
             self.open = None;
@@ -283,12 +301,40 @@ impl WriterCore {
         let fragment_size = compose::fragment_size(self.datagram_max);
         let beginning = self.large_charge(payload_len, fragment_size).min(self.window.size() / 4);
         if !self.has_room(beginning) {
-            self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
-            self.heartbeat.is_awaited = !self.heartbeat.is_hurried;
-            return Err(WriteRefused::WindowFull);
+            return Err(self.refuse(WriteRefused::WindowFull));
         }
         self.open = None;
         Ok(fragment_size)
+    }
+
+    /// Why a write is refused; somebody will wait for room.
+    #[cold]
+    fn refuse(&mut self, refused: WriteRefused) -> WriteRefused {
+        if refused == WriteRefused::WindowFull {
+            // The answer to this HEARTBEAT is what makes room.
+            self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
+            self.heartbeat.is_awaited = !self.heartbeat.is_hurried;
+        }
+        refused
+    }
+
+    /// The instance of a sample that takes `len` bytes.
+    #[inline]
+    fn admit(&mut self, key: Option<[u8; 16]>, len: usize) -> Result<Option<u32>, WriteRefused> {
+        if self.config.max_bytes.is_some_and(|max| len > max) {
+            return Err(WriteRefused::TooLarge { len, max: self.config.max_bytes.unwrap_or(len) });
+        }
+        let last = self.acknowledged.min(self.unsent.prev());
+        self.instances.admit(key, len, &mut self.history, last).map_err(|refused| self.refuse(refused))
+    }
+
+    /// Makes an instance known before it is written; it counts until it is unregistered.
+    ///
+    /// # Errors
+    /// [`WriteRefused::TooManyInstances`].
+    pub fn register_instance(&mut self, key: [u8; 16]) -> Result<(), WriteRefused> {
+        let last = self.acknowledged.min(self.unsent.prev());
+        self.instances.register(key, &mut self.history, last)
     }
 
     fn large_charge(&self, payload_len: usize, fragment_size: u32) -> u64 {
@@ -332,19 +378,20 @@ impl WriterCore {
             return Err(WriteRefused::TooLarge { len: change.payload.len(), max: compose::PAYLOAD_MAX });
         }
         if !self.has_room(charge(len)) {
-            return Err(WriteRefused::WindowFull);
+            return Err(self.refuse(WriteRefused::WindowFull));
         }
-        self.instances.admit(change.key)?;
+        let instance = self.admit(change.key, len)?;
         self.open = None;
         let sn = self.history.next();
         let len = compose::with_inline_qos(&self.config, sn, timestamp, &change, self.history.reserve(len));
         let sn_committed = self.history.commit(len, charge(len));
         debug_assert_eq!(sn, sn_committed);
         self.burst.datagrams += 1;
-        self.committed(now, sn, len, change.key);
-        if change.kind == ChangeKind::DisposedUnregistered {
-            self.instances.ended(change.key, sn);
+        self.instances.committed(instance, sn);
+        if matches!(change.kind, ChangeKind::Unregistered | ChangeKind::DisposedUnregistered) {
+            self.instances.ended(instance, sn, change.kind == ChangeKind::DisposedUnregistered);
         }
+        self.committed(now, sn, len);
         Ok(sn)
     }
 
@@ -387,7 +434,10 @@ impl WriterCore {
 
     /// Whether the write of a payload of this many bytes, which was refused, should be tried again: it fits,
     /// and enough for many more if it is small, so that a waiting thread is not woken for each sample.
-    pub fn has_room_for(&self, payload_len: usize) -> bool {
+    pub fn has_room_for(&self, key: Option<[u8; 16]>, payload_len: usize) -> bool {
+        if !self.instances.has_room(key, compose::datagram_len(payload_len), &self.history) {
+            return false;
+        }
         let (cost, window) = (charge(compose::datagram_len(payload_len)), self.window.size());
         self.has_room(cost.clamp(window / 8, (window / 4).max(cost.min(config::WINDOW_MIN_BYTES))))
     }
@@ -505,13 +555,18 @@ impl WriterCore {
         self.counters
     }
 
-    /// Bytes of memory that the history takes.
+    /// Bytes of memory that the history and the instances take.
     pub fn memory(&self) -> usize {
-        self.history.memory()
+        self.history.memory() + self.instances.memory()
     }
 
     /// Number of samples from the oldest that is kept to the newest, those between that are gone included.
     pub fn span(&self) -> usize {
+        self.history.span()
+    }
+
+    /// Number of samples in the history.
+    pub fn kept(&self) -> usize {
         self.history.len()
     }
 
@@ -522,12 +577,6 @@ impl WriterCore {
 
     #[inline]
     fn has_room(&self, charge: u64) -> bool {
-        if self.config.max_samples.is_some_and(|max| self.history.len() >= max as usize)
-            && self.config.history == History::KeepAll
-            && (self.has_reliable_readers() || self.config.durability != Durability::Volatile)
-        {
-            return false;
-        }
         self.config.history != History::KeepAll
             || !self.has_reliable_readers()
             || (self.in_flight() + charge <= self.window.size() && self.has_room_behind_hole(charge))
@@ -559,8 +608,7 @@ impl WriterCore {
 
     /// Book-keeping after sample `sn` was laid into the history in `len` new bytes.
     #[inline]
-    fn committed(&mut self, now: Time, sn: SequenceNumber, len: usize, key: Option<[u8; 16]>) {
-        self.instances.committed(key, sn);
+    fn committed(&mut self, now: Time, sn: SequenceNumber, len: usize) {
         if self.proxies.is_empty() {
             self.instances.sent(&mut self.history, sn);
             self.unsent = sn.next();
@@ -593,18 +641,27 @@ impl WriterCore {
         }
     }
 
+    /// Remembers when a large sample was written.
+    fn note_large(&mut self, sn: SequenceNumber, timestamp: Timestamp) {
+        if self.large.len() >= self.large_max {
+            let history = &self.history;
+            self.large.retain(|(sn, _)| history.entry(*sn).is_some_and(|entry| entry.is_alive()));
+            self.large_max = 2 * self.large.len() + LARGE_SPARE;
+        }
+        self.large.push_back((sn, timestamp));
+    }
+
     /// Lets go of what nobody can ask for any more.
     fn release(&mut self) {
-        if self.config.durability == Durability::Volatile {
-            let last = self.acknowledged.min(self.unsent.prev());
+        let last = self.acknowledged.min(self.unsent.prev());
+        if self.config.keeps_nothing_for_late_readers() {
             self.instances.released(&self.history, last);
             self.history.release_to(last);
             while self.large.front().is_some_and(|(sn, _)| *sn < self.history.first()) {
                 self.large.pop_front();
             }
-        } else {
-            self.instances.release_ended(&mut self.history, self.acknowledged.min(self.unsent.prev()));
         }
+        self.instances.release_ended(&mut self.history, last);
     }
 
     fn readers_changed(&mut self, now: Time) {
@@ -634,6 +691,9 @@ impl WriterCore {
         }
     }
 }
+
+/// Large samples that are remembered beyond those that are there.
+const LARGE_SPARE: usize = 16;
 
 /// Room in the history for one sample.
 #[derive(Debug)]
@@ -666,7 +726,7 @@ impl Reservation<'_> {
     /// Makes the bytes that [`Reservation::payload`] was filled with the writer's next sample.
     ///
     /// # Errors
-    /// [`WriteRefused::TooManyInstances`].
+    /// [`WriteRefused`], when the instance is the one too many, or one of its samples is.
     #[inline]
     pub fn commit(
         self,
@@ -675,8 +735,9 @@ impl Reservation<'_> {
         key: Option<[u8; 16]>,
     ) -> Result<SequenceNumber, WriteRefused> {
         let core = self.core;
-        core.instances.admit(key)?;
+        let instance = core.admit(key, self.extension.unwrap_or(compose::datagram_len(self.payload_len)))?;
         let sn = core.history.next();
+        core.instances.committed(instance, sn);
         if let (Some(extra), Some(open)) = (self.extension, &mut core.open) {
             let datagram = core.history.extend(extra).unwrap_or_default();
             let at = datagram.len() - extra;
@@ -685,16 +746,16 @@ impl Reservation<'_> {
             open.len += extra;
             open.samples += 1;
             core.history.commit_extension(extra, cost);
-            core.committed(now, sn, extra, key);
+            core.committed(now, sn, extra);
             return Ok(sn);
         }
         if self.fragment_size != 0 {
             let cost = core.large_charge(self.payload_len, self.fragment_size);
             core.history.reserve(self.payload_len);
             core.history.commit_fragmented(self.payload_len, self.fragment_size, cost);
-            core.large.push_back((sn, timestamp));
+            core.note_large(sn, timestamp);
             core.burst.datagrams += 1;
-            core.committed(now, sn, self.payload_len, key);
+            core.committed(now, sn, self.payload_len);
             return Ok(sn);
         }
         let len = compose::datagram_len(self.payload_len);
@@ -704,7 +765,7 @@ impl Reservation<'_> {
         if core.config.batch.is_some() {
             core.open = Some(OpenBatch { first: sn, len, samples: 1, since: now });
         }
-        core.committed(now, sn, len, key);
+        core.committed(now, sn, len);
         Ok(sn)
     }
 }

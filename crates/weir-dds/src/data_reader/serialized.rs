@@ -54,6 +54,7 @@ impl<T: DdsType> DataReader<T> {
                 payload: shared_payload::payload(&raw),
                 info: SampleInfo::new(&raw),
             });
+            true
         });
         samples
     }

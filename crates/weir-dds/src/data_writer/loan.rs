@@ -225,8 +225,7 @@ impl Memory {
         key: Option<[u8; 16]>,
         timestamp: Option<Timestamp>,
     ) -> Result<()> {
-        let len = payload.len();
-        writer.write_with(len, timestamp, |core, now, timestamp| {
+        writer.write_with((key, payload.len()), timestamp, |core, now, timestamp| {
             let Some(block) = self.block.take() else { return Ok(core.last_sequence_number()) };
             core.commit_loan(now, timestamp, key, block, payload.clone()).map_err(|(refused, block)| {
                 self.block = Some(block);
@@ -245,11 +244,11 @@ impl Drop for Memory {
 }
 
 impl Inner {
-    /// Writes what `commit` lays into the history, as [`DataWriter::write`] does; `commit` is called again after a
-    /// refusal, when there is room.
+    /// Writes what `commit` lays into the history, as [`DataWriter::write`] does: a payload of an instance, when that
+    /// matters, and of a size. `commit` is called again after a refusal, when there is room.
     pub(super) fn write_with(
         &self,
-        payload_len: usize,
+        size: (Option<[u8; 16]>, usize),
         timestamp: Option<Timestamp>,
         mut commit: impl FnMut(
             &mut WriterCore,
@@ -278,7 +277,7 @@ impl Inner {
             core.flush(now, &mut sending.outbox);
             self.transmit(core, &mut sending);
             drop(sending);
-            self.make_room(refused, payload_len, now, &mut waiting_since)?;
+            self.make_room(refused, size, now, &mut waiting_since)?;
         }
     }
 
@@ -293,8 +292,9 @@ impl Inner {
 pub(super) fn refusal(refused: WriteRefused) -> DdsError {
     match refused {
         WriteRefused::TooLarge { .. } => DdsError::BadParameter(refused.to_string()),
-        WriteRefused::WindowFull | WriteRefused::TooManyInstances | WriteRefused::TooManyLoans { .. } => {
-            DdsError::OutOfResources(refused.to_string())
-        }
+        WriteRefused::WindowFull
+        | WriteRefused::LimitReached
+        | WriteRefused::TooManyInstances
+        | WriteRefused::TooManyLoans { .. } => DdsError::OutOfResources(refused.to_string()),
     }
 }

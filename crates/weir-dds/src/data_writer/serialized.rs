@@ -46,7 +46,7 @@ impl<T: DdsType> DataWriter<T> {
             None
         };
         let padded = payload.len().next_multiple_of(4);
-        inner.write_with(padded, timestamp, |core, now, timestamp| {
+        inner.write_with((key, padded), timestamp, |core, now, timestamp| {
             let mut reservation = core.reserve(padded)?;
             let room = reservation.payload();
             let (value, padding) = room.split_at_mut(payload.len());

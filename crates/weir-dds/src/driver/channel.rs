@@ -399,15 +399,19 @@ impl Driver {
 
 /// Calls a reader's listener for what is new.
 pub(super) fn notify(reader: &ReaderEndpoint) {
-    let (has_unread, lost, has_liveliness_news) = {
+    let (has_unread, counters, has_liveliness_news) = {
         let core = reader.core.lock();
-        (core.has_unread(), core.counters().samples_lost, core.has_liveliness_news())
+        (core.has_unread(), core.counters(), core.has_liveliness_news())
     };
     if has_liveliness_news {
         reader.notify(ReaderEvent::LivelinessChanged);
     }
-    if reader.lost.lock().total_count != lost {
+    if reader.lost.lock().total_count != counters.samples_lost {
         reader.notify(ReaderEvent::SampleLost);
+    }
+    let rejected = counters.samples_rejected + counters.samples_refused;
+    if reader.rejected.lock().rejected != rejected {
+        reader.notify(ReaderEvent::SampleRejected);
     }
     if has_unread {
         reader.notify_data();

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use foldhash::fast::RandomState;
 use parking_lot::{Mutex, RwLock};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::Liveliness;
@@ -17,7 +18,9 @@ use super::liveliness::Assertions;
 use super::transport::Sender;
 use crate::clock;
 use crate::listener::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
-use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus};
+use crate::status::{
+    IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, Rejected, SampleCountStatus,
+};
 
 /// A writer.
 pub(crate) struct WriterEndpoint {
@@ -118,7 +121,7 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) matched: Mutex<MatchedStatus>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
     pub(crate) lost: Mutex<SampleCountStatus>,
-    pub(crate) rejected: Mutex<SampleCountStatus>,
+    pub(crate) rejected: Mutex<Rejected>,
     pub(crate) malformed: AtomicU64,
     listener: Mutex<Option<ReaderListener>>,
     has_listener: AtomicBool,
@@ -193,13 +196,13 @@ pub(crate) struct Routes {
     version: AtomicU64,
 }
 
-/// One state of the routes.
+/// One state of the routes. Peers choose GUIDs: the hashes depend on a seed that they do not know.
 #[derive(Default, Clone)]
 pub(crate) struct Table {
-    pub(crate) writers: HashMap<EntityId, Arc<WriterEndpoint>>,
-    pub(crate) readers: HashMap<EntityId, Arc<ReaderEndpoint>>,
+    pub(crate) writers: HashMap<EntityId, Arc<WriterEndpoint>, RandomState>,
+    pub(crate) readers: HashMap<EntityId, Arc<ReaderEndpoint>, RandomState>,
     /// The readers that a remote (or own) writer is matched with.
-    pub(crate) readers_of: HashMap<Guid, Vec<Arc<ReaderEndpoint>>>,
+    pub(crate) readers_of: HashMap<Guid, Vec<Arc<ReaderEndpoint>>, RandomState>,
 }
 
 impl Routes {

@@ -61,7 +61,15 @@ fn an_unregistered_instance_has_no_writers_until_it_is_written_again() {
     assert!(!gone.info.valid_data);
     assert_eq!((gone.data.id, gone.info.instance_state), (6, InstanceState::NotAliveNoWriters));
     writer.write(&sample).unwrap();
+    // Nobody wrote it, and its samples were taken: it counts as never seen.
     let back = one(&reader);
+    assert_eq!((back.info.disposed_generation_count, back.info.no_writers_generation_count), (0, 0));
+    assert_eq!(back.info.view_state, ViewState::New);
+    writer.unregister_instance(&sample).unwrap();
+    writer.write(&sample).unwrap();
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    let [news, back] = <[_; 2]>::try_from(take_exactly(&reader, 2)).unwrap();
+    assert_eq!((news.info.valid_data, news.info.instance_state), (false, InstanceState::Alive));
     assert_eq!((back.info.disposed_generation_count, back.info.no_writers_generation_count), (0, 1));
 }
 
@@ -80,8 +88,8 @@ fn an_instance_lives_as_long_as_one_of_its_writers() {
     other.write(&sample).unwrap();
     one(&reader);
     one_writer.unregister_instance(&sample).unwrap();
-    let news = one(&reader);
-    assert_eq!((news.info.valid_data, news.info.instance_state), (false, InstanceState::Alive));
+    one_writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    assert_eq!(reader.available(), 0, "nothing has changed");
     // The other one leaves with its participant.
     drop(other);
     assert_eq!(one(&reader).info.instance_state, InstanceState::NotAliveNoWriters);
@@ -231,7 +239,8 @@ fn registered_instances_end_by_their_handles() {
     let gone = one(&reader);
     assert_eq!((gone.data.id, gone.info.instance_state), (3, InstanceState::NotAliveDisposed));
     writer.unregister_by_handle(handle).unwrap();
-    one(&reader);
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    assert_eq!(reader.available(), 0, "it is disposed as before");
     assert_eq!(writer.key_value(handle), None);
     for result in [writer.dispose_by_handle(handle), writer.unregister_by_handle(handle)] {
         assert!(matches!(result, Err(DdsError::BadParameter(text)) if text.contains("register_instance")));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos,
-    InstanceState, LivelinessChangedStatus, LivelinessKind, LivelinessLostStatus,
+    InstanceState, LivelinessChangedStatus, LivelinessKind, LivelinessLostStatus, ViewState,
 };
 
 use crate::support::{DEADLINE, Keyed, World, lossless_reader, lossless_writer, matched, take_exactly};
@@ -75,7 +75,8 @@ fn is_lost_and_comes_back(kind: LivelinessKind, assert: impl FnOnce(&DataWriter<
     writer.write(&Keyed { id: 1, value: 2 }).unwrap();
     let back = take_exactly(&reader, 1).remove(0);
     assert_eq!((back.data.value, back.info.instance_state), (2, InstanceState::Alive));
-    assert_eq!(back.info.no_writers_generation_count, 1);
+    // Nobody alive wrote it, and its samples were taken: it counts as never seen.
+    assert_eq!((back.info.view_state, back.info.no_writers_generation_count), (ViewState::New, 0));
     lost.recv_timeout(DEADLINE).unwrap();
     await_counts(&told, 0, 1);
 }

@@ -10,6 +10,7 @@ mod examples;
 mod hostile;
 mod instances;
 mod large;
+mod limits;
 mod listeners;
 mod liveliness;
 mod loans;

@@ -1,5 +1,7 @@
 //! The samples that wait for the application, in the order of their arrival (DDS 1.4 §2.2.2.5).
 
+mod tidying;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -7,6 +9,7 @@ use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use super::chunks::{ChunkRef, Chunks};
 use super::instances::{Instance, Instances};
+use super::room::Rejection;
 use super::states::States;
 use super::{KeyPayloadOf, ReaderConfig, Sample};
 use crate::block::Block;
@@ -80,6 +83,17 @@ impl Held {
     pub(super) fn len(&self) -> usize {
         self.at.len as usize
     }
+
+    /// Its instance.
+    pub(super) fn key(&self) -> Option<[u8; 16]> {
+        self.key
+    }
+}
+
+/// What a sample with a payload of `len` bytes takes, in bytes.
+#[inline]
+fn cost(len: usize) -> usize {
+    len + size_of::<Entry>()
 }
 
 #[derive(Debug)]
@@ -100,13 +114,15 @@ struct Entry {
 
 #[derive(Debug)]
 pub(super) struct Cache {
-    is_keyed: bool,
     key_payload_of: Option<KeyPayloadOf>,
     /// Bytes of the keys that are kept.
     key_bytes: usize,
     depth: Option<usize>,
     max_samples: usize,
+    max_per_instance: usize,
     max_bytes: usize,
+    /// Whether the instance decides whether there is room for a sample.
+    has_instance_limits: bool,
     chunks: Chunks,
     /// Entries that were taken or replaced stay as dead ones until they come to the front.
     entries: VecDeque<Entry>,
@@ -114,8 +130,12 @@ pub(super) struct Cache {
     front: u64,
     live: usize,
     unread: usize,
+    /// No sample before this position is unread.
+    unread_from: u64,
+    /// Where payloads were last looked through for stranded ones.
+    swept_to: u64,
     held: usize,
-    /// Bytes of the samples that wait, and of those that are held back.
+    /// Bytes that the samples that wait take, and those that are held back.
     bytes: usize,
     held_bytes: usize,
     recent_len: usize,
@@ -129,33 +149,72 @@ impl Cache {
             History::KeepAll => None,
             History::KeepLast(depth) => Some(depth.max(1) as usize),
         };
+        let or_endless = |limit: Option<u32>| limit.map_or(usize::MAX, |limit| limit as usize);
+        let max_per_instance = or_endless(config.max_samples_per_instance);
+        // A topic without a key is one instance.
+        let max_samples = or_endless(config.max_samples).min(if config.key_of.is_none() {
+            max_per_instance
+        } else {
+            usize::MAX
+        });
         Self {
-            is_keyed: config.key_of.is_some(),
             key_payload_of: config.key_payload_of,
             key_bytes: 0,
             depth,
-            max_samples: config.max_samples.map_or(usize::MAX, |max| max as usize),
+            max_samples,
+            max_per_instance,
             max_bytes: config.max_bytes,
+            has_instance_limits: config.key_of.is_some()
+                && (config.max_instances.is_some() || config.max_samples_per_instance.is_some()),
             chunks: Chunks::default(),
             entries: VecDeque::new(),
             front: 1,
             live: 0,
             unread: 0,
+            unread_from: 0,
+            swept_to: 0,
             held: 0,
             bytes: 0,
             held_bytes: 0,
             recent_len: 0,
-            instances: Instances::new(config.key_of.is_some()),
+            instances: Instances::new(config),
             accesses: 0,
         }
     }
 
-    /// Whether a sample with a payload of `len` bytes finds no room. An empty cache takes any one sample. What
-    /// is held back does not count: the sample that it waits for must find room.
+    /// Why a sample of an instance, with a payload of `len` bytes, finds no room, if it does not. An empty cache takes
+    /// any one sample. What is held back does not count: the sample that it waits for must find room.
     #[inline]
-    pub(super) fn is_full(&self, len: usize) -> bool {
-        (self.live >= self.max_samples && self.depth.is_none())
-            || (self.bytes + len > self.max_bytes && self.live > 0)
+    pub(super) fn refusal(&self, key: Option<[u8; 16]>, len: usize) -> Option<Rejection> {
+        let is_crowded = self.live >= self.max_samples
+            || (self.bytes + cost(len) > self.max_bytes && self.live > 0)
+            || self.has_instance_limits
+            || self.instances.is_nearly_full();
+        if is_crowded { self.refusal_of(key, len) } else { None }
+    }
+
+    #[cold]
+    fn refusal_of(&self, key: Option<[u8; 16]>, len: usize) -> Option<Rejection> {
+        if !self.instances.has_room(key) {
+            return Some(Rejection::InstancesLimit);
+        }
+        let known = self.instances.lookup(key);
+        let values = known.map_or(0, |index| {
+            let instance = self.instances.get(index);
+            (instance.count - instance.news) as usize
+        });
+        let replaced = known.filter(|_| self.depth.is_some_and(|depth| values >= depth));
+        if replaced.is_none() && self.live >= self.max_samples {
+            return Some(Rejection::SamplesLimit);
+        }
+        if self.depth.is_none() && values >= self.max_per_instance {
+            return Some(Rejection::SamplesPerInstanceLimit);
+        }
+        let freed = replaced
+            .and_then(|index| self.oldest(index, true))
+            .map_or(0, |position| cost(self.entries[(position - self.front) as usize].at.len as usize));
+        (self.bytes + cost(len) > self.max_bytes.saturating_add(freed) && self.live > 0)
+            .then_some(Rejection::BytesLimit)
     }
 
     /// Whether a sample with a payload of `len` bytes, whose turn has not come, finds no room.
@@ -163,7 +222,7 @@ impl Cache {
     pub(super) fn is_full_of_held(&self, len: usize) -> bool {
         let count = self.live + self.held;
         (count >= self.max_samples && self.depth.is_none())
-            || self.bytes + self.held_bytes + len > self.max_bytes
+            || self.bytes + self.held_bytes + cost(len) > self.max_bytes
     }
 
     /// About how many more samples find room, when they are as long as the last one; at least one.
@@ -173,12 +232,12 @@ impl Cache {
             Some(_) => usize::MAX,
         };
         let bytes = self.max_bytes.saturating_sub(self.bytes + self.held_bytes);
-        samples.min(bytes / self.recent_len.max(1)).max(1)
+        samples.min(bytes / cost(self.recent_len)).max(1)
     }
 
-    /// Whether asking for more would be pointless, with some distance to [`Cache::is_full`].
+    /// Whether asking for more would be pointless, with some distance to [`Cache::refusal`].
     pub(super) fn is_nearly_full(&self) -> bool {
-        self.is_full(0) || self.bytes > self.max_bytes / 4 * 3
+        self.live >= self.max_samples || self.bytes > self.max_bytes / 4 * 3
     }
 
     #[inline]
@@ -192,7 +251,10 @@ impl Cache {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.chunks.memory() + self.entries.capacity() * size_of::<Entry>()
+        self.chunks.memory()
+            + self.entries.capacity() * size_of::<Entry>()
+            + self.instances.memory()
+            + self.key_bytes
     }
 
     /// Stores a sample and puts it behind the others.
@@ -206,7 +268,7 @@ impl Cache {
     #[inline]
     pub(super) fn hold(&mut self, sample: &Sample<'_>) -> Held {
         self.held += 1;
-        self.held_bytes += sample.payload.len();
+        self.held_bytes += cost(sample.payload.len());
         self.recent_len = sample.payload.len();
         Held {
             at: self.chunks.store(sample.payload),
@@ -219,7 +281,7 @@ impl Cache {
     /// Stores a sample that was put together from fragments, without a copy.
     pub(super) fn hold_whole(&mut self, sample: &Sample<'_>, whole: Arc<Block>, len: usize) -> Held {
         self.held += 1;
-        self.held_bytes += len;
+        self.held_bytes += cost(len);
         self.recent_len = len;
         Held {
             at: self.chunks.adopt(whole, len),
@@ -227,25 +289,6 @@ impl Cache {
             key: sample.key,
             source_timestamp: sample.source_timestamp,
         }
-    }
-
-    /// Whether pieces of memory are kept mostly for a few samples in them.
-    #[inline]
-    pub(super) fn is_sparse(&self) -> bool {
-        self.chunks.used() > config::READER_SPARSE_BYTES + 4 * (self.bytes + self.held_bytes)
-    }
-
-    /// Lays the samples that wait together, whose pieces of memory others have left.
-    pub(super) fn lay_together(&mut self) {
-        self.chunks.seal();
-        for entry in self.entries.iter_mut().filter(|entry| entry.is_live) {
-            self.chunks.relocate(&mut entry.at);
-        }
-    }
-
-    /// The same for one that is held back.
-    pub(super) fn move_held(&mut self, held: &mut Held) {
-        self.chunks.relocate(&mut held.at);
     }
 
     /// Whether something is held back.
@@ -261,40 +304,70 @@ impl Cache {
     /// Lets go of a stored sample.
     pub(super) fn drop_held(&mut self, held: Held) {
         self.held -= 1;
-        self.held_bytes -= held.len();
+        self.held_bytes -= cost(held.len());
         self.chunks.release(held.at);
     }
 
-    /// Puts a stored sample behind the others.
+    /// Puts a stored sample behind the others. What tells of no change is dropped.
     #[inline]
     pub(super) fn push_held(&mut self, writer: Guid, sn: SequenceNumber, held: Held) {
-        // A topic without a key has one instance, whatever key hash comes along.
-        let Some(index) = self.instances.index(held.key.filter(|_| self.is_keyed)) else {
+        let Some(index) = self.instances.index(held.key) else {
             self.drop_held(held);
             return;
         };
-        self.held -= 1;
-        self.held_bytes -= held.len();
+        // Without a key, endings are about what the payload names, as in discovery.
+        let is_keyed = self.instances.is_keyed();
         let instance = self.instances.get_mut(index);
-        match held.kind {
-            ChangeKind::Alive => instance.written_by(writer),
-            ChangeKind::Disposed => instance.disposed_by(writer),
-            ChangeKind::Unregistered => _ = instance.left_by(writer),
-            ChangeKind::DisposedUnregistered => {
-                instance.disposed_by(writer);
-                instance.left_by(writer);
-            }
-        }
+        let is_telling = instance.change(held.kind, writer) || !is_keyed;
         if let Some(key_payload_of) = self.key_payload_of
             && instance.key_payload.is_none()
         {
             self.keep_key(index, &held, key_payload_of);
         }
-        let instance = self.instances.get(index);
-        if self.depth.is_some_and(|depth| instance.count >= depth) {
-            self.drop_oldest(index);
+        if !is_telling {
+            self.drop_held(held);
+            self.forget_if_over(index);
+            return;
         }
+        self.held -= 1;
+        self.held_bytes -= cost(held.len());
+        self.make_way(index, held.kind);
         self.append(index, writer, sn, held);
+    }
+
+    /// KEEP_LAST: removes the value that a new one replaces. News of an instance replace earlier ones, and no values:
+    /// they come on top of the depth.
+    #[inline]
+    fn make_way(&mut self, index: u32, kind: ChangeKind) {
+        let Some(depth) = self.depth else { return };
+        let instance = self.instances.get(index);
+        let is_value = kind == ChangeKind::Alive;
+        let is_replacing =
+            if is_value { (instance.count - instance.news) as usize >= depth } else { instance.news > 0 };
+        if is_replacing && let Some(position) = self.oldest(index, is_value) {
+            self.remove((position - self.front) as usize);
+            self.trim();
+        }
+    }
+
+    /// The position of the oldest value of an instance, or of its oldest news.
+    fn oldest(&self, index: u32, is_value: bool) -> Option<u64> {
+        self.positions(index).find(|position| {
+            (self.entries[(position - self.front) as usize].kind == ChangeKind::Alive) == is_value
+        })
+    }
+
+    #[inline]
+    fn forget_if_over(&mut self, index: u32) {
+        if self.instances.get(index).is_over() {
+            self.forget(index);
+        }
+    }
+
+    #[cold]
+    fn forget(&mut self, index: u32) {
+        let key = self.instances.remove(index);
+        self.key_bytes -= key.map_or(0, |key| key.len());
     }
 
     /// Keeps the key of an instance that is new.
@@ -310,42 +383,36 @@ impl Cache {
     }
 
     pub(super) fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
-        if self.is_keyed { self.instances.find(&key_hash) } else { (key_hash == [0; 16]).then_some(0) }
+        self.instances.find(&key_hash)
     }
 
     pub(super) fn instance_key(&self, instance: u32) -> Option<&[u8]> {
-        (instance < self.instances.len()).then(|| self.instances.get(instance).key_payload.as_deref())?
+        (instance < self.instances.end()).then(|| self.instances.get(instance).key_payload.as_deref())?
     }
 
-    pub(super) fn next_instance(&self, after: Option<u32>, states: States) -> Option<u32> {
-        let first = after.map_or(0, |after| after.saturating_add(1));
-        (first..self.instances.len()).find(|&index| {
-            let instance = self.instances.get(index);
-            let is_new = instance.viewed_by == 0;
-            self.positions(index).any(|position| {
-                let was_read = self.entries[(position - self.front) as usize].was_read;
-                states.contains(was_read, is_new, instance.state)
-            })
+    pub(super) fn next_instance(&mut self, after: Option<[u8; 16]>, states: States) -> Option<u32> {
+        let (entries, front) = (&self.entries, self.front);
+        self.instances.next(after, |_, instance| {
+            states == States::ANY
+                || positions(entries, front, instance).any(|position| {
+                    let was_read = entries[(position - front) as usize].was_read;
+                    states.contains(was_read, instance.viewed_by == 0, instance.state)
+                })
         })
     }
 
     /// The positions of the samples of an instance, oldest first.
     fn positions(&self, instance: u32) -> impl Iterator<Item = u64> + '_ {
-        let Instance { oldest, count, .. } = *self.instances.get(instance);
-        let next = |&position: &u64| Some(self.entries[(position - self.front) as usize].next);
-        core::iter::successors(Some(oldest), next).take(count)
+        positions(&self.entries, self.front, self.instances.get(instance))
     }
 
     /// A writer is gone: tells of the instances that nobody writes any more, if the topic has a key.
     pub(super) fn writer_gone(&mut self, writer: Guid) {
-        for index in 0..self.instances.len() {
-            let instance = self.instances.get_mut(index);
-            if instance.left_by(writer) && instance.key.is_some() {
-                // The news may come on top of the depth, so that they do not replace the last value; but only
-                // once, however often writers come and go.
-                if self.depth.is_some_and(|depth| instance.count > depth) {
-                    self.drop_oldest(index);
-                }
+        for index in 0..self.instances.end() {
+            if !self.instances.get_mut(index).left_by(writer) {
+                self.forget_if_over(index);
+            } else if self.instances.is_keyed() {
+                self.make_way(index, ChangeKind::Unregistered);
                 let held = Held {
                     at: self.chunks.store(&[]),
                     kind: ChangeKind::Unregistered,
@@ -361,22 +428,23 @@ impl Cache {
     #[inline]
     pub(super) fn take_next(&mut self, f: impl FnOnce(RawSample<'_>)) -> bool {
         self.trim();
-        if self.entries.is_empty() {
-            return false;
-        }
+        let Some(entry) = self.entries.front() else { return false };
+        let instance = entry.instance;
         self.accesses += 1;
         self.show(0, f);
         self.remove(0);
         self.trim();
+        self.forget_if_over(instance);
         true
     }
 
+    /// Shows samples, until `max` of them counted: those for which `f` returned `true`. The others are removed.
     pub(super) fn access(
         &mut self,
         max: usize,
         selection: SampleSelection,
         remove: bool,
-        mut f: impl FnMut(RawSample<'_>),
+        mut f: impl FnMut(RawSample<'_>) -> bool,
     ) -> usize {
         self.accesses += 1;
         if let Some(instance) = selection.instance {
@@ -384,16 +452,33 @@ impl Cache {
         }
         let mut count = 0;
         let mut index = 0;
+        let is_unread_only = selection.states.is_unread_only();
+        if is_unread_only {
+            index = self.first_unread();
+        }
         while count < max && index < self.entries.len() {
             let entry = &self.entries[index];
+            if is_unread_only && self.unread == 0 {
+                break;
+            }
             if entry.is_live && (selection.states == States::ANY || self.is_in(index, selection.states)) {
-                self.visit(index, remove, &mut f);
-                count += 1;
+                let instance = entry.instance;
+                count += usize::from(self.visit(index, remove, &mut f));
+                self.forget_if_over(instance);
             }
             index += 1;
         }
         self.trim();
         count
+    }
+
+    /// The index before which no sample is unread.
+    fn first_unread(&mut self) -> usize {
+        let start = self.unread_from.saturating_sub(self.front) as usize;
+        let rest = self.entries.range(start.min(self.entries.len())..);
+        let first = start + rest.take_while(|entry| !entry.is_live || entry.was_read).count();
+        self.unread_from = self.front + first as u64;
+        first
     }
 
     fn access_instance(
@@ -402,9 +487,9 @@ impl Cache {
         instance: u32,
         states: States,
         remove: bool,
-        mut f: impl FnMut(RawSample<'_>),
+        mut f: impl FnMut(RawSample<'_>) -> bool,
     ) -> usize {
-        if instance >= self.instances.len() {
+        if instance >= self.instances.end() {
             return 0;
         }
         let Instance { oldest: mut position, count: mut left, .. } = *self.instances.get(instance);
@@ -414,11 +499,13 @@ impl Cache {
             position = self.entries[index].next;
             left -= 1;
             if self.is_in(index, states) {
-                self.visit(index, remove, &mut f);
-                count += 1;
+                count += usize::from(self.visit(index, remove, &mut f));
             }
         }
         self.trim();
+        if count > 0 || left == 0 {
+            self.forget_if_over(instance);
+        }
         count
     }
 
@@ -429,18 +516,27 @@ impl Cache {
         states.contains(entry.was_read, is_new, instance.state)
     }
 
+    /// Shows a sample, then removes it or marks it as read. Whether it counts.
     #[inline]
-    fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>)) {
-        self.show(index, f);
-        if remove {
+    fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>) -> bool) -> bool {
+        let mut counts = false;
+        self.show(index, |sample| counts = f(sample));
+        if remove || !counts {
             self.remove(index);
         } else if !core::mem::replace(&mut self.entries[index].was_read, true) {
             self.unread -= 1;
         }
+        counts
     }
 
     #[inline]
     fn append(&mut self, index: u32, writer: Guid, sn: SequenceNumber, held: Held) {
+        if self.entries.len() > 2 * self.live + 1024 {
+            self.compact();
+        }
+        if self.chunks.is_wasteful() {
+            self.sweep();
+        }
         let position = self.front + self.entries.len() as u64;
         let instance = self.instances.get_mut(index);
         if instance.count == 0 {
@@ -450,6 +546,8 @@ impl Cache {
         }
         instance.newest = position;
         instance.count += 1;
+        instance.news += u32::from(held.kind != ChangeKind::Alive);
+        let is_first = instance.count == 1;
         self.entries.push_back(Entry {
             at: held.at,
             kind: held.kind,
@@ -464,12 +562,16 @@ impl Cache {
             next: 0,
         });
         self.live += 1;
-        self.bytes += held.len();
+        self.bytes += cost(held.len());
         self.unread += 1;
+        if is_first {
+            self.instances.set_occupied(index, true);
+        }
     }
 
     #[inline]
     fn show(&mut self, index: usize, f: impl FnOnce(RawSample<'_>)) {
+        let is_keyed = self.instances.is_keyed();
         let entry = &self.entries[index];
         let instance = self.instances.get_mut(entry.instance);
         let is_new_instance = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
@@ -486,7 +588,7 @@ impl Cache {
                 _ => self.chunks.bytes(entry.at),
             },
             block: self.chunks.block(entry.at),
-            key_hash: instance.key,
+            key_hash: is_keyed.then_some(instance.key),
             instance: entry.instance,
             instance_state: instance.state,
             is_new_instance,
@@ -502,16 +604,20 @@ impl Cache {
         let position = self.front + index as u64;
         let entry = &mut self.entries[index];
         entry.is_live = false;
-        let (next, at, was_read, instance) = (entry.next, entry.at, entry.was_read, entry.instance);
+        let (next, at, was_read, index) = (entry.next, entry.at, entry.was_read, entry.instance);
+        let is_news = entry.kind != ChangeKind::Alive;
         self.chunks.release(at);
-        self.bytes -= at.len as usize;
+        self.bytes -= cost(at.len as usize);
         self.live -= 1;
         self.unread -= usize::from(!was_read);
-        let instance = self.instances.get_mut(instance);
+        let instance = self.instances.get_mut(index);
         instance.count -= 1;
-        if instance.oldest == position {
+        instance.news -= u32::from(is_news);
+        if instance.count == 0 {
+            self.instances.set_occupied(index, false);
+        } else if instance.oldest == position {
             instance.oldest = next;
-        } else if instance.count > 0 {
+        } else {
             self.unlink(position, next);
         }
     }
@@ -533,15 +639,6 @@ impl Cache {
         }
     }
 
-    fn drop_oldest(&mut self, instance: u32) {
-        let oldest = self.instances.get(instance).oldest;
-        self.remove((oldest - self.front) as usize);
-        self.trim();
-        if self.entries.len() > 2 * self.live + 1024 {
-            self.compact();
-        }
-    }
-
     #[inline]
     fn trim(&mut self) {
         while self.entries.front().is_some_and(|entry| !entry.is_live) {
@@ -549,26 +646,14 @@ impl Cache {
             self.front += 1;
         }
     }
+}
 
-    /// Removes the dead entries between living ones, so that an instance that is never taken does not hold
-    /// up the memory of those that are replaced all the time.
-    fn compact(&mut self) {
-        for index in 0..self.instances.len() {
-            self.instances.get_mut(index).count = 0;
-        }
-        self.entries.retain(|entry| entry.is_live);
-        let (mut position, entries) = (self.front, &mut self.entries);
-        for index in 0..entries.len() {
-            let instance = self.instances.get_mut(entries[index].instance);
-            if instance.count == 0 {
-                instance.oldest = position;
-            } else {
-                let newest = (instance.newest - self.front) as usize;
-                entries[newest].next = position;
-            }
-            instance.newest = position;
-            instance.count += 1;
-            position += 1;
-        }
-    }
+/// The positions of the samples of an instance, oldest first.
+fn positions<'a>(
+    entries: &'a VecDeque<Entry>,
+    front: u64,
+    instance: &Instance,
+) -> impl Iterator<Item = u64> + use<'a> {
+    let next = move |&position: &u64| Some(entries.get((position - front) as usize)?.next);
+    core::iter::successors(Some(instance.oldest), next).take(instance.count as usize)
 }

@@ -3,6 +3,9 @@
 //!
 //! A payload that has a block of its own, because it was put together from fragments or fills more than half of a chunk,
 //! can be shared with the application. The block is used again when the application has let go of it, too.
+//!
+//! When more than half of what is held is dead, the cache moves what is left in mostly dead chunks to the open one, a few
+//! samples at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,6 +26,7 @@ struct Chunk {
     /// `None` without memory; while the chunk is open, its memory is not in the block.
     block: Option<Arc<Block>>,
     live: u32,
+    live_bytes: usize,
     /// Whether it holds one payload only, which may be shared.
     is_whole: bool,
 }
@@ -41,6 +45,10 @@ pub(super) struct Chunks {
     open: Box<[u8]>,
     used: usize,
     memory: usize,
+    /// Bytes of the payloads that are there.
+    live: usize,
+    /// A chunk was filled since this was asked for last.
+    was_filled: bool,
     /// Blocks of standard size that the application holds on to, oldest first.
     lent: VecDeque<Arc<Block>>,
     /// Buffers of large samples, for the next ones; the application may hold on to some.
@@ -66,12 +74,45 @@ impl Chunks {
         let offset = self.used;
         self.open[offset..offset + payload.len()].copy_from_slice(payload);
         self.used += payload.len();
-        self.chunks[index as usize].live += 1;
+        self.take_up(index, payload.len());
         if payload.len() > SHORT_MAX {
             self.close();
             self.chunks[index as usize].is_whole = true;
         }
         ChunkRef { chunk: index, offset: offset as u32, len: payload.len() as u32 }
+    }
+
+    #[inline]
+    fn take_up(&mut self, index: u32, len: usize) {
+        let chunk = &mut self.chunks[index as usize];
+        chunk.live += 1;
+        chunk.live_bytes += len;
+        self.live += len;
+    }
+
+    /// Whether survivors should move: a chunk was filled since this was asked for last, and more than half of what is
+    /// held is dead.
+    #[inline]
+    pub(super) fn is_wasteful(&mut self) -> bool {
+        self.was_filled && self.note_filled()
+    }
+
+    /// Whether more than half of what is held is dead; asked for once for every chunk that is filled.
+    pub(super) fn note_filled(&mut self) -> bool {
+        self.was_filled = false;
+        self.used() > 2 * self.live + CHUNKS_DEAD_MAX * config::READER_CHUNK_BYTES
+    }
+
+    /// Whether a payload lies in a chunk that is mostly dead.
+    #[inline]
+    pub(super) fn is_stranded(&self, at: ChunkRef) -> bool {
+        let chunk = &self.chunks[at.chunk as usize];
+        chunk.live_bytes < config::READER_CHUNK_BYTES / 2 && !chunk.is_whole
+    }
+
+    /// Bytes of the payloads that are there.
+    pub(super) fn live_bytes(&self) -> usize {
+        self.live
     }
 
     /// Memory of at least `len` bytes for one large sample. What is in it is left from before.
@@ -104,8 +145,8 @@ impl Chunks {
     /// Takes over memory whose first `len` bytes are a payload.
     pub(super) fn adopt(&mut self, block: Arc<Block>, len: usize) -> ChunkRef {
         let index = self.place(block);
-        let chunk = &mut self.chunks[index as usize];
-        (chunk.live, chunk.is_whole) = (1, true);
+        self.take_up(index, len);
+        self.chunks[index as usize].is_whole = true;
         ChunkRef { chunk: index, offset: 0, len: len as u32 }
     }
 
@@ -131,6 +172,8 @@ impl Chunks {
     pub(super) fn release(&mut self, at: ChunkRef) {
         let chunk = &mut self.chunks[at.chunk as usize];
         chunk.live -= 1;
+        chunk.live_bytes -= at.len as usize;
+        self.live -= at.len as usize;
         if chunk.live == 0 {
             if self.current == Some(at.chunk) {
                 self.used = 0;
@@ -165,7 +208,7 @@ impl Chunks {
         let Some(from) = &self.chunks[at.chunk as usize].block else { return };
         self.open[offset..offset + len].copy_from_slice(&from.bytes()[at.offset as usize..][..len]);
         self.used += len;
-        self.chunks[index as usize].live += 1;
+        self.take_up(index, len);
         let before = core::mem::replace(at, ChunkRef { chunk: index, offset: offset as u32, len: at.len });
         self.release(before);
     }
@@ -181,6 +224,7 @@ impl Chunks {
     }
 
     fn open(&mut self, len: usize) -> u32 {
+        self.was_filled = true;
         self.seal();
         let spare = if len <= config::READER_CHUNK_BYTES { self.take_spare() } else { None };
         let index = spare.unwrap_or_else(|| self.place(Block::new(len.max(config::READER_CHUNK_BYTES))));
@@ -246,6 +290,9 @@ impl Chunks {
         }
     }
 }
+
+/// Dead bytes that are held beyond as many as there are live ones, in chunks.
+const CHUNKS_DEAD_MAX: usize = 16;
 
 /// Longer payloads hold up little more than themselves.
 const MOVED_MAX_BYTES: usize = config::READER_CHUNK_BYTES / 4;

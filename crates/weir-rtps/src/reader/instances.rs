@@ -1,19 +1,20 @@
 //! The instances that a reader knows (DDS 1.4 §2.2.2.5.1): who writes them, whether they are alive, and which
 //! of their samples wait.
 
-use std::hash::BuildHasherDefault;
-
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 use weir_wire::Guid;
 
+use super::ReaderConfig;
 use super::cache::InstanceState;
+use super::index_set::IndexSet;
 use crate::config;
 use crate::key_hasher::KeyHasher;
+use crate::writer::ChangeKind;
 
 /// One instance.
 #[derive(Debug)]
 pub(super) struct Instance {
-    pub(super) key: Option<[u8; 16]>,
+    pub(super) key: [u8; 16],
     pub(super) state: InstanceState,
     pub(super) disposed_generation: u32,
     pub(super) no_writers_generation: u32,
@@ -22,15 +23,18 @@ pub(super) struct Instance {
     /// Position of its oldest and newest sample in the cache, when `count` is not 0.
     pub(super) oldest: u64,
     pub(super) newest: u64,
-    pub(super) count: usize,
+    /// Its samples, and how many of them have no data but tell of a change.
+    pub(super) count: u32,
+    pub(super) news: u32,
     /// A payload that holds the key alone, when it is kept.
     pub(super) key_payload: Option<Box<[u8]>>,
-    writer: Option<Guid>,
-    more_writers: Vec<Guid>,
+    /// [`Guid::UNKNOWN`]: none.
+    writer: Guid,
+    more_writers: Box<[Guid]>,
 }
 
 impl Instance {
-    fn new(key: Option<[u8; 16]>) -> Self {
+    fn new(key: [u8; 16]) -> Self {
         Self {
             key,
             state: InstanceState::Alive,
@@ -40,16 +44,36 @@ impl Instance {
             oldest: 0,
             newest: 0,
             count: 0,
+            news: 0,
             key_payload: None,
-            writer: None,
-            more_writers: Vec::new(),
+            writer: Guid::UNKNOWN,
+            more_writers: Box::default(),
         }
+    }
+
+    /// `writer` wrote the instance, or ended it. Whether there is something to tell: a value, or another state.
+    #[inline]
+    pub(super) fn change(&mut self, kind: ChangeKind, writer: Guid) -> bool {
+        let before = self.state;
+        match kind {
+            ChangeKind::Alive => {
+                self.written_by(writer);
+                return true;
+            }
+            ChangeKind::Disposed => self.disposed_by(writer),
+            ChangeKind::Unregistered => _ = self.left_by(writer),
+            ChangeKind::DisposedUnregistered => {
+                self.disposed_by(writer);
+                self.left_by(writer);
+            }
+        }
+        self.state != before
     }
 
     /// A sample of `writer` arrived: the instance is alive, perhaps again.
     #[inline]
-    pub(super) fn written_by(&mut self, writer: Guid) {
-        if self.writer != Some(writer) {
+    fn written_by(&mut self, writer: Guid) {
+        if self.writer != writer {
             self.add_writer(writer);
         }
         match self.state {
@@ -62,8 +86,8 @@ impl Instance {
     }
 
     /// `writer` disposed the instance.
-    pub(super) fn disposed_by(&mut self, writer: Guid) {
-        if self.writer != Some(writer) {
+    fn disposed_by(&mut self, writer: Guid) {
+        if self.writer != writer {
             self.add_writer(writer);
         }
         self.state = InstanceState::NotAliveDisposed;
@@ -71,11 +95,15 @@ impl Instance {
 
     /// `writer` does not write the instance any more. Whether it was the last one of a living instance.
     pub(super) fn left_by(&mut self, writer: Guid) -> bool {
-        self.more_writers.retain(|other| *other != writer);
-        if self.writer == Some(writer) {
-            self.writer = self.more_writers.pop();
+        if self.more_writers.contains(&writer) {
+            self.more_writers = self.more_writers.iter().filter(|other| **other != writer).copied().collect();
         }
-        let is_orphan = self.writer.is_none() && self.state == InstanceState::Alive;
+        if self.writer == writer {
+            self.writer = self.more_writers.last().copied().unwrap_or(Guid::UNKNOWN);
+            self.more_writers =
+                self.more_writers.iter().filter(|other| **other != self.writer).copied().collect();
+        }
+        let is_orphan = self.writer == Guid::UNKNOWN && self.state == InstanceState::Alive;
         if is_orphan {
             self.state = InstanceState::NotAliveNoWriters;
         }
@@ -83,54 +111,132 @@ impl Instance {
     }
 
     fn add_writer(&mut self, writer: Guid) {
-        match self.writer {
-            None => self.writer = Some(writer),
-            Some(_) if self.more_writers.contains(&writer) => {}
-            Some(_) => self.more_writers.push(writer),
+        if self.writer == Guid::UNKNOWN {
+            self.writer = writer;
+        } else if !self.more_writers.contains(&writer) {
+            self.more_writers = self.more_writers.iter().copied().chain([writer]).collect();
         }
+    }
+
+    /// Nobody writes it, and all its samples were taken: what comes later is an instance that was never seen (DDS 1.4
+    /// §2.2.2.5.1.8).
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.count == 0 && self.writer == Guid::UNKNOWN && self.state != InstanceState::Alive
     }
 }
 
 /// All instances of a reader. Topics without a key have one.
 #[derive(Debug)]
 pub(super) struct Instances {
+    is_keyed: bool,
+    max: usize,
+    hasher: KeyHasher,
     list: Vec<Instance>,
-    by_key: HashMap<[u8; 16], u32, BuildHasherDefault<KeyHasher>>,
+    /// Places in `list` of instances that are over.
+    vacant: Vec<u32>,
+    table: HashTable<u32>,
     recent: Option<([u8; 16], u32)>,
+    /// Those with samples.
+    occupied: IndexSet,
+    /// The one that [`Instances::next`] found last: it may be over when the application asks for what follows.
+    last_next: Option<([u8; 16], u32)>,
 }
 
 impl Instances {
-    pub(super) fn new(is_keyed: bool) -> Self {
-        let list = if is_keyed { Vec::new() } else { vec![Instance::new(None)] };
-        Self { list, by_key: HashMap::default(), recent: None }
+    pub(super) fn new(config: &ReaderConfig) -> Self {
+        let is_keyed = config.key_of.is_some();
+        Self {
+            is_keyed,
+            max: config.max_instances.map_or(config::INSTANCES_MAX, |max| max as usize),
+            hasher: KeyHasher::new(config.hash_seed),
+            list: if is_keyed { Vec::new() } else { vec![Instance::new([0; 16])] },
+            vacant: Vec::new(),
+            table: HashTable::new(),
+            recent: None,
+            occupied: IndexSet::default(),
+            last_next: None,
+        }
     }
 
-    /// The index of the instance with this key, which is made when it is new; `None` when there is no room.
+    #[inline]
+    pub(super) fn is_keyed(&self) -> bool {
+        self.is_keyed
+    }
+
+    /// Whether another instance may be one too many.
+    #[inline]
+    pub(super) fn is_nearly_full(&self) -> bool {
+        self.table.len() >= self.max
+    }
+
+    /// The instance of samples with this key, if it is known.
+    pub(super) fn lookup(&self, key: Option<[u8; 16]>) -> Option<u32> {
+        self.find(&key.filter(|_| self.is_keyed).unwrap_or_default())
+    }
+
+    /// Whether an instance with this key is known, or may still be made.
+    #[inline]
+    pub(super) fn has_room(&self, key: Option<[u8; 16]>) -> bool {
+        let Some(key) = key.filter(|_| self.is_keyed) else { return true };
+        self.table.len() < self.max || self.find(&key).is_some()
+    }
+
+    /// The index of the instance with this key, which is made when it is new; `None` when there is no room. A topic
+    /// without a key has one instance, whatever key comes along.
     #[inline]
     pub(super) fn index(&mut self, key: Option<[u8; 16]>) -> Option<u32> {
-        let Some(key) = key else { return Some(0) };
+        let Some(key) = key.filter(|_| self.is_keyed) else { return Some(0) };
         if let Some((recent, index)) = self.recent
             && recent == key
         {
             return Some(index);
         }
-        let index = match self.by_key.get(&key) {
-            Some(index) => *index,
-            None if self.list.len() >= config::INSTANCES_MAX => return None,
-            None => {
-                let index = self.list.len() as u32;
-                self.list.push(Instance::new(Some(key)));
-                self.by_key.insert(key, index);
-                index
-            }
+        let index = match self.find(&key) {
+            Some(index) => index,
+            None if self.table.len() >= self.max => return None,
+            None => self.add(key),
         };
         self.recent = Some((key, index));
         Some(index)
     }
 
+    fn add(&mut self, key: [u8; 16]) -> u32 {
+        let index = match self.vacant.pop() {
+            Some(index) => {
+                self.list[index as usize] = Instance::new(key);
+                index
+            }
+            None => {
+                self.list.push(Instance::new(key));
+                self.list.len() as u32 - 1
+            }
+        };
+        let (hasher, list) = (self.hasher, &self.list);
+        self.table.insert_unique(hasher.hash(&key), index, |index| hasher.hash(&list[*index as usize].key));
+        index
+    }
+
+    /// Forgets an instance that is over, and returns the key that was kept.
+    pub(super) fn remove(&mut self, index: u32) -> Option<Box<[u8]>> {
+        let instance = &mut self.list[index as usize];
+        let key_payload = instance.key_payload.take();
+        if let Ok(place) = self.table.find_entry(self.hasher.hash(&instance.key), |other| *other == index) {
+            place.remove();
+            self.vacant.push(index);
+        }
+        self.recent = None;
+        key_payload
+    }
+
     /// The index of the instance with this key, if it is known.
+    #[inline]
     pub(super) fn find(&self, key: &[u8; 16]) -> Option<u32> {
-        self.by_key.get(key).copied()
+        if !self.is_keyed {
+            return (*key == [0; 16]).then_some(0);
+        }
+        let list = &self.list;
+        self.table.find(self.hasher.hash(key), |index| list[*index as usize].key == *key).copied()
     }
 
     /// The instance at an index that [`Instances::index`] gave.
@@ -145,7 +251,46 @@ impl Instances {
         &mut self.list[index as usize]
     }
 
-    pub(super) fn len(&self) -> u32 {
+    /// One more than the largest index.
+    pub(super) fn end(&self) -> u32 {
         self.list.len() as u32
     }
+
+    /// Takes note that an instance has samples now, or has none any more.
+    #[inline]
+    pub(super) fn set_occupied(&mut self, index: u32, is_occupied: bool) {
+        if self.is_keyed {
+            self.occupied.set(index, is_occupied);
+        }
+    }
+
+    /// The first instance with samples behind the one with this key that `is_meant`. When that one is unknown, the
+    /// first of all, unless it was found by this method last.
+    pub(super) fn next(
+        &mut self,
+        after: Option<[u8; 16]>,
+        is_meant: impl Fn(u32, &Instance) -> bool,
+    ) -> Option<u32> {
+        if !self.is_keyed {
+            return (after.is_none() && self.list[0].count > 0 && is_meant(0, &self.list[0])).then_some(0);
+        }
+        let last_next = self.last_next.filter(|(key, _)| Some(*key) == after);
+        let behind = after.and_then(|key| self.find(&key)).or(last_next.map(|(_, index)| index));
+        let mut next = self.occupied.first_from(behind.map_or(0, |index| index + 1));
+        while let Some(index) = next.filter(|index| !is_meant(*index, &self.list[*index as usize])) {
+            next = self.occupied.first_from(index + 1);
+        }
+        if let Some(index) = next {
+            self.last_next = Some((self.list[index as usize].key, index));
+        }
+        next
+    }
+
+    /// Bytes of memory, kept keys not included.
+    pub(super) fn memory(&self) -> usize {
+        self.table.allocation_size() + self.list.capacity() * size_of::<Instance>() + self.occupied.memory()
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,7 @@ impl ReaderCore {
                 let guid = proxy.guid;
                 self.liveliness.change(guid, -1, 1);
                 self.cache.writer_gone(guid);
+                self.room_was_made();
             }
         }
     }

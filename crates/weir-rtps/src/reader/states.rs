@@ -38,6 +38,11 @@ impl States {
     /// Instances that are not written, for either reason.
     pub const NOT_ALIVE: Self = Self(0b11 << 5);
 
+    /// Whether read samples are not meant, whatever else is.
+    pub(super) fn is_unread_only(self) -> bool {
+        self.0 & Self::SAMPLE == Self::NOT_READ.0
+    }
+
     const SAMPLE: u8 = 0b11;
     const VIEW: u8 = 0b11 << 2;
     const INSTANCE: u8 = 0b111 << 4;

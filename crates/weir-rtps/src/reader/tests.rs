@@ -305,9 +305,21 @@ fn reading_leaves_samples_and_marks_them_and_selections_skip() {
     }
     let mut seen = Vec::new();
     let odd = SampleSelection { instance: Some(0), ..SampleSelection::default() };
-    assert_eq!(reader.access(2, odd, false, |sample| seen.push(sample.sequence_number.0)), 2);
+    assert_eq!(
+        reader.access(2, odd, false, |sample| {
+            seen.push(sample.sequence_number.0);
+            true
+        }),
+        2
+    );
     let unread = SampleSelection { states: States::NOT_READ, instance: None };
-    assert_eq!(reader.access(9, unread, true, |sample| seen.push(sample.sequence_number.0)), 4);
+    assert_eq!(
+        reader.access(9, unread, true, |sample| {
+            seen.push(sample.sequence_number.0);
+            true
+        }),
+        4
+    );
     assert_eq!(seen, [1, 3, 2, 4, 5, 6]);
     assert!(!reader.has_unread());
     assert_eq!(taken(&mut reader), [1, 3]);
@@ -378,4 +390,23 @@ fn what_a_best_effort_writer_left_incomplete_does_not_stand_in_the_way() {
     fragment(21, 1);
     fragment(21, 2);
     assert_eq!(taken(&mut reader), [21]);
+}
+
+#[test]
+fn every_ending_on_a_topic_without_a_key_is_told() {
+    let mut reader = reader(Reliability::Reliable);
+    // STATUS_INFO: disposed and unregistered; then the sentinel.
+    let list = [0x71, 0, 4, 0, 0, 0, 0, 3, 1, 0, 0, 0];
+    for sn in 1..=3 {
+        let (inline_qos, _) = ParameterList::parse(&list, weir_wire::Endianness::Little).unwrap();
+        let data = Data {
+            reader: EntityId::UNKNOWN,
+            writer: WRITER.entity,
+            sequence_number: SequenceNumber(sn),
+            inline_qos: Some(inline_qos),
+            payload: Payload::Key(&[0, 3, 0, 0, sn as u8, 0, 0, 0]),
+        };
+        reader.handle_data(Time(0), WRITER, &data, None);
+    }
+    assert_eq!(taken(&mut reader), [1, 2, 3]);
 }

@@ -63,6 +63,8 @@ pub(super) struct WriterProxy {
     pub(super) destinations: Destinations,
     /// A sample was not accepted because the cache is full.
     pub(super) is_refused: bool,
+    /// The instance of that sample, when it is the instance that has no room.
+    pub(super) refused_key: Option<[u8; 16]>,
     /// How long it may be silent.
     pub(super) lease: Lease,
     /// What the writer kept from before we came is not wanted, and the writer leaves it to us to pass over it.
@@ -165,6 +167,7 @@ impl WriterProxy {
             is_reliable,
             destinations: config.destinations,
             is_refused: false,
+            refused_key: None,
             lease: Lease::endless(),
             skips_history: false,
             sent_from: None,
@@ -305,7 +308,10 @@ impl WriterProxy {
     }
 
     /// The next sample to deliver among those that were held back, if its turn has come and `has_room`.
-    pub(super) fn next_held(&mut self, has_room: impl Fn(&Held) -> bool) -> Option<(SequenceNumber, Held)> {
+    pub(super) fn next_held(
+        &mut self,
+        mut has_room: impl FnMut(&Held) -> bool,
+    ) -> Option<(SequenceNumber, Held)> {
         loop {
             match self.held.front() {
                 Some(Slot::Held(held)) if !has_room(held) => {

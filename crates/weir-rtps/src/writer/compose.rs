@@ -17,7 +17,8 @@ pub(super) const PAYLOAD_MAX: usize = (config::DATAGRAM_MAX_BYTES - HEARTBEAT_LE
 
 const HEADER_LEN: usize = 20;
 const INFO_TS_LEN: usize = 12;
-const DATA_AT: usize = HEADER_LEN + INFO_TS_LEN;
+const DATA_AT: usize = crate::history::DATAGRAM_HEAD_LEN;
+const _: () = assert!(DATA_AT == HEADER_LEN + INFO_TS_LEN);
 pub(super) const DATA_LEN: usize = 24;
 const INLINE_QOS_LEN: usize = 32;
 

@@ -195,7 +195,7 @@ impl WriterCore {
     ) {
         let Some(slice) = self.history.fragment(entry, index) else { return };
         let start = out.scratch.len();
-        let sizes = (entry.len, entry.fragment_size);
+        let sizes = (entry.len, u32::from(entry.fragment_size));
         let fragment = (index, slice.bytes().len());
         compose::fragment_header(&self.config, sn, self.timestamp_of(sn), sizes, fragment, &mut out.scratch);
         out.items.push(Item {
@@ -231,12 +231,12 @@ impl WriterCore {
 
     /// When a large sample was written.
     fn timestamp_of(&self, sn: SequenceNumber) -> Timestamp {
-        let found = self.large.iter().find(|(large, _)| *large == sn);
-        found.map_or(Timestamp::INVALID, |(_, timestamp)| *timestamp)
+        let found = self.large.binary_search_by_key(&sn, |(large, _)| *large);
+        found.map_or(Timestamp::INVALID, |index| self.large[index].1)
     }
 }
 
 /// What one fragment of a sample is charged.
 pub(super) fn fragment_charge(entry: &Entry) -> u64 {
-    charge(compose::FRAGMENT_AT + entry.fragment_size as usize)
+    charge(compose::FRAGMENT_AT + usize::from(entry.fragment_size))
 }

@@ -1,26 +1,61 @@
-//! Which samples of which instance a writer keeps: KEEP_LAST (DDS 1.4 §2.2.3.18).
+//! The instances that a writer knows: which samples of them it keeps (KEEP_LAST, DDS 1.4 §2.2.3.18), and how many it
+//! may keep (RESOURCE_LIMITS, §2.2.3.19).
 
 use std::collections::VecDeque;
-use std::hash::BuildHasherDefault;
 
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 use weir_wire::SequenceNumber;
 
 use super::{WriteRefused, WriterConfig};
 use crate::config;
 use crate::history::History as Store;
 use crate::key_hasher::KeyHasher;
-use crate::qos::History;
+use crate::qos::{Durability, History};
 
-/// The samples of each instance, oldest first; empty for KEEP_ALL, which replaces nothing.
+/// One instance.
+#[derive(Debug)]
+struct Instance {
+    key: [u8; 16],
+    /// KEEP_LAST: its last sample that was sent; 0 when there is none.
+    newest: SequenceNumber,
+    /// KEEP_ALL: how many samples of it are in the history.
+    count: u32,
+    /// It was written since it was unregistered last.
+    is_registered: bool,
+}
+
+/// The instances of one writer. Those of a KEEP_ALL writer are looked at only when their number or that of their
+/// samples is limited: it replaces nothing.
 #[derive(Debug)]
 pub(super) struct Instances {
     depth: Option<usize>,
     is_keyed: bool,
-    unsent: Vec<([u8; 16], SequenceNumber)>,
-    by_key: HashMap<[u8; 16], VecDeque<SequenceNumber>, BuildHasherDefault<KeyHasher>>,
-    /// Instances that were disposed and unregistered, and the samples that say so, in their order.
-    ended: VecDeque<([u8; 16], SequenceNumber)>,
+    is_volatile: bool,
+    limits: Limits,
+    hasher: KeyHasher,
+    table: HashTable<u32>,
+    list: Vec<Instance>,
+    vacant: Vec<u32>,
+    /// How many are registered.
+    registered: usize,
+    /// For depths beyond 1: the samples before the newest one, oldest first, by instance.
+    earlier: Vec<VecDeque<SequenceNumber>>,
+    unsent: Vec<(u32, SequenceNumber)>,
+    /// KEEP_ALL: the samples that are in the history, and their instances.
+    kept: VecDeque<(SequenceNumber, u32)>,
+    /// Instances that were unregistered, disposed as well or not, and the samples that say so, in their order.
+    ended: VecDeque<(u32, SequenceNumber, bool)>,
+}
+
+/// RESOURCE_LIMITS as far as instances are concerned.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    samples: usize,
+    bytes: usize,
+    instances: usize,
+    per_instance: usize,
+    /// The number of instances was limited by the application: those that it did not unregister count.
+    are_instances_limited: bool,
 }
 
 impl Instances {
@@ -29,25 +64,185 @@ impl Instances {
             History::KeepAll => None,
             History::KeepLast(depth) => Some(depth.max(1) as usize),
         };
+        let or_endless = |limit: Option<u32>| limit.map_or(usize::MAX, |limit| limit as usize);
         let is_keyed = config.guid.entity.is_keyed();
-        Self { depth, is_keyed, unsent: Vec::new(), by_key: HashMap::default(), ended: VecDeque::new() }
+        // A topic without a key is one instance.
+        let in_all = if is_keyed { None } else { config.max_samples_per_instance };
+        let limits = Limits {
+            samples: or_endless(config.max_samples).min(or_endless(in_all)),
+            bytes: config.max_bytes.unwrap_or(usize::MAX),
+            instances: config.max_instances.map_or(config::INSTANCES_MAX, |max| max as usize),
+            per_instance: or_endless(config.max_samples_per_instance),
+            are_instances_limited: config.max_instances.is_some(),
+        };
+        let is_tracking =
+            depth.is_some() || config.max_instances.is_some() || config.max_samples_per_instance.is_some();
+        Self {
+            depth,
+            is_keyed: is_keyed && is_tracking,
+            is_volatile: config.keeps_nothing_for_late_readers(),
+            limits,
+            hasher: KeyHasher::new(config.hash_seed),
+            table: HashTable::new(),
+            list: Vec::new(),
+            vacant: Vec::new(),
+            registered: 0,
+            earlier: Vec::new(),
+            unsent: Vec::new(),
+            kept: VecDeque::new(),
+            ended: VecDeque::new(),
+        }
     }
 
-    /// Whether a sample of this instance may be written.
+    /// The instance that a sample of `len` bytes belongs to, which is made when it is new; up to `last`, everything is
+    /// acknowledged.
+    ///
+    /// # Errors
+    /// When one instance more, or one sample more of it, is beyond the limits.
     #[inline]
-    pub(super) fn admit(&self, key: Option<[u8; 16]>) -> Result<(), WriteRefused> {
-        let Some(key) = key.filter(|_| self.depth.is_some()) else { return Ok(()) };
-        if self.by_key.len() >= config::INSTANCES_MAX && !self.by_key.contains_key(&key) {
+    pub(super) fn admit(
+        &mut self,
+        key: Option<[u8; 16]>,
+        len: usize,
+        history: &mut Store,
+        last: SequenceNumber,
+    ) -> Result<Option<u32>, WriteRefused> {
+        let Some(key) = key.filter(|_| self.is_keyed) else {
+            self.check(None, len, history)?;
+            return Ok(None);
+        };
+        let known = self.find(&key);
+        self.check(known, len, history)?;
+        match known {
+            Some(index) if self.list[index as usize].is_registered => Ok(Some(index)),
+            _ => self.enter(key, known, history, last).map(Some),
+        }
+    }
+
+    /// Whether a sample of `len` bytes of an instance finds room now; a new instance may still be one too many.
+    pub(super) fn has_room(&self, key: Option<[u8; 16]>, len: usize, history: &Store) -> bool {
+        let known = key.filter(|_| self.is_keyed).and_then(|key| self.find(&key));
+        self.check(known, len, history).is_ok()
+    }
+
+    #[inline]
+    fn check(&self, known: Option<u32>, len: usize, history: &Store) -> Result<(), WriteRefused> {
+        let has_room = history.len() < self.limits.samples && history.live_bytes() + len <= self.limits.bytes;
+        let is_allowed = match self.depth {
+            Some(_) => has_room || self.finds_room_by_replacing(known, len, history),
+            None => has_room && known.is_none_or(|index| self.has_room_in(index)),
+        };
+        if is_allowed { Ok(()) } else { Err(self.full()) }
+    }
+
+    #[inline]
+    fn has_room_in(&self, index: u32) -> bool {
+        (self.list[index as usize].count as usize) < self.limits.per_instance
+    }
+
+    /// What a writer says when a limit is reached: that waiting helps, if it does.
+    fn full(&self) -> WriteRefused {
+        if self.is_volatile { WriteRefused::WindowFull } else { WriteRefused::LimitReached }
+    }
+
+    /// Whether the next sample of an instance replaces an earlier one, and there is room for what it is longer.
+    #[cold]
+    fn finds_room_by_replacing(&self, known: Option<u32>, len: usize, history: &Store) -> bool {
+        let depth = self.depth.unwrap_or(1);
+        let replaced = match known {
+            None if self.is_keyed => None,
+            None => Some(SequenceNumber(history.next().0 - depth as i64)),
+            Some(index) => {
+                let earlier = self.earlier.get(index as usize).into_iter().flatten();
+                let kept = earlier.chain([&self.list[index as usize].newest]);
+                let mut kept = kept.filter(|sn| **sn >= history.first());
+                kept.clone().nth(depth - 1).and(kept.next()).copied()
+            }
+        };
+        let replaced = replaced.and_then(|sn| history.entry(sn)).filter(crate::history::Entry::is_alive);
+        replaced.is_some_and(|entry| {
+            history.live_bytes() + len <= self.limits.bytes.saturating_add(entry.len as usize)
+        })
+    }
+
+    #[inline]
+    fn find(&self, key: &[u8; 16]) -> Option<u32> {
+        let list = &self.list;
+        self.table.find(self.hasher.hash(key), |index| list[*index as usize].key == *key).copied()
+    }
+
+    /// Registers an instance, which is made when it is new.
+    #[cold]
+    fn enter(
+        &mut self,
+        key: [u8; 16],
+        known: Option<u32>,
+        history: &mut Store,
+        last: SequenceNumber,
+    ) -> Result<u32, WriteRefused> {
+        if self.registered >= self.limits.instances {
             return Err(WriteRefused::TooManyInstances);
+        }
+        // Those that ended take memory as long as somebody may have missed that.
+        while self.table.len() >= config::INSTANCES_MAX.max(self.limits.instances) {
+            if !self.release_first_ended(history, last) {
+                return Err(WriteRefused::TooManyInstances);
+            }
+        }
+        let index = known.unwrap_or_else(|| self.add(key));
+        self.list[index as usize].is_registered = true;
+        self.registered += 1;
+        Ok(index)
+    }
+
+    fn add(&mut self, key: [u8; 16]) -> u32 {
+        let instance = Instance { key, newest: SequenceNumber::ZERO, count: 0, is_registered: false };
+        let index = match self.vacant.pop() {
+            Some(index) => {
+                self.list[index as usize] = instance;
+                index
+            }
+            None => {
+                self.list.push(instance);
+                self.list.len() as u32 - 1
+            }
+        };
+        if self.depth.is_some_and(|depth| depth > 1) && self.earlier.len() < self.list.len() {
+            self.earlier.resize_with(self.list.len(), VecDeque::new);
+        }
+        let (hasher, list) = (self.hasher, &self.list);
+        self.table.insert_unique(hasher.hash(&key), index, |index| hasher.hash(&list[*index as usize].key));
+        index
+    }
+
+    /// Makes an instance known before it is written.
+    ///
+    /// # Errors
+    /// [`WriteRefused::TooManyInstances`].
+    pub(super) fn register(
+        &mut self,
+        key: [u8; 16],
+        history: &mut Store,
+        last: SequenceNumber,
+    ) -> Result<(), WriteRefused> {
+        if self.is_keyed {
+            let known = self.find(&key);
+            if !known.is_some_and(|index| self.list[index as usize].is_registered) {
+                self.enter(key, known, history, last)?;
+            }
         }
         Ok(())
     }
 
-    /// Takes note of a new sample.
+    /// Takes note of a new sample of an instance that [`Instances::admit`] named.
     #[inline]
-    pub(super) fn committed(&mut self, key: Option<[u8; 16]>, sn: SequenceNumber) {
-        if let Some(key) = key.filter(|_| self.depth.is_some()) {
-            self.unsent.push((key, sn));
+    pub(super) fn committed(&mut self, instance: Option<u32>, sn: SequenceNumber) {
+        let Some(index) = instance else { return };
+        if self.depth.is_some() {
+            self.unsent.push((index, sn));
+        } else {
+            self.list[index as usize].count += 1;
+            self.kept.push_back((sn, index));
         }
     }
 
@@ -59,46 +254,129 @@ impl Instances {
             history.release_to(SequenceNumber(last.0 - depth as i64));
             return;
         }
-        for (key, sn) in self.unsent.drain(..) {
-            let samples = self.by_key.entry(key).or_default();
-            while samples.front().is_some_and(|oldest| *oldest < history.first()) {
-                samples.pop_front();
+        for (index, sn) in self.unsent.drain(..) {
+            let previous = core::mem::replace(&mut self.list[index as usize].newest, sn);
+            if depth == 1 {
+                // What is not in the history any more is not removed twice.
+                history.remove(previous);
+                continue;
             }
-            if samples.len() >= depth
-                && let Some(oldest) = samples.pop_front()
+            let earlier = &mut self.earlier[index as usize];
+            while earlier.front().is_some_and(|oldest| *oldest < history.first()) {
+                earlier.pop_front();
+            }
+            if previous >= history.first() {
+                earlier.push_back(previous);
+            }
+            if earlier.len() >= depth
+                && let Some(oldest) = earlier.pop_front()
             {
                 history.remove(oldest);
             }
-            samples.push_back(sn);
         }
     }
 
-    /// Takes note that sample `sn` says that an instance is disposed and unregistered.
-    pub(super) fn ended(&mut self, key: Option<[u8; 16]>, sn: SequenceNumber) {
-        if let Some(key) = key.filter(|_| self.is_keyed && self.depth.is_some()) {
-            self.ended.push_back((key, sn));
+    /// Takes note that sample `sn` says that an instance is unregistered, and perhaps disposed.
+    pub(super) fn ended(&mut self, instance: Option<u32>, sn: SequenceNumber, is_disposed: bool) {
+        let Some(index) = instance else { return };
+        self.list[index as usize].is_registered = false;
+        self.registered -= 1;
+        if !self.is_volatile || self.limits.are_instances_limited {
+            self.ended.push_back((index, sn, is_disposed));
         }
     }
 
     /// Forgets instances that ended, and everybody knows: up to `last`, all is acknowledged. Those that ended last
-    /// are kept, see [`config::ENDED_INSTANCES_KEPT`].
+    /// are kept, see [`config::ENDED_INSTANCES_KEPT`], and those that were not disposed: late readers get their
+    /// values.
     pub(super) fn release_ended(&mut self, history: &mut Store, last: SequenceNumber) {
-        while self.ended.len() > config::ENDED_INSTANCES_KEPT
-            && let Some(&(key, sn)) = self.ended.front().filter(|(_, sn)| *sn <= last)
-        {
-            self.ended.pop_front();
-            // It may have come back since.
-            let is_over = self.by_key.get(&key).is_some_and(|samples| samples.back() == Some(&sn));
-            let samples = if is_over { self.by_key.remove(&key) } else { None };
-            samples.into_iter().flatten().for_each(|sn| history.remove(sn));
+        while self.ended.len() > config::ENDED_INSTANCES_KEPT {
+            let is_disposed = self.ended.front().is_some_and(|(_, _, is_disposed)| *is_disposed);
+            if is_disposed || self.is_volatile {
+                if !self.release_first_ended(history, last) {
+                    break;
+                }
+            } else if self.limits.are_instances_limited {
+                break;
+            } else {
+                self.ended.pop_front();
+            }
         }
     }
 
-    /// Forgets the instances whose samples all lie up to `last`, which is about to be released, once they are
-    /// many compared to what is left.
-    pub(super) fn released(&mut self, history: &Store, last: SequenceNumber) {
-        if self.by_key.len() > 1024 && self.by_key.len() > 4 * history.len() {
-            self.by_key.retain(|_, samples| samples.back().is_some_and(|newest| *newest > last));
+    /// Forgets the instance that ended first, when everybody knows. Whether something was done.
+    fn release_first_ended(&mut self, history: &mut Store, last: SequenceNumber) -> bool {
+        let Some(&(index, sn, _)) = self.ended.front().filter(|(_, sn, _)| *sn <= last) else { return false };
+        if self.unsent.iter().any(|(other, _)| *other == index) {
+            return false;
         }
+        self.ended.pop_front();
+        let instance = &self.list[index as usize];
+        // It may have come back since.
+        let is_over = !instance.is_registered && (instance.newest == sn || self.depth.is_none());
+        if is_over && instance.count == 0 {
+            let newest = instance.newest;
+            history.remove(newest);
+            let mut earlier = self.earlier.get_mut(index as usize).map(core::mem::take).unwrap_or_default();
+            earlier.drain(..).for_each(|sn| history.remove(sn));
+            self.forget(index);
+        }
+        true
+    }
+
+    fn forget(&mut self, index: u32) {
+        let instance = &mut self.list[index as usize];
+        instance.newest = SequenceNumber::ZERO;
+        let hash = self.hasher.hash(&instance.key);
+        if let Ok(place) = self.table.find_entry(hash, |other| *other == index) {
+            place.remove();
+            self.vacant.push(index);
+        }
+    }
+
+    /// Takes note that samples up to `last` are about to be released, and forgets the instances all of whose samples
+    /// lie up to there, once they are many compared to what is left.
+    pub(super) fn released(&mut self, history: &Store, last: SequenceNumber) {
+        while let Some((_, index)) = self.kept.front().filter(|(sn, _)| *sn <= last) {
+            self.list[*index as usize].count -= 1;
+            self.kept.pop_front();
+        }
+        let is_worth_it = self.table.len() > 1024 && self.table.len() > 4 * history.span();
+        let is_free = self.unsent.is_empty() && !self.limits.are_instances_limited;
+        if is_worth_it && is_free && self.depth.is_some() {
+            let (list, vacant, earlier) = (&self.list, &mut self.vacant, &mut self.earlier);
+            let registered = &mut self.registered;
+            self.table.retain(|index| {
+                let instance = &list[*index as usize];
+                let is_left = instance.newest > last;
+                if !is_left {
+                    *registered -= usize::from(instance.is_registered);
+                    vacant.push(*index);
+                    earlier.get_mut(*index as usize).into_iter().for_each(VecDeque::clear);
+                }
+                is_left
+            });
+        }
+    }
+
+    /// Bytes of memory that the instances take.
+    pub(super) fn memory(&self) -> usize {
+        self.table.allocation_size()
+            + self.list.capacity() * size_of::<Instance>()
+            + self
+                .earlier
+                .iter()
+                .map(|it| it.capacity() * 8 + size_of::<VecDeque<SequenceNumber>>())
+                .sum::<usize>()
+            + self.unsent.capacity() * size_of::<(u32, SequenceNumber)>()
+            + self.kept.capacity() * size_of::<(SequenceNumber, u32)>()
+    }
+}
+
+impl WriterConfig {
+    /// Whether samples are let go of once every matched reader has them. A best-effort writer has no reader that could
+    /// ask for what was before it.
+    pub(super) fn keeps_nothing_for_late_readers(&self) -> bool {
+        self.durability == Durability::Volatile || self.reliability == crate::qos::Reliability::BestEffort
     }
 }

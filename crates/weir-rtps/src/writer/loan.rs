@@ -56,43 +56,44 @@ impl WriterCore {
         payload: Range<usize>,
     ) -> Result<SequenceNumber, (WriteRefused, Arc<Block>)> {
         match self.admit_loan(key, &block, &payload) {
-            Ok(Form::Copy) => self.copy_loan(now, timestamp, key, block, payload),
-            Ok(Form::Datagram) => Ok(self.adopt_datagram(now, timestamp, key, block, payload)),
-            Ok(Form::Fragments { size }) => {
+            Ok((Form::Copy, _)) => self.copy_loan(now, timestamp, key, block, payload),
+            Ok((Form::Datagram, instance)) => {
+                Ok(self.adopt_datagram(now, timestamp, instance, block, payload))
+            }
+            Ok((Form::Fragments { size }, instance)) => {
                 let (sn, len) = (self.history.next(), payload.len());
-                self.large.push_back((sn, timestamp));
+                self.note_large(sn, timestamp);
                 let cost = self.large_charge(len, size);
                 self.history.adopt(block, payload, size, cost);
-                self.adopted(now, sn, len, key);
+                self.adopted(now, sn, len, instance);
                 Ok(sn)
             }
             Err(refused) => Err((refused, block)),
         }
     }
 
-    /// How a payload leaves, if it may.
+    /// How a payload leaves, if it may, and its instance.
     fn admit_loan(
         &mut self,
         key: Option<[u8; 16]>,
         block: &Arc<Block>,
         payload: &Range<usize>,
-    ) -> Result<Form, WriteRefused> {
-        self.instances.admit(key)?;
+    ) -> Result<(Form, Option<u32>), WriteRefused> {
         let len = compose::datagram_len(payload.len());
+        let instance = self.admit(key, len)?;
         if len + compose::HEARTBEAT_LEN > self.datagram_max {
-            return self.admit_large(payload.len()).map(|size| Form::Fragments { size });
+            let size = self.admit_large(payload.len())?;
+            return Ok((Form::Fragments { size }, instance));
         }
         let has_front = payload.start >= LOAN_FRONT_BYTES && Arc::strong_count(block) == 1;
         if 2 * len <= config::SEGMENTED_MAX_BYTES || !has_front || !payload.len().is_multiple_of(4) {
-            return Ok(Form::Copy);
+            return Ok((Form::Copy, instance));
         }
         if !self.has_room(charge(len)) {
-            self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
-            self.heartbeat.is_awaited = !self.heartbeat.is_hurried;
-            return Err(WriteRefused::WindowFull);
+            return Err(self.refuse(WriteRefused::WindowFull));
         }
         self.open = None;
-        Ok(Form::Datagram)
+        Ok((Form::Datagram, instance))
     }
 
     fn copy_loan(
@@ -120,7 +121,7 @@ impl WriterCore {
         &mut self,
         now: Time,
         timestamp: Timestamp,
-        key: Option<[u8; 16]>,
+        instance: Option<u32>,
         mut block: Arc<Block>,
         payload: Range<usize>,
     ) -> SequenceNumber {
@@ -131,14 +132,15 @@ impl WriterCore {
         }
         let len = part.len();
         self.history.adopt(block, part, 0, charge(len));
-        self.adopted(now, sn, len, key);
+        self.adopted(now, sn, len, instance);
         sn
     }
 
-    fn adopted(&mut self, now: Time, sn: SequenceNumber, len: usize, key: Option<[u8; 16]>) {
+    fn adopted(&mut self, now: Time, sn: SequenceNumber, len: usize, instance: Option<u32>) {
         self.loans = self.loans.saturating_sub(1);
         self.burst.datagrams += 1;
-        self.committed(now, sn, len, key);
+        self.instances.committed(instance, sn);
+        self.committed(now, sn, len);
     }
 }
 

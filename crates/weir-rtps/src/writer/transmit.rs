@@ -20,6 +20,29 @@ struct Run {
     samples: u16,
 }
 
+/// Samples that are no longer there: everything from `start` to the base of the list, and what the list names.
+struct Hole {
+    start: SequenceNumber,
+    list: SequenceNumberSet,
+}
+
+impl Hole {
+    fn contains(&self, sn: SequenceNumber) -> bool {
+        sn < self.list.base() || self.list.contains(sn)
+    }
+
+    /// Adds the samples from `start` to before `end`, if the list reaches that far. All of a hole is told at once: it
+    /// may be long, and would be asked for piece by piece.
+    fn add(&mut self, start: SequenceNumber, end: SequenceNumber) -> bool {
+        let reaches = end.0 - self.list.base().0 <= 256;
+        (start.0..end.0).take_while(|_| reaches).for_each(|sn| _ = self.list.insert(SequenceNumber(sn)));
+        reaches
+    }
+}
+
+/// Most holes in one message; what is missing beyond is asked for again.
+const HOLES_MAX: usize = 256;
+
 impl WriterCore {
     /// Appends everything that is to be sent now to `out`: samples that were committed and not yet sent,
     /// unless a burst is still being collected, then what is due to single readers.
@@ -102,7 +125,8 @@ impl WriterCore {
     /// Appends everything before `end`, large samples as far as there is room for their fragments.
     fn append_new(&mut self, now: Time, end: SequenceNumber, to: &Destinations, out: &mut Outbox) {
         while self.unsent < end {
-            let next_large = self.large.iter().map(|(sn, _)| *sn).find(|sn| *sn >= self.unsent && *sn < end);
+            let next_large = self.large.partition_point(|(sn, _)| *sn < self.unsent);
+            let next_large = self.large.get(next_large).map(|(sn, _)| *sn).filter(|sn| *sn < end);
             let stop = next_large.unwrap_or(end);
             self.append_samples(self.unsent..stop, to, out);
             self.unsent = stop;
@@ -315,8 +339,8 @@ impl WriterCore {
         requested: &mut Vec<SequenceNumber>,
         to: &Destinations,
         out: &mut Outbox,
-    ) -> (Vec<SequenceNumberSet>, u64) {
-        let mut gone: Vec<SequenceNumberSet> = Vec::new();
+    ) -> (Vec<Hole>, u64) {
+        let mut gone: Vec<Hole> = Vec::new();
         let window = self.window.size();
         let mut budget = window;
         let mut wanted: Option<Range<SequenceNumber>> = None;
@@ -324,10 +348,11 @@ impl WriterCore {
         requested.dedup();
         for &sn in requested.iter() {
             let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
-                if !gone.last_mut().is_some_and(|set| set.insert(sn)) {
-                    let mut set = SequenceNumberSet::new(sn);
-                    set.insert(sn);
-                    gone.push(set);
+                if gone.last().is_none_or(|hole| !hole.contains(sn)) {
+                    let end = self.history.first_alive(sn).min(self.unsent);
+                    if !gone.last_mut().is_some_and(|hole| hole.add(sn, end)) && gone.len() < HOLES_MAX {
+                        gone.push(Hole { start: sn, list: SequenceNumberSet::new(end) });
+                    }
                 }
                 continue;
             };
@@ -364,7 +389,7 @@ impl WriterCore {
         reader: Guid,
         to: &Destinations,
         gap_to: Option<SequenceNumber>,
-        gone: &[SequenceNumberSet],
+        gone: &[Hole],
         heartbeat: &Heartbeat,
         out: &mut Outbox,
     ) {
@@ -372,7 +397,7 @@ impl WriterCore {
         let writer = self.config.guid.entity;
         // Everything before `gap_to` in one GAP; the holes behind it in others.
         let front = gap_to.map(|end| (SequenceNumber::FIRST, SequenceNumberSet::new(end)));
-        let behind = gone.iter().map(|set| (set.base(), *set));
+        let behind = gone.iter().map(|hole| (hole.start, hole.list));
         self.counters.gaps_sent += u64::from(front.is_some()) + gone.len() as u64;
         out.message(to, |message| {
             push(message, &header);

@@ -65,7 +65,10 @@ fn counts(reader: &mut ReaderCore) -> (u32, u32, i32, i32) {
 
 fn states(reader: &mut ReaderCore) -> Vec<InstanceState> {
     let mut states = Vec::new();
-    reader.access(usize::MAX, SampleSelection::default(), true, |sample| states.push(sample.instance_state));
+    reader.access(usize::MAX, SampleSelection::default(), true, |sample| {
+        states.push(sample.instance_state);
+        true
+    });
     states
 }
 

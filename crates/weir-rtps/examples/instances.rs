@@ -1,0 +1,129 @@
+//! What a million instances cost a writer and a reader, in bytes and in time; without a network.
+//!
+//! `cargo run --release -p weir-rtps --example instances -- [INSTANCES]`
+
+#![expect(clippy::print_stdout, reason = "the figures are what it is for")]
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir_rtps::qos::{Durability, History, Reliability};
+use weir_rtps::reader::{ReaderConfig, ReaderCore, SampleSelection, States, WriterProxyConfig};
+use weir_rtps::time::Time;
+use weir_rtps::writer::{WriterConfig, WriterCore};
+use weir_wire::{Data, EntityId, Guid, GuidPrefix, Payload, SequenceNumber, Timestamp, VendorId};
+
+const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
+const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, true));
+/// Payload of a sample: the encapsulation header, the key, and 24 bytes more.
+const PAYLOAD_BYTES: usize = 32;
+
+fn main() {
+    let instances = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(1_000_000);
+    println!("{instances} instances, KEEP_LAST 1, payload of {PAYLOAD_BYTES} bytes");
+    writer(instances);
+    reader(instances);
+}
+
+fn writer(instances: u32) {
+    let mut core = WriterCore::new(WriterConfig {
+        history: History::KeepLast(1),
+        durability: Durability::TransientLocal,
+        ..WriterConfig::new(WRITER, Reliability::Reliable)
+    });
+    let mut write = |what: &str, count: u32, next: &mut dyn FnMut(u32) -> u32| {
+        let (started, mut longest) = (Instant::now(), 0);
+        for n in 0..count {
+            let began = Instant::now();
+            let id = next(n);
+            let Ok(mut room) = core.reserve(PAYLOAD_BYTES) else { continue };
+            room.payload().fill(id as u8);
+            let stamp = Timestamp { seconds: 1, fraction: 0 };
+            let _ = room.commit(Time(0), stamp, Some(key(id)));
+            longest = longest.max(began.elapsed().as_micros());
+        }
+        report(&format!("writer: {what}"), started, count, longest, core.memory(), instances);
+    };
+    write("new instances", instances, &mut |n| n);
+    write("the same in turn", 5 * instances, &mut |n| n % instances);
+    let mut state = 1;
+    write("random ones", 5 * instances, &mut |_| random(&mut state) % instances);
+    write("one hot, one in 64 random", 10 * instances, &mut |_| hot(&mut state, instances));
+}
+
+fn reader(instances: u32) {
+    let mut core = ReaderCore::new(ReaderConfig {
+        history: History::KeepLast(1),
+        key_of: Some(|payload, _| Some(key(u32::from_be_bytes(*payload.get(4..)?.first_chunk()?)))),
+        key_payload_of: Some(|payload, _| payload.get(..8).map(Box::from)),
+        max_bytes: usize::MAX,
+        ..ReaderConfig::new(READER, Reliability::BestEffort)
+    });
+    let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+    let proxy = WriterProxyConfig { guid: WRITER, reliable: false, destinations, vendor: VendorId::WEIR };
+    core.match_writer(Time(0), proxy);
+    let mut sn = 0;
+    let mut receive = |core: &mut ReaderCore, what: &str, count: u32, next: &mut dyn FnMut(u32) -> u32| {
+        let (started, mut longest) = (Instant::now(), 0);
+        for n in 0..count {
+            let began = Instant::now();
+            let mut payload = [0; PAYLOAD_BYTES];
+            payload[4..8].copy_from_slice(&next(n).to_be_bytes());
+            sn += 1;
+            let data = Data {
+                reader: EntityId::UNKNOWN,
+                writer: WRITER.entity,
+                sequence_number: SequenceNumber(sn),
+                inline_qos: None,
+                payload: Payload::Data(&payload),
+            };
+            core.handle_data(Time(0), WRITER, &data, None);
+            longest = longest.max(began.elapsed().as_micros());
+        }
+        report(&format!("reader: {what}"), started, count, longest, core.memory(), instances);
+    };
+    receive(&mut core, "new instances", instances, &mut |n| n);
+    receive(&mut core, "the same in turn", 5 * instances, &mut |n| n % instances);
+    let mut state = 1;
+    receive(&mut core, "random ones", 5 * instances, &mut |_| random(&mut state) % instances);
+    receive(&mut core, "one hot, one in 64 random", 10 * instances, &mut |_| hot(&mut state, instances));
+    let (started, mut after, mut count) = (Instant::now(), None, 0);
+    while let Some(instance) = core.next_instance(after, States::ANY) {
+        let selection = SampleSelection { states: States::ANY, instance: Some(instance) };
+        count += core.access(usize::MAX, selection, true, |sample| {
+            after = sample.key_hash;
+            true
+        });
+    }
+    report("reader: take_next_instance, each", started, count as u32, 0, core.memory(), instances);
+    receive(&mut core, "one sample each again", instances, &mut |n| n);
+    let (started, mut count) = (Instant::now(), 0);
+    while let Some(instance) = core.next_instance(None, States::ANY) {
+        let selection = SampleSelection { states: States::ANY, instance: Some(instance) };
+        count += core.access(1, selection, true, |_| true);
+    }
+    report("reader: take_next_instance, first", started, count as u32, 0, core.memory(), instances);
+}
+
+fn report(what: &str, started: Instant, count: u32, longest_us: u128, memory: usize, instances: u32) {
+    let ns = started.elapsed().as_nanos() / u128::from(count.max(1));
+    let each = memory / instances as usize;
+    println!("{what:40} {ns:5} ns each, longest {longest_us:6} us, {each:4} bytes per instance");
+}
+
+fn key(id: u32) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..4].copy_from_slice(&id.to_be_bytes());
+    key
+}
+
+fn random(state: &mut u32) -> u32 {
+    *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    *state >> 4
+}
+
+fn hot(state: &mut u32, instances: u32) -> u32 {
+    let next = random(state);
+    if next >> 22 == 0 { (next & 0x3f_ffff) % instances } else { 7 }
+}
