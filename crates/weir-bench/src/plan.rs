@@ -2,7 +2,8 @@
 //!
 //! For each repeat, test and size the engines follow each other directly, the floor first: what is
 //! compared is measured within seconds, so that a machine that drifts within minutes does not
-//! decide the ratio.
+//! decide the ratio. Interleaved, the repeats of a point follow each other as well, every other one with
+//! the engines in the opposite order.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -53,6 +54,9 @@ pub struct PlanOptions {
     pub warmup: Duration,
     /// How often everything is measured.
     pub repeats: u32,
+    /// Whether the repeats of a point follow each other, with the engines in turns; otherwise repeats go
+    /// round everything.
+    pub interleave: bool,
     /// Whether content is checked.
     pub verify: bool,
     /// DDS domain.
@@ -194,12 +198,13 @@ pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
     let sizes = check_sizes(&options.sizes, &engines)?;
     let batches = check_batches(options, &sizes)?;
     let mut steps = Vec::new();
-    for repeat in 1..=options.repeats {
-        for &test in &options.tests {
-            for &size_bytes in &sizes {
-                let base = base_case(options, test, size_bytes, repeat);
-                push_size(options, &engines, &batches, &base, &mut steps);
-            }
+    for (test, size_bytes, repeat) in rounds(options, &sizes) {
+        let base = base_case(options, test, size_bytes, repeat);
+        let from = steps.len();
+        push_size(options, &engines, &batches, &base, &mut steps);
+        if options.interleave && repeat % 2 == 0 {
+            // A B, B A, A B...: whatever the first of a pair does to the second, both suffer it.
+            steps[from..].reverse();
         }
     }
     Ok(Plan { steps })
@@ -212,6 +217,15 @@ impl Plan {
         let measured = self.steps.iter().filter(|step| !matches!(step.action, Action::NotSupported(_)));
         measured.map(|step| step.case.warmup + step.case.duration).sum()
     }
+}
+
+/// What is measured when, apart from the engines: test, size and repeat.
+fn rounds(options: &PlanOptions, sizes: &[usize]) -> Vec<(Test, usize, u32)> {
+    let points = options.tests.iter().flat_map(|&test| sizes.iter().map(move |&size| (test, size)));
+    if options.interleave {
+        return points.flat_map(|(test, size)| (1..=options.repeats).map(move |n| (test, size, n))).collect();
+    }
+    (1..=options.repeats).flat_map(|n| points.clone().map(move |(test, size)| (test, size, n))).collect()
 }
 
 /// Everything that is measured at one size: floors, their independent checks, then the engines by
@@ -439,6 +453,7 @@ mod tests {
             duration: Duration::from_secs(2),
             warmup: Duration::from_millis(300),
             repeats: 1,
+            interleave: false,
             verify: false,
             domain: 0,
             run_id: 0,
@@ -479,6 +494,30 @@ mod tests {
             PlanOptions { repeats: 2, tests: vec![Test::Latency], batches: None, ..options(&["udp"]) };
         let expected = ["1 latency 32", "1 latency 1024", "2 latency 32", "2 latency 1024"];
         assert_eq!(lines(&options), expected.map(|line| format!("{line} udp best-effort")));
+    }
+
+    #[test]
+    fn interleaved_engines_take_turns_point_by_point() {
+        let options = PlanOptions {
+            repeats: 3,
+            interleave: true,
+            tests: vec![Test::Latency],
+            batches: None,
+            reliabilities: vec![Reliability::Reliable],
+            ..options(&["udp", "mock"])
+        };
+        let of = |engine: &str, repeat: u32, size: u64| match engine {
+            "udp" => format!("{repeat} latency {size} udp best-effort"),
+            _ => format!("{repeat} latency {size} mock reliable"),
+        };
+        let expected: Vec<String> = [32, 1024]
+            .into_iter()
+            .flat_map(|size| {
+                [("udp", 1), ("mock", 1), ("mock", 2), ("udp", 2), ("udp", 3), ("mock", 3)]
+                    .map(|(engine, repeat)| of(engine, repeat, size))
+            })
+            .collect();
+        assert_eq!(lines(&options), expected);
     }
 
     #[test]

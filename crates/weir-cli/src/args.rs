@@ -60,6 +60,7 @@ pub(crate) enum Format {
 #[command(after_help = "\
 Examples:
   weir report weir-results/20261121T200000Z
+  weir report weir-results/20261121T200000Z --relative-to weir
   weir report weir-results/20261121T200000Z --format csv > run.csv
   weir report weir-results/20261121T200000Z --plot latency --plot throughput")]
 pub(crate) struct ReportArgs {
@@ -70,6 +71,10 @@ pub(crate) struct ReportArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+
+    /// The engine that the others are compared with
+    #[arg(long, value_name = "ENGINE", default_value = "udp")]
+    pub(crate) relative_to: String,
 
     /// Write SVG plots of this test instead of printing; may be given twice
     #[arg(long, value_enum, value_name = "TEST")]

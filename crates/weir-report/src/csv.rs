@@ -1,5 +1,8 @@
 //! One table of all cases, for spreadsheets and scripts.
 
+use crate::compare::{ReportOptions, compare};
+use crate::group::{Group, Point, groups};
+use crate::json::rounded;
 use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary};
 
 /// All cases as CSV (RFC 4180, but lines end in a line feed), one line each, in the order of
@@ -12,22 +15,25 @@ use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary}
 /// lost_percent, duplicates, reordered, samples_per_datagram, datagrams_per_send`; where losses went
 /// `lost_sender, lost_receiver_socket, lost_in_between, kernel_drops`; of both processes `cpu_user_s,
 /// cpu_system_s, switches_voluntary, switches_involuntary, max_rss_kib` with `publisher_` or `subscriber_`
-/// before; `not_measured` (why there are no figures) and `warnings` (codes, separated by blanks).
+/// before; `not_measured` (why there are no figures) and `warnings` (codes, separated by blanks); of the
+/// point that the case is a repeat of, the figure that decides (`p50_us` or `samples_per_s`): `point_median,
+/// point_low, point_high` (95 % interval), `relative_to, ratio, ratio_low, ratio_high, pairs, verdict`.
 ///
 /// # Panics
 /// Never: writing into memory does not fail.
 #[must_use]
-pub fn csv(run: &Run) -> String {
+pub fn csv(run: &Run, options: &ReportOptions) -> String {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
-    let names: Vec<String> =
-        cells(&Case::new("", weir_results::Test::Latency, weir_results::Reliability::None, 0))
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
-    writer.write_record(&names).expect("writing into memory does not fail");
+    let blank = Case::new("", weir_results::Test::Latency, weir_results::Reliability::None, 0);
+    let mut header = cells(&blank);
+    header.extend(point_cells(None, options));
+    writer.write_record(header.iter().map(|(name, _)| name)).expect("writing into memory does not fail");
+    let groups = groups(run);
     for case in &run.cases {
+        let mut record = cells(case);
+        record.extend(point_cells(find(&groups, case), options));
         writer
-            .write_record(cells(case).iter().map(|(_, value)| value))
+            .write_record(record.iter().map(|(_, value)| value))
             .expect("every case has the cells of the header");
     }
     let bytes = writer.into_inner().expect("writing into memory does not fail");
@@ -111,6 +117,31 @@ fn process_cells(side: &str, figures: Option<&ProcessFigures>) -> [(String, Stri
         cell(name("switches_voluntary"), figures.map(|f| f.context_switches_voluntary)),
         cell(name("switches_involuntary"), figures.map(|f| f.context_switches_involuntary)),
         cell(name("max_rss_kib"), figures.map(|f| f.max_rss_kib)),
+    ]
+}
+
+/// The point that a case is a repeat of; the floor's first one, which stands in several groups.
+fn find<'a, 'b>(groups: &'b [Group<'a>], case: &Case) -> Option<(&'b Group<'a>, &'b Point<'a>)> {
+    groups.iter().find_map(|group| {
+        let is_its = |point: &&Point<'_>| point.repeats.iter().any(|repeat| std::ptr::eq(*repeat, case));
+        Some((group, group.points.iter().find(is_its)?))
+    })
+}
+
+fn point_cells(of: Option<(&Group<'_>, &Point<'_>)>, options: &ReportOptions) -> [(String, String); 9] {
+    let found = of.and_then(|(group, point)| compare(group, point, &options.relative_to));
+    let interval = of.and_then(|(_, point)| point.interval());
+    let ratio = found.and_then(|found| found.interval);
+    [
+        cell("point_median", of.and_then(|(_, point)| point.headline()).map(|spread| rounded(spread.median))),
+        cell("point_low", interval.map(|interval| rounded(interval.low))),
+        cell("point_high", interval.map(|interval| rounded(interval.high))),
+        cell("relative_to", found.map(|_| &options.relative_to)),
+        cell("ratio", found.map(|found| rounded(found.ratio))),
+        cell("ratio_low", ratio.map(|interval| rounded(interval.low))),
+        cell("ratio_high", ratio.map(|interval| rounded(interval.high))),
+        cell("pairs", found.map(|found| found.pairs)),
+        cell("verdict", found.map(|found| found.verdict)),
     ]
 }
 

@@ -143,11 +143,6 @@ impl GroupKey {
 }
 
 impl Point<'_> {
-    /// Whether this is the floor.
-    pub(crate) fn is_floor(&self) -> bool {
-        self.engine == FLOOR
-    }
-
     /// Median, minimum and maximum over the repeats of a figure; `None` when no repeat has it.
     pub(crate) fn spread(&self, figure: impl Fn(&Case) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.repeats.iter().filter_map(|case| figure(case)))
@@ -155,9 +150,14 @@ impl Point<'_> {
 }
 
 impl<'a> Group<'a> {
-    /// The floor of a size.
-    pub(crate) fn floor(&self, size_bytes: u64) -> Option<&Point<'a>> {
-        self.points.iter().find(|point| point.is_floor() && point.size_bytes == size_bytes)
+    /// What a point is compared with: the engine `name` in its usual way, at the same size.
+    pub(crate) fn base(&self, point: &Point<'_>, name: &str) -> Option<&Point<'a>> {
+        self.points.iter().find(|base| base.engine == name && base.size_bytes == point.size_bytes)
+    }
+
+    /// Whether anything was measured more than once.
+    pub(crate) fn has_repeats(&self) -> bool {
+        self.points.iter().any(|point| point.repeats.len() > 1)
     }
 
     /// The engines in order of first appearance within a size.

@@ -1,16 +1,75 @@
 //! A run as one JSON document, as the results format defines it.
 
-use weir_results::Run;
+use serde::Serialize;
+use serde_json::{Value, json};
+use weir_results::{Comparison, Interval, Run};
+
+use crate::compare::{ReportOptions, compare, headline_name};
+use crate::group::{Group, Point, groups};
 
 /// The run as one JSON document, indented, with a line break at its end. Read it back with
 /// [`Run::load`].
 ///
+/// Beside the cases it has a `summary`, which follows from them: for each point the `median`, `min` and
+/// `max` over its repeats of the `figure` that decides (`p50_us` or `samples_per_s`), the 95 % interval of
+/// that median (`interval_95`, from six repeats on), and under `relative_to` the comparison with that
+/// engine: `ratio`, its `interval_95`, `pairs`, and the `verdict` better, worse or cannot tell.
+///
 /// # Panics
 /// Never: a run holds nothing that JSON can't express.
 #[must_use]
-pub fn json(run: &Run) -> String {
-    let mut text =
-        serde_json::to_string_pretty(run).expect("a run has text keys only and can be written as JSON");
+pub fn json(run: &Run, options: &ReportOptions) -> String {
+    let groups = groups(run);
+    let summary = groups
+        .iter()
+        .flat_map(|group| group.points.iter().map(|point| entry(group, point, options)))
+        .collect();
+    let mut text = serde_json::to_string_pretty(&Document { run, summary })
+        .expect("a run has text keys only and can be written as JSON");
     text.push('\n');
     text
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    run: &'a Run,
+    summary: Vec<Value>,
+}
+
+fn entry(group: &Group<'_>, point: &Point<'_>, options: &ReportOptions) -> Value {
+    let spread = point.headline();
+    json!({
+        "engine": point.engine,
+        "test": group.key.test,
+        "size_bytes": point.size_bytes,
+        "conditions": group.key.conditions(),
+        "figure": headline_name(group.key.test),
+        "repeats": point.repeats.len(),
+        "median": spread.map(|spread| rounded(spread.median)),
+        "min": spread.map(|spread| rounded(spread.min)),
+        "max": spread.map(|spread| rounded(spread.max)),
+        "interval_95": ends(point.interval()),
+        "relative_to": compare(group, point, &options.relative_to)
+            .map(|found| comparison(&found, &options.relative_to)),
+    })
+}
+
+fn comparison(found: &Comparison, relative_to: &str) -> Value {
+    json!({
+        "engine": relative_to,
+        "ratio": rounded(found.ratio),
+        "interval_95": ends(found.interval),
+        "pairs": found.pairs,
+        "verdict": found.verdict.to_string(),
+    })
+}
+
+fn ends(interval: Option<Interval>) -> Value {
+    interval.map_or(Value::Null, |interval| json!([rounded(interval.low), rounded(interval.high)]))
+}
+
+/// To four decimals.
+pub(crate) fn rounded(figure: f64) -> f64 {
+    (figure * 1e4).round() / 1e4
 }

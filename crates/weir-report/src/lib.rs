@@ -6,10 +6,14 @@
 //! - `group`: which cases belong into one table or plot, with plain UDP as the floor of each
 //! - `table`: tables for terminals, valid as Markdown too
 //! - `notes`: the host in a few lines, and the doubts about a run
+//! - `compare`: what the comparison of two engines comes to
+//! - `compared`: the columns that say so
 //! - `csv`: one table of all cases
 //! - `json`: the one document of a run
 //! - `plot`: SVG plots by sample size
 
+mod compare;
+mod compared;
 mod csv;
 mod group;
 mod json;
@@ -18,6 +22,7 @@ mod plot;
 mod table;
 
 pub use crate::csv::csv;
+pub use compare::ReportOptions;
 pub use json::json;
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};

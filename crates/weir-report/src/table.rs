@@ -6,6 +6,8 @@ use weir_results::{
     Case, LatencyKind, LatencySummary, NotMeasured, Percentile, Run, Spread, Test, ThroughputSummary,
 };
 
+use crate::compare::ReportOptions;
+use crate::compared::Compared;
 use crate::group::{Group, Point, groups};
 
 /// The mark of a percentile that the count can't support.
@@ -15,32 +17,35 @@ const UNSUPPORTED: char = '~';
 /// for what the figures alone would not tell. Latencies in microseconds with two decimals. Of several
 /// repeats the median is shown, with smallest and largest below where they differ.
 #[must_use]
-pub fn tables(run: &Run) -> String {
-    let tables: Vec<String> = groups(run).iter().map(group_table).collect();
+pub fn tables(run: &Run, options: &ReportOptions) -> String {
+    let tables: Vec<String> = groups(run).iter().map(|group| group_table(group, options)).collect();
     tables.join("\n")
 }
 
-fn group_table(group: &Group<'_>) -> String {
+fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
     let (title, columns) = match group.key.test {
         Test::Latency => (latency_title(group.key.kind), latency_columns()),
         Test::Throughput => ("Throughput".to_owned(), throughput_columns()),
     };
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
+    let compared = Compared::new(group, options);
     let headings = ["Engine", "Size (B)"].into_iter().chain(columns.iter().map(|column| column.heading));
-    table.set_header(headings.chain(["x udp"]));
+    table.set_header(headings.map(str::to_owned).chain(compared.headings()));
     // What an engine cannot do is said once below, not by rows of dashes.
     for point in group.points.iter().filter(|point| !is_not_supported(point)) {
         let mut cells = vec![Cell::new(&point.engine), number_cell(point.size_bytes.to_string())];
         cells.extend(columns.iter().map(|column| number_cell(column.text(point))));
-        cells.push(number_cell(floor_ratio(group, point).map_or_else(dash, |ratio| format!("{ratio:.2}"))));
+        cells.extend(compared.cells(point).into_iter().map(number_cell));
         table.add_row(cells);
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mut text = format!("{title}, {}\n\n{}\n", group.key.conditions(), trimmed(&table.to_string()));
-    let notes = footnotes(group);
+    let mut notes = footnotes(group);
+    notes.extend(compared.notes());
+    notes.extend(not_measured(group));
     if !notes.is_empty() {
         text.push_str(&format!("\n{}\n", notes.join("\n")));
     }
@@ -140,19 +145,6 @@ fn throughput_columns() -> Vec<Column> {
     ]
 }
 
-/// How a point compares with plain UDP: its median latency, or its rate, as a multiple of the floor's.
-fn floor_ratio(group: &Group<'_>, point: &Point<'_>) -> Option<f64> {
-    let figure = |case: &Case| match group.key.test {
-        Test::Latency => {
-            case.latency_us.as_ref().filter(|latency| latency.count > 0).map(|latency| latency.p50)
-        }
-        Test::Throughput => case.throughput.as_ref().map(|throughput| throughput.samples_per_s),
-    };
-    let floor = group.floor(point.size_bytes)?.spread(figure)?.median;
-    let value = point.spread(figure)?.median;
-    (floor > 0.0).then(|| value / floor)
-}
-
 fn footnotes(group: &Group<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let percentiles = Percentile::ALL.map(Column::percentile);
@@ -171,15 +163,6 @@ fn footnotes(group: &Group<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let latency = group.key.test == Test::Latency;
-    if group.points.iter().any(|point| floor_ratio(group, point).is_some()) {
-        notes.push(if latency {
-            "x udp: median as a multiple of plain UDP's, same size (less is better)".to_owned()
-        } else {
-            "x udp: samples/s as a multiple of plain UDP's, same size (more is better)".to_owned()
-        });
-    }
-    notes.extend(not_measured(group));
     notes
 }
 
@@ -209,7 +192,7 @@ fn number_cell(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-fn dash() -> String {
+pub(crate) fn dash() -> String {
     "-".to_owned()
 }
 

@@ -10,11 +10,13 @@
 //! - `throughput`: the summary of a throughput case
 //! - `sequence`: lost, duplicate and reordered samples from sequence numbers
 //! - `figures`: what the processes and sockets had to say about a case
+//! - `bootstrap`: how sure a median and a ratio of two engines are
 //! - `summary`: median and spread over repeats
 //! - `warning`: the closed list of doubts about a result, each with advice
 //! - `file`: JSON lines on disk, one finished case per line
 //! - `units`: sizes and durations, parsed and printed
 
+mod bootstrap;
 mod environment;
 mod figures;
 mod file;
@@ -26,6 +28,7 @@ mod throughput;
 mod units;
 mod warning;
 
+pub use bootstrap::{Better, Comparison, Interval, Verdict};
 pub use environment::{Environment, Interface};
 pub use figures::{LossBreakdown, ProcessFigures, SocketBuffers};
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};

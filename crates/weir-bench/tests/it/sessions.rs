@@ -30,6 +30,7 @@ fn run(agent: &AgentCommand) -> String {
         duration: Duration::from_millis(10),
         warmup: Duration::ZERO,
         repeats: 1,
+        interleave: false,
         verify: false,
         domain: 0,
         interface: "lo".to_owned(),

@@ -9,6 +9,7 @@ use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::outside::OutsideTool;
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::{AgentCommand, host};
+use weir_report::ReportOptions;
 use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
 
 use super::report;
@@ -26,7 +27,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
     }
-    let mut finished = Finished::new(environment.clone(), &plan, args.format);
+    let options = ReportOptions { relative_to: args.relative_to.clone(), ..ReportOptions::default() };
+    let mut finished = Finished::new(environment.clone(), &plan, args.format, options);
     let (outcome, written, printed) = {
         let options = RunOptions { agent: &agent, environment: &environment, interrupted: &interrupted };
         execute(&plan, &options, &mut writer, &mut finished, &Progress::new(&plan, args.verbose))
@@ -73,6 +75,7 @@ fn execute(
 struct Finished {
     run: Run,
     format: Format,
+    options: ReportOptions,
     /// Numbers of the cases that are the last ones of their test.
     last_of_test: Vec<usize>,
     has_printed: bool,
@@ -81,10 +84,17 @@ struct Finished {
 }
 
 impl Finished {
-    fn new(environment: Environment, plan: &Plan, format: Format) -> Self {
+    fn new(environment: Environment, plan: &Plan, format: Format, options: ReportOptions) -> Self {
         let last = |test: Test| plan.steps.iter().rposition(|step| step.case.test == test).map(|at| at + 1);
         let last_of_test = [Test::Latency, Test::Throughput].into_iter().filter_map(last).collect();
-        Self { run: Run::new(environment), format, last_of_test, has_printed: false, pending: Vec::new() }
+        Self {
+            run: Run::new(environment),
+            format,
+            options,
+            last_of_test,
+            has_printed: false,
+            pending: Vec::new(),
+        }
     }
 
     fn push(&mut self, case: &Case) {
@@ -105,7 +115,7 @@ impl Finished {
     /// Prints what is not printed yet, and what is doubtful about the run.
     fn print_rest(&mut self) -> Result<(), Failure> {
         if self.format != Format::Table {
-            return report::print(&self.run, self.format);
+            return report::print(&self.run, self.format, &self.options);
         }
         let pending = std::mem::take(&mut self.pending);
         self.print_tables(pending)?;
@@ -119,7 +129,7 @@ impl Finished {
         }
         let run = Run { cases, ..Run::new(self.run.environment.clone()) };
         let between = if std::mem::replace(&mut self.has_printed, true) { "\n" } else { "" };
-        output::data(&format!("{between}{}", weir_report::tables(&run)))
+        output::data(&format!("{between}{}", weir_report::tables(&run, &self.options)))
     }
 }
 
@@ -133,6 +143,13 @@ fn exit(outcome: RunOutcome) -> Exit {
 }
 
 fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
+    // Without the floor there is just no comparison; anything else was typed.
+    if args.relative_to != ReportOptions::default().relative_to && !args.engines.contains(&args.relative_to) {
+        let name = &args.relative_to;
+        return Err(Failure::usage(anyhow::anyhow!(
+            "--relative-to names `{name}`, which --engines leaves out"
+        )));
+    }
     let cpus = match args.cpus {
         Some(Cpus::None) => None,
         Some(Cpus::Pair(cpus)) => {
@@ -159,6 +176,7 @@ fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
         duration: args.duration,
         warmup: args.warmup,
         repeats: args.repeat,
+        interleave: args.interleave.unwrap_or(args.engines.len() > 1),
         verify: args.verify,
         domain: args.domain,
         run_id: std::process::id(),

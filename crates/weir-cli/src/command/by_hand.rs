@@ -41,7 +41,7 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
         (result.wait, result.multicast, result.loans) = (case.wait, case.multicast, case.loans);
         result.latency_us = Some(outcome.summary);
         let run = Run { cases: vec![result], ..Run::new(Environment::default()) };
-        output::data(&weir_report::tables(&run))?;
+        output::data(&weir_report::tables(&run, &weir_report::ReportOptions::default()))?;
         return Ok(ended(Exit::Success, &interrupted));
     }
     let published = by_hand::publish(engine, &options, &mut on_event).map_err(failure)?;

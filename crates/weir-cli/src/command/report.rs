@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use weir_report::ReportOptions;
 use weir_results::Run;
 
 use crate::args::{Format, PlotTest, ReportArgs};
@@ -13,7 +14,9 @@ use crate::output;
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let run = Run::load(&args.run).map_err(Failure::environment)?;
     if args.plot.is_empty() {
-        print(&run, args.format)?;
+        let options = ReportOptions { relative_to: args.relative_to.clone(), ..ReportOptions::default() };
+        check_relative_to(&run, &options.relative_to)?;
+        print(&run, args.format, &options)?;
         return Ok(Exit::Success);
     }
     let folder = args.output.clone().unwrap_or_else(|| folder_of(&args.run));
@@ -28,16 +31,25 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// An engine that the run does not have cannot be compared with; without the floor there is just no comparison.
+fn check_relative_to(run: &Run, relative_to: &str) -> Result<(), Failure> {
+    let is_there = run.cases.iter().any(|case| case.engine == relative_to);
+    if is_there || relative_to == ReportOptions::default().relative_to {
+        return Ok(());
+    }
+    Err(Failure::usage(anyhow!("the run has no engine `{relative_to}` to compare with (--relative-to)")))
+}
+
 /// Prints a run on stdout, and what is doubtful about it on stderr.
-pub(crate) fn print(run: &Run, format: Format) -> Result<(), Failure> {
+pub(crate) fn print(run: &Run, format: Format, options: &ReportOptions) -> Result<(), Failure> {
     match format {
         Format::Table => {
-            output::data(&weir_report::tables(run))?;
+            output::data(&weir_report::tables(run, options))?;
             talk_block(&weir_report::warnings(run));
             Ok(())
         }
-        Format::Csv => output::data(&weir_report::csv(run)),
-        Format::Json => output::data(&weir_report::json(run)),
+        Format::Csv => output::data(&weir_report::csv(run, options)),
+        Format::Json => output::data(&weir_report::json(run, options)),
     }
 }
 

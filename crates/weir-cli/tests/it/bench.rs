@@ -222,6 +222,30 @@ fn the_tables_of_a_run_are_those_of_its_report() {
 }
 
 #[test]
+fn engines_are_compared_pair_by_pair() {
+    let words = "--engines mock,mock-corrupt --relative-to mock --tests latency --reliability reliable \
+                 --sizes 32 --repeat 6";
+    let document = Scene::new().bench(&format!("{words} --format json")).expect_code(0).json();
+    let engines: Vec<_> =
+        document["cases"].as_array().unwrap().iter().map(|case| case["engine"].as_str().unwrap()).collect();
+    assert_eq!(engines[..6], ["mock", "mock-corrupt", "mock-corrupt", "mock", "mock", "mock-corrupt"]);
+    let other = &document["summary"][1];
+    assert_eq!((&other["engine"], &other["figure"]), (&"mock-corrupt".into(), &"p50_us".into()));
+    // The mock is as fast each time.
+    let expected = serde_json::json!({
+        "engine": "mock", "ratio": 1.0, "interval_95": [1.0, 1.0], "pairs": 6, "verdict": "cannot tell"
+    });
+    assert_eq!(other["relative_to"], expected);
+    assert_eq!(other["interval_95"], serde_json::json!([other["median"], other["median"]]));
+    let table = Scene::new().bench(words).expect_code(0).stdout;
+    assert!(table.contains(" 50% 95% |") && table.contains(" x mock |"), "{table}");
+    assert!(table.contains("cannot tell |") && table.contains("1.00..1.00"), "{table}");
+    let csv = Scene::new().bench(&format!("{words} --format csv")).expect_code(0).stdout;
+    assert!(csv.lines().next().unwrap().ends_with("ratio,ratio_low,ratio_high,pairs,verdict"), "{csv}");
+    assert!(csv.lines().nth(1).unwrap().ends_with("mock,1,1,1,6,cannot tell"), "{csv}");
+}
+
+#[test]
 fn what_an_engine_cannot_do_is_reported_and_no_failure() {
     let finished =
         Scene::new().bench("--engines udp-gso,mock --tests latency --sizes 32 --format json").expect_code(0);
@@ -264,6 +288,7 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
         ("--engines mock --tests lunch", "latency or throughput"),
         ("--engines mock --reliability none", "best-effort or reliable"),
         ("--engines mock --domain 233", "0..=232"),
+        ("--engines mock --relative-to weir", "--relative-to names `weir`, which --engines leaves out"),
         ("--engines mock --tests latency --batch 8192", "--batch is for the throughput test"),
         ("--engines mock --tests latency --subscribers 2", "--subscribers is for the throughput test"),
         ("--engines mock --sizes 8k --batch 0,8k", "holds less than two samples"),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use weir_report::ReportOptions;
 use weir_results::{Environment, Run};
 
 fn example() -> Run {
@@ -15,12 +16,12 @@ fn empty() -> Run {
 
 #[test]
 fn tables_of_the_example() {
-    insta::assert_snapshot!(weir_report::tables(&example()));
+    insta::assert_snapshot!(weir_report::tables(&example(), &ReportOptions::default()));
 }
 
 #[test]
 fn csv_of_the_example() {
-    insta::assert_snapshot!(weir_report::csv(&example()));
+    insta::assert_snapshot!(weir_report::csv(&example(), &ReportOptions::default()));
 }
 
 #[test]
@@ -51,13 +52,13 @@ fn plots_have_names_of_their_own() {
 #[test]
 fn json_reads_back_as_the_same_run() {
     let run = example();
-    let text = weir_report::json(&run);
+    let text = weir_report::json(&run, &ReportOptions::default());
     assert_eq!(Run::parse(&text, Path::new("printed")).unwrap(), run);
 }
 
 #[test]
 fn csv_has_the_same_cells_in_every_line() {
-    let text = weir_report::csv(&example());
+    let text = weir_report::csv(&example(), &ReportOptions::default());
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let columns = reader.headers().unwrap().len();
     let lines: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
@@ -68,9 +69,12 @@ fn csv_has_the_same_cells_in_every_line() {
 #[test]
 fn a_run_without_cases_reports_nothing_but_headers() {
     let run = empty();
-    assert_eq!(weir_report::tables(&run), "");
+    assert_eq!(weir_report::tables(&run, &ReportOptions::default()), "");
     assert_eq!(weir_report::warnings(&run), "");
     assert!(weir_report::plots(&run).is_empty());
-    assert_eq!(weir_report::csv(&run).lines().count(), 1);
-    assert_eq!(Run::parse(&weir_report::json(&run), Path::new("printed")).unwrap(), run);
+    assert_eq!(weir_report::csv(&run, &ReportOptions::default()).lines().count(), 1);
+    assert_eq!(
+        Run::parse(&weir_report::json(&run, &ReportOptions::default()), Path::new("printed")).unwrap(),
+        run
+    );
 }

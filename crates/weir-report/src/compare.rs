@@ -1,0 +1,97 @@
+//! The one figure of a point that engines are compared by, and what the comparison comes to.
+
+use weir_results::{Better, Case, Comparison, Interval, Spread, Test};
+
+use crate::group::{FLOOR, Group, Point};
+
+/// What a report shows beyond the figures themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportOptions {
+    /// The engine that all others are compared with.
+    pub relative_to: String,
+    /// Show what the ends cost: processor time, context switches, system calls, memory.
+    pub costs: bool,
+}
+
+impl Default for ReportOptions {
+    fn default() -> Self {
+        Self { relative_to: FLOOR.to_owned(), costs: false }
+    }
+}
+
+/// The figure that decides: the median latency, or the rate that was received.
+pub(crate) fn headline(case: &Case) -> Option<f64> {
+    match case.test {
+        Test::Latency => case.latency_us.filter(|latency| latency.count > 0).map(|latency| latency.p50),
+        Test::Throughput => case.throughput.map(|throughput| throughput.samples_per_s),
+    }
+}
+
+/// The name of [`headline`] in the results format.
+pub(crate) fn headline_name(test: Test) -> &'static str {
+    match test {
+        Test::Latency => "p50_us",
+        Test::Throughput => "samples_per_s",
+    }
+}
+
+impl Point<'_> {
+    /// Where the true median of [`headline`] lies.
+    pub(crate) fn interval(&self) -> Option<Interval> {
+        let figures: Vec<f64> = self.repeats.iter().filter_map(|case| headline(case)).collect();
+        Interval::of_median(&figures)
+    }
+
+    /// Median and range of [`headline`].
+    pub(crate) fn headline(&self) -> Option<Spread> {
+        self.spread(headline)
+    }
+}
+
+/// Compares a point with that of the engine `relative_to` of the same size, repeat by repeat.
+pub(crate) fn compare(group: &Group<'_>, point: &Point<'_>, relative_to: &str) -> Option<Comparison> {
+    let base = group.base(point, relative_to)?;
+    let better = match group.key.test {
+        Test::Latency => Better::Less,
+        Test::Throughput => Better::More,
+    };
+    let pair = |case: &&Case| {
+        let other = base.repeats.iter().find(|other| other.repeat == case.repeat)?;
+        Some((headline(case)?, headline(other)?))
+    };
+    let pairs: Vec<(f64, f64)> = point.repeats.iter().filter_map(pair).collect();
+    Comparison::of(&pairs, better)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_results::{Environment, LatencySummary, Reliability, Run, Verdict};
+
+    use super::*;
+    use crate::group::groups;
+
+    fn case(engine: &str, repeat: u32, p50: f64) -> Case {
+        let latency_us = Some(LatencySummary { count: 1, p50, ..LatencySummary::default() });
+        Case { repeat, latency_us, ..Case::new(engine, Test::Latency, Reliability::Reliable, 32) }
+    }
+
+    #[test]
+    fn repeats_are_paired_by_their_number_and_not_by_their_place() {
+        let mut cases = Vec::new();
+        for repeat in 1..=8 {
+            // The machine slows down from repeat to repeat.
+            let pace = f64::from(repeat);
+            cases.push(case("one", repeat, 10.0 * pace));
+            cases.push(case("other", 9 - repeat, 20.0 * (9.0 - pace)));
+        }
+        cases.push(case("other", 9, 1000.0));
+        let run = Run { cases, ..Run::new(Environment::default()) };
+        let groups = groups(&run);
+        let find = |name: &str| groups[0].points.iter().find(|point| point.engine == name).unwrap();
+        let found = compare(&groups[0], find("one"), "other").unwrap();
+        assert_eq!((found.ratio, found.pairs, found.verdict), (0.5, 8, Verdict::Better));
+        let back = compare(&groups[0], find("other"), "one").unwrap();
+        assert_eq!((back.ratio, back.pairs, back.verdict), (2.0, 8, Verdict::Worse));
+        assert_eq!(compare(&groups[0], find("one"), "udp"), None);
+    }
+}

@@ -1,0 +1,281 @@
+//! How sure a median and a ratio of two engines are: 95 % intervals by the bootstrap.
+//!
+//! The percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13):
+//! the repeats are drawn again with replacement, many times, and the middle 95 % of the medians of the
+//! draws are the interval. Two engines are compared by the ratios of their pairs: what both went
+//! through in the same minute, the machine's moods included, cancels out. The draws are always the same
+//! ones, so that a report of the same run says the same.
+
+use std::fmt;
+
+/// A range that holds the true value in 95 of 100 cases.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// Which direction is the better one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// A latency.
+    Less,
+    /// A rate.
+    More,
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Better, beyond chance.
+    Better,
+    /// Worse, beyond chance.
+    Worse,
+    /// The repeats do not decide it.
+    CannotTell,
+}
+
+/// How the figures of an engine compare with those of another one, measured in turns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// Median of the ratios of the pairs.
+    pub ratio: f64,
+    /// Where the true ratio lies; `None` with fewer than [`Interval::COUNT_MIN`] pairs.
+    pub interval: Option<Interval>,
+    /// Pairs that both have a figure.
+    pub pairs: usize,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+impl Interval {
+    /// Fewer values do not allow 95 %: even their whole range misses the true median in 2 of 2^5 cases.
+    pub const COUNT_MIN: usize = 6;
+
+    /// The interval of the median of `values`; `None` with fewer than [`Interval::COUNT_MIN`], or when one
+    /// is not a number.
+    #[must_use]
+    pub fn of_median(values: &[f64]) -> Option<Self> {
+        if values.len() < Self::COUNT_MIN || values.iter().any(|value| value.is_nan()) {
+            return None;
+        }
+        let mut draws = Draws(SEED);
+        let mut drawn = vec![0.0; values.len()];
+        let mut medians: Vec<f64> = (0..DRAWS)
+            .map(|_| {
+                drawn.fill_with(|| values[draws.below(values.len())]);
+                median(&mut drawn)
+            })
+            .collect();
+        medians.sort_by(f64::total_cmp);
+        // The same number of medians beyond either end.
+        let beyond = (DRAWS as f64 * (1.0 - COVERAGE) / 2.0) as usize;
+        Some(Self { low: medians[beyond], high: medians[DRAWS - 1 - beyond] })
+    }
+
+    /// Whether `value` lies in it.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
+impl Comparison {
+    /// A difference of less needs more proof: see [`Comparison::CLOSE_PAIRS_MIN`] and [`Comparison::CLOSE_WIDTH`].
+    pub const CLOSE: f64 = 0.2;
+
+    /// Pairs that a difference of less than [`Comparison::CLOSE`] needs.
+    pub const CLOSE_PAIRS_MIN: usize = 20;
+
+    /// The width of the interval, as a share of the ratio, that a difference of less than
+    /// [`Comparison::CLOSE`] must stay below.
+    pub const CLOSE_WIDTH: f64 = 0.05;
+
+    /// Compares `(figure, other's figure)` of each pair; `None` when there is no pair. Pairs whose other
+    /// figure is not above zero are left out.
+    #[must_use]
+    pub fn of(pairs: &[(f64, f64)], better: Better) -> Option<Self> {
+        let ratios = pairs.iter().filter(|(_, other)| *other > 0.0).map(|(value, other)| value / other);
+        let mut ratios: Vec<f64> = ratios.filter(|ratio| ratio.is_finite()).collect();
+        if ratios.is_empty() {
+            return None;
+        }
+        let interval = Interval::of_median(&ratios);
+        let ratio = median(&mut ratios);
+        let verdict =
+            interval.map_or(Verdict::CannotTell, |interval| verdict(ratio, interval, ratios.len(), better));
+        Some(Self { ratio, interval, pairs: ratios.len(), verdict })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::CannotTell => "cannot tell",
+        })
+    }
+}
+
+fn verdict(ratio: f64, interval: Interval, pairs: usize, better: Better) -> Verdict {
+    let is_close = ratio.max(1.0 / ratio) < 1.0 + Comparison::CLOSE;
+    let is_proven = pairs >= Comparison::CLOSE_PAIRS_MIN
+        && (interval.high - interval.low) / ratio < Comparison::CLOSE_WIDTH;
+    if interval.contains(1.0) || (is_close && !is_proven) {
+        return Verdict::CannotTell;
+    }
+    match (better, interval.low > 1.0) {
+        (Better::More, true) | (Better::Less, false) => Verdict::Better,
+        (Better::More, false) | (Better::Less, true) => Verdict::Worse,
+    }
+}
+
+/// The middle of some values, of an even number the mean of the two middle ones.
+fn median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    let is_even = values.len().is_multiple_of(2);
+    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    match below.iter().copied().max_by(f64::total_cmp) {
+        Some(lower) if is_even => f64::midpoint(lower, upper),
+        _ => upper,
+    }
+}
+
+/// How often the repeats are drawn again.
+const DRAWS: usize = 2000;
+
+const COVERAGE: f64 = 0.95;
+
+const SEED: u64 = 0x5765_6972;
+
+/// Random numbers that are the same in every run and on every machine: `SplitMix64`.
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `count` values around `middle`, normally distributed with the standard deviation `deviation`.
+    fn normal(draws: &mut Draws, count: usize, middle: f64, deviation: f64) -> Vec<f64> {
+        let mut uniform = || (draws.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut one = || {
+            let (radius, angle) = (uniform().max(1e-300), uniform() * std::f64::consts::TAU);
+            middle + deviation * (-2.0 * radius.ln()).sqrt() * angle.cos()
+        };
+        (0..count).map(|_| one()).collect()
+    }
+
+    /// How many of 200 intervals hold the true median.
+    fn covered(count: usize, make: impl Fn(&mut Draws) -> Vec<f64>, truth: f64) -> usize {
+        let mut draws = Draws(7);
+        let intervals = (0..200).map(|_| Interval::of_median(&make(&mut draws)).unwrap());
+        let covered = intervals.filter(|interval| interval.contains(truth)).count();
+        assert!(covered > 0, "{count}");
+        covered
+    }
+
+    #[test]
+    fn the_interval_holds_the_true_median_about_as_often_as_it_says() {
+        for count in [6, 20] {
+            let covered = covered(count, |draws| normal(draws, count, 100.0, 5.0), 100.0);
+            assert!((180..=198).contains(&covered), "{covered} of 200 with {count} values");
+        }
+        // A skewed one: exponential, whose median is ln 2 of its mean.
+        let exponential = |draws: &mut Draws| {
+            let one = |number: u64| -(((number >> 11) as f64 + 1.0) / (1_u64 << 53) as f64).ln();
+            (0..10).map(|_| one(draws.next())).collect()
+        };
+        let covered = covered(10, exponential, std::f64::consts::LN_2);
+        assert!((180..=198).contains(&covered), "{covered} of 200");
+    }
+
+    #[test]
+    fn the_interval_narrows_with_the_square_root_of_the_count() {
+        let width = |count| {
+            let mut draws = Draws(3);
+            let widths = (0..50).map(|_| {
+                let interval = Interval::of_median(&normal(&mut draws, count, 0.0, 1.0)).unwrap();
+                interval.high - interval.low
+            });
+            widths.sum::<f64>() / 50.0
+        };
+        let (few, many) = (width(16), width(256));
+        assert!((3.0..5.0).contains(&(few / many)), "{few} {many}");
+    }
+
+    #[test]
+    fn the_same_values_give_the_same_interval() {
+        let values = normal(&mut Draws(1), 20, 10.0, 1.0);
+        assert_eq!(Interval::of_median(&values), Interval::of_median(&values));
+    }
+
+    #[test]
+    fn too_few_values_have_no_interval_and_equal_ones_a_narrow_one() {
+        assert_eq!(Interval::of_median(&[1.0; 5]), None);
+        assert_eq!(Interval::of_median(&[1.0; 6]), Some(Interval { low: 1.0, high: 1.0 }));
+        assert_eq!(Interval::of_median(&[1.0, 1.0, 1.0, 1.0, 1.0, f64::NAN]), None);
+    }
+
+    /// Compares `count` pairs that share a drift of the machine and differ by `factor` and some noise.
+    fn compare(count: usize, factor: f64, noise: f64, better: Better) -> Comparison {
+        let mut draws = Draws(11);
+        let own = normal(&mut draws, count, 1.0, noise);
+        let other = normal(&mut draws, count, 1.0, noise);
+        let drift = |index: usize| 100.0 + 10.0 * index as f64;
+        let pairs: Vec<(f64, f64)> =
+            (0..count).map(|at| (drift(at) * factor * own[at], drift(at) * other[at])).collect();
+        Comparison::of(&pairs, better).unwrap()
+    }
+
+    #[test]
+    fn pairs_cancel_what_both_went_through() {
+        // The machine becomes three times as fast meanwhile; the ratio does not care.
+        let found = compare(20, 1.5, 0.01, Better::More);
+        assert!((1.48..1.52).contains(&found.ratio), "{found:?}");
+        assert_eq!(found.verdict, Verdict::Better);
+        assert_eq!(compare(20, 1.5, 0.01, Better::Less).verdict, Verdict::Worse);
+        assert_eq!(compare(20, 0.5, 0.01, Better::Less).verdict, Verdict::Better);
+        assert_eq!(compare(20, 0.5, 0.01, Better::More).verdict, Verdict::Worse);
+    }
+
+    #[test]
+    fn what_chance_may_have_done_is_not_told() {
+        assert_eq!(compare(20, 1.0, 0.05, Better::More).verdict, Verdict::CannotTell);
+        // As clear as can be, but too few.
+        let few = compare(5, 3.0, 0.001, Better::More);
+        assert_eq!((few.verdict, few.interval), (Verdict::CannotTell, None));
+        assert_eq!(compare(6, 3.0, 0.001, Better::More).verdict, Verdict::Better);
+    }
+
+    #[test]
+    fn a_small_difference_needs_many_pairs_and_a_narrow_interval() {
+        assert_eq!(compare(20, 1.1, 0.01, Better::More).verdict, Verdict::Better);
+        assert_eq!(compare(19, 1.1, 0.01, Better::More).verdict, Verdict::CannotTell);
+        assert_eq!(compare(40, 1.1, 0.08, Better::More).verdict, Verdict::CannotTell);
+    }
+
+    #[test]
+    fn pairs_without_a_figure_are_left_out() {
+        assert_eq!(Comparison::of(&[], Better::More), None);
+        assert_eq!(Comparison::of(&[(1.0, 0.0)], Better::More), None);
+        let one = Comparison::of(&[(3.0, 2.0), (1.0, 0.0)], Better::More).unwrap();
+        assert_eq!((one.ratio, one.pairs, one.verdict), (1.5, 1, Verdict::CannotTell));
+    }
+}
