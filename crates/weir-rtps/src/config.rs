@@ -37,6 +37,14 @@ pub const HEARTBEAT_WINDOW_SHARE: u64 = 8;
 pub const HEARTBEAT_DELAY_MIN: Duration = Duration::from_millis(5);
 /// The same when a write waits for room, at the earliest; otherwise two measured round trips.
 pub const HEARTBEAT_DELAY_AWAITED_MIN: Duration = Duration::from_micros(250);
+/// The same where losses are to be expected, at the earliest; otherwise two measured round trips.
+pub const HEARTBEAT_DELAY_PROBE_MIN: Duration = Duration::from_micros(30);
+/// For how long losses are to be expected after one that a reader told of.
+pub const LOSS_MEMORY: Duration = Duration::from_secs(1);
+/// How often a sample is sent again without being asked for: a reader that is slow must not be flooded.
+pub const TAIL_PROBES_MAX: u8 = 4;
+/// Unacknowledged samples up to so many go alone: each brings a HEARTBEAT where losses are to be expected.
+pub const TAIL_SAMPLES_MAX: i64 = 2;
 /// Unanswered HEARTBEATs back off to this.
 pub const HEARTBEAT_DELAY_MAX: Duration = Duration::from_secs(1);
 

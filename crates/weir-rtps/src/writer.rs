@@ -14,6 +14,7 @@ mod instances;
 mod liveliness;
 mod loan;
 mod reader_proxy;
+mod tail;
 mod transmit;
 
 use core::time::Duration;
@@ -532,9 +533,12 @@ impl WriterCore {
     pub fn handle_timeout(&mut self, now: Time) {
         self.pace_fragments(now);
         if self.heartbeat.next_at.is_some_and(|at| at <= now) {
-            self.heartbeat.is_due = self.has_unacknowledged();
-            self.heartbeat.delay = (self.heartbeat.delay * 2).min(config::HEARTBEAT_DELAY_MAX);
-            self.heartbeat.next_at = self.heartbeat.is_due.then(|| now + self.heartbeat.delay);
+            let is_waiting = self.has_unacknowledged();
+            let is_probed = is_waiting && self.probe_tail(now);
+            self.heartbeat.is_due = is_waiting && !is_probed;
+            let delay = self.heartbeat.delay * if is_probed { 1 } else { 2 };
+            self.heartbeat.delay = delay.min(config::HEARTBEAT_DELAY_MAX);
+            self.heartbeat.next_at = is_waiting.then(|| now + self.heartbeat.delay);
         }
     }
 
@@ -622,7 +626,7 @@ impl WriterCore {
         }
         self.burst.bytes += len;
         if self.heartbeat.next_at.is_none() && self.has_reliable_readers() {
-            self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
+            self.heartbeat.delay = self.heartbeat_delay(now);
             self.heartbeat.next_at = Some(now + self.heartbeat.delay);
         }
         self.note_write(now, len);

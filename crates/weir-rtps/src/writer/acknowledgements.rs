@@ -4,7 +4,6 @@ use weir_wire::{AckNack, Guid, SequenceNumber};
 
 use super::WriterCore;
 use super::reader_proxy::ReaderProxy;
-use crate::config;
 use crate::time::Time;
 
 impl WriterCore {
@@ -29,9 +28,11 @@ impl WriterCore {
             self.counters.acknacks_ignored += 1;
         } else if proxy.is_news(now, acknack) {
             self.counters.acknacks_received += 1;
-            self.is_answer_due |= proxy.update(acknack, first, unsent, may_ask)
-                || proxy.is_heartbeat_due
-                || proxy.gap_to.is_some();
+            let is_loss = proxy.update(acknack, first, unsent, may_ask);
+            self.is_answer_due |= is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some();
+            if is_loss {
+                self.note_loss(now);
+            }
             self.heartbeat.answered(now);
             self.update_acknowledged(now);
         } else if proxy.is_continuation(acknack) {
@@ -59,7 +60,8 @@ impl WriterCore {
             self.acknowledged = acknowledged;
             self.acknowledged_charge = self.history.charged_to(acknowledged);
             self.heartbeat.is_hurried = false;
-            self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
+            self.heartbeat.probes = 0;
+            self.heartbeat.delay = self.heartbeat_delay(now);
             self.heartbeat.next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
             self.release();
         }

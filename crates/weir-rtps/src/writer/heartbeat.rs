@@ -24,6 +24,10 @@ pub(super) struct Heartbeat {
     pub(super) asked_at: Option<Time>,
     /// Smoothed time from a HEARTBEAT to the next acknowledgement.
     pub(super) round_trip: Option<Duration>,
+    /// Readers have asked for something again: losses are to be expected until this.
+    pub(super) lossy_until: Option<Time>,
+    /// How often the last sample was sent again without being asked for since something was acknowledged.
+    pub(super) probes: u8,
 }
 
 impl Heartbeat {

@@ -616,3 +616,37 @@ fn a_best_effort_writer_keeps_nothing() {
         assert!(writer.kept() <= 1 && writer.memory() < 1 << 20, "{}", writer.memory());
     }
 }
+
+#[test]
+fn where_losses_are_expected_a_lone_sample_brings_its_heartbeat_and_is_sent_again_unasked() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), reader(READER, true));
+    sent(&mut writer, Time(0));
+    write(&mut writer, Time(0), &[0; 8]).unwrap();
+    assert_eq!(sent(&mut writer, Time(0)), ["DATA 1"]);
+    // Its loss is told; from now on losses are expected.
+    acknack(&mut writer, 1, 1, &[1]);
+    assert_eq!(sent(&mut writer, Time(1)), ["DATA 1", "INFO_DST", "HEARTBEAT 1..1"]);
+    acknack(&mut writer, 2, 2, &[]);
+    write(&mut writer, Time(1), &[0; 8]).unwrap();
+    assert_eq!(sent(&mut writer, Time(1)), ["DATA 2", "HEARTBEAT 2..2"]);
+    acknack(&mut writer, 3, 3, &[]);
+    write(&mut writer, Time(1), &[0; 8]).unwrap();
+    assert_eq!(sent(&mut writer, Time(1)), ["DATA 3", "HEARTBEAT 3..3"]);
+    // No answer comes within two round trips, again and again; then only a HEARTBEAT is left to try.
+    for _ in 0..config::TAIL_PROBES_MAX {
+        let at = writer.next_timeout().unwrap();
+        assert!(at < Time(0) + config::HEARTBEAT_DELAY_MIN);
+        writer.handle_timeout(at);
+        assert_eq!(sent(&mut writer, at), ["DATA 3", "INFO_DST", "HEARTBEAT 3..3"]);
+    }
+    let at = writer.next_timeout().unwrap();
+    writer.handle_timeout(at);
+    assert_eq!(sent(&mut writer, at), ["HEARTBEAT 3..3"]);
+    acknack(&mut writer, 4, 4, &[]);
+    // In time the loss is forgotten.
+    let later = Time(1) + config::LOSS_MEMORY;
+    write(&mut writer, later, &[0; 8]).unwrap();
+    assert_eq!(sent(&mut writer, later), ["DATA 4"]);
+    assert_eq!(writer.next_timeout(), Some(later + config::HEARTBEAT_DELAY_MIN));
+}

@@ -110,7 +110,7 @@ impl WriterCore {
             return;
         }
         let since_last = self.history.charged() - self.heartbeat.charged;
-        if since_last >= self.window.size() / config::HEARTBEAT_WINDOW_SHARE {
+        if since_last >= self.window.size() / config::HEARTBEAT_WINDOW_SHARE || self.goes_alone(now) {
             self.heartbeat.is_due = true;
         }
         // A HEARTBEAT that is due anyway rides behind the last sample, unless that is a fragment.
