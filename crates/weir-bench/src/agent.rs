@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 use weir_results::{ProcessFigures, Test};
-use weir_telemetry::{UdpCounters, process_figures};
+use weir_telemetry::{SystemCalls, SystemCallsError, UdpCounters, process_figures, reset_peak_memory};
 
 use crate::case::CaseSpec;
 use crate::control::{
@@ -77,10 +77,11 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
     control::check_version(schema, &version)?;
     // Before any thread starts: threads inherit it.
     let pinned = cpu.map_or(Ok(()), pin);
+    let system_calls = case.method.count_system_calls.then(SystemCalls::start);
     stream.set_read_timeout(None).map_err(ControlError::Io)?;
     let signal = Arc::new(Signal::new());
     let messages = listen(reader, Arc::clone(&signal), options.on_orphaned)?;
-    let mut agent = Agent { role: options.role, case: *case, stream, messages, signal };
+    let mut agent = Agent { role: options.role, case: *case, stream, messages, signal, system_calls };
     if let Err(error) = pinned.and_then(|()| agent.measure()) {
         control::send(&mut agent.stream, &failure(&error))?;
         // Until told, so that the end of this process is never mistaken for a crash.
@@ -107,6 +108,8 @@ struct Agent {
     stream: TcpStream,
     messages: Receiver<ToAgent>,
     signal: Arc<Signal>,
+    /// The count, or why there is none; `None` = not asked for.
+    system_calls: Option<Result<SystemCalls, SystemCallsError>>,
 }
 
 /// Why an agent's case cannot go on.
@@ -144,7 +147,8 @@ impl Agent {
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
         let before = self.start_sending()?;
         let outcome = throughput::run_publisher(end.as_mut(), &self.case)?;
-        self.finish(before.report(Outcome::Publisher(outcome), &end.report()))
+        let report = self.report(&before, Outcome::Publisher(outcome), &end.report());
+        self.finish(report)
     }
 
     fn subscribe(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
@@ -153,7 +157,8 @@ impl Agent {
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
         let before = self.start_receiving()?;
         let outcome = throughput::run_subscriber(end.as_mut(), &self.case, &self.signal)?;
-        self.finish(before.report(Outcome::Subscriber(outcome), &end.report()))
+        let report = self.report(&before, Outcome::Subscriber(outcome), &end.report());
+        self.finish(report)
     }
 
     fn ping(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
@@ -162,7 +167,8 @@ impl Agent {
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
         let before = self.start_sending()?;
         let outcome = latency::run_pinger(end.as_mut(), &self.case, self.signal.stop())?;
-        self.finish(before.report(Outcome::Pinger(outcome), &end.report()))
+        let report = self.report(&before, Outcome::Pinger(outcome), &end.report());
+        self.finish(report)
     }
 
     fn pong(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
@@ -171,7 +177,8 @@ impl Agent {
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
         let before = self.start_receiving()?;
         let echoed = end.echo(self.signal.stop())?;
-        self.finish(before.report(Outcome::Ponger { echoed }, &end.report()))
+        let report = self.report(&before, Outcome::Ponger { echoed }, &end.report());
+        self.finish(report)
     }
 
     /// Tells where this end is, and waits to be told where the other one is.
@@ -184,13 +191,13 @@ impl Agent {
     fn start_sending(&mut self) -> Result<Before, Failure> {
         control::send(&mut self.stream, &FromAgent::Connected)?;
         self.expect_start()?;
-        Ok(Before::now())
+        Ok(self.begin())
     }
 
     fn start_receiving(&mut self) -> Result<Before, Failure> {
         control::send(&mut self.stream, &FromAgent::Connected)?;
         self.expect_start()?;
-        let before = Before::now();
+        let before = self.begin();
         control::send(&mut self.stream, &FromAgent::Started)?;
         Ok(before)
     }
@@ -198,6 +205,36 @@ impl Agent {
     fn finish(&mut self, report: AgentReport) -> Result<(), Failure> {
         control::send(&mut self.stream, &FromAgent::Finished { report: Box::new(report) })?;
         Ok(self.expect_close()?)
+    }
+
+    /// What was already used when the case begins.
+    fn begin(&mut self) -> Before {
+        reset_peak_memory();
+        Before { process: self.process_figures(), udp: UdpCounters::read().ok() }
+    }
+
+    fn report(&mut self, before: &Before, outcome: Outcome, end: &EndReport) -> AgentReport {
+        let process = self.process_figures().since(&before.process);
+        let udp = UdpCounters::read().ok().zip(before.udp).map(|(now, before)| now.since(&before));
+        let uncounted = match &self.system_calls {
+            Some(Err(reason)) => Some(reason.to_string()),
+            _ => None,
+        };
+        AgentReport {
+            process: ProcessFigures { samples: outcome.samples(), ..process },
+            outcome,
+            buffers: end.buffers,
+            host_receive_errors: udp.map(|udp| udp.receive_buffer_errors),
+            system_calls_uncounted: uncounted,
+        }
+    }
+
+    fn process_figures(&mut self) -> ProcessFigures {
+        let system_calls = match &mut self.system_calls {
+            Some(Ok(calls)) => calls.count(),
+            _ => None,
+        };
+        ProcessFigures { system_calls, ..process_figures() }
     }
 
     fn message_wait(&self) -> Duration {
@@ -229,23 +266,6 @@ impl Agent {
 struct Before {
     process: ProcessFigures,
     udp: Option<UdpCounters>,
-}
-
-impl Before {
-    fn now() -> Self {
-        Self { process: process_figures(), udp: UdpCounters::read().ok() }
-    }
-
-    fn report(&self, outcome: Outcome, end: &EndReport) -> AgentReport {
-        let now = Self::now();
-        let udp = now.udp.zip(self.udp).map(|(now, before)| now.since(&before));
-        AgentReport {
-            outcome,
-            process: now.process.since(&self.process),
-            buffers: end.buffers,
-            host_receive_errors: udp.map(|udp| udp.receive_buffer_errors),
-        }
-    }
 }
 
 /// Listens to the coordinator until it closes the channel.

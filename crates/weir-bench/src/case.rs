@@ -56,6 +56,15 @@ pub struct CaseSpec {
     pub socket_buffer_bytes: usize,
     /// Processors of publisher and subscriber; `None` = not pinned.
     pub cpus: Option<CpuPair>,
+    /// How it is measured, beyond the usual.
+    pub method: Method,
+}
+
+/// How a case is measured, beyond the usual, which is the default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    /// Both ends count their system calls, which makes each of them slower.
+    pub count_system_calls: bool,
 }
 
 /// Where the two processes of a case run.
@@ -125,6 +134,7 @@ pub(crate) mod tests {
             port: None,
             socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
             cpus: None,
+            method: Method::default(),
         }
     }
 

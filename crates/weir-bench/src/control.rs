@@ -147,6 +147,8 @@ pub struct AgentReport {
     pub buffers: SocketBuffers,
     /// Receive-buffer errors of the whole host in the meantime, if known.
     pub host_receive_errors: Option<u64>,
+    /// Why system calls were not counted although they should have been.
+    pub system_calls_uncounted: Option<String>,
 }
 
 /// What was measured, by the kind of end.
@@ -164,6 +166,20 @@ pub enum Outcome {
         /// Pings echoed.
         echoed: u64,
     },
+}
+
+impl Outcome {
+    /// Samples that this end sent or received, warm-up included; `None` when it can't say.
+    #[must_use]
+    pub fn samples(&self) -> Option<u64> {
+        match self {
+            Self::Publisher(outcome) => Some(outcome.sent),
+            Self::Subscriber(outcome) => Some(outcome.arrivals),
+            Self::Pinger(outcome) => Some(outcome.sent),
+            // Engines that echo on threads of their own may not count.
+            Self::Ponger { echoed } => (*echoed > 0).then_some(*echoed),
+        }
+    }
 }
 
 /// Why a message could not be exchanged.
@@ -279,6 +295,7 @@ mod tests {
             process: ProcessFigures::default(),
             buffers: SocketBuffers::default(),
             host_receive_errors: Some(4),
+            system_calls_uncounted: None,
         };
         let message = FromAgent::Finished { report: Box::new(report) };
         let text = serde_json::to_string(&message).unwrap();

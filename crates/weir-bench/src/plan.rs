@@ -12,7 +12,7 @@ use std::time::Duration;
 use thiserror::Error;
 use weir_results::{Reliability, Test, WaitStrategy};
 
-use crate::case::{CaseSpec, CpuPair};
+use crate::case::{CaseSpec, CpuPair, Method};
 use crate::endpoint::{Engine, ReliabilitySupport};
 use crate::engine;
 use crate::outside::OutsideTool;
@@ -44,6 +44,8 @@ pub struct PlanOptions {
     pub loans: bool,
     /// How receivers wait.
     pub wait: WaitStrategy,
+    /// How everything is measured, beyond the usual.
+    pub method: Method,
     /// Where the ends run.
     pub cpus: Option<CpuPair>,
     /// Sets this run apart from others on the same network at the same time.
@@ -337,6 +339,7 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
         port: None,
         socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
         cpus: options.cpus,
+        method: options.method.clone(),
     }
 }
 
@@ -449,6 +452,7 @@ mod tests {
             multicast: false,
             loans: false,
             wait: WaitStrategy::Block,
+            method: Method::default(),
             cpus: None,
             duration: Duration::from_secs(2),
             warmup: Duration::from_millis(300),

@@ -58,6 +58,11 @@ pub(crate) fn enter(
 ) -> Option<Fault> {
     result.publisher = Some(together(publishers));
     result.subscriber = Some(together(subscribers));
+    if let Some(reason) =
+        publishers.iter().chain(subscribers).find_map(|end| end.system_calls_uncounted.as_ref())
+    {
+        result.settings.insert("system_calls".to_owned(), format!("not counted: {reason}"));
+    }
     // All ends of a kind ask for the same; the tightest grant is the one to know.
     let [publisher, subscriber] = [publishers, subscribers].map(|reports| {
         reports
@@ -85,15 +90,9 @@ pub(crate) fn enter(
     }
 }
 
-/// What the processes of one kind used: times and switches add up, of memory the largest peak counts.
+/// What the processes of one kind used.
 fn together(reports: &[AgentReport]) -> ProcessFigures {
-    reports.iter().map(|report| report.process).fold(ProcessFigures::default(), |sum, one| ProcessFigures {
-        cpu_user_s: sum.cpu_user_s + one.cpu_user_s,
-        cpu_system_s: sum.cpu_system_s + one.cpu_system_s,
-        context_switches_voluntary: sum.context_switches_voluntary + one.context_switches_voluntary,
-        context_switches_involuntary: sum.context_switches_involuntary + one.context_switches_involuntary,
-        max_rss_kib: sum.max_rss_kib.max(one.max_rss_kib),
-    })
+    ProcessFigures::together(&reports.iter().map(|report| report.process).collect::<Vec<_>>())
 }
 
 fn enter_latency(result: &mut Case, pinger: &PingerOutcome) -> Option<Fault> {
@@ -213,6 +212,10 @@ fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
         ("domain".to_owned(), case.domain.to_string()),
         ("duration".to_owned(), format!("{:?}", case.duration)),
         ("interface".to_owned(), case.interface.clone()),
+        (
+            "system_calls".to_owned(),
+            if case.method.count_system_calls { "counted" } else { "not asked for" }.into(),
+        ),
         ("verify".to_owned(), case.verify.to_string()),
         ("warmup".to_owned(), format!("{:?}", case.warmup)),
     ])
@@ -251,7 +254,8 @@ mod tests {
     use weir_results::{Interface, Test};
 
     fn report(outcome: Outcome, buffers: SocketBuffers) -> AgentReport {
-        AgentReport { outcome, process: ProcessFigures::default(), buffers, host_receive_errors: Some(7) }
+        let process = ProcessFigures::default();
+        AgentReport { outcome, process, buffers, host_receive_errors: Some(7), system_calls_uncounted: None }
     }
 
     fn streamed(case: &CaseSpec, lost: u64, lost_in_warmup: u64, corrupt: u64) -> (Case, Option<Fault>) {
@@ -268,6 +272,7 @@ mod tests {
             counts: SequenceCounts { received: 1000 - lost, lost, ..SequenceCounts::default() },
             received_in: Duration::from_secs(2),
             lost_in_warmup,
+            arrivals: 1000,
             corrupt,
             kernel_drops: Some(2),
         };

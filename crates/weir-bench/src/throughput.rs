@@ -44,6 +44,8 @@ pub struct SubscriberOutcome {
     pub received_in: Duration,
     /// Lost before the measured part.
     pub lost_in_warmup: u64,
+    /// Samples that arrived in the whole run, of any kind.
+    pub arrivals: u64,
     /// Samples of wrong size or content, in the whole run.
     pub corrupt: u64,
     /// Datagrams dropped at the receiving socket in the whole run, if known.
@@ -114,6 +116,7 @@ pub fn run_subscriber(
         counts: sink.counts(),
         received_in,
         lost_in_warmup: sink.lost_in_warmup(),
+        arrivals: sink.arrivals(),
         corrupt: sink.corrupt(),
         kernel_drops: end.report().kernel_drops,
     })

@@ -76,6 +76,10 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "ENGINE", default_value = "udp")]
     pub(crate) relative_to: String,
 
+    /// Show what both ends of each case cost
+    #[arg(long)]
+    pub(crate) costs: bool,
+
     /// Write SVG plots of this test instead of printing; may be given twice
     #[arg(long, value_enum, value_name = "TEST")]
     pub(crate) plot: Vec<PlotTest>,

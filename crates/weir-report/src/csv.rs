@@ -15,7 +15,8 @@ use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary}
 /// lost_percent, duplicates, reordered, samples_per_datagram, datagrams_per_send`; where losses went
 /// `lost_sender, lost_receiver_socket, lost_in_between, kernel_drops`; of both processes `cpu_user_s,
 /// cpu_system_s, switches_voluntary, switches_involuntary, max_rss_kib` with `publisher_` or `subscriber_`
-/// before; `not_measured` (why there are no figures) and `warnings` (codes, separated by blanks); of the
+/// before; `not_measured` (why there are no figures) and `warnings` (codes, separated by blanks); of both
+/// processes `samples` (warm-up included) and `system_calls`; of the
 /// point that the case is a repeat of, the figure that decides (`p50_us` or `samples_per_s`): `point_median,
 /// point_low, point_high` (95 % interval), `relative_to, ratio, ratio_low, ratio_high, pairs, verdict`.
 ///
@@ -72,6 +73,10 @@ fn cells(case: &Case) -> Vec<(String, String)> {
     cells.extend(process_cells("subscriber", case.subscriber.as_ref()));
     let codes: Vec<&str> = case.warnings.iter().map(weir_results::Warning::code).collect();
     cells.extend([cell("not_measured", case.not_measured.as_ref()), cell("warnings", Some(codes.join(" ")))]);
+    for (side, figures) in [("publisher", case.publisher), ("subscriber", case.subscriber)] {
+        cells.push(cell(format!("{side}_samples"), figures.and_then(|figures| figures.samples)));
+        cells.push(cell(format!("{side}_system_calls"), figures.and_then(|figures| figures.system_calls)));
+    }
     cells
 }
 

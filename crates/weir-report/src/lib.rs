@@ -8,12 +8,14 @@
 //! - `notes`: the host in a few lines, and the doubts about a run
 //! - `compare`: what the comparison of two engines comes to
 //! - `compared`: the columns that say so
+//! - `cost`: what the ends of a case cost
 //! - `csv`: one table of all cases
 //! - `json`: the one document of a run
 //! - `plot`: SVG plots by sample size
 
 mod compare;
 mod compared;
+mod cost;
 mod csv;
 mod group;
 mod json;

@@ -8,6 +8,7 @@ use weir_results::{
 
 use crate::compare::ReportOptions;
 use crate::compared::Compared;
+use crate::cost::cost_table;
 use crate::group::{Group, Point, groups};
 
 /// The mark of a percentile that the count can't support.
@@ -48,6 +49,9 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
     notes.extend(not_measured(group));
     if !notes.is_empty() {
         text.push_str(&format!("\n{}\n", notes.join("\n")));
+    }
+    if options.costs {
+        text.push_str(&cost_table(group));
     }
     text
 }
@@ -197,6 +201,6 @@ pub(crate) fn dash() -> String {
 }
 
 /// The table without blanks at the ends of its lines.
-fn trimmed(table: &str) -> String {
+pub(crate) fn trimmed(table: &str) -> String {
     table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }

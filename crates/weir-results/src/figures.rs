@@ -14,8 +14,14 @@ pub struct ProcessFigures {
     pub context_switches_voluntary: u64,
     /// Times that a thread was taken off the processor.
     pub context_switches_involuntary: u64,
-    /// Peak resident memory of the process so far, KiB.
+    /// Peak resident memory of the process in that time, KiB.
     pub max_rss_kib: u64,
+    /// System calls; `None` when not counted (it slows every one of them down) or not countable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_calls: Option<u64>,
+    /// Samples that the end sent or received in the same time, its warm-up included; `None` when it can't say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
 }
 
 impl ProcessFigures {
@@ -32,6 +38,27 @@ impl ProcessFigures {
                 .context_switches_involuntary
                 .saturating_sub(earlier.context_switches_involuntary),
             max_rss_kib: self.max_rss_kib,
+            system_calls: self
+                .system_calls
+                .zip(earlier.system_calls)
+                .map(|(calls, before)| calls.saturating_sub(before)),
+            samples: self.samples,
+        }
+    }
+
+    /// What several processes used together: times and counts add up, of memory the largest peak counts. A
+    /// count that one of them does not have is nobody's.
+    #[must_use]
+    pub fn together(figures: &[Self]) -> Self {
+        let sum = |of: fn(&Self) -> Option<u64>| figures.iter().map(of).sum();
+        Self {
+            cpu_user_s: figures.iter().map(|one| one.cpu_user_s).sum(),
+            cpu_system_s: figures.iter().map(|one| one.cpu_system_s).sum(),
+            context_switches_voluntary: figures.iter().map(|one| one.context_switches_voluntary).sum(),
+            context_switches_involuntary: figures.iter().map(|one| one.context_switches_involuntary).sum(),
+            max_rss_kib: figures.iter().map(|one| one.max_rss_kib).max().unwrap_or(0),
+            system_calls: sum(|one| one.system_calls),
+            samples: sum(|one| one.samples),
         }
     }
 }
@@ -108,11 +135,15 @@ mod tests {
             cpu_user_s: 1.5,
             context_switches_voluntary: 9,
             max_rss_kib: 12,
+            system_calls: Some(9),
             ..Default::default()
         };
         let used = later.since(&earlier);
         assert!((used.cpu_user_s - 0.5).abs() < 1e-12);
         assert_eq!(used.context_switches_voluntary, 4);
-        assert_eq!(used.max_rss_kib, 12);
+        assert_eq!((used.max_rss_kib, used.system_calls), (12, None));
+        let both = ProcessFigures::together(&[earlier, later]);
+        assert_eq!((both.context_switches_voluntary, both.max_rss_kib, both.system_calls), (14, 12, None));
+        assert_eq!(ProcessFigures::together(&[later, later]).system_calls, Some(18));
     }
 }

@@ -5,12 +5,15 @@
 //!
 //! - `inventory`: what the host is, once per run, and the doubts that follow from it
 //! - `process`: what this process used
+//! - `system_calls`: how many system calls it makes
 //! - `udp_counters`: what the kernel counted about UDP
 
 mod inventory;
 mod process;
+mod system_calls;
 mod udp_counters;
 
 pub use inventory::{environment, host_warnings};
-pub use process::process_figures;
+pub use process::{process_figures, reset_peak_memory};
+pub use system_calls::{SystemCalls, SystemCallsError};
 pub use udp_counters::{UdpCounters, UdpCountersError};

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use weir_bench::case::Method;
 use weir_bench::control::{SCHEMA, VERSION};
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::plan::{PlanOptions, plan};
@@ -25,6 +26,7 @@ fn run(agent: &AgentCommand) -> String {
         multicast: false,
         loans: false,
         wait: WaitStrategy::Block,
+        method: Method::default(),
         cpus: None,
         run_id: 0,
         duration: Duration::from_millis(10),

@@ -107,6 +107,11 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "ENGINE", default_value = "udp")]
     pub(crate) relative_to: String,
 
+    /// Show what both ends cost: processor time per million samples, context switches, peak memory, and system
+    /// calls, which are counted for this (as root) and become slower by that
+    #[arg(long)]
+    pub(crate) costs: bool,
+
     /// What to print on stdout
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,

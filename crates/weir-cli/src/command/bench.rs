@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context;
+use weir_bench::case::Method;
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::outside::OutsideTool;
 use weir_bench::plan::{self, Plan, PlanOptions};
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
     }
-    let options = ReportOptions { relative_to: args.relative_to.clone(), ..ReportOptions::default() };
+    let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.costs };
     let mut finished = Finished::new(environment.clone(), &plan, args.format, options);
     let (outcome, written, printed) = {
         let options = RunOptions { agent: &agent, environment: &environment, interrupted: &interrupted };
@@ -172,6 +173,7 @@ fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
         multicast: args.multicast,
         loans: args.loans,
         wait: args.wait,
+        method: Method { count_system_calls: args.costs },
         cpus,
         duration: args.duration,
         warmup: args.warmup,

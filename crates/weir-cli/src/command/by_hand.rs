@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_bench::by_hand::{self, HandEvent, HandOptions, Interval, Published, Received};
-use weir_bench::case::CaseSpec;
+use weir_bench::case::{CaseSpec, Method};
 use weir_bench::endpoint::{EndpointError, Engine, ReliabilitySupport};
 use weir_bench::{host, plan};
 use weir_results::{Case, Environment, Reliability, Run, Test, format_rate};
@@ -103,6 +103,7 @@ fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
         port: None,
         socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
         cpus: None,
+        method: Method::default(),
     })
 }
 

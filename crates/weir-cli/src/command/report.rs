@@ -14,7 +14,7 @@ use crate::output;
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let run = Run::load(&args.run).map_err(Failure::environment)?;
     if args.plot.is_empty() {
-        let options = ReportOptions { relative_to: args.relative_to.clone(), ..ReportOptions::default() };
+        let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.costs };
         check_relative_to(&run, &options.relative_to)?;
         print(&run, args.format, &options)?;
         return Ok(Exit::Success);

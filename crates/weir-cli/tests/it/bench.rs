@@ -246,6 +246,21 @@ fn engines_are_compared_pair_by_pair() {
 }
 
 #[test]
+fn costs_are_a_table_of_their_own() {
+    let words = "--engines mock --tests throughput --reliability reliable --sizes 32 --batch 0 --costs";
+    let table = Scene::new().bench(words).expect_code(0).stdout;
+    assert!(table.contains("Costs of the above") && table.contains("Pub user s/M"), "{table}");
+    let document = Scene::new().bench(&format!("{words} --format json")).expect_code(0).json();
+    let case = &document["cases"][0];
+    let samples = case["publisher"]["samples"].as_u64().unwrap();
+    assert!(samples > 0 && case["subscriber"]["samples"].as_u64().unwrap() >= samples, "{case}");
+    // Counted, or said why not.
+    let is_counted = case["publisher"]["system_calls"].is_u64();
+    let said = case["settings"]["system_calls"].as_str().unwrap();
+    assert_eq!(said == "counted", is_counted, "{case}");
+}
+
+#[test]
 fn what_an_engine_cannot_do_is_reported_and_no_failure() {
     let finished =
         Scene::new().bench("--engines udp-gso,mock --tests latency --sizes 32 --format json").expect_code(0);

@@ -1,0 +1,105 @@
+//! What the ends of a case cost: a table of its own, on request.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use weir_results::{Case, ProcessFigures};
+
+use crate::group::{Group, Point};
+use crate::table::{dash, trimmed};
+
+/// The costs of a group's points, medians over the repeats; empty when nothing is known.
+pub(crate) fn cost_table(group: &Group<'_>) -> String {
+    let is_known = |point: &&Point<'_>| point.repeats.iter().any(|case| case.publisher.is_some());
+    let points: Vec<&Point<'_>> = group.points.iter().filter(is_known).collect();
+    if points.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    let headings = |end: &'static str| COLUMNS.iter().map(move |column| format!("{end} {}", column.heading));
+    let names = ["Engine", "Size (B)"].map(str::to_owned);
+    table.set_header(names.into_iter().chain(headings("Pub")).chain(headings("Sub")));
+    for point in &points {
+        let ends: [fn(&Case) -> Option<ProcessFigures>; 2] = [|case| case.publisher, subscriber];
+        let cells =
+            ends.into_iter().flat_map(|end| COLUMNS.iter().map(move |column| column.text(point, end)));
+        let head = [point.engine.clone(), point.size_bytes.to_string()];
+        table.add_row(head.into_iter().chain(cells).map(Cell::new));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let note = "user, sys: processor time in seconds per million samples, warm-up included; calls: system calls per \
+                sample (not counted unless asked for); waits, preempted: context switches; peak: resident memory";
+    format!("\nCosts of the above\n\n{}\n\n{note}\n", trimmed(&table.to_string()))
+}
+
+/// An echo is a sample for each ping, whether the engine counted them or not.
+fn subscriber(case: &Case) -> Option<ProcessFigures> {
+    let figures = case.subscriber?;
+    let samples = figures.samples.or_else(|| case.publisher?.samples);
+    Some(ProcessFigures { samples, ..figures })
+}
+
+struct Column {
+    heading: &'static str,
+    decimals: usize,
+    figure: fn(&ProcessFigures) -> Option<f64>,
+}
+
+impl Column {
+    fn text(&self, point: &Point<'_>, end: fn(&Case) -> Option<ProcessFigures>) -> String {
+        let spread = point.spread(|case| (self.figure)(&end(case)?));
+        spread.map_or_else(dash, |spread| format!("{:.*}", self.decimals, spread.median))
+    }
+}
+
+const COLUMNS: [Column; 6] = [
+    Column { heading: "user s/M", decimals: 3, figure: |end| per_million(end, end.cpu_user_s) },
+    Column { heading: "sys s/M", decimals: 3, figure: |end| per_million(end, end.cpu_system_s) },
+    Column {
+        heading: "calls/sample",
+        decimals: 3,
+        figure: |end| Some(end.system_calls? as f64 / end.samples.filter(|count| *count > 0)? as f64),
+    },
+    Column { heading: "waits", decimals: 0, figure: |end| Some(end.context_switches_voluntary as f64) },
+    Column { heading: "preempted", decimals: 0, figure: |end| Some(end.context_switches_involuntary as f64) },
+    Column { heading: "peak MiB", decimals: 1, figure: |end| Some(end.max_rss_kib as f64 / 1024.0) },
+];
+
+fn per_million(end: &ProcessFigures, seconds: f64) -> Option<f64> {
+    Some(seconds * 1e6 / end.samples.filter(|count| *count > 0)? as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_results::{Environment, Reliability, Run, Test};
+
+    use super::*;
+    use crate::group::groups;
+
+    #[test]
+    fn time_and_calls_are_by_sample_and_an_echo_counts_as_its_ping() {
+        let publisher = ProcessFigures {
+            cpu_user_s: 1.0,
+            cpu_system_s: 0.5,
+            context_switches_voluntary: 7,
+            context_switches_involuntary: 8,
+            max_rss_kib: 2048,
+            system_calls: Some(3_000_000),
+            samples: Some(2_000_000),
+        };
+        let subscriber = ProcessFigures { system_calls: None, samples: None, ..publisher };
+        let case = Case {
+            publisher: Some(publisher),
+            subscriber: Some(subscriber),
+            ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+        };
+        let run = Run { cases: vec![case], ..Run::new(Environment::default()) };
+        let table = cost_table(&groups(&run)[0]);
+        let row: Vec<&str> =
+            table.lines().find(|line| line.contains("weir")).unwrap().split('|').map(str::trim).collect();
+        let expected = ["weir", "32", "0.500", "0.250", "1.500", "7", "8", "2.0"];
+        assert_eq!(row[1..9], expected);
+        assert_eq!(row[9..15], ["0.500", "0.250", "-", "7", "8", "2.0"]);
+    }
+}
