@@ -33,6 +33,11 @@ mod tests {
     }
 
     #[test]
+    fn attack() {
+        check("attack", crate::attack::run, crate::attack::seeds());
+    }
+
+    #[test]
     fn cdr() {
         check("cdr", crate::cdr::run, crate::cdr::seeds());
     }

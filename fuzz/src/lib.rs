@@ -1,5 +1,6 @@
 //! What the fuzz targets do, as plain functions, so that a normal test can run them over the committed corpus.
 //!
+//! - [`attack`]: a live participant with endpoints, an honest peer, and plausible messages of somebody who means harm.
 //! - [`cdr`]: arbitrary bytes as samples of derived types.
 //! - [`corpus`]: the committed inputs, made by our own emitters.
 //! - [`endpoints`]: a reliable writer and reader with a hostile network between them.
@@ -10,6 +11,7 @@
 //! Each function takes arbitrary bytes and panics if a promise of the crates under test is broken.
 #![forbid(unsafe_code)]
 
+pub mod attack;
 pub mod cdr;
 pub mod corpus;
 pub mod endpoints;

@@ -143,7 +143,14 @@ fn participant(number: u8, now: Time) -> ParticipantCore {
     let mut participant = ParticipantCore::new(config, now);
     let endpoint = |entity, qos| {
         let qos = Qos { reliability: Reliability::Reliable, ..qos };
-        LocalEndpoint { entity, topic: "t".into(), type_name: "T".into(), qos, unicast: Vec::new(), multicast: None }
+        LocalEndpoint {
+            entity,
+            topic: "t".into(),
+            type_name: "T".into(),
+            qos,
+            unicast: Vec::new(),
+            multicast: None,
+        }
     };
     let writer = endpoint(EntityId::user_writer(1, true), Qos::for_writer());
     let reader = endpoint(EntityId::user_reader(2, true), Qos::for_reader());

@@ -14,6 +14,8 @@ impl SequenceNumber {
     pub const ZERO: Self = Self(0);
     /// The first.
     pub const FIRST: Self = Self(1);
+    /// The last that a sample can have. Higher ones are refused, so that adding a set to them cannot overflow.
+    pub const MAX: Self = Self(i64::MAX - 1024);
     /// No number: `{-1, 0}` on the wire.
     pub const UNKNOWN: Self = Self(-1 << 32);
 
@@ -42,7 +44,7 @@ impl SequenceNumber {
     #[inline]
     pub(crate) fn parse_positive(cursor: &mut Cursor<'_>) -> Result<Self, ParseError> {
         let number = Self::parse(cursor)?;
-        if number.0 < 1 || number.0 > Self::MAX_VALID {
+        if number.0 < 1 || number > Self::MAX {
             return cursor.fail(Problem::BadSequenceNumber);
         }
         Ok(number)
@@ -53,9 +55,6 @@ impl SequenceNumber {
         out.i32((self.0 >> 32) as i32);
         out.u32(self.0 as u32);
     }
-
-    /// Numbers so high that adding a set to them could overflow are refused.
-    pub(crate) const MAX_VALID: i64 = i64::MAX - 1024;
 }
 
 impl fmt::Display for SequenceNumber {
@@ -144,7 +143,7 @@ impl SequenceNumberSet {
         let base = SequenceNumber::parse(cursor)?;
         let num_bits = cursor.u32()?;
         // Base 0 occurs in the preemptive ACKNACKs of some vendors, which are empty.
-        let is_base_valid = (1..=SequenceNumber::MAX_VALID).contains(&base.0) || base.0 == 0 && num_bits == 0;
+        let is_base_valid = (1..=SequenceNumber::MAX.0).contains(&base.0) || base.0 == 0 && num_bits == 0;
         if num_bits > 256 || !is_base_valid {
             return cursor.fail(Problem::BadSet);
         }

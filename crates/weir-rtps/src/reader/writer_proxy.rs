@@ -423,7 +423,8 @@ impl WriterProxy {
         if self.is_to_wait(now) {
             return None;
         }
-        let mut state = SequenceNumberSet::new(self.expected);
+        // Behind the last number of all, no set can begin.
+        let mut state = SequenceNumberSet::new(self.expected.min(SequenceNumber::MAX));
         let is_asking = !self.is_refused && {
             let reach = if self.takes_more() { self.reach(*listed) } else { 256 };
             let announced = self.offset(self.announced.next().max(self.expected)).min(reach);

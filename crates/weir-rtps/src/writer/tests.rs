@@ -649,4 +649,25 @@ fn where_losses_are_expected_a_lone_sample_brings_its_heartbeat_and_is_sent_agai
     write(&mut writer, later, &[0; 8]).unwrap();
     assert_eq!(sent(&mut writer, later), ["DATA 4"]);
     assert_eq!(writer.next_timeout(), Some(later + config::HEARTBEAT_DELAY_MIN));
+
+#[test]
+fn what_was_sent_is_announced_although_a_large_sample_waits_for_room_behind_it() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), ReaderProxyConfig { receive_buffer: Some(0), ..reader(READER, true) });
+    sent(&mut writer, Time(0));
+    acknack(&mut writer, 1, 1, &[]);
+    sent(&mut writer, Time(0));
+    (0..12).for_each(|_| _ = write(&mut writer, Time(0), &[0; 2100]).unwrap());
+    let large = write(&mut writer, Time(0), &[0; 90_000]).unwrap();
+    let first = sent(&mut writer, Time(0));
+    assert!(first.iter().all(|word| word != "DATA_FRAG"), "there is no room for a fragment: {first:?}");
+    // All of that is lost, and is announced for as long as nobody answers.
+    for _ in 0..20 {
+        let at = writer.next_timeout().unwrap();
+        writer.handle_timeout(at);
+        assert_eq!(sent(&mut writer, at), ["HEARTBEAT 1..12"]);
+    }
+    acknack(&mut writer, 2, 13, &[]);
+    assert_eq!(sent(&mut writer, Time(0))[0], "DATA_FRAG");
+    assert_eq!(large, SequenceNumber(13));
 }

@@ -167,8 +167,14 @@ impl WriterCore {
         if self.is_amid_sample() {
             self.heartbeat_amid_sample(out);
         } else if self.has_unsent() {
+            let before = out.items.len();
             self.flush_for_heartbeat(now, out);
-            return;
+            if out.items.len() > before {
+                return;
+            }
+            // What is next is a large sample that waits for room. The answer makes it: the end of what was sent, and
+            // what announced it, may be lost.
+            self.heartbeat.is_due = false;
         }
         if self.tell_each_reader(now) {
             return;

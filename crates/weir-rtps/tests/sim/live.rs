@@ -12,7 +12,7 @@ use weir_netsim::{Link, Network};
 use weir_rtps::qos::{Durability, History, Qos, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind};
-use weir_wire::{EntityId, Guid, GuidPrefix};
+use weir_wire::{EntityId, Guid, GuidPrefix, Message};
 
 use forge::Forged;
 use node::{GROUP, META_PORT, Node, USER_PORT};
@@ -298,6 +298,8 @@ impl Live {
         for (index, node) in self.nodes.iter_mut().enumerate() {
             let (host, sent) = (node.host, &mut self.sent);
             node.transmit(self.now, |port, to, bytes| {
+                let message = Message::parse(bytes).expect("what is sent is a message");
+                assert!(message.submessages().all(|it| it.is_ok()), "what is sent can be read: {message}");
                 network.send(now, SocketAddrV4::new(host, port), to, bytes).expect("it fits a datagram");
                 if index == VICTIM {
                     *sent = (sent.0 + 1, sent.1 + bytes.len() as u64);

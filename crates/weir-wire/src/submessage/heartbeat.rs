@@ -52,7 +52,7 @@ impl Heartbeat {
             is_final: flags & Self::FINAL != 0,
             is_liveliness: flags & Self::LIVELINESS != 0,
         };
-        if heartbeat.last < heartbeat.first.prev() || heartbeat.last.0 > SequenceNumber::MAX_VALID {
+        if heartbeat.last < heartbeat.first.prev() || heartbeat.last > SequenceNumber::MAX {
             return cursor.fail(Problem::BadSequenceNumber);
         }
         Ok(heartbeat)
