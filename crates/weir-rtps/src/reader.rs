@@ -135,6 +135,8 @@ pub struct ReaderCore {
     last_rejection: Option<(Rejection, Option<[u8; 16]>)>,
     /// Reused for what one ACKNACK does not reach.
     more: Vec<SequenceNumberSet>,
+    /// Reused for the samples that are being put together.
+    partial: Vec<SequenceNumber>,
     strangers: Strangers,
     /// Whether some proxy may have an answer to send.
     is_answer_due: bool,
@@ -157,6 +159,7 @@ impl ReaderCore {
             last_rejection: None,
             assemblies: Assemblies::default(),
             more: Vec::new(),
+            partial: Vec::new(),
             strangers: Strangers::default(),
             is_answer_due: false,
             listed: 0,
@@ -567,10 +570,10 @@ impl ReaderCore {
             if !self.proxies[index].is_reliable {
                 continue;
             }
-            let partial = self.ask_for_fragments(now, index, out);
+            self.ask_for_fragments(now, index, out);
             let proxy = &mut self.proxies[index];
             let room = self.cache.room();
-            let answer = proxy.answer(now, room, &partial, &mut self.listed, &mut self.more);
+            let answer = proxy.answer(now, room, &self.partial, &mut self.listed, &mut self.more);
             self.is_answer_due |= proxy.is_deferred();
             let Some(answer) = answer else { continue };
             self.counters.nacks_sent += u64::from(!answer.state.is_empty() || !self.more.is_empty());
@@ -594,9 +597,9 @@ impl ReaderCore {
         }
     }
 
-    /// Asks a writer for the fragments that are missing, and returns the samples that they belong to.
-    fn ask_for_fragments(&mut self, now: Time, index: usize, out: &mut Outbox) -> Vec<SequenceNumber> {
-        let mut partial = Vec::new();
+    /// Asks a writer for the fragments that are missing, and notes in `partial` which samples they belong to.
+    fn ask_for_fragments(&mut self, now: Time, index: usize, out: &mut Outbox) {
+        self.partial.clear();
         let proxy = &mut self.proxies[index];
         if let Some((sn, last)) = proxy.missed_fragments.take() {
             // Nothing of the sample has arrived: everything that was sent of it is missing.
@@ -606,13 +609,13 @@ impl ReaderCore {
             nack_frag(&self.config, proxy, (sn, state, count), out);
         }
         if self.assemblies.is_empty() {
-            return partial;
+            return;
         }
         let (writer, patience_ns) = (proxy.guid, proxy.patience_ns());
         self.assemblies
             .retain(self.cache.chunks_mut(), |it| it.writer != writer || proxy.waits_for(it.sequence_number));
         for assembly in self.assemblies.of(writer) {
-            partial.push(assembly.sequence_number);
+            self.partial.push(assembly.sequence_number);
             if proxy.is_announced(assembly.sequence_number) {
                 assembly.announce_all();
             }
@@ -625,7 +628,6 @@ impl ReaderCore {
             let count = proxy.next_fragment_count();
             nack_frag(&self.config, proxy, (assembly.sequence_number, state, count), out);
         }
-        partial
     }
 }
 

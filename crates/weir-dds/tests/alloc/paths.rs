@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use weir_dds::{
-    Bytes, Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsType,
-    SampleSeq,
+    BatchPolicy, Bytes, Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos,
+    DdsType, SampleSeq,
 };
 
 use crate::support::{
@@ -119,6 +119,84 @@ fn bursts_of_1000_instances_of_which_the_last_sample_is_kept() {
 #[test]
 fn reliable_bursts_of_1000_instances_with_names() {
     bursts("reliable bursts with names", reliable(), Named::default(), named);
+}
+
+#[test]
+fn reliable_bursts_in_batches() {
+    let (writer, reader) = reliable();
+    let max_delay = std::time::Duration::from_micros(500);
+    let policy = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay };
+    bursts("reliable batches", (writer.batch(policy), reader), Unkeyed::default(), unkeyed);
+}
+
+#[test]
+fn reliable_bursts_of_5000_instances() {
+    let mut sample = Keyed::default();
+    sample.bytes.resize(50, 7);
+    bursts("reliable bursts of many instances", reliable(), sample, |sample, number| {
+        sample.id = number as u32 % 5_000;
+        sample.number = number;
+    });
+}
+
+#[test]
+fn reliable_bursts_for_three_readers() {
+    const BURST: u64 = 50;
+    let _alone = alone();
+    let here = participant();
+    let others = [participant(), participant(), participant()];
+    let name = format!("three readers of process {}", std::process::id());
+    let topic = here.create_topic::<Unkeyed>(&name).unwrap();
+    let writer = here.create_publisher().create_datawriter(&topic, reliable().0).unwrap();
+    let readers = others.each_ref().map(|other| {
+        let topic = other.create_topic::<Unkeyed>(&name).unwrap();
+        other.create_subscriber().create_datareader(&topic, reliable().1).unwrap()
+    });
+    writer.wait_for_subscriptions(3, DEADLINE).unwrap();
+    readers.iter().for_each(|reader| reader.wait_for_publications(1, DEADLINE).unwrap());
+    let (mut sample, mut taken) = (Unkeyed::default(), SampleSeq::new());
+    let mut exchange = |samples: u64| {
+        for burst in 0..samples / BURST {
+            for number in 0..BURST {
+                unkeyed(&mut sample, burst * BURST + number);
+                writer.write(&sample).unwrap();
+            }
+            for reader in &readers {
+                let mut missing = BURST;
+                while missing > 0 {
+                    assert!(reader.wait_for_data(DEADLINE), "{missing} are missing");
+                    missing -= reader.take_into(&mut taken, usize::MAX) as u64;
+                }
+            }
+        }
+    };
+    exchange(WARM_UP);
+    let before = allocations();
+    exchange(COUNT);
+    check("three readers", before);
+}
+
+/// The memory of large samples is used again at both ends.
+#[test]
+fn reliable_samples_of_a_megabyte() {
+    let _alone = alone();
+    let (here, there) = (participant(), participant());
+    let (writer, reader) = endpoints::<Unkeyed>("megabytes", (&here, reliable().0), (&there, reliable().1));
+    let mut sample = Unkeyed { number: 0, bytes: vec![7; 1 << 20] };
+    let mut taken = SampleSeq::new();
+    let mut exchange = |samples: u64| {
+        for number in 0..samples {
+            sample.number = number;
+            writer.write(&sample).unwrap();
+            assert!(reader.wait_for_data(DEADLINE));
+            assert_eq!(reader.take_into(&mut taken, usize::MAX), 1);
+        }
+    };
+    exchange(100);
+    let before = (allocations(), allocated_bytes());
+    exchange(500);
+    let (count, bytes) = (allocations() - before.0, allocated_bytes() - before.1);
+    assert!(count <= 100 && bytes <= 4 << 20, "{count} allocations of {bytes} bytes for 500 samples");
 }
 
 #[test]

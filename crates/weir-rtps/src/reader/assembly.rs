@@ -42,6 +42,8 @@ pub(super) struct Assembly {
 #[derive(Debug, Default)]
 pub(super) struct Assemblies {
     list: Vec<Assembly>,
+    /// Memory of the lists of fragments of earlier samples, for the next ones.
+    spare: Vec<Vec<u64>>,
 }
 
 impl Assemblies {
@@ -69,6 +71,8 @@ impl Assemblies {
             self.drop_idle(now, chunks)?;
         }
         let total = size.div_ceil(fragment_size) as u32;
+        let mut received = self.spare.pop().unwrap_or_default();
+        received.resize((total as usize).div_ceil(64), 0);
         let (kind, key_hash) = inline_qos();
         self.list.push(Assembly {
             writer,
@@ -82,7 +86,7 @@ impl Assemblies {
             fragment_size,
             total,
             missing: total,
-            received: vec![0; (total as usize).div_ceil(64)],
+            received,
             highest: 0,
             is_progress_wanted: false,
             asked_to: 0,
@@ -128,7 +132,13 @@ impl Assemblies {
     }
 
     fn remove(&mut self, index: usize) -> Assembly {
-        self.list.swap_remove(index)
+        let mut assembly = self.list.swap_remove(index);
+        let mut received = core::mem::take(&mut assembly.received);
+        received.clear();
+        if self.spare.len() < config::ASSEMBLIES_PER_WRITER_MAX && received.capacity() <= SPARE_WORDS_MAX {
+            self.spare.push(received);
+        }
+        assembly
     }
 
     /// Whether a sample of `writer` finds room. One that is larger than all the room has a place of its own, so that
@@ -228,6 +238,8 @@ impl Assembly {
     }
 }
 
+/// Longer lists of fragments, in words of 64, are not kept: 10 MB in fragments of 1344 bytes need 120.
+const SPARE_WORDS_MAX: usize = 4096;
 /// What the system hands out at a time when memory is first written to.
 const PAGE_BYTES: usize = 4096;
 

@@ -1,0 +1,217 @@
+//! A writer and its readers with nothing but a function call between them, which may lose datagrams and allocates
+//! nothing.
+
+use core::time::Duration;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+
+use weir_rtps::outbox::Outbox;
+use weir_rtps::qos::{History, Reliability};
+use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
+use weir_rtps::time::Time;
+use weir_rtps::writer::{ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
+use weir_wire::{EntityId, Guid, GuidPrefix, Message, Submessage, Timestamp, VendorId};
+
+/// What is exchanged.
+pub(crate) struct Setup {
+    pub(crate) writer: WriterConfig,
+    pub(crate) reader: ReaderConfig,
+    pub(crate) readers: usize,
+    /// 0: the topic has no key.
+    pub(crate) instances: u64,
+    /// Bytes of a payload.
+    pub(crate) len: usize,
+    /// Every so many-th datagram to a reader is lost.
+    pub(crate) loses_every: Option<u64>,
+}
+
+pub(crate) struct Line {
+    now: Time,
+    setup: Setup,
+    writer: WriterCore,
+    readers: Vec<ReaderCore>,
+    out: Outbox,
+    datagram: Vec<u8>,
+    sent: u64,
+    written: u64,
+    taken: u64,
+}
+
+fn key_of(payload: &[u8], _is_key: bool) -> Option<[u8; 16]> {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(payload.get(4..12)?);
+    Some(key)
+}
+
+fn address(host: usize) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host as u8 + 1), 7411)
+}
+
+impl Line {
+    pub(crate) fn new(change: impl FnOnce(&mut Setup)) -> Self {
+        let guid = |host: u8, entity| Guid::new(GuidPrefix([host + 1; 12]), entity);
+        let mut setup = Setup {
+            writer: WriterConfig::new(guid(0, EntityId::user_writer(1, true)), Reliability::Reliable),
+            reader: ReaderConfig::new(guid(1, EntityId::user_reader(1, true)), Reliability::Reliable),
+            readers: 1,
+            instances: 0,
+            len: 100,
+            loses_every: None,
+        };
+        (setup.writer.history, setup.reader.history) = (History::KeepAll, History::KeepAll);
+        change(&mut setup);
+        let now = Time(1_000_000_000);
+        let is_keyed = setup.instances > 0;
+        setup.writer.guid.entity = EntityId::user_writer(1, is_keyed);
+        setup.reader.key_of = is_keyed.then_some(key_of);
+        let mut writer = WriterCore::new(setup.writer.clone());
+        writer.limit_segments(8_000);
+        let mut readers = Vec::new();
+        for index in 0..setup.readers {
+            let mut config = setup.reader.clone();
+            config.guid = guid(index as u8 + 1, EntityId::user_reader(1, is_keyed));
+            writer.match_reader(
+                now,
+                ReaderProxyConfig {
+                    guid: config.guid,
+                    reliable: true,
+                    wants_history: false,
+                    destinations: Arc::from([address(index + 1)]),
+                    vendor: VendorId::WEIR,
+                    receive_buffer: Some(1 << 20),
+                    group: None,
+                },
+            );
+            let mut reader = ReaderCore::new(config);
+            let (guid, destinations) = (setup.writer.guid, Arc::from([address(0)]));
+            let proxy = WriterProxyConfig { guid, reliable: true, destinations, vendor: VendorId::WEIR };
+            reader.match_writer(now, proxy);
+            readers.push(reader);
+        }
+        let (out, datagram) = (Outbox::new(), Vec::with_capacity(1 << 16));
+        Self { now, setup, writer, readers, out, datagram, sent: 0, written: 0, taken: 0 }
+    }
+
+    /// Writes samples and lets everybody take them.
+    pub(crate) fn exchange(&mut self, samples: u64) {
+        let end = self.written + samples;
+        while self.written < end {
+            if !self.write() {
+                self.pass();
+            }
+            self.send();
+        }
+        while !self.writer.is_acknowledged(self.writer.last_sequence_number()) {
+            self.pass();
+            self.send();
+        }
+        assert_eq!(self.taken, self.written * self.readers.len() as u64, "everything arrives");
+    }
+
+    fn write(&mut self) -> bool {
+        let instance = self.written % self.setup.instances.max(1);
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&instance.to_le_bytes());
+        self.now = self.now + Duration::from_nanos(if self.written.is_multiple_of(64) { 5_000 } else { 100 });
+        match self.writer.reserve(self.setup.len) {
+            Ok(mut room) => {
+                let payload = room.payload();
+                payload[..4].copy_from_slice(&[0, 1, 0, 0]);
+                payload[4..12].copy_from_slice(&instance.to_le_bytes());
+                let key = (self.setup.instances > 0).then_some(key);
+                room.commit(self.now, Timestamp { seconds: 1, fraction: 0 }, key).unwrap();
+                self.written += 1;
+                true
+            }
+            Err(WriteRefused::WindowFull) => false,
+            Err(refused) => panic!("{refused}"),
+        }
+    }
+
+    /// Goes to when something is due.
+    fn pass(&mut self) {
+        let readers = self.readers.iter().filter_map(ReaderCore::next_timeout);
+        let next = self.writer.next_timeout().into_iter().chain(readers).min();
+        self.now = self.now.max(next.unwrap_or(self.now)).plus_nanos(1_000);
+        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= self.now);
+        if is_due(self.writer.next_timeout()) {
+            self.writer.handle_timeout(self.now);
+        }
+        for reader in self.readers.iter_mut().filter(|reader| is_due(reader.next_timeout())) {
+            reader.handle_timeout(self.now);
+        }
+    }
+
+    /// Carries what everybody has to say, until nobody says anything.
+    fn send(&mut self) {
+        loop {
+            let mut out = core::mem::take(&mut self.out);
+            out.clear();
+            self.writer.poll_transmit(self.now, &mut out);
+            let mut is_quiet = out.is_empty();
+            self.carry(&out);
+            out.clear();
+            self.take();
+            self.readers.iter_mut().for_each(|reader| reader.poll_transmit(self.now, &mut out));
+            is_quiet &= out.is_empty();
+            self.carry(&out);
+            self.out = out;
+            if is_quiet {
+                break;
+            }
+        }
+    }
+
+    fn carry(&mut self, out: &Outbox) {
+        let mut datagram = core::mem::take(&mut self.datagram);
+        for item in &out.items {
+            let (head, tail) = out.parts(item);
+            let len = head.len() + tail.len();
+            let segment = if item.segment == 0 { len } else { usize::from(item.segment) };
+            for start in (0..len).step_by(segment) {
+                datagram.clear();
+                let bytes = head.iter().chain(tail).skip(start).take(segment);
+                datagram.extend(bytes);
+                item.to.iter().for_each(|to| self.deliver(*to, &datagram));
+            }
+        }
+        self.datagram = datagram;
+    }
+
+    fn deliver(&mut self, to: SocketAddrV4, datagram: &[u8]) {
+        let host = usize::from(to.ip().octets()[3]) - 1;
+        self.sent += 1;
+        if host > 0 && self.setup.loses_every.is_some_and(|every| self.sent.is_multiple_of(every)) {
+            return;
+        }
+        let (now, message) = (self.now, Message::parse(datagram).unwrap());
+        let guid = |entity| Guid::new(message.header.prefix, entity);
+        for submessage in message.submessages() {
+            let submessage = submessage.unwrap();
+            match submessage {
+                Submessage::AckNack(it) => self.writer.handle_acknack(now, guid(it.reader), &it),
+                Submessage::NackFrag(it) => self.writer.handle_nack_frag(now, guid(it.reader), &it),
+                _ => {}
+            }
+            let Some(reader) = host.checked_sub(1).and_then(|host| self.readers.get_mut(host)) else {
+                continue;
+            };
+            match submessage {
+                Submessage::Data(it) => reader.handle_data(now, guid(it.writer), &it, None),
+                Submessage::DataFrag(it) => reader.handle_data_frag(now, guid(it.writer), &it, None),
+                Submessage::Heartbeat(it) => reader.handle_heartbeat(now, guid(it.writer), &it),
+                Submessage::HeartbeatFrag(it) => reader.handle_heartbeat_frag(now, guid(it.writer), &it),
+                Submessage::Gap(it) => reader.handle_gap(now, guid(it.writer), &it),
+                _ => {}
+            }
+        }
+    }
+
+    fn take(&mut self) {
+        for reader in &mut self.readers {
+            while reader.take_next(|_| {}) {
+                self.taken += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! After warm-up, no sample costs the cores an allocation: not in a batch or a burst, in fragments, for several readers,
+//! of many instances, or when every tenth datagram is lost and sent again. Counted over the whole process, so one
+//! test at a time.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod line;
+
+use std::alloc::System;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use weir_rtps::qos::{Durability, History};
+use weir_rtps::writer::{BatchPolicy, Coalescing};
+
+use line::{Line, Setup};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Allocations and reallocations so far, and their bytes.
+fn allocations() -> (usize, usize) {
+    let stats = ALLOCATOR.stats();
+    let grown = usize::try_from(stats.bytes_reallocated).unwrap_or(0);
+    (stats.allocations + stats.reallocations, stats.bytes_allocated + grown)
+}
+
+/// For queues that grow to a new peak.
+const ALLOWED: usize = 5;
+
+/// Sends samples until everything is warm, then as many again, which cost as good as nothing.
+fn check(samples: u64, setup: impl FnOnce(&mut Setup)) {
+    let _alone = alone();
+    let mut line = Line::new(setup);
+    line.exchange(samples);
+    line.exchange(samples);
+    let before = allocations();
+    line.exchange(samples);
+    let after = allocations();
+    let (count, bytes) = (after.0 - before.0, after.1 - before.1);
+    assert!(count <= ALLOWED, "{count} allocations of {bytes} bytes for {samples} samples");
+}
+
+#[test]
+fn samples_one_by_one() {
+    check(20_000, |_| {});
+}
+
+#[test]
+fn samples_in_batches() {
+    check(20_000, |setup| {
+        let max_delay = core::time::Duration::from_micros(100);
+        setup.writer.batch = Some(BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay });
+    });
+}
+
+#[test]
+fn samples_in_bursts() {
+    check(20_000, |setup| setup.writer.coalescing = Some(Coalescing::default()));
+}
+
+#[test]
+fn samples_of_10_000_instances_of_which_the_last_is_kept() {
+    check(60_000, |setup| {
+        setup.instances = 10_000;
+        setup.writer.history = History::KeepLast(1);
+        setup.reader.history = History::KeepLast(1);
+    });
+}
+
+#[test]
+fn samples_of_10_000_instances_that_are_kept_for_late_readers() {
+    check(60_000, |setup| {
+        setup.instances = 10_000;
+        setup.writer.history = History::KeepLast(1);
+        setup.writer.durability = Durability::TransientLocal;
+        setup.reader.history = History::KeepLast(1);
+    });
+}
+
+#[test]
+fn samples_for_three_readers() {
+    check(20_000, |setup| setup.readers = 3);
+}
+
+#[test]
+fn samples_of_which_every_tenth_datagram_is_lost() {
+    check(40_000, |setup| setup.loses_every = Some(10));
+}
+
+#[test]
+fn samples_for_three_readers_of_which_every_tenth_datagram_is_lost() {
+    check(40_000, |setup| {
+        setup.readers = 3;
+        setup.loses_every = Some(10);
+    });
+}
+
+#[test]
+fn samples_of_a_megabyte() {
+    check(40, |setup| setup.len = 1 << 20);
+}
+
+#[test]
+fn samples_of_a_megabyte_of_which_every_tenth_datagram_is_lost() {
+    check(60, |setup| {
+        setup.len = 1 << 20;
+        setup.loses_every = Some(10);
+    });
+}
