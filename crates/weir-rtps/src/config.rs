@@ -124,9 +124,6 @@ pub const PROXIES_PER_PARTICIPANT_MAX: usize = PROXIES_MAX / 2;
 /// Instances that one endpoint keeps state for when its QoS names no limit.
 pub const INSTANCES_MAX: usize = 2_000_000;
 
-/// Instances that a writer has forgotten and whose memory it keeps for new ones.
-pub const INSTANCES_SPARE_MAX: usize = 4096;
-
 /// Instances that are both disposed and unregistered of which a TRANSIENT_LOCAL writer keeps the news although all
 /// its readers have them: one that lost us and comes back may still take an instance for alive.
 pub const ENDED_INSTANCES_KEPT: usize = 256;

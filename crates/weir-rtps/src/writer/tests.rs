@@ -649,6 +649,7 @@ fn where_losses_are_expected_a_lone_sample_brings_its_heartbeat_and_is_sent_agai
     write(&mut writer, later, &[0; 8]).unwrap();
     assert_eq!(sent(&mut writer, later), ["DATA 4"]);
     assert_eq!(writer.next_timeout(), Some(later + config::HEARTBEAT_DELAY_MIN));
+}
 
 #[test]
 fn what_was_sent_is_announced_although_a_large_sample_waits_for_room_behind_it() {
