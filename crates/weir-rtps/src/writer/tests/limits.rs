@@ -1,0 +1,181 @@
+//! Instances and RESOURCE_LIMITS.
+
+use super::*;
+
+fn keyed_config(history: History) -> WriterConfig {
+    let keyed = Guid::new(WRITER.prefix, EntityId::user_writer(1, true));
+    WriterConfig { history, ..WriterConfig::new(keyed, Reliability::Reliable) }
+}
+
+fn key(n: u32) -> Option<[u8; 16]> {
+    let mut key = [0; 16];
+    key[..4].copy_from_slice(&n.to_be_bytes());
+    Some(key)
+}
+
+fn write_instance(writer: &mut WriterCore, n: u32, len: usize) -> Result<SequenceNumber, WriteRefused> {
+    let mut reservation = writer.reserve(len)?;
+    reservation.payload().fill(n as u8);
+    reservation.commit(Time(0), TIMESTAMP, key(n))
+}
+
+fn change(writer: &mut WriterCore, n: u32, kind: ChangeKind) -> Result<SequenceNumber, WriteRefused> {
+    writer.write_copy(Time(0), Some(TIMESTAMP), Change { kind, key: key(n), payload: &[0; 8] })
+}
+
+#[test]
+fn a_hot_instance_among_many_does_not_make_the_history_grow() {
+    let config =
+        WriterConfig { durability: Durability::TransientLocal, ..keyed_config(History::KeepLast(1)) };
+    let mut writer = WriterCore::new(config);
+    for n in 0..100_000 {
+        write_instance(&mut writer, n, 64).unwrap();
+    }
+    let mut rng = 1_u32;
+    let mut hot = |writer: &mut WriterCore, writes: u32| {
+        for _ in 0..writes {
+            rng = rng.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // One write in 64 is to a random instance, so that every block gets a survivor.
+            let n = if rng >> 26 == 0 { rng >> 4 & 0xffff } else { 7 };
+            write_instance(writer, n, 64).unwrap();
+        }
+        writer.memory()
+    };
+    hot(&mut writer, 1_000_000);
+    let memory = hot(&mut writer, 1_000_000);
+    assert_eq!(writer.kept(), 100_000);
+    // 120 bytes each with headers, as much again for what is dead, and the indices.
+    assert!(memory < 48 << 20, "{memory}");
+    writer.match_reader(Time(0), ReaderProxyConfig { wants_history: true, ..reader(READER, true) });
+    sent(&mut writer, Time(0));
+    let first = writer.history.first().0;
+    acknack(&mut writer, 1, first, &[first, first + 1]);
+    assert!(sent(&mut writer, Time(0))[0].starts_with("DATA"));
+}
+
+#[test]
+fn a_long_hole_is_told_at_once() {
+    let config =
+        WriterConfig { durability: Durability::TransientLocal, ..keyed_config(History::KeepLast(1)) };
+    let mut writer = WriterCore::new(config);
+    write_instance(&mut writer, 1, 8).unwrap();
+    for _ in 0..100_000 {
+        write_instance(&mut writer, 2, 8).unwrap();
+    }
+    writer.match_reader(Time(0), ReaderProxyConfig { wants_history: true, ..reader(READER, true) });
+    assert_eq!(sent(&mut writer, Time(0)), ["INFO_DST", "HEARTBEAT 1..100001"]);
+    acknack(&mut writer, 1, 1, &[1, 2, 3, 4]);
+    let answer = sent(&mut writer, Time(0));
+    assert_eq!(answer, ["DATA 1", "INFO_DST", "GAP 2 to 100001/0:", "HEARTBEAT 1..100001"]);
+}
+
+#[test]
+fn keep_all_waits_when_the_limit_of_samples_is_reached_and_keep_last_replaces() {
+    let limited = |history| WriterConfig { max_samples: Some(3), ..keyed_config(history) };
+    let mut writer = WriterCore::new(limited(History::KeepAll));
+    writer.match_reader(Time(0), reader(READER, true));
+    for n in 0..3 {
+        write_instance(&mut writer, n, 8).unwrap();
+    }
+    assert_eq!(write_instance(&mut writer, 0, 8), Err(WriteRefused::WindowFull));
+    assert!(!writer.has_room_for(key(0), 8));
+    sent(&mut writer, Time(0));
+    acknack(&mut writer, 1, 3, &[]);
+    assert!(writer.has_room_for(key(0), 8));
+    write_instance(&mut writer, 0, 8).unwrap();
+
+    let mut writer = WriterCore::new(limited(History::KeepLast(1)));
+    writer.match_reader(Time(0), reader(READER, true));
+    for n in [0, 1, 2, 0, 1, 2] {
+        write_instance(&mut writer, n, 8).unwrap();
+        sent(&mut writer, Time(0));
+    }
+    // One more instance has to wait until some sample is acknowledged.
+    assert_eq!(write_instance(&mut writer, 3, 8), Err(WriteRefused::WindowFull));
+    acknack(&mut writer, 1, 5, &[]);
+    write_instance(&mut writer, 3, 8).unwrap();
+}
+
+#[test]
+fn samples_of_one_instance_are_limited_and_others_go_on() {
+    let mut writer =
+        WriterCore::new(WriterConfig { max_samples_per_instance: Some(2), ..keyed_config(History::KeepAll) });
+    writer.match_reader(Time(0), reader(READER, true));
+    write_instance(&mut writer, 1, 8).unwrap();
+    write_instance(&mut writer, 1, 8).unwrap();
+    assert_eq!(write_instance(&mut writer, 1, 8), Err(WriteRefused::WindowFull));
+    assert!(!writer.has_room_for(key(1), 8) && writer.has_room_for(key(2), 8));
+    write_instance(&mut writer, 2, 8).unwrap();
+    sent(&mut writer, Time(0));
+    acknack(&mut writer, 1, 2, &[]);
+    assert!(writer.has_room_for(key(1), 8));
+    write_instance(&mut writer, 1, 8).unwrap();
+    assert_eq!(write_instance(&mut writer, 1, 8), Err(WriteRefused::WindowFull));
+}
+
+#[test]
+fn instances_are_limited_and_count_until_they_are_unregistered() {
+    for history in [History::KeepAll, History::KeepLast(1), History::KeepLast(3)] {
+        let mut writer = WriterCore::new(WriterConfig { max_instances: Some(2), ..keyed_config(history) });
+        writer.match_reader(Time(0), reader(READER, true));
+        write_instance(&mut writer, 1, 8).unwrap();
+        writer.register_instance(key(2).unwrap()).unwrap();
+        assert_eq!(writer.register_instance(key(3).unwrap()), Err(WriteRefused::TooManyInstances));
+        assert_eq!(write_instance(&mut writer, 3, 8), Err(WriteRefused::TooManyInstances));
+        change(&mut writer, 1, ChangeKind::Disposed).unwrap();
+        assert_eq!(write_instance(&mut writer, 3, 8), Err(WriteRefused::TooManyInstances));
+        change(&mut writer, 1, ChangeKind::Unregistered).unwrap();
+        write_instance(&mut writer, 3, 8).unwrap();
+        assert_eq!(write_instance(&mut writer, 1, 8), Err(WriteRefused::TooManyInstances));
+        sent(&mut writer, Time(0));
+        acknack(&mut writer, 1, 5, &[]);
+        for n in 3..1_000 {
+            change(&mut writer, n, ChangeKind::DisposedUnregistered).unwrap();
+            sent(&mut writer, Time(0));
+            let next = writer.last_sequence_number().0 + 1;
+            acknack(&mut writer, next as u32, next, &[]);
+            write_instance(&mut writer, n + 1, 8).unwrap();
+        }
+    }
+}
+
+#[test]
+fn bytes_are_limited_whatever_the_size_of_samples() {
+    let config = |history| WriterConfig {
+        max_bytes: Some(1000),
+        durability: Durability::TransientLocal,
+        ..keyed_config(history)
+    };
+    let mut writer = WriterCore::new(config(History::KeepLast(1)));
+    for n in 0..10 {
+        write_instance(&mut writer, n, 40).unwrap();
+    }
+    assert_eq!(write_instance(&mut writer, 10, 40), Err(WriteRefused::LimitReached));
+    write_instance(&mut writer, 9, 80).unwrap();
+    // It would replace less than it takes.
+    assert_eq!(write_instance(&mut writer, 8, 80), Err(WriteRefused::LimitReached));
+    assert!(matches!(write_instance(&mut writer, 8, 950), Err(WriteRefused::TooLarge { .. })));
+    assert!(writer.history.live_bytes() <= 1000);
+    let mut writer = WriterCore::new(config(History::KeepAll));
+    for _ in 0..10 {
+        write_instance(&mut writer, 1, 40).unwrap();
+    }
+    assert_eq!(write_instance(&mut writer, 1, 40), Err(WriteRefused::LimitReached));
+}
+
+#[test]
+fn a_best_effort_writer_keeps_nothing() {
+    for history in [History::KeepAll, History::KeepLast(1)] {
+        let mut writer = WriterCore::new(WriterConfig {
+            durability: Durability::TransientLocal,
+            reliability: Reliability::BestEffort,
+            ..keyed_config(history)
+        });
+        writer.match_reader(Time(0), reader(READER, false));
+        for n in 0..10_000 {
+            write_instance(&mut writer, n, 1000).unwrap();
+            sent(&mut writer, Time(0));
+        }
+        assert!(writer.kept() <= 1 && writer.memory() < 1 << 20, "{}", writer.memory());
+    }
+}
