@@ -2,7 +2,7 @@
 //!
 //! - [`ci`]: the steps in order of cheapness, and the closing line.
 //! - [`steps`]: what each step runs.
-//! - [`fuzz`] and [`bench_smoke`]: the two steps with a life of their own.
+//! - [`fuzz`], [`bench_smoke`] and [`peers`]: the steps with a life of their own.
 //! - [`tidy`]: the rules that no compiler checks.
 //! - [`environment`]: which tools are there, and installing them on Debian.
 //! - [`process`]: running a program with its output kept and its time limited.
@@ -16,6 +16,7 @@ mod bench_smoke;
 mod ci;
 mod environment;
 mod fuzz;
+mod peers;
 mod process;
 mod steps;
 mod tidy;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::ci::{Outcome, Step};
 use crate::environment::{Environment, Tool};
-use crate::{bench_smoke, fuzz, process, tidy};
+use crate::{bench_smoke, fuzz, peers, process, tidy};
 
 /// Every step, in the order in which `ci` runs them.
 pub(crate) const ALL: &[Step] = &[
@@ -20,6 +20,11 @@ pub(crate) const ALL: &[Step] = &[
     required("tshark", "our packets read by Wireshark's dissector (tshark)", tshark),
     required("interop", "talking to Cyclone DDS (cyclonedds-dev, cyclonedds-tools)", interop),
     step("fastdds", "talking to Fast DDS 2 (libfastrtps-dev)", fastdds),
+    step(
+        "peers",
+        "`weir` built with the engines of others, installing what they need; a session of each",
+        peers::step,
+    ),
     required("netns", "network namespaces with loss on the way (root, iproute2, nftables, ethtool)", netns),
     required(
         "capture",
@@ -131,14 +136,14 @@ fn outside(environment: &Environment, test: &[&str], variables: &[&str], tools: 
 
 const TSHARK: [Tool; 1] = [Tool { program: "tshark", package: "tshark" }];
 
-const CYCLONEDDS: [Tool; 4] = [
+pub(crate) const CYCLONEDDS: [Tool; 4] = [
     Tool { program: "/usr/include/dds/dds.h", package: "cyclonedds-dev" },
     Tool { program: "idlc", package: "cyclonedds-tools" },
     Tool { program: "ddsperf", package: "cyclonedds-tools" },
     Tool { program: "cc", package: "gcc" },
 ];
 
-const FASTDDS: [Tool; 3] = [
+pub(crate) const FASTDDS: [Tool; 3] = [
     Tool { program: "/usr/include/fastdds/dds/domain/DomainParticipant.hpp", package: "libfastrtps-dev" },
     Tool { program: "/usr/include/fastcdr/Cdr.h", package: "libfastcdr-dev" },
     Tool { program: "g++", package: "g++" },
@@ -189,7 +194,7 @@ const THREADS: &str = "--test-threads=6";
 const INTEROP_CRATE: &str = "weir-interop";
 
 /// Longest that any one program may take: the whole of `ci` has 15 minutes.
-const LIMIT: Duration = Duration::from_secs(600);
+pub(crate) const LIMIT: Duration = Duration::from_secs(600);
 /// Longest that one configuration of the simulation may take, on average.
 const SEED_LIMIT: Duration = Duration::from_secs(1);
 const PROBE_LIMIT: Duration = Duration::from_secs(10);

@@ -1,5 +1,6 @@
 //! One point of a measurement: everything that both of its ends must know.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -58,6 +59,9 @@ pub struct CaseSpec {
     pub cpus: Option<CpuPair>,
     /// How it is measured, beyond the usual.
     pub method: Method,
+    /// The engine's settings, name to value; empty for engines that have none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
 }
 
 /// How a case is measured, beyond the usual, which is the default.
@@ -135,6 +139,7 @@ pub(crate) mod tests {
             socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
             cpus: None,
             method: Method::default(),
+            settings: BTreeMap::new(),
         }
     }
 

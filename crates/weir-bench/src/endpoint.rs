@@ -15,14 +15,16 @@
 //! measurement -> [`End::report`] -> dropped.
 
 use std::net::SocketAddrV4;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use thiserror::Error;
+use weir_peers::Setting;
 use weir_results::{Reliability, SocketBuffers};
 
 use crate::case::CaseSpec;
 use crate::clock;
+use crate::latency::Pings;
 use crate::sink::SampleSink;
 
 /// Something that carries samples from one process to another, and can be measured.
@@ -37,6 +39,16 @@ pub trait Engine: Send + Sync {
 
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// Which version it is, for engines that are not ours.
+    fn version(&self) -> Option<String> {
+        None
+    }
+
+    /// What can be tuned, with the values that it is measured with unless the user chooses others.
+    fn settings(&self) -> &'static [Setting] {
+        &[]
+    }
 
     /// Opens the sending end of a throughput case.
     ///
@@ -190,6 +202,24 @@ pub trait Pinger: End {
     /// # Errors
     /// When going on makes no sense.
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError>;
+
+    /// Pings until the time is over or `stop` is set. An engine that receives on a thread of its own
+    /// sends the next ping from there, as its users would; the others, here.
+    ///
+    /// # Errors
+    /// As [`Pinger::ping`], and those of [`Pings`].
+    fn run(&mut self, mut pings: Pings, stop: &AtomicBool) -> Result<Pings, EndpointError> {
+        loop {
+            let sent_ns = self.now_ns();
+            let sequence = pings.next(sent_ns);
+            let came_back = self.ping(sequence, sent_ns, pings.timeout())?;
+            let now_ns = self.now_ns();
+            let is_over = if came_back { pings.came_back(now_ns) } else { pings.is_lost(now_ns)? };
+            if is_over || stop.load(Ordering::Relaxed) {
+                return Ok(pings);
+            }
+        }
+    }
 }
 
 /// The end of a latency case that echoes.

@@ -1,32 +1,41 @@
 //! The engines that this build knows.
 //!
 //! An engine is one file in `engine/` that implements [`Engine`], and one entry of [`registry`].
+//! Engines of others are in weir-peers.
 //! Names that are not there are unknown engines, refused before a run begins.
 
 mod mock;
+mod peer;
 mod raw;
 mod udp;
 mod udp_gso;
 mod weir;
 
+use std::sync::LazyLock;
+
+use weir_peers::{PEERS, Peer};
+
 use crate::endpoint::Engine;
 
 use mock::Mock;
 
-/// All engines, in the order in which tables show them: the floors first, then the engines measured
-/// against them; hidden ones last.
+/// All engines that this build has, in the order in which tables show them: the floors first, then
+/// the engines measured against them; hidden ones last.
 #[must_use]
 pub fn registry() -> &'static [&'static dyn Engine] {
-    &[
-        &udp::Udp,
-        &udp_gso::UdpGso,
-        &weir::Weir,
-        &Mock::Sound,
-        &Mock::Lossy,
-        &Mock::Corrupt,
-        &Mock::Hang,
-        &Mock::Crash,
-    ]
+    static REGISTRY: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
+        let ours: [&'static dyn Engine; 3] = [&udp::Udp, &udp_gso::UdpGso, &weir::Weir];
+        let mocks: [&'static dyn Engine; 5] =
+            [&Mock::Sound, &Mock::Lossy, &Mock::Corrupt, &Mock::Hang, &Mock::Crash];
+        let peers = PEERS.iter().filter(|peer| peer.is_built()).map(|peer| peer as &'static dyn Engine);
+        ours.into_iter().chain(peers).chain(mocks).collect()
+    });
+    &REGISTRY
+}
+
+/// Engines that the project knows and this build has not got.
+pub fn missing() -> impl Iterator<Item = &'static Peer> {
+    PEERS.iter().filter(|peer| !peer.is_built())
 }
 
 /// The engine of this name.

@@ -1,6 +1,6 @@
 //! The closed-loop ping-pong: one ping under way at a time, half of its round trip reported.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -31,42 +31,99 @@ pub fn run_pinger(
     case: &CaseSpec,
     stop: &AtomicBool,
 ) -> Result<PingerOutcome, EndpointError> {
-    let timeout = ping_timeout(case);
-    let mut recorder = LatencyRecorder::new();
-    let mut lost_in_a_row = 0;
-    let start_ns = end.now_ns();
-    let measure_from_ns = start_ns.saturating_add(nanos(case.warmup));
-    let end_ns = measure_from_ns.saturating_add(nanos(case.duration));
-    let mut sequence = 0;
-    let mut has_measured = false;
-    loop {
-        let sent_ns = end.now_ns();
-        let came_back = end.ping(sequence, sent_ns, timeout)?;
-        let now_ns = end.now_ns();
-        sequence += 1;
-        let measured = sent_ns >= measure_from_ns;
-        has_measured |= measured;
-        if came_back {
-            lost_in_a_row = 0;
-            if measured {
-                recorder.record(now_ns.saturating_sub(sent_ns));
-            }
-        } else {
-            lost_in_a_row += 1;
-            check_loss(case.reliability, lost_in_a_row, timeout)?;
-            if measured {
-                recorder.record_lost();
-            }
+    let pings = Pings::new(case, end.now_ns());
+    Ok(end.run(pings, stop)?.outcome())
+}
+
+/// A closed loop under way: which ping is next, and what became of those before.
+///
+/// It has no loop of its own, so that the thread that receives the echoes can drive it, whichever that
+/// is: [`Pings::next`], then [`Pings::came_back`] or [`Pings::is_lost`], until that says that it is over.
+#[derive(Debug)]
+pub struct Pings {
+    recorder: LatencyRecorder,
+    reliability: Reliability,
+    timeout: Duration,
+    measure_from_ns: u64,
+    end_ns: u64,
+    now_ns: u64,
+    /// Pings so far.
+    sent: u64,
+    /// When the last of them was sent.
+    sent_ns: u64,
+    has_measured: bool,
+    lost_in_a_row: u32,
+}
+
+impl Pings {
+    /// None sent yet; the warm-up begins now.
+    #[must_use]
+    pub fn new(case: &CaseSpec, now_ns: u64) -> Self {
+        let measure_from_ns = now_ns.saturating_add(nanos(case.warmup));
+        Self {
+            recorder: LatencyRecorder::new(),
+            reliability: case.reliability,
+            timeout: ping_timeout(case),
+            measure_from_ns,
+            end_ns: measure_from_ns.saturating_add(nanos(case.duration)),
+            now_ns,
+            sent: 0,
+            sent_ns: now_ns,
+            has_measured: false,
+            lost_in_a_row: 0,
         }
-        // At least one, however long it takes.
-        if (now_ns >= end_ns && has_measured) || stop.load(Ordering::Relaxed) {
-            let measured_in = Duration::from_nanos(now_ns.saturating_sub(measure_from_ns));
-            return Ok(PingerOutcome {
-                summary: recorder.summary(LatencyKind::HalfRtt),
-                sent: sequence,
-                measured_in,
-            });
+    }
+
+    /// How long an echo is waited for.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The number of the ping that is sent now.
+    pub fn next(&mut self, now_ns: u64) -> u64 {
+        self.sent += 1;
+        self.sent_ns = now_ns;
+        self.has_measured |= now_ns >= self.measure_from_ns;
+        self.sent - 1
+    }
+
+    /// The echo of the last ping is here; true when the time is over.
+    pub fn came_back(&mut self, now_ns: u64) -> bool {
+        self.lost_in_a_row = 0;
+        if self.sent_ns >= self.measure_from_ns {
+            self.recorder.record(now_ns.saturating_sub(self.sent_ns));
         }
+        self.is_over(now_ns)
+    }
+
+    /// The echo of the last ping did not come; true when the time is over.
+    ///
+    /// # Errors
+    /// When a reliable ping got no echo, or too many others did not.
+    pub fn is_lost(&mut self, now_ns: u64) -> Result<bool, EndpointError> {
+        self.lost_in_a_row += 1;
+        check_loss(self.reliability, self.lost_in_a_row, self.timeout)?;
+        if self.sent_ns >= self.measure_from_ns {
+            self.recorder.record_lost();
+        }
+        Ok(self.is_over(now_ns))
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn outcome(&self) -> PingerOutcome {
+        PingerOutcome {
+            summary: self.recorder.summary(LatencyKind::HalfRtt),
+            sent: self.sent,
+            measured_in: Duration::from_nanos(self.now_ns.saturating_sub(self.measure_from_ns)),
+        }
+    }
+
+    /// At least one is measured, however long it takes.
+    fn is_over(&mut self, now_ns: u64) -> bool {
+        self.now_ns = now_ns;
+        now_ns >= self.end_ns && self.has_measured
     }
 }
 

@@ -15,6 +15,7 @@
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
 //! - `record`: from what both ends found to a result with its doubts
 //! - [`outside`]: independent programs beside our floor
+//! - [`tuning`]: the settings of engines, and what the user chose instead
 //! - [`host`]: interfaces and processors; [`clock`]: monotonic nanoseconds
 
 pub mod agent;
@@ -35,6 +36,7 @@ mod session;
 pub mod signal;
 pub mod sink;
 pub mod throughput;
+pub mod tuning;
 
 pub use record::Fault;
 pub use session::AgentCommand;

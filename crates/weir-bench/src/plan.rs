@@ -5,7 +5,7 @@
 //! decide the ratio. Interleaved, the repeats of a point follow each other as well, every other one with
 //! the engines in the opposite order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use crate::endpoint::{Engine, ReliabilitySupport};
 use crate::engine;
 use crate::outside::OutsideTool;
 use crate::payload::HEADER_BYTES;
+use crate::tuning::EngineSettings;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -69,6 +70,8 @@ pub struct PlanOptions {
     pub address: Ipv4Addr,
     /// Independent programs to run in between.
     pub outside: Vec<OutsideTool>,
+    /// What the user chose for the settings of engines.
+    pub settings: EngineSettings,
 }
 
 /// Without and with the batches that are usual elsewhere, bytes.
@@ -114,6 +117,14 @@ pub enum PlanError {
         name: String,
         /// What there is.
         known: String,
+    },
+    /// An engine that this build has not got.
+    #[error("{name} is not built in: {advice}")]
+    NotBuilt {
+        /// What was asked for.
+        name: String,
+        /// How to get it.
+        advice: String,
     },
     /// Less than the fields of a sample take.
     #[error(
@@ -207,6 +218,11 @@ pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
         if options.interleave && repeat % 2 == 0 {
             // A B, B A, A B...: whatever the first of a pair does to the second, both suffer it.
             steps[from..].reverse();
+        }
+    }
+    for step in &mut steps {
+        if let Some(engine) = engine::find(&step.case.engine) {
+            step.case.settings = options.settings.effective(engine);
         }
     }
     Ok(Plan { steps })
@@ -340,6 +356,7 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
         socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
         cpus: options.cpus,
         method: options.method.clone(),
+        settings: BTreeMap::new(),
     }
 }
 
@@ -348,6 +365,9 @@ fn find_engines(names: &[String]) -> Result<Vec<&'static dyn Engine>, PlanError>
     check_list("--engines", names)?;
     let unknown = names.iter().find(|name| engine::find(name).is_none());
     if let Some(name) = unknown {
+        if let Some(peer) = weir_peers::catalogue::find(name) {
+            return Err(PlanError::NotBuilt { name: name.clone(), advice: peer.advice() });
+        }
         let known: Vec<&str> = engine::registry()
             .iter()
             .filter(|engine| engine.about().is_some())
@@ -464,6 +484,7 @@ mod tests {
             interface: "lo".to_owned(),
             address: Ipv4Addr::LOCALHOST,
             outside: Vec::new(),
+            settings: EngineSettings::default(),
         }
     }
 

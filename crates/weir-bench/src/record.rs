@@ -11,6 +11,8 @@ use weir_telemetry::host_warnings;
 
 use crate::case::CaseSpec;
 use crate::control::{AgentReport, Outcome};
+use crate::endpoint::Engine;
+use crate::engine;
 use crate::latency::PingerOutcome;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 
@@ -207,7 +209,7 @@ fn enter_buffers(result: &mut Case, publisher: SocketBuffers, subscriber: Socket
 fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
     let cpus =
         case.cpus.map_or_else(|| "none".to_owned(), |cpus| format!("{},{}", cpus.publisher, cpus.subscriber));
-    BTreeMap::from([
+    let mut settings = BTreeMap::from([
         ("cpus".to_owned(), cpus),
         ("domain".to_owned(), case.domain.to_string()),
         ("duration".to_owned(), format!("{:?}", case.duration)),
@@ -218,7 +220,12 @@ fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
         ),
         ("verify".to_owned(), case.verify.to_string()),
         ("warmup".to_owned(), format!("{:?}", case.warmup)),
-    ])
+    ]);
+    let version = engine::find(&case.engine).and_then(Engine::version);
+    settings.extend(version.map(|version| ("engine_version".to_owned(), version)));
+    let of_engine = case.settings.iter().filter(|(_, value)| !value.is_empty());
+    settings.extend(of_engine.map(|(name, value)| (format!("engine.{name}"), value.clone())));
+    settings
 }
 
 fn doubts(case: &CaseSpec, environment: &Environment) -> Vec<Warning> {

@@ -11,13 +11,14 @@ use crate::process;
 
 /// Every crate of ours with all crates of ours that it may use. A new arrow is a decision about the design: ARCHITECTURE.md changes with it.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("weir-bench", &["weir-dds", "weir-results", "weir-telemetry", "weir-udp"]),
+    ("weir-bench", &["weir-dds", "weir-peers", "weir-results", "weir-telemetry", "weir-udp"]),
     ("weir-cdr", &["weir-cdr-derive"]),
     ("weir-cdr-derive", &[]),
     ("weir-cli", &["weir-bench", "weir-report", "weir-results"]),
     ("weir-dds", &["weir-cdr", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-netsim", &[]),
+    ("weir-peers", &[]),
     ("weir-report", &["weir-results"]),
     ("weir-results", &[]),
     ("weir-rtps", &["weir-cdr", "weir-wire"]),

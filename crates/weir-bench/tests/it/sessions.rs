@@ -38,6 +38,7 @@ fn run(agent: &AgentCommand) -> String {
         interface: "lo".to_owned(),
         address: Ipv4Addr::LOCALHOST,
         outside: Vec::new(),
+        settings: weir_bench::tuning::EngineSettings::default(),
     };
     let interrupted = AtomicBool::new(false);
     let environment = Environment::default();

@@ -136,6 +136,14 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) outside_checks: bool,
 
+    /// TOML with other settings for engines; --show-settings prints what there is
+    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+
+    /// Print the settings of all engines, those of --settings included, and measure nothing
+    #[arg(long)]
+    pub(crate) show_settings: bool,
+
     /// Say on stderr when a case starts and how it ends
     #[arg(short, long, action = ArgAction::SetTrue)]
     pub(crate) verbose: bool,
@@ -159,6 +167,7 @@ Examples:
   weir bench --format json > run.json
   weir bench --tests throughput --sizes 32 --batch 0,4k,64k
   weir bench --tests throughput --sizes 1k --subscribers 4
+  weir bench --engines all --repeat 3             the engines of others that are built in, too
   weir bench --cpus 0,0 --verify                  both ends on one processor, content checked";
 
 /// The engines of the main job, as far as this build has them.
@@ -176,6 +185,11 @@ fn engines_help() -> String {
         if let Some(about) = engine.about() {
             help.push_str(&format!("\n- {}: {about}", engine.name()));
         }
+    }
+    help.push_str("\n- all: all of these");
+    let missing: Vec<&str> = engine::missing().map(|peer| peer.name).collect();
+    if !missing.is_empty() {
+        help.push_str(&format!("\nNot built in (cargo xtask peers): {}", missing.join(", ")));
     }
     help
 }

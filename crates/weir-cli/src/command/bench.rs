@@ -9,7 +9,8 @@ use weir_bench::case::Method;
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::outside::OutsideTool;
 use weir_bench::plan::{self, Plan, PlanOptions};
-use weir_bench::{AgentCommand, host};
+use weir_bench::tuning::EngineSettings;
+use weir_bench::{AgentCommand, engine, host};
 use weir_report::ReportOptions;
 use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
 
@@ -20,7 +21,11 @@ use crate::progress::Progress;
 use crate::{output, signals};
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
-    let plan = make_plan(args)?;
+    let settings = read_settings(args)?;
+    if args.show_settings {
+        return output::data(&settings.show()).map(|()| Exit::Success);
+    }
+    let plan = make_plan(args, settings)?;
     let environment = describe_host(args);
     let mut writer = create_writer(args, &environment)?;
     let interrupted = signals::watch()?;
@@ -143,9 +148,33 @@ fn exit(outcome: RunOutcome) -> Exit {
     }
 }
 
-fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
+fn read_settings(args: &BenchArgs) -> Result<EngineSettings, Failure> {
+    let Some(path) = &args.settings else { return Ok(EngineSettings::default()) };
+    let name = || format!("--settings {}", path.display());
+    let text = std::fs::read_to_string(path).with_context(name).map_err(Failure::usage)?;
+    EngineSettings::parse(&text).with_context(name).map_err(Failure::usage)
+}
+
+/// The engines that were asked for; says which are missing of all.
+fn chosen_engines(args: &BenchArgs) -> Vec<String> {
+    if args.engines != ["all"] {
+        return args.engines.clone();
+    }
+    let missing: Vec<&str> = engine::missing().map(|peer| peer.name).collect();
+    if !missing.is_empty() {
+        output::talk(&format!(
+            "weir: not built in, so left out: {} (cargo xtask peers installs what they need and builds them in)",
+            missing.join(", ")
+        ));
+    }
+    let shown = engine::registry().iter().filter(|engine| engine.about().is_some());
+    shown.map(|engine| engine.name().to_owned()).collect()
+}
+
+fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure> {
+    let engines = chosen_engines(args);
     // Without the floor there is just no comparison; anything else was typed.
-    if args.relative_to != ReportOptions::default().relative_to && !args.engines.contains(&args.relative_to) {
+    if args.relative_to != ReportOptions::default().relative_to && !engines.contains(&args.relative_to) {
         let name = &args.relative_to;
         return Err(Failure::usage(anyhow::anyhow!(
             "--relative-to names `{name}`, which --engines leaves out"
@@ -162,7 +191,7 @@ fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
         None => host::default_cpus().map_err(Failure::environment)?,
     };
     let options = PlanOptions {
-        engines: args.engines.clone(),
+        engines,
         tests: args.tests.clone(),
         sizes: args.sizes.clone(),
         reliabilities: args.reliability.clone(),
@@ -185,6 +214,7 @@ fn make_plan(args: &BenchArgs) -> Result<Plan, Failure> {
         interface: args.interface.clone(),
         address: host::interface_address(&args.interface).map_err(Failure::usage)?,
         outside: outside_tools(args),
+        settings,
     };
     plan::plan(&options).map_err(Failure::usage)
 }

@@ -104,6 +104,7 @@ fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
         socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
         cpus: None,
         method: Method::default(),
+        settings: std::collections::BTreeMap::new(),
     })
 }
 

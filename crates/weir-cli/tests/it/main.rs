@@ -6,5 +6,6 @@ mod bench;
 mod by_hand;
 mod faults;
 mod help;
+mod peers;
 mod report;
 mod support;

@@ -1,0 +1,81 @@
+//! Engines of others: a short session of each that is built in, and what is said of the others.
+
+use serde_json::Value;
+
+use crate::support::Scene;
+
+/// Latency and throughput, small and fragmented, content checked: everything is measured, and nothing that
+/// is reliable is lost.
+#[cfg_attr(
+    not(any(feature = "cyclonedds", feature = "fastdds")),
+    expect(dead_code, reason = "this build has no engines of others")
+)]
+fn a_short_session(engine: &str, domain: u32, more: &str) {
+    let both = format!("--sizes 32 {more}");
+    // Of large samples, a best-effort reader may get none.
+    let large = format!("--sizes 100k --reliability reliable {more}");
+    for (words, cases_min) in [(both, 4), (large, 2)] {
+        let scene = Scene::new();
+        let finished = scene.weir(&format!(
+            "bench --output results --duration 300ms --warmup 100ms --engines {engine} --verify --format json \
+             --domain {domain} --cpus none {words}"
+        ));
+        let document = finished.expect_code(0).json();
+        let cases = document["cases"].as_array().unwrap();
+        assert!(cases.len() >= cases_min, "{cases:?}");
+        cases.iter().for_each(check);
+    }
+}
+
+/// Measured, and by whom is known.
+fn check(case: &Value) {
+    assert_eq!(case["not_measured"], Value::Null, "{case}");
+    assert!(case["settings"]["engine_version"].is_string(), "{case}");
+    let count = match case["test"].as_str() {
+        Some("latency") => &case["latency_us"]["count"],
+        _ => &case["throughput"]["total_samples"],
+    };
+    assert!(count.as_u64() > Some(0), "{case}");
+}
+
+#[cfg(feature = "cyclonedds")]
+#[test]
+fn cyclonedds_is_measured() {
+    a_short_session("cyclonedds", 91, "");
+    a_short_session("cyclonedds-tuned", 92, "--instances 3");
+}
+
+#[cfg(feature = "fastdds")]
+#[test]
+fn fastdds_is_measured() {
+    a_short_session("fastdds", 93, "");
+    a_short_session("fastdds-tuned", 94, "--instances 3");
+}
+
+#[cfg(feature = "fastdds")]
+#[test]
+fn settings_from_a_file_are_in_the_results() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("mine.toml"), "[fastdds]\nmax_samples = 77\n").unwrap();
+    let words =
+        "--engines fastdds --tests latency --sizes 32 --reliability reliable --format json --domain 95";
+    let document = scene.bench(&format!("{words} --settings mine.toml")).expect_code(0).json();
+    assert_eq!(document["cases"][0]["settings"]["engine.max_samples"], "77");
+}
+
+#[cfg(not(feature = "fastdds"))]
+#[test]
+fn engines_that_are_not_built_in_are_named_with_what_to_do() {
+    let advice = "fastdds is not built in: build with `cargo xtask peers`";
+    Scene::new().bench("--engines fastdds").expect_code(2).expect_stderr(advice);
+    let help = Scene::new().weir("bench --help").expect_code(0).stdout;
+    assert!(help.contains("Not built in (cargo xtask peers): ") && help.contains("fastdds-tuned"), "{help}");
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("bad.toml"), "[weir]\nturbo = true\n").unwrap();
+    scene.bench("--settings bad.toml").expect_code(2).expect_stderr("weir has no setting `turbo`");
+    scene.bench("--settings none.toml").expect_code(2).expect_stderr("--settings none.toml");
+}

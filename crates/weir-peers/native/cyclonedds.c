@@ -1,0 +1,140 @@
+// Cyclone DDS behind the interface of `src/foreign.rs`: a participant with a writer, a reader with a listener, or both.
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dds/dds.h"
+#include "dds/version.h"
+#include "test_data.h"
+
+struct header {
+  uint8_t key[4];
+  int32_t entity_id;
+  uint32_t seq_num;
+  int32_t timestamp_sec;
+  uint32_t timestamp_usec;
+  int32_t latency_ping;
+};
+
+typedef void (*on_sample_t)(void *context, const struct header *header, const uint8_t *octets, size_t length);
+
+struct options {
+  uint32_t domain;
+  uint8_t reliable, keyed, keep_all, batching;
+  int64_t max_blocking_ns;
+  const char *write_topic, *read_topic;
+  const char *configuration;
+  on_sample_t on_sample;
+  void *context;
+};
+
+struct node {
+  dds_entity_t domain, participant, writer, reader;
+  on_sample_t on_sample;
+  void *context;
+};
+
+// Both types have the same members: only what the library knows of their keys differs.
+typedef TestData_t sample_t;
+
+enum { TAKEN = 0, TIMED_OUT = 1, FAILED = 2, TAKE_MAX = 64 };
+
+static void on_data_available(dds_entity_t reader, void *argument) {
+  const struct node *node = argument;
+  void *samples[TAKE_MAX] = {NULL};
+  dds_sample_info_t info[TAKE_MAX];
+  for (;;) {
+    const dds_return_t count = dds_take(reader, samples, info, TAKE_MAX, TAKE_MAX);
+    if (count <= 0) return;
+    for (dds_return_t i = 0; i < count; i++) {
+      if (!info[i].valid_data) continue;
+      const sample_t *it = samples[i];
+      struct header header = {.entity_id = it->entity_id, .seq_num = it->seq_num, .timestamp_sec = it->timestamp_sec,
+                              .timestamp_usec = it->timestamp_usec, .latency_ping = it->latency_ping};
+      memcpy(header.key, it->key, sizeof header.key);
+      node->on_sample(node->context, &header, it->bin_data._buffer, it->bin_data._length);
+    }
+    dds_return_loan(reader, samples, count);
+    if (count < TAKE_MAX) return;
+  }
+}
+
+static dds_entity_t make_topic(const struct node *node, const struct options *options, const char *name) {
+  return dds_create_topic(node->participant, options->keyed ? &TestDataKeyed_t_desc : &TestData_t_desc, name, NULL, NULL);
+}
+
+static dds_return_t make_entities(struct node *node, const struct options *options) {
+  node->domain = dds_create_domain(options->domain, options->configuration);
+  if (node->domain < 0) return node->domain;
+  node->participant = dds_create_participant(options->domain, NULL, NULL);
+  if (node->participant < 0) return node->participant;
+  // Before the first participant it has no effect.
+  dds_write_set_batch(options->batching);
+  dds_qos_t *qos = dds_create_qos();
+  dds_qset_reliability(qos, options->reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, options->max_blocking_ns);
+  dds_qset_history(qos, options->keep_all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST, 1);
+  dds_return_t result = DDS_RETCODE_OK;
+  if (options->write_topic != NULL) {
+    const dds_entity_t topic = make_topic(node, options, options->write_topic);
+    node->writer = topic < 0 ? topic : dds_create_writer(node->participant, topic, qos, NULL);
+    if (node->writer < 0) result = node->writer;
+  }
+  if (result == DDS_RETCODE_OK && options->read_topic != NULL) {
+    dds_listener_t *listener = dds_create_listener(node);
+    dds_lset_data_available(listener, on_data_available);
+    const dds_entity_t topic = make_topic(node, options, options->read_topic);
+    node->reader = topic < 0 ? topic : dds_create_reader(node->participant, topic, qos, listener);
+    if (node->reader < 0) result = node->reader;
+    dds_delete_listener(listener);
+  }
+  dds_delete_qos(qos);
+  return result;
+}
+
+void weir_cyclonedds_close(struct node *node) {
+  if (node->reader > 0) dds_set_listener(node->reader, NULL);
+  if (node->participant > 0) dds_delete(node->participant);
+  if (node->domain > 0) dds_delete(node->domain);
+  free(node);
+}
+
+struct node *weir_cyclonedds_open(const struct options *options, char *error, size_t error_size) {
+  struct node *node = calloc(1, sizeof *node);
+  if (node == NULL) return NULL;
+  node->on_sample = options->on_sample;
+  node->context = options->context;
+  const dds_return_t result = make_entities(node, options);
+  if (result >= 0) return node;
+  snprintf(error, error_size, "%s", dds_strretcode(result));
+  weir_cyclonedds_close(node);
+  return NULL;
+}
+
+int32_t weir_cyclonedds_write(const struct node *node, const struct header *header, const uint8_t *octets, size_t length) {
+  sample_t it = {.entity_id = header->entity_id, .seq_num = header->seq_num, .timestamp_sec = header->timestamp_sec,
+                 .timestamp_usec = header->timestamp_usec, .latency_ping = header->latency_ping};
+  memcpy(it.key, header->key, sizeof it.key);
+  it.bin_data._maximum = it.bin_data._length = (uint32_t)length;
+  it.bin_data._buffer = (uint8_t *)octets;
+  const dds_return_t result = dds_write(node->writer, &it);
+  return result == DDS_RETCODE_OK ? TAKEN : result == DDS_RETCODE_TIMEOUT ? TIMED_OUT : FAILED;
+}
+
+void weir_cyclonedds_flush(const struct node *node) { dds_write_flush(node->writer); }
+
+int32_t weir_cyclonedds_wait_for_acknowledgments(const struct node *node, int64_t timeout_ns) {
+  return dds_wait_for_acks(node->writer, timeout_ns) == DDS_RETCODE_OK ? TAKEN : TIMED_OUT;
+}
+
+void weir_cyclonedds_matched(const struct node *node, uint32_t *readers, uint32_t *writers) {
+  dds_publication_matched_status_t publication = {0};
+  dds_subscription_matched_status_t subscription = {0};
+  if (node->writer > 0) dds_get_publication_matched_status(node->writer, &publication);
+  if (node->reader > 0) dds_get_subscription_matched_status(node->reader, &subscription);
+  *readers = publication.current_count;
+  *writers = subscription.current_count;
+}
+
+const char *weir_cyclonedds_version(void) { return DDS_VERSION; }

@@ -1,0 +1,286 @@
+// Fast DDS 2 behind the interface of `src/foreign.rs`: a participant with a writer, a reader with a listener, or both.
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fastdds/dds/domain/DomainParticipant.hpp>
+#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
+#include <fastdds/dds/log/Log.hpp>
+#include <fastdds/dds/publisher/DataWriter.hpp>
+#include <fastdds/dds/publisher/Publisher.hpp>
+#include <fastdds/dds/subscriber/DataReader.hpp>
+#include <fastdds/dds/subscriber/DataReaderListener.hpp>
+#include <fastdds/dds/subscriber/SampleInfo.hpp>
+#include <fastdds/dds/subscriber/Subscriber.hpp>
+#include <fastdds/dds/topic/Topic.hpp>
+#include <fastdds/dds/topic/TopicDataType.hpp>
+#include <fastdds/dds/topic/TypeSupport.hpp>
+#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastrtps/config.h>
+
+using namespace eprosima::fastdds::dds;
+using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
+using eprosima::fastrtps::Duration_t;
+using eprosima::fastrtps::rtps::InstanceHandle_t;
+using eprosima::fastrtps::rtps::SerializedPayload_t;
+
+extern "C" {
+struct header {
+  uint8_t key[4];
+  int32_t entity_id;
+  uint32_t seq_num;
+  int32_t timestamp_sec;
+  uint32_t timestamp_usec;
+  int32_t latency_ping;
+};
+
+typedef void (*on_sample_t)(void *context, const header *header, const uint8_t *octets, size_t length);
+
+struct options {
+  uint32_t domain;
+  uint8_t reliable, keyed, keep_all, batching;
+  int64_t max_blocking_ns;
+  const char *write_topic, *read_topic;
+  const char *configuration;
+  on_sample_t on_sample;
+  void *context;
+};
+}
+
+enum { TAKEN = 0, TIMED_OUT = 1, FAILED = 2 };
+
+static constexpr size_t ENCAPSULATION_BYTES = 4, FIXED_BYTES = sizeof(header) + 4;
+
+// A sample to write points to the caller's octets; one that was read has its own.
+struct Sample {
+  struct header header;
+  const uint8_t *octets = nullptr;
+  uint32_t length = 0;
+  std::vector<uint8_t> own;
+};
+
+// The serialized form by hand, as a generated type does it on a little-endian machine: members of four bytes, then octets.
+class Type : public TopicDataType {
+ public:
+  Type(bool is_keyed, uint32_t octets_max) {
+    setName(is_keyed ? "TestDataKeyed_t" : "TestData_t");
+    m_typeSize = uint32_t(ENCAPSULATION_BYTES + FIXED_BYTES + octets_max);
+    m_isGetKeyDefined = is_keyed;
+  }
+
+  bool serialize(void *data, SerializedPayload_t *payload) override {
+    const auto &it = *static_cast<const Sample *>(data);
+    const size_t length = ENCAPSULATION_BYTES + FIXED_BYTES + it.length;
+    if (length > payload->max_size) return false;
+    static const uint8_t CDR_LE_HEADER[] = {0, 1, 0, 0};
+    uint8_t *out = payload->data;
+    memcpy(out, CDR_LE_HEADER, sizeof CDR_LE_HEADER);
+    memcpy(out + ENCAPSULATION_BYTES, &it.header, sizeof it.header);
+    memcpy(out + ENCAPSULATION_BYTES + sizeof it.header, &it.length, 4);
+    if (it.length > 0) memcpy(out + ENCAPSULATION_BYTES + FIXED_BYTES, it.octets, it.length);
+    payload->encapsulation = CDR_LE;
+    payload->length = uint32_t(length);
+    return true;
+  }
+
+  bool deserialize(SerializedPayload_t *payload, void *data) override {
+    auto &it = *static_cast<Sample *>(data);
+    if (payload->length < ENCAPSULATION_BYTES + FIXED_BYTES) return false;
+    const uint8_t *in = payload->data + ENCAPSULATION_BYTES;
+    memcpy(&it.header, in, sizeof it.header);
+    memcpy(&it.length, in + sizeof it.header, 4);
+    if (it.length > payload->length - ENCAPSULATION_BYTES - FIXED_BYTES) return false;
+    it.own.assign(in + FIXED_BYTES, in + FIXED_BYTES + it.length);
+    it.octets = it.own.data();
+    return true;
+  }
+
+  std::function<uint32_t()> getSerializedSizeProvider(void *data) override {
+    return [data] { return uint32_t(ENCAPSULATION_BYTES + FIXED_BYTES + static_cast<Sample *>(data)->length); };
+  }
+
+  void *createData() override { return new Sample; }
+  void deleteData(void *data) override { delete static_cast<Sample *>(data); }
+
+  // Four octets are their own key hash.
+  bool getKey(void *data, InstanceHandle_t *handle, bool) override {
+    if (!m_isGetKeyDefined) return false;
+    for (int i = 0; i < 16; i++) handle->value[i] = i < 4 ? static_cast<Sample *>(data)->header.key[i] : 0;
+    return true;
+  }
+};
+
+// Lines of NAME=VALUE.
+class Settings {
+ public:
+  explicit Settings(const char *text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      const size_t at = line.find('=');
+      if (at != std::string::npos) values_[line.substr(0, at)] = line.substr(at + 1);
+    }
+  }
+  const std::string &text(const char *name) const {
+    static const std::string nothing;
+    const auto found = values_.find(name);
+    return found == values_.end() ? nothing : found->second;
+  }
+  int64_t number(const char *name, int64_t otherwise) const {
+    const std::string &value = text(name);
+    return value.empty() ? otherwise : std::stoll(value);
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+static Duration_t nanos(int64_t ns) { return Duration_t(int32_t(ns / 1000000000), uint32_t(ns % 1000000000)); }
+static Duration_t micros(int64_t us) { return nanos(us * 1000); }
+
+struct node : DataReaderListener {
+  DomainParticipant *participant = nullptr;
+  Publisher *publisher = nullptr;
+  Subscriber *subscriber = nullptr;
+  DataWriter *writer = nullptr;
+  DataReader *reader = nullptr;
+  std::atomic<uint32_t> writers{0};
+  on_sample_t on_sample = nullptr;
+  void *context = nullptr;
+  Sample received;
+
+  void on_data_available(DataReader *from) override {
+    SampleInfo info;
+    while (from->take_next_sample(&received, &info) == ReturnCode_t::RETCODE_OK)
+      if (info.valid_data) on_sample(context, &received.header, received.octets, received.length);
+  }
+
+  void on_subscription_matched(DataReader *, const SubscriptionMatchedStatus &status) override {
+    writers = uint32_t(status.current_count);
+  }
+
+  void make(const options &options);
+  void leave();
+};
+
+static void check(bool is_good, const char *what) {
+  if (!is_good) throw std::runtime_error(what);
+}
+
+template <typename Q>
+static void set_qos(Q &qos, const options &options, const Settings &settings) {
+  qos.reliability().kind = options.reliable ? RELIABLE_RELIABILITY_QOS : BEST_EFFORT_RELIABILITY_QOS;
+  qos.reliability().max_blocking_time = nanos(options.max_blocking_ns);
+  qos.durability().kind = VOLATILE_DURABILITY_QOS;
+  qos.history().kind = options.keep_all ? KEEP_ALL_HISTORY_QOS : KEEP_LAST_HISTORY_QOS;
+  qos.history().depth = 1;
+  qos.resource_limits().max_samples = int32_t(settings.number("max_samples", 5000));
+  if (options.keyed) {
+    qos.resource_limits().max_instances = int32_t(settings.number("max_instances", 10));
+    qos.resource_limits().max_samples_per_instance = int32_t(settings.number("max_samples_per_instance", 400));
+  }
+  qos.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
+  qos.data_sharing().off();
+}
+
+void node::make(const options &options) {
+  const Settings settings(options.configuration);
+  Log::SetVerbosity(Log::Kind::Error);
+  DomainParticipantQos qos = PARTICIPANT_QOS_DEFAULT;
+  auto transport = std::make_shared<UDPv4TransportDescriptor>();
+  transport->interfaceWhiteList.push_back(settings.text("address"));
+  transport->receiveBufferSize = uint32_t(settings.number("socket_receive_buffer", 0));
+  transport->sendBufferSize = uint32_t(settings.number("socket_send_buffer", 0));
+  transport->maxMessageSize = uint32_t(settings.number("max_message_size", transport->maxMessageSize));
+  qos.transport().use_builtin_transports = false;
+  qos.transport().user_transports.push_back(transport);
+  participant = DomainParticipantFactory::get_instance()->create_participant(options.domain, qos);
+  check(participant != nullptr, "no participant");
+  TypeSupport type(new Type(options.keyed, uint32_t(settings.number("octets", 0))));
+  type.register_type(participant);
+  if (options.write_topic != nullptr) {
+    Topic *topic = participant->create_topic(options.write_topic, type.get_type_name(), TOPIC_QOS_DEFAULT);
+    publisher = participant->create_publisher(PUBLISHER_QOS_DEFAULT);
+    check(topic != nullptr && publisher != nullptr, "no topic to write");
+    DataWriterQos writer_qos = DATAWRITER_QOS_DEFAULT;
+    set_qos(writer_qos, options, settings);
+    writer_qos.publish_mode().kind =
+        settings.text("publish_mode") == "asynchronous" ? ASYNCHRONOUS_PUBLISH_MODE : SYNCHRONOUS_PUBLISH_MODE;
+    const int64_t period_us = settings.number("heartbeat_period_us", 0);
+    if (period_us > 0) writer_qos.reliable_writer_qos().times.heartbeatPeriod = micros(period_us);
+    writer = publisher->create_datawriter(topic, writer_qos);
+    check(writer != nullptr, "no writer");
+  }
+  if (options.read_topic != nullptr) {
+    Topic *topic = participant->create_topic(options.read_topic, type.get_type_name(), TOPIC_QOS_DEFAULT);
+    subscriber = participant->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
+    check(topic != nullptr && subscriber != nullptr, "no topic to read");
+    DataReaderQos reader_qos = DATAREADER_QOS_DEFAULT;
+    set_qos(reader_qos, options, settings);
+    reader = subscriber->create_datareader(topic, reader_qos, this);
+    check(reader != nullptr, "no reader");
+  }
+}
+
+void node::leave() {
+  if (reader != nullptr) reader->set_listener(nullptr);
+  if (participant == nullptr) return;
+  participant->delete_contained_entities();
+  DomainParticipantFactory::get_instance()->delete_participant(participant);
+}
+
+extern "C" {
+
+void weir_fastdds_close(node *it) {
+  it->leave();
+  delete it;
+}
+
+node *weir_fastdds_open(const options *options, char *error, size_t error_size) {
+  node *it = new node;
+  it->on_sample = options->on_sample;
+  it->context = options->context;
+  try {
+    it->make(*options);
+    return it;
+  } catch (const std::exception &thrown) {
+    snprintf(error, error_size, "%s", thrown.what());
+    weir_fastdds_close(it);
+    return nullptr;
+  }
+}
+
+int32_t weir_fastdds_write(node *it, const header *header, const uint8_t *octets, size_t length) {
+  Sample sample;
+  sample.header = *header;
+  sample.octets = octets;
+  sample.length = uint32_t(length);
+  InstanceHandle_t handle;
+  const ReturnCode_t result = it->writer->write(&sample, handle);
+  return result == ReturnCode_t::RETCODE_OK ? TAKEN : result == ReturnCode_t::RETCODE_TIMEOUT ? TIMED_OUT : FAILED;
+}
+
+void weir_fastdds_flush(node *) {}
+
+int32_t weir_fastdds_wait_for_acknowledgments(node *it, int64_t timeout_ns) {
+  return it->writer->wait_for_acknowledgments(nanos(timeout_ns)) == ReturnCode_t::RETCODE_OK ? TAKEN : TIMED_OUT;
+}
+
+void weir_fastdds_matched(node *it, uint32_t *readers, uint32_t *writers) {
+  PublicationMatchedStatus status;
+  *readers = 0;
+  if (it->writer != nullptr && it->writer->get_publication_matched_status(status) == ReturnCode_t::RETCODE_OK)
+    *readers = uint32_t(status.current_count);
+  *writers = it->writers;
+}
+
+const char *weir_fastdds_version(void) { return FASTRTPS_VERSION_STR; }
+}

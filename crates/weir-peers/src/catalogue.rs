@@ -1,0 +1,264 @@
+//! The engines that the project knows, built in or not.
+
+use crate::node::{Node, NodeOptions, OnSample, PeerError};
+use crate::settings::{Setting, Settings, effective};
+
+/// Another engine, with one set of settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    /// Its name on the command line and in results.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// The Cargo feature that builds it in.
+    pub feature: &'static str,
+    /// What can be tuned, and the values that it is measured with.
+    pub settings: &'static [Setting],
+    /// What it can do.
+    pub abilities: Abilities,
+    /// `None` when it is not built in.
+    calls: Option<Calls>,
+}
+
+/// What a peer can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    /// Best effort.
+    pub best_effort: bool,
+    /// Reliable.
+    pub reliable: bool,
+    /// Instances.
+    pub keyed: bool,
+    /// Gathers samples into messages on request.
+    pub batching: bool,
+    /// Several publishers and subscribers find each other.
+    pub many: bool,
+    /// The largest sample, bytes, its header included.
+    pub size_bytes_max: usize,
+}
+
+type Open = fn(&NodeOptions, OnSample) -> Result<Box<dyn Node>, PeerError>;
+
+#[derive(Clone, Copy, Debug)]
+struct Calls {
+    open: Open,
+    version: fn() -> String,
+}
+
+impl Peer {
+    /// Whether this build has it.
+    #[must_use]
+    pub fn is_built(&self) -> bool {
+        self.calls.is_some()
+    }
+
+    /// The version of the engine; `None` when it is not built in.
+    #[must_use]
+    pub fn version(&self) -> Option<String> {
+        self.calls.map(|calls| (calls.version)())
+    }
+
+    /// Opens a node; what arrives goes to `on_sample` on the engine's own thread.
+    ///
+    /// # Errors
+    /// When it is not built in, and what the engine says.
+    pub fn open(&self, options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+        let Some(calls) = self.calls else {
+            return Err(PeerError::NotBuilt { name: self.name, advice: self.advice() });
+        };
+        let settings = effective(self.settings, &options.settings);
+        (calls.open)(&NodeOptions { settings, ..options.clone() }, on_sample)
+    }
+
+    /// The values that it is measured with when these are chosen.
+    #[must_use]
+    pub fn effective(&self, chosen: &Settings) -> Settings {
+        effective(self.settings, chosen)
+    }
+
+    /// How to get it.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        format!("build with `cargo xtask peers`, or with the feature `{}`", self.feature)
+    }
+}
+
+/// All engines, in the order in which tables show them.
+pub static PEERS: &[Peer] = &[
+    Peer {
+        name: "cyclonedds",
+        about: "Eclipse Cyclone DDS as it comes, on the one interface; its write batching where samples are batched",
+        settings: CYCLONEDDS_DEFAULT,
+        ..CYCLONEDDS
+    },
+    Peer {
+        name: "cyclonedds-tuned",
+        about: "Eclipse Cyclone DDS with large messages, a higher writer watermark and large socket buffers",
+        settings: CYCLONEDDS_TUNED,
+        ..CYCLONEDDS
+    },
+    Peer {
+        name: "fastdds",
+        about: "eProsima Fast DDS as it comes, UDP on the one interface, data sharing and shared memory off",
+        settings: FASTDDS_DEFAULT,
+        ..FASTDDS
+    },
+    Peer {
+        name: "fastdds-tuned",
+        about: "eProsima Fast DDS with frequent heartbeats and large socket buffers",
+        settings: FASTDDS_TUNED,
+        ..FASTDDS
+    },
+    Peer {
+        name: "fastdds-async",
+        about: "the same, publishing asynchronously",
+        settings: FASTDDS_ASYNC,
+        ..FASTDDS
+    },
+];
+
+/// The one of this name, built in or not.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Peer> {
+    PEERS.iter().find(|peer| peer.name == name)
+}
+
+const DDS: Abilities = Abilities {
+    best_effort: true,
+    reliable: true,
+    keyed: true,
+    batching: false,
+    many: true,
+    size_bytes_max: 1 << 30,
+};
+
+/// The calls of an engine's module, where its feature is on.
+macro_rules! calls {
+    ($feature:literal, $module:ident) => {{
+        #[cfg(feature = $feature)]
+        let calls = Some(Calls { open: crate::$module::open, version: crate::$module::version });
+        #[cfg(not(feature = $feature))]
+        let calls = None;
+        calls
+    }};
+}
+
+const CYCLONEDDS: Peer = Peer {
+    name: "",
+    about: "",
+    feature: "cyclonedds",
+    settings: &[],
+    abilities: Abilities { batching: true, ..DDS },
+    calls: calls!("cyclonedds", cyclonedds),
+};
+
+macro_rules! cyclonedds_settings {
+    ($message:literal, $fragment:literal, $receive:literal, $send:literal, $high:literal, $init:literal) => {
+        &[
+            Setting {
+                name: "max_message_size",
+                value: $message,
+                about: "General/MaxMessageSize: the largest datagram; also what a batch grows to",
+            },
+            Setting {
+                name: "fragment_size",
+                value: $fragment,
+                about: "General/FragmentSize: larger samples are sent in fragments of it",
+            },
+            Setting {
+                name: "socket_receive_buffer",
+                value: $receive,
+                about: "Internal/SocketReceiveBufferSize[@max]; empty: what Cyclone DDS asks for",
+            },
+            Setting {
+                name: "socket_send_buffer",
+                value: $send,
+                about: "Internal/SocketSendBufferSize[@max]; empty: what Cyclone DDS asks for",
+            },
+            Setting {
+                name: "whc_high",
+                value: $high,
+                about: "Internal/Watermarks/WhcHigh: a writer with so much unacknowledged waits",
+            },
+            Setting {
+                name: "whc_high_init",
+                value: $init,
+                about: "Internal/Watermarks/WhcHighInit: where the adaptive watermark begins",
+            },
+            Setting { name: "whc_adaptive", value: "true", about: "Internal/Watermarks/WhcAdaptive" },
+            Setting { name: "internal_xml", value: "", about: "more elements of Internal" },
+            Setting { name: "domain_xml", value: "", about: "more elements of Domain" },
+        ]
+    };
+}
+
+const CYCLONEDDS_DEFAULT: &[Setting] = cyclonedds_settings!("14720B", "1344B", "", "", "500kB", "30kB");
+const CYCLONEDDS_TUNED: &[Setting] = cyclonedds_settings!("65500B", "65000B", "4MB", "4MB", "2MB", "500kB");
+
+const FASTDDS: Peer = Peer {
+    name: "",
+    about: "",
+    feature: "fastdds",
+    settings: &[],
+    abilities: DDS,
+    calls: calls!("fastdds", fastdds),
+};
+
+macro_rules! fastdds_settings {
+    ($mode:literal, $heartbeat:literal, $buffer:literal) => {
+        &[
+            Setting {
+                name: "publish_mode",
+                value: $mode,
+                about: "PublishModeQosPolicy: synchronous or asynchronous",
+            },
+            Setting {
+                name: "heartbeat_period_us",
+                value: $heartbeat,
+                about: "RTPSReliableWriterQos.times.heartbeatPeriod, microseconds; empty: 3 seconds",
+            },
+            Setting {
+                name: "socket_receive_buffer",
+                value: $buffer,
+                about: "UDPv4TransportDescriptor.receiveBufferSize, bytes; 0: the system's",
+            },
+            Setting {
+                name: "socket_send_buffer",
+                value: $buffer,
+                about: "UDPv4TransportDescriptor.sendBufferSize, bytes; 0: the system's",
+            },
+            Setting {
+                name: "max_message_size",
+                value: "65500",
+                about: "UDPv4TransportDescriptor.maxMessageSize, bytes",
+            },
+            Setting {
+                name: "max_samples",
+                value: "5000",
+                about: "ResourceLimitsQosPolicy.max_samples of both ends: what may be unacknowledged",
+            },
+        ]
+    };
+}
+
+const FASTDDS_DEFAULT: &[Setting] = fastdds_settings!("synchronous", "", "0");
+const FASTDDS_TUNED: &[Setting] = fastdds_settings!("synchronous", "10000", "4194304");
+const FASTDDS_ASYNC: &[Setting] = fastdds_settings!("asynchronous", "10000", "4194304");
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_and_settings_are_told_apart() {
+        let names: BTreeSet<_> = PEERS.iter().map(|peer| peer.name).collect();
+        assert_eq!(names.len(), PEERS.len());
+        for peer in PEERS {
+            let settings: BTreeSet<_> = peer.settings.iter().map(|setting| setting.name).collect();
+            assert_eq!(settings.len(), peer.settings.len(), "{}", peer.name);
+            assert!(peer.version().is_some() == peer.is_built() && !peer.about.is_empty(), "{}", peer.name);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! eProsima Fast DDS 2: its settings travel to the shim as lines of `name=value`.
+
+use crate::foreign::FASTDDS;
+use crate::node::{Node, NodeOptions, OnSample, PeerError};
+
+pub(crate) fn version() -> String {
+    FASTDDS.version()
+}
+
+pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+    FASTDDS.open(options, &configuration(options), on_sample)
+}
+
+fn configuration(options: &NodeOptions) -> String {
+    let mut lines = format!("address={}\noctets={}\n", options.address, options.octets);
+    if options.is_keyed {
+        // Each instance has room for its share of the samples, and there is room for all of them.
+        let instances = options.instances.max(1);
+        let samples = options.settings.get("max_samples").and_then(|text| text.parse::<u32>().ok());
+        let share = (samples.unwrap_or(5000) / instances).max(1);
+        lines += &format!("max_instances={instances}\nmax_samples_per_instance={share}\n");
+    }
+    for (name, value) in &options.settings {
+        lines += &format!("{name}={value}\n");
+    }
+    lines
+}

@@ -1,0 +1,133 @@
+//! One end of a measurement in another engine.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::settings::Settings;
+
+/// The members of a sample before its octets, as in RTI Perftest's type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Header {
+    /// The key, in keyed topics.
+    pub key: [u8; 4],
+    /// Which publisher sent it.
+    pub entity_id: i32,
+    /// Counts up by one per sample.
+    pub seq_num: u32,
+    /// Whole seconds of the sender's clock.
+    pub timestamp_sec: i32,
+    /// Microseconds beside them.
+    pub timestamp_usec: u32,
+    /// Who shall echo the sample.
+    pub latency_ping: i32,
+}
+
+impl Header {
+    /// Bytes of a serialized sample before its octets: these members and the length of the octets.
+    pub const SERIALIZED_BYTES: usize = 28;
+}
+
+/// What a node is opened with.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// DDS domain.
+    pub domain: u32,
+    /// The network interface that carries the samples, e.g. `lo`.
+    pub interface: String,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Reliable, or else best effort.
+    pub is_reliable: bool,
+    /// Whether the type has a key.
+    pub is_keyed: bool,
+    /// Instances that are written; 0 when not keyed.
+    pub instances: u32,
+    /// KEEP_ALL, or else KEEP_LAST 1.
+    pub keeps_all: bool,
+    /// Gather samples into messages; flushed by [`Node::flush`].
+    pub is_batching: bool,
+    /// Octets of every sample.
+    pub octets: usize,
+    /// How long a write may wait.
+    pub max_blocking_time: Duration,
+    /// Topic to write.
+    pub write_topic: Option<String>,
+    /// Topic to read.
+    pub read_topic: Option<String>,
+    /// Values for the engine's settings.
+    pub settings: Settings,
+}
+
+/// Writes samples.
+pub trait Writer: Send + Sync {
+    /// Writes one sample.
+    ///
+    /// # Errors
+    /// What the engine says.
+    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError>;
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// The engine took the sample.
+    Taken,
+    /// It would have waited longer than `max_blocking_time`.
+    TimedOut,
+}
+
+/// Gets every sample that arrives, with the node's own writer, on the thread that received it.
+pub type OnSample = Box<dyn Fn(&dyn Writer, &Header, &[u8]) + Send + Sync>;
+
+/// A participant with a writer, a reader, or both.
+pub trait Node: Writer {
+    /// Where the other end finds this one, for engines without discovery.
+    fn address(&self) -> Option<SocketAddrV4> {
+        None
+    }
+
+    /// Connects to the other end, for engines without discovery.
+    ///
+    /// # Errors
+    /// What the engine says.
+    fn join(&mut self, _peer: Option<SocketAddrV4>) -> Result<(), PeerError> {
+        Ok(())
+    }
+
+    /// How many ends of others are matched now.
+    fn matches(&self) -> Matches;
+
+    /// Sends what is gathered.
+    fn flush(&self);
+
+    /// Waits until every reliable reader has everything; false when `timeout` came first.
+    fn wait_for_acknowledgments(&self, timeout: Duration) -> bool;
+}
+
+/// Ends of others that are matched with those of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Matches {
+    /// Readers of what it writes.
+    pub readers: u32,
+    /// Writers of what it reads.
+    pub writers: u32,
+}
+
+/// Why a peer does not work.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PeerError {
+    /// This build has not got it.
+    #[error("{name} is not built in: {advice}")]
+    NotBuilt {
+        /// Its name.
+        name: &'static str,
+        /// How to get it.
+        advice: String,
+    },
+    /// What the engine said.
+    #[error("{0}")]
+    Engine(String),
+}
