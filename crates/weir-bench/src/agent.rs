@@ -4,12 +4,16 @@
 //! sleeps in the kernel while the case runs, sets the [`Signal`] when the other end is done, and
 //! ends the process when the coordinator is gone, so that no agent is ever left behind.
 
+use std::fs::File;
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use thiserror::Error;
 use weir_results::{ProcessFigures, Test};
 use weir_telemetry::{SystemCalls, SystemCallsError, UdpCounters, process_figures, reset_peak_memory};
@@ -75,8 +79,9 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
         return Err(AgentError::Unexpected);
     };
     control::check_version(schema, &version)?;
-    // Before any thread starts: threads inherit it.
-    let pinned = cpu.map_or(Ok(()), pin);
+    // Before any thread starts: threads inherit all of it.
+    let moved = case.method.namespace.as_deref().map_or(Ok(()), enter_namespace);
+    let pinned = moved.and_then(|()| cpu.map_or(Ok(()), pin));
     let system_calls = case.method.count_system_calls.then(SystemCalls::start);
     stream.set_read_timeout(None).map_err(ControlError::Io)?;
     let signal = Arc::new(Signal::new());
@@ -123,6 +128,8 @@ enum Failure {
     Control(#[from] ControlError),
     #[error("cannot run on processor {cpu}: {source}; choose others with --cpus")]
     Pin { cpu: usize, source: std::io::Error },
+    #[error("cannot enter the network namespace {}: {source}", file.display())]
+    Namespace { file: PathBuf, source: std::io::Error },
     #[error("`{0}` is not an engine of this program")]
     UnknownEngine(String),
 }
@@ -300,6 +307,15 @@ fn listen(
 
 fn pin(cpu: usize) -> Result<(), Failure> {
     weir_udp::affinity::pin_process(cpu).map_err(|source| Failure::Pin { cpu, source })
+}
+
+/// Moves this process, which has one thread yet, into a network namespace. The control channel stays connected.
+fn enter_namespace(file: &Path) -> Result<(), Failure> {
+    let enter = || -> std::io::Result<()> {
+        let namespace = File::open(file)?;
+        Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
+    };
+    enter().map_err(|source| Failure::Namespace { file: file.to_owned(), source })
 }
 
 fn failure(error: &Failure) -> FromAgent {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,10 @@ pub struct CaseSpec {
 pub struct Method {
     /// Both ends count their system calls, which makes each of them slower.
     pub count_system_calls: bool,
+    /// What lies between the ends, in words; `None` = what connects the host's own interface with itself.
+    pub path: Option<String>,
+    /// The file of the network namespace that this end lives in; `None` = the one that it is started in.
+    pub namespace: Option<PathBuf>,
 }
 
 /// Where the two processes of a case run.

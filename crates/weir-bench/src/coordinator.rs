@@ -17,9 +17,10 @@ use std::time::Duration;
 
 use weir_results::{Case, Environment};
 
-use crate::case::CaseSpec;
+use crate::case::{CaseSpec, Method};
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
 use crate::outside::{OutsideError, OutsideTool};
+use crate::path::VethPath;
 use crate::plan::{Action, Plan, Step};
 use crate::record::{self, Fault};
 use crate::session::{AgentCommand, EndId, Session, SessionError};
@@ -32,6 +33,8 @@ pub struct RunOptions<'a> {
     pub agent: &'a AgentCommand,
     /// The host, for the doubts that it raises.
     pub environment: &'a Environment,
+    /// The cable between the ends; `None` = they share this host's network.
+    pub path: Option<&'a VethPath>,
     /// Set from outside to end the run; looked at every tenth of a second.
     pub interrupted: &'a AtomicBool,
 }
@@ -123,7 +126,12 @@ fn run_step(
             let case = &step.case;
             let mut session =
                 Session::start(options.agent, case.publishers, case.subscribers, options.interrupted)?;
-            let (publishers, subscribers) = measure(&mut session, case, &mut on_tick)?;
+            let measured = measure(&mut session, case, options.path, &mut on_tick);
+            if let Some(path) = options.path {
+                let lost = path.end_losses().map_err(|error| StepError::Trouble(error.to_string()))?;
+                result.settings.insert("path_lost_packets".to_owned(), lost.to_string());
+            }
+            let (publishers, subscribers) = measured?;
             session.close();
             Ok(record::enter(result, case, &publishers, &subscribers))
         }
@@ -149,6 +157,7 @@ fn run_outside(
 fn measure(
     session: &mut Session<'_>,
     case: &CaseSpec,
+    path: Option<&VethPath>,
     on_tick: &mut dyn FnMut(Duration),
 ) -> Result<(Vec<AgentReport>, Vec<AgentReport>), SessionError> {
     let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
@@ -158,10 +167,14 @@ fn measure(
             Role::Publisher => cpus.publisher,
             Role::Subscriber => cpus.subscriber,
         });
-        let case = Box::new(CaseSpec { entity_id: id.index, ..case.clone() });
+        let case = Box::new(placed(CaseSpec { entity_id: id.index, ..case.clone() }, id.role, path));
         session.send(id, &ToAgent::Case { schema: SCHEMA, version: VERSION.to_owned(), case, cpu })?;
     }
     join(session, patience)?;
+    if let Some(path) = path {
+        // Not before: how long discovery takes under losses is another measurement.
+        path.start_losses().map_err(|error| SessionError::Trouble(error.to_string()))?;
+    }
     for &id in &subscribers {
         session.send(id, &ToAgent::Start)?;
         expect(session, id, "did not start", START_WAIT, &FromAgent::Started)?;
@@ -184,6 +197,13 @@ fn measure(
         received.push(expect_report(session, id, drain_wait, &mut |_| {})?);
     }
     Ok((published, received))
+}
+
+/// The case as an end at that side of the path has it.
+fn placed(case: CaseSpec, role: Role, path: Option<&VethPath>) -> CaseSpec {
+    let Some(place) = path.map(|path| path.place(role)) else { return case };
+    let method = Method { namespace: Some(place.namespace), ..case.method };
+    CaseSpec { interface: place.interface.to_owned(), address: place.address, method, ..case }
 }
 
 /// Has all ends prepare and find each other. Where there are just two, each is told the address of the other.

@@ -12,6 +12,7 @@
 //! - [`by_hand`]: two ends that nobody coordinates, mostly on two hosts
 //! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
 //! - [`latency`], [`throughput`]: the measurements
+//! - [`path`]: what lies between the ends
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
 //! - `record`: from what both ends found to a result with its doubts
 //! - [`outside`]: independent programs beside our floor
@@ -29,6 +30,7 @@ pub mod engine;
 pub mod host;
 pub mod latency;
 pub mod outside;
+pub mod path;
 pub mod payload;
 pub mod plan;
 mod record;

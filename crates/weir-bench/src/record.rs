@@ -34,6 +34,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     (result.publishers, result.subscribers) = (case.publishers, case.subscribers);
     (result.multicast, result.loans) = (case.multicast, case.loans);
     result.wait = case.wait;
+    result.path.clone_from(&case.method.path);
     result.repeat = case.repeat;
     result.settings = settings(case);
     result.warnings = doubts(case, environment);

@@ -12,7 +12,7 @@ use weir_results::{Case, Coalescing, LatencyKind, Reliability, Run, Spread, Test
 pub(crate) const FLOOR: &str = "udp";
 
 /// What all cases of a group have in common; ordered as groups are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupKey {
     pub(crate) test: Test,
     pub(crate) kind: LatencyKind,
@@ -24,6 +24,8 @@ pub(crate) struct GroupKey {
     pub(crate) subscribers: u32,
     pub(crate) multicast: bool,
     pub(crate) wait: WaitStrategy,
+    /// What lay between the ends.
+    pub(crate) path: Option<String>,
     /// Samples per second that were asked for, as bits so that keys can be ordered.
     rate_bits: Option<u64>,
 }
@@ -58,6 +60,7 @@ impl GroupKey {
             subscribers: case.subscribers,
             multicast: case.multicast,
             wait: case.wait,
+            path: case.path.clone(),
             rate_bits: case.rate_samples_per_s.map(f64::to_bits),
         }
     }
@@ -67,6 +70,7 @@ impl GroupKey {
         self.test == floor.test
             && self.kind == floor.kind
             && self.wait == floor.wait
+            && self.path == floor.path
             && self.rate_bits == floor.rate_bits
     }
 
@@ -108,6 +112,7 @@ impl GroupKey {
             words.push("multicast".to_owned());
         }
         words.push(format!("wait: {}", self.wait));
+        words.extend(self.path.as_ref().map(|path| format!("path: {path}")));
         if let Some(rate) = self.rate_samples_per_s() {
             words.push(format!("at {rate} samples/s"));
         }
@@ -135,6 +140,7 @@ impl GroupKey {
             words.push("multicast".to_owned());
         }
         words.push(self.wait.to_string().replace(':', ""));
+        words.extend(self.path.as_ref().map(|path| path.replace([',', '=', '%'], "")));
         if let Some(rate) = self.rate_samples_per_s() {
             words.push(format!("rate{rate}"));
         }

@@ -67,6 +67,9 @@ pub struct Case {
     pub size_bytes: u64,
     /// How the receiving threads wait.
     pub wait: WaitStrategy,
+    /// What lay between the ends, e.g. `veth,mtu=1500,loss=10%,gso=off`; `None` = the host's own interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// Which repeat of the same point this is, from 1.
     pub repeat: u32,
     /// Latency; `None` for other tests and when nothing was measured.
@@ -122,6 +125,7 @@ impl Case {
             loans: false,
             size_bytes,
             wait: WaitStrategy::Block,
+            path: None,
             repeat: 1,
             latency_us: None,
             throughput: None,
@@ -153,6 +157,7 @@ impl Case {
             && self.loans == other.loans
             && self.size_bytes == other.size_bytes
             && self.wait == other.wait
+            && self.path == other.path
             && self.rate_samples_per_s == other.rate_samples_per_s
             && self.coalescing == other.coalescing
     }

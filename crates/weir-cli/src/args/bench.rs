@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ArgAction;
 use weir_bench::case::CpuPair;
 use weir_bench::engine;
+use weir_bench::path::PathSpec;
 use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
 use super::Format;
@@ -128,6 +129,14 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NAME", default_value = "lo")]
     pub(crate) interface: String,
 
+    /// Measure across a cable made for the run (needs root) instead of the host's own interface:
+    /// veth[,mtu=9000][,rate=1G][,loss=10%][,gso=off]
+    #[arg(
+        long, value_name = "PATH", conflicts_with_all = ["interface", "outside_checks"],
+        long_help = PATH_HELP
+    )]
+    pub(crate) path: Option<PathSpec>,
+
     /// Fill every sample from its number and compare what arrives
     #[arg(long)]
     pub(crate) verify: bool,
@@ -164,11 +173,23 @@ Examples:
   weir bench --engines udp --tests latency --wait spin --outside-checks
   weir bench --sizes 32,64,1k,8k --duration 10s --repeat 3 --output results/lab
   weir bench --engines udp,weir --tests throughput --sizes 1k --repeat 20      20 pairs, A B, B A...
+  sudo weir bench --path veth,mtu=9000,rate=1G    across a cable made for the run
+  sudo weir bench --tests throughput --reliability reliable --path veth,loss=10%
   weir bench --format json > run.json
   weir bench --tests throughput --sizes 32 --batch 0,4k,64k
   weir bench --tests throughput --sizes 1k --subscribers 4
   weir bench --engines all --repeat 3             the engines of others that are built in, too
   weir bench --cpus 0,0 --verify                  both ends on one processor, content checked";
+
+const PATH_HELP: &str = "\
+Measure across a cable made for the run instead of the host's own interface (needs root): a pair of network namespaces joined by \
+virtual Ethernet, veth[,mtu=N][,rate=N][,loss=N%][,gso=on|off].
+- mtu: largest IP packet in bytes, by default 1500
+- rate: bits per second in each direction, e.g. 100M, 1G; by default what the processor can
+- loss: that share of the packets is lost at random in each direction, from the moment on when the ends have found each other
+- gso: off lets the sender's kernel cut a send of many datagrams into packets, as a wire would see them; it is off with a loss, \
+so that each datagram is lost by itself, and on otherwise
+Everything is gone when the command ends, however it does.";
 
 /// The engines of the main job, as far as this build has them.
 fn default_engines() -> Vec<String> {

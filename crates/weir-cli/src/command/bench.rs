@@ -6,13 +6,15 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use weir_bench::case::Method;
+use weir_bench::control::Role;
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::outside::OutsideTool;
+use weir_bench::path::VethPath;
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::tuning::EngineSettings;
 use weir_bench::{AgentCommand, engine, host};
 use weir_report::ReportOptions;
-use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
+use weir_results::{Case, Environment, Interface, ResultsError, ResultsWriter, Run, Test};
 
 use super::report;
 use crate::args::{BenchArgs, Cpus, Format};
@@ -27,16 +29,23 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     let plan = make_plan(args, settings)?;
     let environment = describe_host(args);
+    let path = args.path.map(VethPath::lay).transpose().map_err(Failure::environment)?;
     let mut writer = create_writer(args, &environment)?;
     let interrupted = signals::watch()?;
     let agent = this_program()?;
     if args.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
+        report::talk_block(&path.as_ref().map_or_else(String::new, described));
     }
     let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.costs };
     let mut finished = Finished::new(environment.clone(), &plan, args.format, options);
     let (outcome, written, printed) = {
-        let options = RunOptions { agent: &agent, environment: &environment, interrupted: &interrupted };
+        let options = RunOptions {
+            agent: &agent,
+            environment: &environment,
+            path: path.as_ref(),
+            interrupted: &interrupted,
+        };
         execute(&plan, &options, &mut writer, &mut finished, &Progress::new(&plan, args.verbose))
     };
     let printed = printed.and_then(|()| finished.print_rest());
@@ -202,7 +211,11 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         multicast: args.multicast,
         loans: args.loans,
         wait: args.wait,
-        method: Method { count_system_calls: args.costs },
+        method: Method {
+            count_system_calls: args.costs,
+            path: args.path.map(|path| path.to_string()),
+            ..Method::default()
+        },
         cpus,
         duration: args.duration,
         warmup: args.warmup,
@@ -217,6 +230,13 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         settings,
     };
     plan::plan(&options).map_err(Failure::usage)
+}
+
+/// The cable and how to look into it.
+fn described(path: &VethPath) -> String {
+    let file = |role| path.place(role).namespace.display().to_string();
+    let (publisher, subscriber) = (file(Role::Publisher), file(Role::Subscriber));
+    format!("path: {}, from {publisher} to {subscriber} (nsenter --net=FILE looks inside)", path.spec())
 }
 
 fn outside_tools(args: &BenchArgs) -> Vec<OutsideTool> {
@@ -236,6 +256,14 @@ fn outside_tools(args: &BenchArgs) -> Vec<OutsideTool> {
 
 fn describe_host(args: &BenchArgs) -> Environment {
     let mut environment = host::environment(&args.interface);
+    if let Some(path) = args.path {
+        environment.interface = Some(Interface {
+            name: VethPath::INTERFACE.to_owned(),
+            mtu: Some(path.mtu),
+            speed_mbps: path.rate_bps.and_then(|rate| u32::try_from(rate / 1_000_000).ok()),
+            driver: Some("veth".to_owned()),
+        });
+    }
     environment.command = env::args().collect();
     environment
 }

@@ -310,6 +310,9 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
         ("--engines mock --batch 2G", "more than 1 GiB"),
         ("--engines mock --publishers 0", "--publishers must be more than zero"),
         ("--engines mock --sizes 1025M", "the most that mock carries is 1073741824 bytes"),
+        ("--engines mock --path wifi", "`wifi` is no path: it is veth[,"),
+        ("--engines mock --path veth,loss=1%,gso=on", "lose whole sends"),
+        ("--engines mock --path veth --interface lo", "cannot be used with"),
         ("--no-such-option", "--no-such-option"),
     ] {
         let scene = Scene::new();

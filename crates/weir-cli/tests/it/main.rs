@@ -6,6 +6,7 @@ mod bench;
 mod by_hand;
 mod faults;
 mod help;
+mod path;
 mod peers;
 mod report;
 mod support;

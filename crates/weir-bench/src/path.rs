@@ -1,0 +1,162 @@
+//! What lies between the two ends of a case: loopback, or a cable made for the run.
+//!
+//! Loopback flatters whatever sends many datagrams by one call: such a send is never cut into packets
+//! there, has an MTU of 64 KiB, and nothing is ever lost. A pair of network namespaces with a virtual
+//! cable between them is nearer to a wire: its MTU is that of Ethernet, it can have a rate, and it can
+//! lose packets one by one.
+
+mod veth;
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+pub use veth::{Place, VethError, VethPath};
+
+/// What was asked for by `--path`: `veth[,mtu=N][,rate=N][,loss=N%][,gso=on|off]`. The text of a value
+/// names everything that differs from a plain cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathSpec {
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    /// Bits per second in each direction; `None` = as fast as the processor.
+    pub rate_bps: Option<u64>,
+    /// Packets lost at random in each direction, hundredths of a percent.
+    pub loss_e4: u32,
+    /// Whether the sender's device takes many datagrams in one piece, which then arrive or are lost as one.
+    pub gso: bool,
+}
+
+/// A path that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PathError {
+    /// Not of that form.
+    #[error("`{0}` is no path: it is veth[,mtu=9000][,rate=1G][,loss=10%][,gso=off]")]
+    Form(String),
+    /// A value out of range.
+    #[error("{0}")]
+    Range(&'static str),
+}
+
+impl PathSpec {
+    /// The MTU of Ethernet.
+    pub const MTU: u32 = 1500;
+}
+
+impl FromStr for PathSpec {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        let form = || PathError::Form(text.to_owned());
+        let mut words = text.split(',');
+        if words.next() != Some("veth") {
+            return Err(form());
+        }
+        let mut spec = Self { mtu: Self::MTU, rate_bps: None, loss_e4: 0, gso: true };
+        let mut gso = None;
+        for word in words {
+            let (name, value) = word.split_once('=').ok_or_else(form)?;
+            match name {
+                "mtu" => spec.mtu = value.parse().map_err(|_| form())?,
+                "rate" => spec.rate_bps = Some(parse_rate(value).ok_or_else(form)?),
+                "loss" => spec.loss_e4 = parse_percent(value).ok_or_else(form)?,
+                "gso" if value == "on" => gso = Some(true),
+                "gso" if value == "off" => gso = Some(false),
+                _ => return Err(form()),
+            }
+        }
+        if !(576..=65_535).contains(&spec.mtu) {
+            return Err(PathError::Range("the mtu of --path is 576 to 65535 bytes"));
+        }
+        if spec.rate_bps.is_some_and(|rate| !(1_000_000..=400_000_000_000).contains(&rate)) {
+            return Err(PathError::Range("the rate of --path is 1M to 400G bits per second"));
+        }
+        if spec.loss_e4 >= 10_000 {
+            return Err(PathError::Range("the loss of --path is less than 100%"));
+        }
+        if spec.loss_e4 > 0 && gso == Some(true) {
+            return Err(PathError::Range(
+                "with gso=on a --path would lose whole sends and not datagrams: leave gso=on or the loss out",
+            ));
+        }
+        spec.gso = gso.unwrap_or(spec.loss_e4 == 0);
+        Ok(spec)
+    }
+}
+
+impl fmt::Display for PathSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "veth,mtu={}", self.mtu)?;
+        match self.rate_bps {
+            Some(rate) if rate % 1_000_000_000 == 0 => write!(f, ",rate={}G", rate / 1_000_000_000)?,
+            Some(rate) if rate % 1_000_000 == 0 => write!(f, ",rate={}M", rate / 1_000_000)?,
+            Some(rate) => write!(f, ",rate={rate}")?,
+            None => {}
+        }
+        if self.loss_e4 > 0 {
+            write!(f, ",loss={}%", f64::from(self.loss_e4) / 100.0)?;
+        }
+        write!(f, ",gso={}", if self.gso { "on" } else { "off" })
+    }
+}
+
+/// Bits per second: a number with M or G of 10^6 or 10^9.
+fn parse_rate(text: &str) -> Option<u64> {
+    let (number, unit) = match text.strip_suffix(['M', 'm']) {
+        Some(number) => (number, 1_000_000),
+        None => text.strip_suffix(['G', 'g']).map_or((text, 1), |number| (number, 1_000_000_000)),
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// Percent with at most two decimals, in hundredths.
+fn parse_percent(text: &str) -> Option<u32> {
+    let percent: f64 = text.strip_suffix('%').unwrap_or(text).parse().ok()?;
+    let hundredths = (percent * 100.0).round();
+    let is_whole = (percent * 100.0 - hundredths).abs() < 1e-6;
+    (is_whole && (0.0..=10_000.0).contains(&hundredths)).then_some(hundredths as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_read_and_named_with_all_that_it_has() {
+        let check = |text: &str, expected: &str| {
+            let spec: PathSpec = text.parse().unwrap();
+            assert_eq!(spec.to_string(), expected);
+            assert_eq!(expected.parse(), Ok(spec));
+        };
+        check("veth", "veth,mtu=1500,gso=on");
+        check("veth,mtu=9000,rate=1G", "veth,mtu=9000,rate=1G,gso=on");
+        check("veth,rate=2500M,gso=off", "veth,mtu=1500,rate=2500M,gso=off");
+        check("veth,loss=10%", "veth,mtu=1500,loss=10%,gso=off");
+        check("veth,loss=0.25", "veth,mtu=1500,loss=0.25%,gso=off");
+    }
+
+    #[test]
+    fn what_no_cable_can_be_is_refused_with_a_reason() {
+        let check = |text: &str, expected: &str| {
+            let error = text.parse::<PathSpec>().unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        };
+        for text in [
+            "",
+            "wifi",
+            "veth,",
+            "veth,mtu",
+            "veth,mtu=x",
+            "veth,loss=0.001",
+            "veth,gso=maybe",
+            "veth,rate=1T",
+        ] {
+            check(text, "is no path: it is veth[,");
+        }
+        check("veth,mtu=100", "mtu of --path");
+        check("veth,rate=1", "rate of --path");
+        check("veth,loss=100%", "less than 100%");
+        check("veth,loss=1%,gso=on", "lose whole sends");
+    }
+}

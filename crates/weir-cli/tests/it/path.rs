@@ -1,0 +1,104 @@
+//! Runs across a cable of their own. The namespaces that they make have no names and nothing of them reaches the host, so tests
+//! may run side by side. Making them takes root and some programs; where that is refused, a test says so and passes, unless
+//! `WEIR_REQUIRE_NETNS` is set.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{BRIEF, Scene};
+
+/// Whether there can be no cable here.
+fn is_refused() -> bool {
+    let works = |words: &[&str]| {
+        Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
+    };
+    let needed: [&[&str]; 4] = [
+        &["unshare", "--net", "ip", "link"],
+        &["nft", "--version"],
+        &["ethtool", "--version"],
+        &["tc", "-V"],
+    ];
+    let missing = needed.iter().find(|words| !works(words));
+    if let Some(words) = missing {
+        assert!(std::env::var_os("WEIR_REQUIRE_NETNS").is_none(), "`{}` does not work", words.join(" "));
+        println!("skipped: `{}` does not work here (root, iproute2, nftables, ethtool)", words.join(" "));
+    }
+    missing.is_some()
+}
+
+#[test]
+fn losses_on_the_way_are_of_single_datagrams_even_where_a_send_holds_many() {
+    if is_refused() {
+        return;
+    }
+    let words = "--engines udp-gso --tests throughput --sizes 1000 --cpus none --duration 300ms --warmup 0s \
+                 --path veth,loss=10% --format json";
+    let document = Scene::new().weir(&format!("bench --output results {words}")).expect_code(0).json();
+    let case = &document["cases"][0];
+    assert_eq!(case["path"], "veth,mtu=1500,loss=10%,gso=off");
+    assert_eq!(document["environment"]["interface"]["driver"], "veth");
+    assert!(case["throughput"]["datagrams_per_send"].as_f64().unwrap() > 10.0, "{case}");
+    // Were a send lost as one packet, this would be a sixtieth.
+    let lost: f64 = case["settings"]["path_lost_packets"].as_str().unwrap().parse().unwrap();
+    let sent = case["publisher"]["samples"].as_f64().unwrap();
+    assert!(sent > 1000.0 && (0.06..0.14).contains(&(lost / sent)), "{lost} of {sent}");
+}
+
+#[test]
+fn a_reliable_engine_loses_nothing_across_a_slow_cable_that_loses() {
+    if is_refused() {
+        return;
+    }
+    let words = "--engines weir --reliability reliable --sizes 1000,20000 --batch 0 --cpus none --duration 200ms \
+                 --warmup 0s --verify --domain 128 --path veth,mtu=9000,rate=500M,loss=3% --format json";
+    let document = Scene::new().weir(&format!("bench --output results {words}")).expect_code(0).json();
+    let cases = document["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 4);
+    let mbps = |case: &Value| case["throughput"]["mbps"].as_f64();
+    // Payload only, and what a bucket lets pass at once beyond its rate.
+    assert!(cases.iter().filter_map(mbps).all(|mbps| mbps < 550.0), "{document}");
+    assert!(cases.iter().all(|case| case["not_measured"].is_null()), "{document}");
+}
+
+#[test]
+fn nothing_is_left_when_the_command_is_killed() {
+    if is_refused() {
+        return;
+    }
+    let scene = Scene::new();
+    let words = format!("bench --output results {BRIEF} --engines mock-hang --sizes 32 --path veth");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(words.split_whitespace())
+        .current_dir(scene.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut talk = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = talk.find_map(|line| line.ok().filter(|line| line.starts_with("path: "))).unwrap();
+    let files: Vec<PathBuf> =
+        line.split_whitespace().filter(|word| word.starts_with("/proc/")).map(PathBuf::from).collect();
+    assert_eq!(files.len(), 2, "{line}");
+    assert!(files.iter().all(|file| fs::read_link(file).is_ok()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Ends when the processes that keep the namespaces are gone; were they never, this test would be stopped from outside.
+    while files.iter().any(|file| fs::read_link(file).is_ok()) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn without_the_programs_that_it_takes_the_package_is_named() {
+    let scene = Scene::new();
+    let mut command = assert_cmd::Command::cargo_bin("weir").unwrap();
+    command.current_dir(scene.path("")).env("PATH", scene.path(""));
+    let output = command.args(["bench", "--engines", "mock", "--path", "veth"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("--path needs the program `unshare`"), "{said}");
+}
