@@ -129,10 +129,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NAME", default_value = "lo")]
     pub(crate) interface: String,
 
-    /// Measure across a cable made for the run (needs root) instead of the host's own interface:
-    /// veth[,mtu=9000][,rate=1G][,loss=10%][,gso=off]
     #[arg(
         long, value_name = "PATH", conflicts_with_all = ["interface", "outside_checks"],
+        help = "Measure across a cable made for the run (needs root) instead of the host's own interface: \
+                veth[,mtu=9000][,rate=1G][,loss=10%][,gso=off]",
         long_help = PATH_HELP
     )]
     pub(crate) path: Option<PathSpec>,
