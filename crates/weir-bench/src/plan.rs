@@ -60,6 +60,8 @@ pub struct PlanOptions {
     /// Whether the repeats of a point follow each other, with the engines in turns; otherwise repeats go
     /// round everything.
     pub interleave: bool,
+    /// Socket buffers to ask for, bytes, in each direction.
+    pub socket_buffer_bytes: usize,
     /// Whether content is checked.
     pub verify: bool,
     /// DDS domain.
@@ -353,7 +355,7 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
         interface: options.interface.clone(),
         address: options.address,
         port: None,
-        socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
+        socket_buffer_bytes: options.socket_buffer_bytes,
         cpus: options.cpus,
         method: options.method.clone(),
         settings: BTreeMap::new(),
@@ -478,6 +480,7 @@ mod tests {
             warmup: Duration::from_millis(300),
             repeats: 1,
             interleave: false,
+            socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
             verify: false,
             domain: 0,
             run_id: 0,

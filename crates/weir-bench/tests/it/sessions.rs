@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use weir_bench::case::Method;
+use weir_bench::case::{CaseSpec, Method};
 use weir_bench::control::{SCHEMA, VERSION};
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::plan::{PlanOptions, plan};
@@ -33,6 +33,7 @@ fn run(agent: &AgentCommand) -> String {
         warmup: Duration::ZERO,
         repeats: 1,
         interleave: false,
+        socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
         verify: false,
         domain: 0,
         interface: "lo".to_owned(),

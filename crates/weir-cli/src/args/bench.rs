@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ArgAction;
-use weir_bench::case::CpuPair;
+use weir_bench::case::{CaseSpec, CpuPair};
 use weir_bench::engine;
 use weir_bench::path::PathSpec;
 use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
@@ -137,6 +137,16 @@ pub(crate) struct BenchArgs {
     )]
     pub(crate) path: Option<PathSpec>,
 
+    /// Socket buffers to ask for at both ends, each way; Linux counts double and reports what it granted, so
+    /// 106496 is its stock size
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_parser = parse_socket_buffer,
+        default_value_t = CaseSpec::SOCKET_BUFFER_BYTES
+    )]
+    pub(crate) socket_buffer: usize,
+
     /// Fill every sample from its number and compare what arrives
     #[arg(long)]
     pub(crate) verify: bool,
@@ -237,6 +247,13 @@ pub(super) fn parse_wait(text: &str) -> Result<WaitStrategy, String> {
     }
 }
 
+/// The kernel counts in an `int`, and doubles.
+pub(super) fn parse_socket_buffer(text: &str) -> Result<usize, String> {
+    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+    let bytes = usize::try_from(bytes).ok().filter(|bytes| (1..1 << 30).contains(bytes));
+    bytes.ok_or_else(|| "it is more than 0 and less than 1G".to_owned())
+}
+
 fn parse_cpus(text: &str) -> Result<Cpus, String> {
     if text == "none" {
         return Ok(Cpus::None);
@@ -267,6 +284,19 @@ mod tests {
         check("spin:", None);
         check("spin:-1", None);
         check("nap", None);
+    }
+
+    #[test]
+    fn socket_buffers_have_suffixes_and_bounds() {
+        let check = |text: &str, expected: Option<usize>| {
+            assert_eq!(parse_socket_buffer(text).ok(), expected, "{text}")
+        };
+        check("106496", Some(106_496));
+        check("208k", Some(212_992));
+        check("4M", Some(CaseSpec::SOCKET_BUFFER_BYTES));
+        check("0", None);
+        check("1G", None);
+        check("big", None);
     }
 
     #[test]

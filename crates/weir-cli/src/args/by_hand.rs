@@ -3,9 +3,10 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use weir_bench::case::CaseSpec;
 use weir_results::{Reliability, WaitStrategy, parse_duration, parse_size};
 
-use super::bench::{parse_reliability, parse_wait};
+use super::bench::{parse_reliability, parse_socket_buffer, parse_wait};
 
 /// Publish (or ping) by hand: one end of a case, mostly with `weir sub` on another host.
 ///
@@ -133,6 +134,15 @@ pub(crate) struct HandArgs {
     /// How long to wait for the other end
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s")]
     pub(crate) patience: Duration,
+
+    /// Socket buffers to ask for at this end, each way; Linux counts double, so 106496 is its stock size
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_parser = parse_socket_buffer,
+        default_value_t = CaseSpec::SOCKET_BUFFER_BYTES
+    )]
+    pub(crate) socket_buffer: usize,
 
     /// Fill every sample from its number, or compare what arrives
     #[arg(long)]

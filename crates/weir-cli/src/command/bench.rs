@@ -221,6 +221,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         warmup: args.warmup,
         repeats: args.repeat,
         interleave: args.interleave.unwrap_or(args.engines.len() > 1),
+        socket_buffer_bytes: args.socket_buffer,
         verify: args.verify,
         domain: args.domain,
         run_id: std::process::id(),

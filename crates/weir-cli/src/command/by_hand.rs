@@ -101,7 +101,7 @@ fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
         interface: args.interface.clone(),
         address: host::interface_address(&args.interface).map_err(Failure::usage)?,
         port: None,
-        socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
+        socket_buffer_bytes: args.socket_buffer,
         cpus: None,
         method: Method::default(),
         settings: std::collections::BTreeMap::new(),

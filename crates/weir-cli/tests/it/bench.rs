@@ -287,6 +287,23 @@ fn the_floor_is_measured_over_real_sockets() {
 }
 
 #[test]
+fn socket_buffers_are_of_the_size_that_was_asked_for() {
+    let words = "--engines udp,udp-gso,weir --sizes 1000 --batch 0 --cpus none --duration 50ms --warmup 0s";
+    let words =
+        format!("{words} --socket-buffer 32k --tests throughput --reliability reliable --format json");
+    let finished = Scene::new().weir(&format!("bench --output results --domain 99 {words}")).expect_code(0);
+    let document = finished.json();
+    let cases = document["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 3);
+    for buffers in cases.iter().map(|case| &case["socket_buffers"]) {
+        for way in ["receive", "send"] {
+            assert_eq!(buffers[format!("{way}_asked")], 32_768, "{buffers}");
+            assert_eq!(buffers[format!("{way}_granted")], 65_536, "{buffers}");
+        }
+    }
+}
+
+#[test]
 fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
     for (words, expected) in [
         ("--engines quic", "`quic` is not an engine of this program; --engines takes udp"),
@@ -313,6 +330,7 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
         ("--engines mock --path wifi", "`wifi` is no path: it is veth[,"),
         ("--engines mock --path veth,loss=1%,gso=on", "lose whole sends"),
         ("--engines mock --path veth --interface lo", "cannot be used with"),
+        ("--engines mock --socket-buffer 0", "more than 0 and less than 1G"),
         ("--no-such-option", "--no-such-option"),
     ] {
         let scene = Scene::new();

@@ -39,7 +39,7 @@ fn a_stream_ends_by_itself_at_both_ends() {
 
 #[test]
 fn loans_carry_what_was_filled_in() {
-    let words = format!("--domain {} --size 100k --verify --loans", domain(3));
+    let words = format!("--domain {} --size 100k --verify --loans --socket-buffer 106496", domain(3));
     let (subscriber, publisher) = both(&words, &format!("{words} --duration 300ms"));
     let received = subscriber.expect_code(0).stdout;
     publisher.expect_code(0);
@@ -95,6 +95,7 @@ fn wishes_that_make_no_sense_are_refused() {
         ("pub --size 1k --batch 2k", "holds less than two samples"),
         ("pub --duration 0s", "--duration must be more than zero"),
         ("pub --ping --batch 8192", "cannot be used with"),
+        ("sub --socket-buffer 2G", "more than 0 and less than 1G"),
         ("sub --subscribers 65", "--subscribers takes at most 64"),
     ] {
         Scene::new().weir(words).expect_code(2).expect_stderr(expected);

@@ -34,6 +34,7 @@ fn bench_help_shows_each_option_with_its_default_and_no_hidden_engine() {
         "--output",
         "--domain",
         "--interface",
+        "--socket-buffer",
         "--verify",
         "--outside-checks",
     ] {
@@ -48,6 +49,7 @@ fn bench_help_shows_each_option_with_its_default_and_no_hidden_engine() {
         "[default: 2s]",
         "[default: 300ms]",
         "[default: lo]",
+        "[default: 4194304]",
         "[default: table]",
     ] {
         assert!(help.contains(default), "no {default} in: {help}");
