@@ -7,7 +7,7 @@ use crate::steps;
 
 /// Builds `weir`, optimised, with all engines that this machine can have, and tries them.
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    let tools: Vec<Tool> = [&steps::CYCLONEDDS[..], &steps::FASTDDS].concat();
+    let tools: Vec<Tool> = [&steps::CYCLONEDDS[..], &steps::FASTDDS, &ZEROMQ].concat();
     if let Err(reason) = environment.require(&tools) {
         return Outcome::Skipped(reason);
     }
@@ -27,4 +27,9 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
 }
 
 /// Those of weir-cli, one for each engine.
-const FEATURES: &str = "peers";
+const FEATURES: &str = "peers,rust-peers";
+
+const ZEROMQ: [Tool; 2] = [
+    Tool { program: "/usr/include/zmq.h", package: "libzmq3-dev" },
+    Tool { program: "pkg-config", package: "pkg-config" },
+];

@@ -40,6 +40,11 @@ pub trait Engine: Send + Sync {
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
 
+    /// Whether it is another kind of thing, so that it is shown apart and compared with nothing.
+    fn is_apart(&self) -> bool {
+        false
+    }
+
     /// Which version it is, for engines that are not ours.
     fn version(&self) -> Option<String> {
         None
@@ -114,6 +119,8 @@ pub enum ReliabilitySupport {
     None,
     /// Best effort only.
     BestEffort,
+    /// Reliable only.
+    Reliable,
     /// Best effort and reliable.
     Both,
 }
@@ -124,6 +131,7 @@ impl ReliabilitySupport {
     pub fn supports(self, reliability: Reliability) -> bool {
         match self {
             Self::None | Self::BestEffort => reliability == Reliability::BestEffort,
+            Self::Reliable => reliability == Reliability::Reliable,
             Self::Both => true,
         }
     }

@@ -33,6 +33,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     result.batch_bytes = u64::from(case.batch_bytes);
     (result.publishers, result.subscribers) = (case.publishers, case.subscribers);
     (result.multicast, result.loans) = (case.multicast, case.loans);
+    result.apart = engine::find(&case.engine).is_some_and(Engine::is_apart);
     result.wait = case.wait;
     result.path.clone_from(&case.method.path);
     result.repeat = case.repeat;

@@ -23,6 +23,8 @@ pub struct Peer {
 /// What a peer can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
+    /// It is a DDS; the others are listed apart.
+    pub is_dds: bool,
     /// Best effort.
     pub best_effort: bool,
     /// Reliable.
@@ -83,6 +85,17 @@ impl Peer {
     }
 }
 
+/// The calls of an engine's module, where its feature is on.
+macro_rules! calls {
+    ($feature:literal, $module:ident) => {{
+        #[cfg(feature = $feature)]
+        let calls = Some(Calls { open: crate::$module::open, version: crate::$module::version });
+        #[cfg(not(feature = $feature))]
+        let calls = None;
+        calls
+    }};
+}
+
 /// All engines, in the order in which tables show them.
 pub static PEERS: &[Peer] = &[
     Peer {
@@ -115,6 +128,30 @@ pub static PEERS: &[Peer] = &[
         settings: FASTDDS_ASYNC,
         ..FASTDDS
     },
+    Peer {
+        name: "dust_dds",
+        about: "dust_dds, a DDS in Rust; UDP on the one interface, taken in a WaitSet",
+        feature: "dust_dds",
+        settings: DUST_DDS_SETTINGS,
+        abilities: DDS,
+        calls: calls!("dust_dds", dust_dds),
+    },
+    Peer {
+        name: "rustdds",
+        about: "RustDDS, a DDS in Rust; UDP on the one interface, taken from its asynchronous stream",
+        feature: "rustdds",
+        settings: RUSTDDS_SETTINGS,
+        abilities: Abilities { keyed: false, many: false, ..DDS },
+        calls: calls!("rustdds", rustdds),
+    },
+    Peer {
+        name: "zeromq",
+        about: "ZeroMQ, PUSH to PULL over TCP: no DDS, and not UDP, but what some would take instead",
+        feature: "zeromq",
+        settings: ZEROMQ_SETTINGS,
+        abilities: Abilities { is_dds: false, best_effort: false, many: false, ..DDS },
+        calls: calls!("zeromq", zeromq),
+    },
 ];
 
 /// The one of this name, built in or not.
@@ -124,6 +161,7 @@ pub fn find(name: &str) -> Option<&'static Peer> {
 }
 
 const DDS: Abilities = Abilities {
+    is_dds: true,
     best_effort: true,
     reliable: true,
     keyed: true,
@@ -131,17 +169,6 @@ const DDS: Abilities = Abilities {
     many: true,
     size_bytes_max: 1 << 30,
 };
-
-/// The calls of an engine's module, where its feature is on.
-macro_rules! calls {
-    ($feature:literal, $module:ident) => {{
-        #[cfg(feature = $feature)]
-        let calls = Some(Calls { open: crate::$module::open, version: crate::$module::version });
-        #[cfg(not(feature = $feature))]
-        let calls = None;
-        calls
-    }};
-}
 
 const CYCLONEDDS: Peer = Peer {
     name: "",
@@ -244,6 +271,42 @@ macro_rules! fastdds_settings {
 const FASTDDS_DEFAULT: &[Setting] = fastdds_settings!("synchronous", "", "0");
 const FASTDDS_TUNED: &[Setting] = fastdds_settings!("synchronous", "10000", "4194304");
 const FASTDDS_ASYNC: &[Setting] = fastdds_settings!("asynchronous", "10000", "4194304");
+
+const DUST_DDS_SETTINGS: &[Setting] = &[
+    Setting { name: "fragment_size", value: "64000", about: "set_fragment_size, bytes" },
+    Setting {
+        name: "socket_receive_buffer",
+        value: "4194304",
+        about: "set_udp_receive_buffer_size, bytes; empty: the system's",
+    },
+];
+
+const RUSTDDS_SETTINGS: &[Setting] = &[
+    Setting {
+        name: "socket_receive_buffer",
+        value: "",
+        about: "socket_receive_buffer_size, bytes; empty: what RustDDS asks for (8 MiB)",
+    },
+    Setting {
+        name: "socket_send_buffer",
+        value: "",
+        about: "socket_send_buffer_size, bytes; empty: what RustDDS asks for (8 MiB)",
+    },
+    Setting {
+        name: "max_samples",
+        value: "",
+        about: "ResourceLimits.max_samples of both ends; empty: none given, and RustDDS keeps 64",
+    },
+];
+
+const ZEROMQ_SETTINGS: &[Setting] = &[
+    Setting { name: "high_water_mark", value: "", about: "ZMQ_SNDHWM and ZMQ_RCVHWM, messages; empty: 1000" },
+    Setting {
+        name: "socket_buffer",
+        value: "",
+        about: "ZMQ_SNDBUF and ZMQ_RCVBUF, bytes; empty: the system's",
+    },
+];
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,7 @@
 //! - [`settings`]: what can be tuned, with its defaults
 //! - `foreign`: engines behind a C interface, with all unsafe code of this crate; `cyclonedds`,
 //!   `fastdds`: what is particular about each
+//! - `dust_dds`, `rustdds`, `zeromq`: engines that have an interface for Rust
 //!
 //! Every engine is a Cargo feature of its own, off by default. All of them use UDP only (where they
 //! can), the one interface that they are told, and wait by blocking.
@@ -17,12 +18,18 @@
 pub mod catalogue;
 #[cfg(feature = "cyclonedds")]
 mod cyclonedds;
+#[cfg(feature = "dust_dds")]
+mod dust_dds;
 #[cfg(feature = "fastdds")]
 mod fastdds;
 #[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
 mod foreign;
 pub mod node;
+#[cfg(feature = "rustdds")]
+mod rustdds;
 pub mod settings;
+#[cfg(feature = "zeromq")]
+mod zeromq;
 
 pub use catalogue::{PEERS, Peer};
 pub use node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};

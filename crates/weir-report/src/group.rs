@@ -23,6 +23,8 @@ pub(crate) struct GroupKey {
     pub(crate) publishers: u32,
     pub(crate) subscribers: u32,
     pub(crate) multicast: bool,
+    /// No DDS: has no floor and is compared with nothing.
+    pub(crate) apart: bool,
     pub(crate) wait: WaitStrategy,
     /// What lay between the ends.
     pub(crate) path: Option<String>,
@@ -59,6 +61,7 @@ impl GroupKey {
             publishers: case.publishers,
             subscribers: case.subscribers,
             multicast: case.multicast,
+            apart: case.apart,
             wait: case.wait,
             path: case.path.clone(),
             rate_bits: case.rate_samples_per_s.map(f64::to_bits),
@@ -67,7 +70,8 @@ impl GroupKey {
 
     /// Whether a floor with key `floor` is the floor of this group.
     fn stands_on(&self, floor: &Self) -> bool {
-        self.test == floor.test
+        !self.apart
+            && self.test == floor.test
             && self.kind == floor.kind
             && self.wait == floor.wait
             && self.path == floor.path
@@ -111,6 +115,9 @@ impl GroupKey {
         if self.multicast {
             words.push("multicast".to_owned());
         }
+        if self.apart {
+            words.push("no DDS".to_owned());
+        }
         words.push(format!("wait: {}", self.wait));
         words.extend(self.path.as_ref().map(|path| format!("path: {path}")));
         if let Some(rate) = self.rate_samples_per_s() {
@@ -138,6 +145,9 @@ impl GroupKey {
         }
         if self.multicast {
             words.push("multicast".to_owned());
+        }
+        if self.apart {
+            words.push("apart".to_owned());
         }
         words.push(self.wait.to_string().replace(':', ""));
         words.extend(self.path.as_ref().map(|path| path.replace([',', '=', '%'], "")));
@@ -323,6 +333,19 @@ mod tests {
                 (reliable, &["weir 32"]),
                 (reliable, &["weir 32"]),
             ],
+        );
+    }
+
+    #[test]
+    fn what_is_no_dds_stands_apart_and_on_no_floor() {
+        let apart = Case { apart: true, ..case("zeromq", Reliability::Reliable, 32) };
+        let cases = vec![case("udp", Reliability::None, 32), case("weir", Reliability::Reliable, 32), apart];
+        assert_eq!(
+            shape(cases),
+            [
+                (Reliability::Reliable, vec!["udp 32".to_owned(), "weir 32".to_owned()]),
+                (Reliability::Reliable, vec!["zeromq 32".to_owned()]),
+            ]
         );
     }
 

@@ -63,6 +63,10 @@ pub struct Case {
     /// without copies in user space.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loans: bool,
+    /// Whether the engine is another kind of thing than those that it was measured beside, so that it is
+    /// shown apart and compared with nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
     /// Size of a sample, bytes.
     pub size_bytes: u64,
     /// How the receiving threads wait.
@@ -123,6 +127,7 @@ impl Case {
             subscribers: 1,
             multicast: false,
             loans: false,
+            apart: false,
             size_bytes,
             wait: WaitStrategy::Block,
             path: None,

@@ -48,7 +48,8 @@ impl Engine for Peer {
             latency: true,
             throughput: true,
             reliability: match (can.best_effort, can.reliable) {
-                (_, true) => ReliabilitySupport::Both,
+                (true, true) => ReliabilitySupport::Both,
+                (false, true) => ReliabilitySupport::Reliable,
                 _ => ReliabilitySupport::BestEffort,
             },
             keyed: can.keyed,
@@ -58,6 +59,10 @@ impl Engine for Peer {
             loans: false,
             size_bytes_max: can.size_bytes_max.min(CaseSpec::SIZE_BYTES_MAX),
         }
+    }
+
+    fn is_apart(&self) -> bool {
+        !self.abilities.is_dds
     }
 
     fn version(&self) -> Option<String> {

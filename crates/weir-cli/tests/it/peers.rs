@@ -1,15 +1,13 @@
 //! Engines of others: a short session of each that is built in, and what is said of the others.
 
+#[cfg(any(feature = "cyclonedds", feature = "fastdds", feature = "zeromq"))]
 use serde_json::Value;
 
 use crate::support::Scene;
 
 /// Latency and throughput, small and fragmented, content checked: everything is measured, and nothing that
 /// is reliable is lost.
-#[cfg_attr(
-    not(any(feature = "cyclonedds", feature = "fastdds")),
-    expect(dead_code, reason = "this build has no engines of others")
-)]
+#[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
 fn a_short_session(engine: &str, domain: u32, more: &str) {
     let both = format!("--sizes 32 {more}");
     // Of large samples, a best-effort reader may get none.
@@ -28,6 +26,7 @@ fn a_short_session(engine: &str, domain: u32, more: &str) {
 }
 
 /// Measured, and by whom is known.
+#[cfg(any(feature = "cyclonedds", feature = "fastdds", feature = "zeromq"))]
 fn check(case: &Value) {
     assert_eq!(case["not_measured"], Value::Null, "{case}");
     assert!(case["settings"]["engine_version"].is_string(), "{case}");
@@ -50,6 +49,45 @@ fn cyclonedds_is_measured() {
 fn fastdds_is_measured() {
     a_short_session("fastdds", 93, "");
     a_short_session("fastdds-tuned", 94, "--instances 3");
+}
+
+#[cfg(feature = "zeromq")]
+#[test]
+fn zeromq_is_measured() {
+    let words = "--engines zeromq --sizes 32,100k --reliability reliable --verify --format json --cpus none";
+    let document = Scene::new().bench(words).expect_code(0).json();
+    let cases = document["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 4);
+    for case in cases {
+        check(case);
+        assert_eq!(case["apart"], true, "{case}");
+    }
+}
+
+/// These lose reliable samples or panic now and then: that is told, and nothing worse comes of it.
+#[cfg(any(feature = "dust_dds", feature = "rustdds"))]
+fn a_session_that_may_fail(engine: &str, domain: u32) {
+    let words = format!("--engines {engine} --sizes 32,8k --batch 0 --format json --domain {domain}");
+    let finished = Scene::new().bench(&words);
+    assert!(matches!(finished.code, Some(0 | 1 | 3)), "{:?}: {}", finished.code, finished.stderr);
+    let cases = finished.json()["cases"].clone();
+    assert_eq!(cases.as_array().map(Vec::len), Some(8), "{cases}");
+    for case in cases.as_array().unwrap() {
+        let has_figures = !case["latency_us"].is_null() || !case["throughput"].is_null();
+        assert_ne!(has_figures, case["not_measured"]["reason"].is_string(), "{case}");
+    }
+}
+
+#[cfg(feature = "dust_dds")]
+#[test]
+fn dust_dds_is_measured_or_its_failure_told() {
+    a_session_that_may_fail("dust_dds", 96);
+}
+
+#[cfg(feature = "rustdds")]
+#[test]
+fn rustdds_is_measured_or_its_failure_told() {
+    a_session_that_may_fail("rustdds", 97);
 }
 
 #[cfg(feature = "fastdds")]

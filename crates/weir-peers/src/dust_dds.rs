@@ -1,0 +1,271 @@
+//! dust_dds: samples are taken by a thread of ours that waits in a WaitSet, since its listeners are called
+//! through the same mailboxes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use dust_dds::domain::domain_participant::DomainParticipant;
+use dust_dds::domain::domain_participant_factory::DomainParticipantFactory;
+use dust_dds::infrastructure::error::DdsError;
+use dust_dds::infrastructure::listener::NO_LISTENER;
+use dust_dds::infrastructure::qos::{DataReaderQos, DataWriterQos, QosKind};
+use dust_dds::infrastructure::qos_policy::{
+    HistoryQosPolicy, HistoryQosPolicyKind, ReliabilityQosPolicy, ReliabilityQosPolicyKind,
+};
+use dust_dds::infrastructure::sample_info::{ANY_INSTANCE_STATE, ANY_SAMPLE_STATE, ANY_VIEW_STATE};
+use dust_dds::infrastructure::status::{NO_STATUS, StatusKind};
+use dust_dds::infrastructure::time::DurationKind;
+use dust_dds::infrastructure::type_support::DdsType;
+use dust_dds::publication::data_writer::DataWriter;
+use dust_dds::subscription::data_reader::DataReader;
+use dust_dds::wait_set::{Condition, WaitSet};
+
+use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+
+pub(crate) fn version() -> String {
+    "0.16.0".to_owned()
+}
+
+pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+    if options.is_keyed {
+        open_of::<KeyedTestData>(options, "TestDataKeyed_t", on_sample)
+    } else {
+        open_of::<TestData>(options, "TestData_t", on_sample)
+    }
+}
+
+/// What both types have in common.
+trait Data: dust_dds::xtypes::type_support::TypeSupport + Send + Sync + 'static {
+    fn new(header: &Header, octets: &[u8]) -> Self;
+    fn parts(&self) -> (Header, &[u8]);
+}
+
+macro_rules! test_data {
+    ($name:ident $(, #[$key:meta])?) => {
+        #[derive(DdsType)]
+        struct $name {
+            $(#[$key])?
+            key: [u8; 4],
+            entity_id: i32,
+            seq_num: u32,
+            timestamp_sec: i32,
+            timestamp_usec: u32,
+            latency_ping: i32,
+            bin_data: Vec<u8>,
+        }
+
+        impl Data for $name {
+            fn new(header: &Header, octets: &[u8]) -> Self {
+                let Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping } = *header;
+                let bin_data = octets.to_vec();
+                Self { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping, bin_data }
+            }
+
+            fn parts(&self) -> (Header, &[u8]) {
+                let Self { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping, .. } = *self;
+                let header = Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping };
+                (header, &self.bin_data)
+            }
+        }
+    };
+}
+
+test_data!(TestData);
+test_data!(KeyedTestData, #[dust_dds(key)]);
+
+fn failed(error: DdsError) -> PeerError {
+    PeerError::Engine(format!("{error:?}"))
+}
+
+fn open_of<T: Data>(
+    options: &NodeOptions,
+    type_name: &str,
+    on_sample: OnSample,
+) -> Result<Box<dyn Node>, PeerError> {
+    let number = |name: &str| options.settings.get(name).and_then(|value| value.parse::<usize>().ok());
+    let factory = DomainParticipantFactory::get_instance();
+    {
+        let mut transport = factory.get_mut_transport();
+        transport.set_interface_name(Some(options.interface.clone()));
+        if let Some(bytes) = number("fragment_size") {
+            transport.set_fragment_size(bytes).map_err(failed)?;
+        }
+        transport.set_udp_receive_buffer_size(number("socket_receive_buffer"));
+    }
+    let domain = i32::try_from(options.domain).unwrap_or_default();
+    let participant =
+        factory.create_participant(domain, QosKind::Default, NO_LISTENER, NO_STATUS).map_err(failed)?;
+    let topic = |name: &str| {
+        participant
+            .create_topic::<T>(name, type_name, QosKind::Default, NO_LISTENER, NO_STATUS)
+            .map_err(failed)
+    };
+    let writer = match &options.write_topic {
+        Some(name) => {
+            let publisher =
+                participant.create_publisher(QosKind::Default, NO_LISTENER, NO_STATUS).map_err(failed)?;
+            let qos = DataWriterQos {
+                reliability: reliability(options),
+                history: history(options),
+                ..DataWriterQos::default()
+            };
+            let writer = publisher.create_datawriter::<T>(
+                &topic(name)?,
+                QosKind::Specific(qos),
+                NO_LISTENER,
+                NO_STATUS,
+            );
+            Some(writer.map_err(failed)?)
+        }
+        None => None,
+    };
+    let reader = match &options.read_topic {
+        Some(name) => {
+            let subscriber =
+                participant.create_subscriber(QosKind::Default, NO_LISTENER, NO_STATUS).map_err(failed)?;
+            let qos = DataReaderQos {
+                reliability: reliability(options),
+                history: history(options),
+                ..DataReaderQos::default()
+            };
+            let reader = subscriber.create_datareader::<T>(
+                &topic(name)?,
+                QosKind::Specific(qos),
+                NO_LISTENER,
+                NO_STATUS,
+            );
+            Some(Arc::new(reader.map_err(failed)?))
+        }
+        None => None,
+    };
+    let writer = Arc::new(DustWriter { writer });
+    let is_over = Arc::new(AtomicBool::new(false));
+    let thread = match &reader {
+        Some(reader) => {
+            let (reader, writer, is_over) = (Arc::clone(reader), Arc::clone(&writer), Arc::clone(&is_over));
+            let take = move || {
+                // An error of the engine ends the taking: the harness reports that nothing arrives.
+                let _ = take_all(&reader, &writer, &is_over, &on_sample);
+            };
+            let thread = thread::Builder::new().name("dust_dds take".to_owned()).spawn(take);
+            Some(thread.map_err(|error| PeerError::Engine(error.to_string()))?)
+        }
+        None => None,
+    };
+    Ok(Box::new(DustNode { writer, reader, is_over, thread, _participant: participant }))
+}
+
+fn reliability(options: &NodeOptions) -> ReliabilityQosPolicy {
+    ReliabilityQosPolicy {
+        kind: if options.is_reliable {
+            ReliabilityQosPolicyKind::Reliable
+        } else {
+            ReliabilityQosPolicyKind::BestEffort
+        },
+        max_blocking_time: DurationKind::Finite(options.max_blocking_time.into()),
+    }
+}
+
+fn history(options: &NodeOptions) -> HistoryQosPolicy {
+    HistoryQosPolicy {
+        kind: if options.keeps_all {
+            HistoryQosPolicyKind::KeepAll
+        } else {
+            HistoryQosPolicyKind::KeepLast(1)
+        },
+    }
+}
+
+/// How often the thread looks whether it shall end.
+const PAUSE: Duration = Duration::from_millis(500);
+
+const TAKE_MAX: i32 = 64;
+
+fn take_all<T: Data>(
+    reader: &DataReader<T>,
+    writer: &DustWriter<T>,
+    is_over: &AtomicBool,
+    on_sample: &OnSample,
+) -> Result<(), DdsError> {
+    let condition = reader.get_statuscondition();
+    condition.set_enabled_statuses(&[StatusKind::DataAvailable])?;
+    let mut wait_set = WaitSet::new();
+    wait_set.attach_condition(Condition::StatusCondition(condition))?;
+    while !is_over.load(Ordering::Relaxed) {
+        if wait_set.wait(PAUSE.into()).is_err() {
+            continue;
+        }
+        while let Ok(samples) = reader.take(TAKE_MAX, ANY_SAMPLE_STATE, ANY_VIEW_STATE, ANY_INSTANCE_STATE) {
+            for data in samples.iter().filter_map(|sample| sample.data.as_ref()) {
+                let (header, octets) = data.parts();
+                on_sample(writer, &header, octets);
+            }
+        }
+    }
+    Ok(())
+}
+
+struct DustWriter<T> {
+    writer: Option<DataWriter<T>>,
+}
+
+impl<T: Data> Writer for DustWriter<T> {
+    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+        let Some(writer) = &self.writer else { return Err(PeerError::Engine("no writer".to_owned())) };
+        match writer.write(T::new(header, octets), None) {
+            Ok(()) => Ok(Written::Taken),
+            Err(DdsError::Timeout) => Ok(Written::TimedOut),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+struct DustNode<T> {
+    writer: Arc<DustWriter<T>>,
+    reader: Option<Arc<DataReader<T>>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    _participant: DomainParticipant,
+}
+
+impl<T: Data> Writer for DustNode<T> {
+    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+        self.writer.write(header, octets)
+    }
+}
+
+impl<T: Data> Node for DustNode<T> {
+    fn matches(&self) -> Matches {
+        let count =
+            |handles: Result<usize, DdsError>| handles.ok().and_then(|count| u32::try_from(count).ok());
+        let readers = self
+            .writer
+            .writer
+            .as_ref()
+            .and_then(|writer| count(writer.get_matched_subscriptions().map(|handles| handles.len())));
+        let writers = self
+            .reader
+            .as_ref()
+            .and_then(|reader| count(reader.get_matched_publications().map(|handles| handles.len())));
+        Matches { readers: readers.unwrap_or(0), writers: writers.unwrap_or(0) }
+    }
+
+    fn flush(&self) {}
+
+    fn wait_for_acknowledgments(&self, timeout: Duration) -> bool {
+        let wait = |writer: &DataWriter<T>| writer.wait_for_acknowledgments(timeout.into()).is_ok();
+        self.writer.writer.as_ref().is_none_or(wait)
+    }
+}
+
+impl<T> Drop for DustNode<T> {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the engine on that thread has been reported by then as samples that are missing.
+            let _ = thread.join();
+        }
+    }
+}
