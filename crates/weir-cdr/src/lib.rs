@@ -44,6 +44,8 @@
 extern crate self as weir_cdr;
 
 pub mod bounded;
+#[doc(hidden)]
+pub mod copy;
 pub mod dds_type;
 pub mod encoding;
 pub mod error;

@@ -1,6 +1,6 @@
 //! Booleans, integers and floats.
 
-use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout};
+use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, copy};
 
 /// Implements the trait for numbers that are converted with `to_le_bytes` and the like.
 ///
@@ -151,7 +151,7 @@ impl CdrValue for u8 {
 
     #[inline(always)]
     fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
-        values.copy_from_slice(reader.take_octets(values.len())?);
+        copy::copy(values, reader.take_octets(values.len())?);
         Ok(())
     }
 
@@ -163,7 +163,7 @@ impl CdrValue for u8 {
     ) -> Result<(), CdrError> {
         let octets = reader.take_octets(count)?;
         values.clear();
-        values.extend_from_slice(octets);
+        copy::append(values, octets);
         Ok(())
     }
 

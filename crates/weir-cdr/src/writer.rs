@@ -1,6 +1,6 @@
 //! A cursor that writes aligned values into a slice.
 
-use crate::{CdrError, Encoding, Endianness};
+use crate::{CdrError, Encoding, Endianness, copy};
 
 /// Writes values into a slice. Offsets and alignment count from the start of the slice.
 ///
@@ -86,7 +86,7 @@ impl<'a> CdrWriter<'a> {
     /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
     #[inline(always)]
     pub fn write_octets(&mut self, octets: &[u8]) -> Result<(), CdrError> {
-        self.reserve(1, octets.len())?.copy_from_slice(octets);
+        copy::copy(self.reserve(1, octets.len())?, octets);
         Ok(())
     }
 

@@ -10,6 +10,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use weir_cdr::copy::copy;
+
 use crate::block::Block;
 use crate::config;
 
@@ -72,7 +74,7 @@ impl Chunks {
             _ => self.open(payload.len()),
         };
         let offset = self.used;
-        self.open[offset..offset + payload.len()].copy_from_slice(payload);
+        copy(&mut self.open[offset..offset + payload.len()], payload);
         self.used += payload.len();
         self.take_up(index, payload.len());
         if payload.len() > SHORT_MAX {
