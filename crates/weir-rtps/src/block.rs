@@ -5,32 +5,48 @@
 
 use std::sync::Arc;
 
+/// See [`Block::for_sending`]; half a page, and a cache line.
+const SENDING_LEAD: usize = 2048 + 64;
+
 /// A fixed piece of memory. Pages that were never written cost nothing.
 #[derive(Debug)]
 pub struct Block {
     bytes: Box<[u8]>,
+    /// Bytes at the beginning that are not used.
+    lead: usize,
 }
 
 impl Block {
     /// A zeroed block of `len` bytes.
     pub fn new(len: usize) -> Arc<Self> {
-        Arc::new(Self { bytes: vec![0; len].into_boxed_slice() })
+        Arc::new(Self { bytes: vec![0; len].into_boxed_slice(), lead: 0 })
+    }
+
+    /// A zeroed block of `len` bytes that datagrams are sent from: it begins in the middle of a page.
+    ///
+    /// Large memory begins with a page, and so does the kernel's memory for a datagram of more than half a page, whose
+    /// payload follows behind 44 bytes of headers. Copies by `rep movsb` are several times slower on some processors
+    /// when the target lies a little further into its page than the source: for 8 KiB from the beginning of a page about
+    /// 0.45 µs on an AMD EPYC.
+    pub(crate) fn for_sending(len: usize) -> Arc<Self> {
+        Arc::new(Self { bytes: vec![0; SENDING_LEAD + len].into_boxed_slice(), lead: SENDING_LEAD })
     }
 
     /// The whole memory of the block.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes[self.lead..]
     }
 
     /// The whole memory of the block, for the one who holds it alone.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
+        &mut self.bytes[self.lead..]
     }
 
-    /// Exchanges the memory of the block for another.
+    /// Exchanges the memory of a block that is not for sending for another.
     pub(crate) fn swap(&mut self, bytes: &mut Box<[u8]>) {
+        debug_assert_eq!(self.lead, 0);
         core::mem::swap(&mut self.bytes, bytes);
     }
 
@@ -38,7 +54,7 @@ impl Block {
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a block is never empty: its length is its capacity")]
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() - self.lead
     }
 }
 

@@ -531,7 +531,7 @@ impl History {
 
     fn new_block(&mut self, len: usize) -> u32 {
         let spare = self.take_spare(len.max(self.block_len));
-        self.take_in(spare.unwrap_or_else(|| Block::new(len.max(self.block_len))))
+        self.take_in(spare.unwrap_or_else(|| Block::for_sending(len.max(self.block_len))))
     }
 
     /// Gives a block its place.
