@@ -25,6 +25,7 @@ use crate::control::{
 };
 use crate::endpoint::{EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber};
 use crate::engine;
+use crate::open_loop::{self, Schedule};
 use crate::signal::Signal;
 use crate::{latency, throughput};
 
@@ -140,7 +141,8 @@ impl Agent {
     fn measure(&mut self) -> Result<(), Failure> {
         let case = self.case.clone();
         let engine = engine::find(&case.engine).ok_or_else(|| Failure::UnknownEngine(case.engine.clone()))?;
-        match (case.test, self.role) {
+        let stream = case.test == Test::Throughput || case.method.samples_per_s.is_some();
+        match (if stream { Test::Throughput } else { Test::Latency }, self.role) {
             (Test::Throughput, Role::Publisher) => self.publish(engine),
             (Test::Throughput, Role::Subscriber) => self.subscribe(engine),
             (Test::Latency, Role::Publisher) => self.ping(engine),
@@ -152,8 +154,11 @@ impl Agent {
         let mut end: Box<dyn Publisher> = engine.open_publisher(&self.case)?;
         let peer = self.prepared(end.address())?;
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
-        let before = self.start_sending()?;
-        let outcome = throughput::run_publisher(end.as_mut(), &self.case)?;
+        let (before, schedule) = self.start_sending()?;
+        let outcome = match &schedule {
+            Some(schedule) => open_loop::run_publisher(end.as_mut(), &self.case, schedule)?,
+            None => throughput::run_publisher(end.as_mut(), &self.case)?,
+        };
         let report = self.report(&before, Outcome::Publisher(outcome), &end.report());
         self.finish(report)
     }
@@ -162,8 +167,8 @@ impl Agent {
         let mut end: Box<dyn Subscriber> = engine.open_subscriber(&self.case)?;
         let peer = self.prepared(end.address())?;
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
-        let before = self.start_receiving()?;
-        let outcome = throughput::run_subscriber(end.as_mut(), &self.case, &self.signal)?;
+        let (before, schedule) = self.start_receiving()?;
+        let outcome = throughput::run_subscriber(end.as_mut(), &self.case, &self.signal, schedule)?;
         let report = self.report(&before, Outcome::Subscriber(outcome), &end.report());
         self.finish(report)
     }
@@ -172,7 +177,7 @@ impl Agent {
         let mut end: Box<dyn Pinger> = engine.open_pinger(&self.case)?;
         let peer = self.prepared(end.address())?;
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
-        let before = self.start_sending()?;
+        let (before, _) = self.start_sending()?;
         let outcome = latency::run_pinger(end.as_mut(), &self.case, self.signal.stop())?;
         let report = self.report(&before, Outcome::Pinger(outcome), &end.report());
         self.finish(report)
@@ -182,7 +187,7 @@ impl Agent {
         let mut end: Box<dyn Ponger> = engine.open_ponger(&self.case)?;
         let peer = self.prepared(end.address())?;
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
-        let before = self.start_receiving()?;
+        let (before, _) = self.start_receiving()?;
         let echoed = end.echo(self.signal.stop())?;
         let report = self.report(&before, Outcome::Ponger { echoed }, &end.report());
         self.finish(report)
@@ -195,18 +200,18 @@ impl Agent {
         Ok(self.expect(peer, self.message_wait())?)
     }
 
-    fn start_sending(&mut self) -> Result<Before, Failure> {
+    fn start_sending(&mut self) -> Result<(Before, Option<Schedule>), Failure> {
         control::send(&mut self.stream, &FromAgent::Connected)?;
-        self.expect_start()?;
-        Ok(self.begin())
+        let schedule = self.expect_start()?;
+        Ok((self.begin(), schedule))
     }
 
-    fn start_receiving(&mut self) -> Result<Before, Failure> {
+    fn start_receiving(&mut self) -> Result<(Before, Option<Schedule>), Failure> {
         control::send(&mut self.stream, &FromAgent::Connected)?;
-        self.expect_start()?;
+        let schedule = self.expect_start()?;
         let before = self.begin();
         control::send(&mut self.stream, &FromAgent::Started)?;
-        Ok(before)
+        Ok((before, schedule))
     }
 
     fn finish(&mut self, report: AgentReport) -> Result<(), Failure> {
@@ -252,8 +257,11 @@ impl Agent {
         self.expect(|message| matches!(message, ToAgent::Close).then_some(()), CLOSE_WAIT)
     }
 
-    fn expect_start(&mut self) -> Result<(), AgentError> {
-        self.expect(|message| matches!(message, ToAgent::Start).then_some(()), self.message_wait())
+    /// Waits for the word to begin; with it comes the beginning of the schedule, if there is one.
+    fn expect_start(&mut self) -> Result<Option<Schedule>, AgentError> {
+        let start = |message| if let ToAgent::Start { at_ns } = message { Some(at_ns) } else { None };
+        let at_ns = self.expect(start, self.message_wait())?;
+        Ok(at_ns.and_then(|at_ns| Schedule::new(&self.case, at_ns)))
     }
 
     fn expect<T>(

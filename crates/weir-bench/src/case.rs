@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::open_loop::Rate;
 use serde::{Deserialize, Serialize};
 use weir_results::{Reliability, Test, WaitStrategy};
 
@@ -70,6 +71,10 @@ pub struct CaseSpec {
 pub struct Method {
     /// Both ends count their system calls, which makes each of them slower.
     pub count_system_calls: bool,
+    /// Sends by a schedule: what was asked for. `None` = a ping-pong, or as fast as the engine takes.
+    pub rate: Option<Rate>,
+    /// The rate of that schedule, once it is known.
+    pub samples_per_s: Option<f64>,
     /// What lies between the ends, in words; `None` = what connects the host's own interface with itself.
     pub path: Option<String>,
     /// The file of the network namespace that this end lives in; `None` = the one that it is started in.

@@ -17,7 +17,7 @@ use crate::latency::PingerOutcome;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -116,7 +116,10 @@ pub enum ToAgent {
         peer: Option<SocketAddrV4>,
     },
     /// Begin.
-    Start,
+    Start {
+        /// When the schedule begins that both ends follow, nanoseconds of the host's monotonic clock.
+        at_ns: Option<u64>,
+    },
     /// To a receiving end: all sending ones are done.
     Finish {
         /// Publisher `i` sent the numbers `0..sent[i]`.
@@ -275,7 +278,7 @@ mod tests {
         assert_eq!(text, r#"{"message":"finish","sent":[7]}"#);
         let mut reader =
             MessageReader::new(&b"{\"message\":\"start\"}\n{\"message\":\"finish\",\"sent\":[7]}\n"[..]);
-        assert_eq!(reader.receive::<ToAgent>().unwrap(), ToAgent::Start);
+        assert_eq!(reader.receive::<ToAgent>().unwrap(), ToAgent::Start { at_ns: None });
         assert_eq!(reader.receive::<ToAgent>().unwrap(), ToAgent::Finish { sent: vec![7] });
         assert!(matches!(reader.receive::<ToAgent>(), Err(ControlError::Closed)));
     }
@@ -291,6 +294,7 @@ mod tests {
                 sends: None,
                 refused: 0,
                 flushed: true,
+                lag: None,
             }),
             process: ProcessFigures::default(),
             buffers: SocketBuffers::default(),

@@ -15,10 +15,12 @@ use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_results::{Case, Environment};
+use weir_results::{Case, Environment, Test};
 
 use crate::case::{CaseSpec, Method};
+use crate::clock;
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
+use crate::open_loop;
 use crate::outside::{OutsideError, OutsideTool};
 use crate::path::VethPath;
 use crate::plan::{Action, Plan, Step};
@@ -79,11 +81,18 @@ pub struct RunOutcome {
 /// Runs all cases of `plan`, and tells what happens by `on_event`. A case that fails does not end the run.
 pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> RunOutcome {
     let mut outcome = RunOutcome::default();
+    let mut maxima = Vec::new();
     for (index, step) in plan.steps.iter().enumerate() {
         let number = index + 1;
+        let mut step = step.clone();
+        let resolved = open_loop::resolve(&mut step.case, &maxima);
         on_event(Event::CaseStarted { number, case: &step.case });
         let mut result = record::blank(&step.case, options.environment);
-        let fault = match run_step(step, options, &mut result, on_event) {
+        let ran = match (resolved, &step.action) {
+            (Err(reason), Action::Measure) => Err(StepError::Trouble(reason)),
+            _ => run_step(&step, options, &mut result, on_event),
+        };
+        let fault = match ran {
             Ok(fault) => fault,
             Err(StepError::Interrupted) => {
                 outcome.interrupted = true;
@@ -98,6 +107,9 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
         outcome.data_lost |= fault == Some(Fault::DataLost);
         outcome.trouble |= fault == Some(Fault::Trouble);
         on_event(Event::CaseFinished { number, case: &result, fault });
+        if step.case.test == Test::Throughput {
+            maxima.push(result);
+        }
     }
     outcome
 }
@@ -175,12 +187,13 @@ fn measure(
         // Not before: how long discovery takes under losses is another measurement.
         path.start_losses().map_err(|error| SessionError::Trouble(error.to_string()))?;
     }
+    let at_ns = case.method.samples_per_s.map(|_| clock::now_ns() + SCHEDULE_LEAD_NS);
     for &id in &subscribers {
-        session.send(id, &ToAgent::Start)?;
+        session.send(id, &ToAgent::Start { at_ns })?;
         expect(session, id, "did not start", START_WAIT, &FromAgent::Started)?;
     }
     for &id in &publishers {
-        session.send(id, &ToAgent::Start)?;
+        session.send(id, &ToAgent::Start { at_ns })?;
     }
     let run_wait = case.warmup + case.duration + FLUSH_WAIT + patience * 3 + GRACE;
     let mut published = Vec::new();
@@ -236,6 +249,9 @@ const CONNECT_WAIT: Duration = Duration::from_secs(7);
 
 /// How long an agent may take to enter its receive loop.
 const START_WAIT: Duration = Duration::from_secs(5);
+
+/// A schedule begins so long after the ends are told: long enough for both to hear of it.
+const SCHEDULE_LEAD_NS: u64 = 50_000_000;
 
 /// How much longer than its own limits an agent is waited for.
 const GRACE: Duration = Duration::from_secs(5);

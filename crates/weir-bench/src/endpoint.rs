@@ -16,6 +16,7 @@
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -161,7 +162,23 @@ pub trait End {
     fn now_ns(&self) -> u64 {
         clock::now_ns()
     }
+
+    /// Waits until that clock shows `until_ns`: asleep, and the last part awake, so as to be there in time.
+    fn wait_until(&mut self, until_ns: u64) {
+        loop {
+            let left_ns = until_ns.saturating_sub(clock::now_ns());
+            match left_ns {
+                0 => return,
+                // Engines may have threads of their own on this processor.
+                1..AWAKE_NS => thread::yield_now(),
+                _ => thread::sleep(Duration::from_nanos(left_ns - AWAKE_NS / 2)),
+            }
+        }
+    }
 }
+
+/// A sleep may last so much longer than it was told to: the timer's slack and the way back onto a processor.
+const AWAKE_NS: u64 = 400_000;
 
 /// The sending end of a throughput case.
 pub trait Publisher: End {

@@ -11,7 +11,7 @@
 //!   a running measurement
 //! - [`by_hand`]: two ends that nobody coordinates, mostly on two hosts
 //! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
-//! - [`latency`], [`throughput`]: the measurements
+//! - [`latency`], [`throughput`], [`open_loop`]: the measurements
 //! - [`path`]: what lies between the ends
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
 //! - `record`: from what both ends found to a result with its doubts
@@ -29,6 +29,7 @@ pub mod endpoint;
 pub mod engine;
 pub mod host;
 pub mod latency;
+pub mod open_loop;
 pub mod outside;
 pub mod path;
 pub mod payload;

@@ -15,6 +15,7 @@ use weir_results::{Reliability, Test, WaitStrategy};
 use crate::case::{CaseSpec, CpuPair, Method};
 use crate::endpoint::{Engine, ReliabilitySupport};
 use crate::engine;
+use crate::open_loop::Rate;
 use crate::outside::OutsideTool;
 use crate::payload::HEADER_BYTES;
 use crate::tuning::EngineSettings;
@@ -45,6 +46,8 @@ pub struct PlanOptions {
     pub loans: bool,
     /// How receivers wait.
     pub wait: WaitStrategy,
+    /// Rates of the open loop, which then takes the ping-pong's place; empty = a ping-pong.
+    pub rates: Vec<Rate>,
     /// How everything is measured, beyond the usual.
     pub method: Method,
     /// Where the ends run.
@@ -160,6 +163,9 @@ pub enum PlanError {
     /// An option that means nothing without a throughput test.
     #[error("{0} is for the throughput test, which --tests leaves out")]
     ThroughputOnly(&'static str),
+    /// An option that means nothing without a latency test.
+    #[error("{0} is for the latency test, which --tests leaves out")]
+    LatencyOnly(&'static str),
     /// More processes than make sense.
     #[error("{0} takes at most {ENDS_MAX}: each is a process")]
     TooMany(&'static str),
@@ -216,7 +222,12 @@ pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
     for (test, size_bytes, repeat) in rounds(options, &sizes) {
         let base = base_case(options, test, size_bytes, repeat);
         let from = steps.len();
-        push_size(options, &engines, &batches, &base, &mut steps);
+        let batches = if options.tests.contains(&test) { &batches[..] } else { &[0] };
+        push_size(options, &engines, batches, &base, &mut steps);
+        if test == Test::Latency && !options.rates.is_empty() {
+            let once = steps.split_off(from);
+            steps.extend(once.into_iter().flat_map(|step| at_rates(&step, &options.rates)));
+        }
         if options.interleave && repeat % 2 == 0 {
             // A B, B A, A B...: whatever the first of a pair does to the second, both suffer it.
             steps[from..].reverse();
@@ -239,9 +250,30 @@ impl Plan {
     }
 }
 
+/// A step of the open loop, once for each rate; one that nobody can take once.
+fn at_rates(step: &Step, rates: &[Rate]) -> Vec<Step> {
+    let at = |rate: &Rate| {
+        let mut step = step.clone();
+        step.case.method.rate = Some(*rate);
+        step
+    };
+    let count = if step.action == Action::Measure { rates.len() } else { 1 };
+    rates.iter().take(count).map(at).collect()
+}
+
+/// The tests in their order: what a share of the maximum is a share of has to be known before.
+fn tests(options: &PlanOptions) -> Vec<Test> {
+    if options.rates.iter().any(|rate| matches!(rate, Rate::OfMaximum(_))) {
+        return vec![Test::Throughput, Test::Latency];
+    }
+    options.tests.clone()
+}
+
 /// What is measured when, apart from the engines: test, size and repeat.
 fn rounds(options: &PlanOptions, sizes: &[usize]) -> Vec<(Test, usize, u32)> {
-    let points = options.tests.iter().flat_map(|&test| sizes.iter().map(move |&size| (test, size)));
+    let points: Vec<(Test, usize)> =
+        tests(options).into_iter().flat_map(|test| sizes.iter().map(move |&size| (test, size))).collect();
+    let points = points.iter().copied();
     if options.interleave {
         return points.flat_map(|(test, size)| (1..=options.repeats).map(move |n| (test, size, n))).collect();
     }
@@ -305,6 +337,7 @@ fn push_size(
 fn action(engine: &dyn Engine, case: &CaseSpec) -> Action {
     let can = engine.capabilities();
     let has_test = match case.test {
+        Test::Latency if case.method.rate.is_some() => can.throughput,
         Test::Latency => can.latency,
         Test::Throughput => can.throughput,
     };
@@ -357,7 +390,10 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
         port: None,
         socket_buffer_bytes: options.socket_buffer_bytes,
         cpus: options.cpus,
-        method: options.method.clone(),
+        method: Method {
+            rate: options.rates.first().copied().filter(|_| test == Test::Latency),
+            ..options.method.clone()
+        },
         settings: BTreeMap::new(),
     }
 }
@@ -391,6 +427,7 @@ fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
     if options.repeats == 0 {
         return Err(PlanError::Zero("--repeat"));
     }
+    check_rates(options)?;
     for (option, count) in [("--publishers", options.publishers), ("--subscribers", options.subscribers)] {
         match count {
             0 => return Err(PlanError::Zero(option)),
@@ -399,6 +436,25 @@ fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
             2..=ENDS_MAX => return Err(PlanError::ThroughputOnly(option)),
             _ => return Err(PlanError::TooMany(option)),
         }
+    }
+    Ok(())
+}
+
+fn check_rates(options: &PlanOptions) -> Result<(), PlanError> {
+    if options.rates.is_empty() {
+        return Ok(());
+    }
+    check_list("--rate", &options.rates)?;
+    if !options.tests.contains(&Test::Latency) {
+        return Err(PlanError::LatencyOnly("--rate"));
+    }
+    if !options.outside.is_empty() {
+        return Err(PlanError::Lacking("--outside-checks have no --rate: leave one of them out".to_owned()));
+    }
+    let is_share = options.rates.iter().any(|rate| matches!(rate, Rate::OfMaximum(_)));
+    if is_share && options.batches.as_ref().is_some_and(|batches| !batches.contains(&0)) {
+        let text = "a --rate in percent is of the maximum without batches: add 0 to --batch";
+        return Err(PlanError::Lacking(text.to_owned()));
     }
     Ok(())
 }
@@ -474,6 +530,7 @@ mod tests {
             multicast: false,
             loans: false,
             wait: WaitStrategy::Block,
+            rates: Vec::new(),
             method: Method::default(),
             cpus: None,
             duration: Duration::from_secs(2),
@@ -546,6 +603,41 @@ mod tests {
             })
             .collect();
         assert_eq!(lines(&options), expected);
+    }
+
+    #[test]
+    fn shares_of_the_maximum_come_after_it_and_rates_take_the_place_of_the_ping_pong() {
+        let plan_of = |rates: &[Rate], tests: &[Test]| {
+            let options = PlanOptions {
+                sizes: vec![32],
+                rates: rates.to_vec(),
+                tests: tests.to_vec(),
+                batches: None,
+                reliabilities: vec![Reliability::Reliable],
+                ..options(&["udp-gso", "mock"])
+            };
+            let of = |step: Step| {
+                let rate = step.case.method.rate.map_or_else(|| "max".to_owned(), |rate| rate.to_string());
+                format!("{} {} {rate}", step.case.engine, step.case.test)
+            };
+            plan(&options).unwrap().steps.into_iter().map(of).collect::<Vec<_>>()
+        };
+        let shares = [Rate::OfMaximum(1000), Rate::OfMaximum(9000)];
+        assert_eq!(
+            plan_of(&shares, &[Test::Latency]),
+            [
+                "udp-gso throughput max",
+                "mock throughput max",
+                "udp-gso latency 10%",
+                "udp-gso latency 90%",
+                "mock latency 10%",
+                "mock latency 90%"
+            ]
+        );
+        assert_eq!(
+            plan_of(&[Rate::PerSecond(100)], &[Test::Latency]),
+            ["udp-gso latency 100/s", "mock latency 100/s"]
+        );
     }
 
     #[test]
@@ -678,6 +770,11 @@ mod tests {
         check(&|o| o.batches = Some(vec![8192, 8192]), "--batch names 8192 twice");
         check(&|o| o.batches = Some(vec![151]), "a batch of 151 bytes (--batch) holds less than two samples");
         check(&|o| o.batches = Some(vec![(1 << 30) + 1]), "more than 1 GiB");
+        check(
+            &|o| (o.rates, o.tests) = (vec![Rate::PerSecond(1)], vec![Test::Throughput]),
+            "--rate is for the latency test",
+        );
+        check(&|o| (o.rates, o.batches) = (vec![Rate::OfMaximum(1)], Some(vec![8192])), "add 0 to --batch");
         let latency_only = |o: &mut PlanOptions| o.tests = vec![Test::Latency];
         check(&latency_only, "--batch is for the throughput test, which --tests leaves out");
         check(

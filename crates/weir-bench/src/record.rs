@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weir_results::{
-    Case, Environment, LossBreakdown, NotMeasured, ProcessFigures, Reliability, SequenceCounts,
+    Case, Environment, LossBreakdown, NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts,
     SocketBuffers, ThroughputCounts, ThroughputSummary, Warning,
 };
 use weir_telemetry::host_warnings;
@@ -14,6 +14,7 @@ use crate::control::{AgentReport, Outcome};
 use crate::endpoint::Engine;
 use crate::engine;
 use crate::latency::PingerOutcome;
+use crate::open_loop::Rate;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 
 /// What makes a run a failed one.
@@ -36,6 +37,11 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     result.apart = engine::find(&case.engine).is_some_and(Engine::is_apart);
     result.wait = case.wait;
     result.path.clone_from(&case.method.path);
+    result.rate_samples_per_s = case.method.samples_per_s;
+    result.load_percent = match case.method.rate {
+        Some(Rate::OfMaximum(hundredths)) => Some(f64::from(hundredths) / 100.0),
+        _ => None,
+    };
     result.repeat = case.repeat;
     result.settings = settings(case);
     result.warnings = doubts(case, environment);
@@ -89,7 +95,11 @@ pub(crate) fn enter(
     // Every end reads the counter of the whole host: the largest says most.
     let host_receive_errors = subscribers.iter().filter_map(|report| report.host_receive_errors).max();
     match (sent.collect::<Option<Vec<_>>>(), received.collect::<Option<Vec<_>>>()) {
-        (Some(sent), Some(received)) => enter_throughput(result, case, &sent, &received, host_receive_errors),
+        (Some(sent), Some(received)) => {
+            let fault = enter_throughput(result, case, &sent, &received, host_receive_errors);
+            enter_schedule(result, &sent, &received);
+            fault
+        }
         _ => failed(result, "the ends measured different things".to_owned()),
     }
 }
@@ -141,6 +151,26 @@ fn enter_throughput(
     fault
 }
 
+/// What only samples that follow a schedule have.
+fn enter_schedule(result: &mut Case, sent: &[&PublisherOutcome], received: &[&SubscriberOutcome]) {
+    let ([PublisherOutcome { lag: Some(lag), .. }], [SubscriberOutcome { one_way, .. }]) = (sent, received)
+    else {
+        return;
+    };
+    result.latency_us = *one_way;
+    result.schedule_lag_us = Some(ScheduleLag { p50: lag.p50, p99: lag.p99, max: lag.max });
+    let (asked, reached) =
+        (result.rate_samples_per_s, result.throughput.map(|figures| figures.offered_samples_per_s));
+    if let Some((asked, reached)) = asked.zip(reached).filter(|(asked, reached)| *reached < asked * KEPT) {
+        result
+            .warnings
+            .push(Warning::ScheduleLag { asked_samples_per_s: asked, reached_samples_per_s: reached });
+    }
+}
+
+/// A schedule was kept when this share of it was sent in time.
+const KEPT: f64 = 0.99;
+
 /// Counts are sums over the subscribers, rates the mean of one subscriber, what is offered the sum
 /// over the publishers. Each subscriber should receive all that is offered, so that the two can be
 /// compared however many there are.
@@ -169,6 +199,7 @@ fn summary(
         sends: sent.iter().map(|one| one.sends).sum(),
         refused: 0,
         flushed: true,
+        lag: None,
     };
     let rate = |one: &&SubscriberOutcome| of(&all_sent, one.counts, one.received_in).samples_per_s;
     let offered = |one: &&PublisherOutcome| of(one, counts, Duration::ZERO).offered_samples_per_s;
@@ -276,6 +307,7 @@ mod tests {
             sends: Some(500),
             refused: 0,
             flushed: true,
+            lag: None,
         };
         let received = SubscriberOutcome {
             counts: SequenceCounts { received: 1000 - lost, lost, ..SequenceCounts::default() },
@@ -284,6 +316,7 @@ mod tests {
             arrivals: 1000,
             corrupt,
             kernel_drops: Some(2),
+            one_way: None,
         };
         let mut result = blank(case, &Environment::default());
         let fault = enter(

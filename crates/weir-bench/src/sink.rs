@@ -1,8 +1,10 @@
 //! Where a subscriber's samples end up: counted, followed by sequence number, and checked on request.
 
-use weir_results::{SequenceCounts, SequenceTracker};
+use weir_results::{Arrival, LatencySummary, SequenceCounts, SequenceTracker};
 
 use crate::case::CaseSpec;
+use crate::clock;
+use crate::open_loop::{Arrivals, Schedule};
 use crate::payload::{self, FINAL, HEADER_BYTES, SampleHeader};
 
 /// Counts the samples of all publishers, each by its own sequence numbers.
@@ -19,6 +21,10 @@ pub struct SampleSink {
     instances: u32,
     verify: bool,
     corrupt: u64,
+    /// Where samples follow a schedule.
+    arrivals_by_schedule: Option<Box<Arrivals>>,
+    /// The time of an engine that makes its own.
+    own_now_ns: Option<u64>,
 }
 
 /// The samples of one publisher.
@@ -48,7 +54,33 @@ impl SampleSink {
             instances: case.instances,
             verify: case.verify,
             corrupt: 0,
+            arrivals_by_schedule: None,
+            own_now_ns: None,
         }
+    }
+
+    /// The same, for samples that follow a schedule: their latencies are measured.
+    #[must_use]
+    pub fn following(self, schedule: Option<Schedule>) -> Self {
+        Self { arrivals_by_schedule: schedule.map(|schedule| Box::new(Arrivals::new(schedule))), ..self }
+    }
+
+    /// The schedule that samples follow.
+    #[must_use]
+    pub fn schedule(&self) -> Option<Schedule> {
+        self.arrivals_by_schedule.as_ref().map(|arrivals| *arrivals.schedule())
+    }
+
+    /// What arrives from now on arrives at `now_ns`: for engines that make their own time.
+    pub fn set_now_ns(&mut self, now_ns: u64) {
+        self.own_now_ns = Some(now_ns);
+    }
+
+    /// The latencies of all samples since the warm-up; `None` without a schedule.
+    #[must_use]
+    pub fn one_way(&self) -> Option<LatencySummary> {
+        let lost = self.counts().lost;
+        self.arrivals_by_schedule.as_ref().map(|arrivals| arrivals.summary(lost))
     }
 
     /// A sink that joins later: what it receives first of a publisher is where it begins.
@@ -78,7 +110,10 @@ impl SampleSink {
             self.corrupt += 1;
             return;
         }
-        stream.record(header.seq_num);
+        let sequence = stream.record(header.seq_num);
+        if let (Some(arrivals), Some(sequence)) = (&mut self.arrivals_by_schedule, sequence) {
+            arrivals.record(sequence, self.own_now_ns.unwrap_or_else(clock::now_ns));
+        }
     }
 
     /// Counts a sample that could not even be read.
@@ -168,18 +203,19 @@ impl Stream {
         payload::extend_sequence(self.expected, seq_num)
     }
 
+    /// Returns the number of a sample that arrived for the first time.
     #[inline]
-    fn record(&mut self, seq_num: u32) {
+    fn record(&mut self, seq_num: u32) -> Option<u64> {
         if !self.has_begun {
             self.begin(seq_num);
         }
         let sequence = self.number(seq_num);
         if sequence < self.counted_from {
-            self.warmup.record(sequence);
-            return;
+            return is_new(self.warmup.record(sequence)).then_some(sequence);
         }
-        self.tracker.record(sequence);
+        let arrival = self.tracker.record(sequence);
         self.expected = self.expected.max(sequence.wrapping_add(1));
+        is_new(arrival).then_some(sequence)
     }
 
     #[cold]
@@ -193,6 +229,11 @@ impl Stream {
         let sequence = if self.has_begun { self.number(header.seq_num) } else { header.seq_num.into() };
         header.key == payload::key_of(sequence, instances) && payload::octets_match(header.seq_num, octets)
     }
+}
+
+#[inline]
+fn is_new(arrival: Arrival) -> bool {
+    !matches!(arrival, Arrival::Duplicate)
 }
 
 #[cfg(test)]

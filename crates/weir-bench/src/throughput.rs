@@ -8,8 +8,9 @@
 
 use std::time::Duration;
 
+use crate::open_loop::Schedule;
 use serde::{Deserialize, Serialize};
-use weir_results::{Reliability, SequenceCounts};
+use weir_results::{LatencySummary, Reliability, SequenceCounts};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndReport, EndpointError, Publisher, Subscriber};
@@ -17,7 +18,7 @@ use crate::signal::Signal;
 use crate::sink::SampleSink;
 
 /// What the sending end did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PublisherOutcome {
     /// Samples sent, warm-up included: their numbers are `0..sent`.
     pub sent: u64,
@@ -33,10 +34,12 @@ pub struct PublisherOutcome {
     pub refused: u64,
     /// Whether everything was acknowledged at the end, as far as the engine has such a thing.
     pub flushed: bool,
+    /// How far behind its schedule the publisher was when it sent, microseconds; `None` without one.
+    pub lag: Option<LatencySummary>,
 }
 
 /// What the receiving end saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubscriberOutcome {
     /// Counts of the measured part.
     pub counts: SequenceCounts,
@@ -50,6 +53,8 @@ pub struct SubscriberOutcome {
     pub corrupt: u64,
     /// Datagrams dropped at the receiving socket in the whole run, if known.
     pub kernel_drops: Option<u64>,
+    /// Latencies from the intended times on; `None` without a schedule.
+    pub one_way: Option<LatencySummary>,
 }
 
 /// Sends until the case's time is over.
@@ -73,10 +78,12 @@ pub fn run_publisher(end: &mut dyn Publisher, case: &CaseSpec) -> Result<Publish
         sends: difference(&before, &after, |report| report.sends),
         refused: after.refused,
         flushed,
+        lag: None,
     })
 }
 
-/// Counts until the publishers are done (`signal`), and everything arrived or nothing arrives any more.
+/// Counts until the publishers are done (`signal`), and everything arrived or nothing arrives any more; measures
+/// latencies where samples follow a `schedule`.
 ///
 /// # Errors
 /// Of the engine, and when nothing arrived after the warm-up.
@@ -84,8 +91,9 @@ pub fn run_subscriber(
     end: &mut dyn Subscriber,
     case: &CaseSpec,
     signal: &Signal,
+    schedule: Option<Schedule>,
 ) -> Result<SubscriberOutcome, EndpointError> {
-    let mut sink = SampleSink::new(case);
+    let mut sink = SampleSink::new(case).following(schedule);
     let mut window = Window::new(nanos(case.warmup));
     let quiet_ns = nanos(quiet_time(case));
     let drain_ns = nanos(DRAIN_WAIT + case.allowance());
@@ -119,6 +127,7 @@ pub fn run_subscriber(
         arrivals: sink.arrivals(),
         corrupt: sink.corrupt(),
         kernel_drops: end.report().kernel_drops,
+        one_way: sink.one_way(),
     })
 }
 
@@ -132,7 +141,7 @@ pub(crate) const DRAIN_WAIT: Duration = Duration::from_secs(30);
 const RECEIVE_WAIT: Duration = Duration::from_millis(20);
 
 /// How long an engine may take no sample.
-const STALL_WAIT: Duration = Duration::from_secs(10);
+pub(crate) const STALL_WAIT: Duration = Duration::from_secs(10);
 
 /// When nothing arrived for so long after the publisher's end, nothing will: a reliable engine may
 /// still be repairing.
@@ -228,7 +237,11 @@ impl Window {
     }
 }
 
-fn difference(before: &EndReport, after: &EndReport, of: impl Fn(&EndReport) -> Option<u64>) -> Option<u64> {
+pub(crate) fn difference(
+    before: &EndReport,
+    after: &EndReport,
+    of: impl Fn(&EndReport) -> Option<u64>,
+) -> Option<u64> {
     Some(of(after)?.saturating_sub(of(before)?))
 }
 
@@ -249,7 +262,8 @@ mod tests {
         let published = run_publisher(engine.open_publisher(case).unwrap().as_mut(), case).unwrap();
         let signal = Signal::new();
         signal.finish(vec![published.sent]);
-        let received = run_subscriber(engine.open_subscriber(case).unwrap().as_mut(), case, &signal).unwrap();
+        let received =
+            run_subscriber(engine.open_subscriber(case).unwrap().as_mut(), case, &signal, None).unwrap();
         (published, received)
     }
 
@@ -286,7 +300,7 @@ mod tests {
         let signal = Signal::new();
         signal.finish(vec![14_995 + 3]);
         let mut end = engine::find("mock").unwrap().open_subscriber(&case).unwrap();
-        let received = run_subscriber(end.as_mut(), &case, &signal).unwrap();
+        let received = run_subscriber(end.as_mut(), &case, &signal, None).unwrap();
         assert_eq!(received.counts.lost, 3);
     }
 

@@ -45,7 +45,27 @@ pub(crate) struct Group<'a> {
 pub(crate) struct Point<'a> {
     pub(crate) engine: String,
     pub(crate) size_bytes: u64,
+    /// What was asked for in an open loop: its percent of the maximum or its rate, as bits.
+    pub(crate) load: Option<Load>,
     pub(crate) repeats: Vec<&'a Case>,
+}
+
+/// Percent of the maximum, or samples per second, as bits so that they can be ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Load {
+    Percent(u64),
+    Rate(u64),
+}
+
+/// Whether samples were sent by a schedule and their latencies measured.
+fn is_open_loop(case: &Case) -> bool {
+    case.test == Test::Latency && (case.rate_samples_per_s.is_some() || case.load_percent.is_some())
+}
+
+fn load(case: &Case) -> Option<Load> {
+    let rate = || case.rate_samples_per_s.map(|rate| Load::Rate(rate.to_bits()));
+    let percent = case.load_percent.map(|percent| Load::Percent(percent.to_bits()));
+    percent.or_else(rate).filter(|_| is_open_loop(case))
 }
 
 impl GroupKey {
@@ -53,7 +73,11 @@ impl GroupKey {
     fn of(case: &Case, otherwise: LatencyKind) -> Self {
         Self {
             test: case.test,
-            kind: case.latency_us.map_or(otherwise, |latency| latency.kind),
+            kind: if is_open_loop(case) {
+                LatencyKind::OneWay
+            } else {
+                case.latency_us.map_or(otherwise, |latency| latency.kind)
+            },
             keyed: case.keyed,
             instances: case.instances,
             reliability: case.reliability,
@@ -64,7 +88,8 @@ impl GroupKey {
             apart: case.apart,
             wait: case.wait,
             path: case.path.clone(),
-            rate_bits: case.rate_samples_per_s.map(f64::to_bits),
+            // The loads of a sweep stand in one table.
+            rate_bits: case.rate_samples_per_s.filter(|_| !is_open_loop(case)).map(f64::to_bits),
         }
     }
 
@@ -129,8 +154,10 @@ impl GroupKey {
     /// The conditions as part of a file name, e.g. `latency-reliable-unkeyed-block`.
     pub(crate) fn file_stem(&self) -> String {
         let mut words = vec![self.test.name().to_owned()];
-        if self.test == Test::Latency && self.kind == LatencyKind::Rtt {
-            words.push("rtt".to_owned());
+        match self.kind {
+            LatencyKind::Rtt if self.test == Test::Latency => words.push("rtt".to_owned()),
+            LatencyKind::OneWay if self.test == Test::Latency => words.push("open-loop".to_owned()),
+            _ => {}
         }
         words.push(self.reliability.name().to_owned());
         words.push(match (self.keyed, self.instances) {
@@ -168,7 +195,9 @@ impl Point<'_> {
 impl<'a> Group<'a> {
     /// What a point is compared with: the engine `name` in its usual way, at the same size.
     pub(crate) fn base(&self, point: &Point<'_>, name: &str) -> Option<&Point<'a>> {
-        self.points.iter().find(|base| base.engine == name && base.size_bytes == point.size_bytes)
+        self.points.iter().find(|base| {
+            base.engine == name && base.size_bytes == point.size_bytes && base.load == point.load
+        })
     }
 
     /// Whether anything was measured more than once.
@@ -191,7 +220,8 @@ fn counted(count: u32, what: &str) -> String {
 
 /// Divides the cases of a run into groups.
 pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
-    let kind = run.cases.iter().find_map(|case| case.latency_us).map_or(LatencyKind::HalfRtt, |l| l.kind);
+    let closed = run.cases.iter().filter(|case| !is_open_loop(case));
+    let kind = closed.filter_map(|case| case.latency_us).next().map_or(LatencyKind::HalfRtt, |l| l.kind);
     let (floors, others): (Vec<&Case>, Vec<&Case>) = run.cases.iter().partition(|case| case.engine == FLOOR);
     let mut by_key: BTreeMap<GroupKey, Vec<&Case>> = BTreeMap::new();
     for case in others {
@@ -232,13 +262,15 @@ pub(crate) fn engine_label(case: &Case) -> String {
 }
 
 fn points(cases: Vec<&Case>) -> Vec<Point<'_>> {
-    let mut points: BTreeMap<(u64, (u8, String)), Vec<&Case>> = BTreeMap::new();
+    // By size, engine and load.
+    type Place = (u64, (u8, String), Option<Load>);
+    let mut points: BTreeMap<Place, Vec<&Case>> = BTreeMap::new();
     for case in cases {
-        points.entry((case.size_bytes, rank(&engine_label(case)))).or_default().push(case);
+        points.entry((case.size_bytes, rank(&engine_label(case)), load(case))).or_default().push(case);
     }
     points
         .into_iter()
-        .map(|((size_bytes, (_, engine)), repeats)| Point { engine, size_bytes, repeats })
+        .map(|((size_bytes, (_, engine), load), repeats)| Point { engine, size_bytes, load, repeats })
         .collect()
 }
 

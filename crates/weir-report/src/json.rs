@@ -43,6 +43,8 @@ fn entry(group: &Group<'_>, point: &Point<'_>, options: &ReportOptions) -> Value
         "engine": point.engine,
         "test": group.key.test,
         "size_bytes": point.size_bytes,
+        "load_percent": point.repeats.first().and_then(|case| case.load_percent),
+        "rate_samples_per_s": point.repeats.first().and_then(|case| case.rate_samples_per_s),
         "conditions": group.key.conditions(),
         "figure": headline_name(group.key.test),
         "repeats": point.repeats.len(),

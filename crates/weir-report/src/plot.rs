@@ -54,11 +54,17 @@ struct Line {
 type Figure = (&'static str, bool, fn(&Case) -> Option<f64>);
 
 fn draw_group(group: &Group<'_>) -> Option<String> {
+    if group.key.test == Test::Latency && group.key.kind == LatencyKind::OneWay {
+        // By load and not by size: a table tells it.
+        return None;
+    }
     let (title, figures): (_, &[Figure]) = match (group.key.test, group.key.kind) {
         (Test::Latency, LatencyKind::HalfRtt) => {
             ("One-way latency (RTT/2) in microseconds, by sample size", TIMES)
         }
-        (Test::Latency, LatencyKind::Rtt) => ("Round-trip time in microseconds, by sample size", TIMES),
+        (Test::Latency, LatencyKind::Rtt | LatencyKind::OneWay) => {
+            ("Round-trip time in microseconds, by sample size", TIMES)
+        }
         (Test::Throughput, _) => ("Throughput in Mbit/s, by sample size", RATES),
     };
     let lines = lines(group, figures);

@@ -25,7 +25,7 @@ pub fn tables(run: &Run, options: &ReportOptions) -> String {
 
 fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
     let (title, columns) = match group.key.test {
-        Test::Latency => (latency_title(group.key.kind), latency_columns()),
+        Test::Latency => (latency_title(group.key.kind), latency_columns(group.key.kind)),
         Test::Throughput => ("Throughput".to_owned(), throughput_columns()),
     };
     let mut table = Table::new();
@@ -60,6 +60,9 @@ fn latency_title(kind: LatencyKind) -> String {
     match kind {
         LatencyKind::HalfRtt => "Latency (one-way = RTT/2, microseconds)".to_owned(),
         LatencyKind::Rtt => "Latency (round trip, microseconds)".to_owned(),
+        LatencyKind::OneWay => {
+            "Latency under load (one-way by one clock, from the intended send time, microseconds)".to_owned()
+        }
     }
 }
 
@@ -83,6 +86,14 @@ impl Column {
         // Nothing came back: there are no times, but there are counts.
         let has = move |latency: &LatencySummary| latency.count > 0 || decimals == 0;
         let figure = move |case: &Case| case.latency_us.as_ref().filter(|l| has(l)).map(&figure);
+        Self { heading, decimals, percentile: None, figure: Box::new(figure) }
+    }
+
+    fn plain(
+        heading: &'static str,
+        decimals: usize,
+        figure: impl Fn(&Case) -> Option<f64> + 'static,
+    ) -> Self {
         Self { heading, decimals, percentile: None, figure: Box::new(figure) }
     }
 
@@ -121,16 +132,31 @@ impl Column {
     }
 }
 
-fn latency_columns() -> Vec<Column> {
-    let mut columns = vec![
+fn latency_columns(kind: LatencyKind) -> Vec<Column> {
+    let mut columns = Vec::new();
+    let is_open_loop = kind == LatencyKind::OneWay;
+    if is_open_loop {
+        columns.extend([
+            Column::plain("Load %", 1, |case| case.load_percent),
+            Column::plain("Asked/s", 0, |case| case.rate_samples_per_s),
+            Column::throughput("Sent/s", 0, |t| Some(t.offered_samples_per_s)),
+        ]);
+    }
+    columns.extend([
         Column::latency("Count", 0, |latency| latency.count as f64),
         Column::latency("Mean", 2, |latency| latency.mean),
         Column::latency("Std", 2, |latency| latency.std),
         Column::latency("Min", 2, |latency| latency.min),
         Column::latency("Max", 2, |latency| latency.max),
-    ];
+    ]);
     columns.extend(Percentile::ALL.map(Column::percentile));
     columns.push(Column::latency("Lost", 0, |latency| latency.lost as f64));
+    if is_open_loop {
+        columns.extend([
+            Column::plain("Lag 99%", 2, |case| Some(case.schedule_lag_us?.p99)),
+            Column::plain("Lag max", 2, |case| Some(case.schedule_lag_us?.max)),
+        ]);
+    }
     columns
 }
 
@@ -159,6 +185,13 @@ fn footnotes(group: &Group<'_>) -> Vec<String> {
     }
     if group.points.iter().any(|point| point.repeats.len() > 1) {
         notes.push("median over the repeats, smallest..largest below".to_owned());
+    }
+    if group.key.kind == LatencyKind::OneWay && group.key.test == Test::Latency {
+        notes.push(
+            "load: percent of the rate that the same engine reached when nothing held it back; lag: how far the \
+             publisher was behind its schedule when it sent; it counts into the latency"
+                .to_owned(),
+        );
     }
     if group.key.is_many() {
         notes.push(

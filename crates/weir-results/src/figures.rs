@@ -63,6 +63,17 @@ impl ProcessFigures {
     }
 }
 
+/// How far behind its schedule a publisher was when it sent, microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScheduleLag {
+    /// Median over the sends.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// The most.
+    pub max: f64,
+}
+
 /// Where the samples that never arrived went.
 ///
 /// Only sequence numbers decide how many were lost; the kernel's counters count packets as it sees

@@ -18,15 +18,19 @@ pub enum LatencyKind {
     #[default]
     #[serde(rename = "rtt/2")]
     HalfRtt,
+    /// One way, measured by one clock that both ends read, from the time at which the sample should have been sent.
+    #[serde(rename = "one-way")]
+    OneWay,
 }
 
 impl LatencyKind {
-    /// The name in the results format: `rtt` or `rtt/2`.
+    /// The name in the results format: `rtt`, `rtt/2` or `one-way`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rtt => "rtt",
             Self::HalfRtt => "rtt/2",
+            Self::OneWay => "one-way",
         }
     }
 }
@@ -238,7 +242,7 @@ impl LatencyRecorder {
             return LatencySummary { kind, lost: self.lost, ..LatencySummary::default() };
         }
         let ns_per_unit = match kind {
-            LatencyKind::Rtt => 1e3,
+            LatencyKind::Rtt | LatencyKind::OneWay => 1e3,
             LatencyKind::HalfRtt => 2e3,
         };
         let us = |ns: f64| rounded(ns / ns_per_unit);

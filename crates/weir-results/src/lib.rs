@@ -30,7 +30,7 @@ mod warning;
 
 pub use bootstrap::{Better, Comparison, Interval, Verdict};
 pub use environment::{Environment, Interface};
-pub use figures::{LossBreakdown, ProcessFigures, SocketBuffers};
+pub use figures::{LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use run::{

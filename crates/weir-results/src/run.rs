@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Environment, LatencySummary, LossBreakdown, ProcessFigures, SocketBuffers, ThroughputSummary, Warning,
+    Environment, LatencySummary, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers,
+    ThroughputSummary, Warning,
 };
 
 /// Version of the results format that this crate writes and reads.
@@ -92,6 +93,12 @@ pub struct Case {
     /// ping-pong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_samples_per_s: Option<f64>,
+    /// That rate as percent of the engine's own measured maximum, where it was asked for so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_percent: Option<f64>,
+    /// How far behind its schedule the publisher was; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule_lag_us: Option<ScheduleLag>,
     /// Whether samples wait for each other without a batching policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
@@ -138,6 +145,8 @@ impl Case {
             not_measured: None,
             duration_s: None,
             rate_samples_per_s: None,
+            load_percent: None,
+            schedule_lag_us: None,
             coalescing: None,
             publisher: None,
             subscriber: None,
@@ -163,8 +172,14 @@ impl Case {
             && self.size_bytes == other.size_bytes
             && self.wait == other.wait
             && self.path == other.path
-            && self.rate_samples_per_s == other.rate_samples_per_s
+            && self.same_load(other)
             && self.coalescing == other.coalescing
+    }
+
+    /// Of a share of the maximum, which differs from run to run, the share is what was asked for.
+    fn same_load(&self, other: &Self) -> bool {
+        self.load_percent == other.load_percent
+            && (self.load_percent.is_some() || self.rate_samples_per_s == other.rate_samples_per_s)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::endpoint::{
     Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
     Subscriber,
 };
+use crate::open_loop::Schedule;
 use crate::payload::{self, HEADER_BYTES, SampleHeader};
 use crate::sink::SampleSink;
 
@@ -34,6 +35,8 @@ pub(super) enum Mock {
     Hang,
     /// Ends its process in the middle.
     Crash,
+    /// Its subscriber stalls for 10 ms after every thousandth sample of a schedule.
+    Stall,
 }
 
 impl Engine for Mock {
@@ -44,6 +47,7 @@ impl Engine for Mock {
             Self::Corrupt => "mock-corrupt",
             Self::Hang => "mock-hang",
             Self::Crash => "mock-crash",
+            Self::Stall => "mock-stall",
         }
     }
 
@@ -101,7 +105,8 @@ impl MockEnd {
             ns.div_ceil(sample_ns(case.size_bytes))
         };
         // As the harness does: large samples are measured longer than the case is.
-        let samples = in_time(case.warmup + case.duration).max(in_time(case.warmup) + 3);
+        let unscheduled = in_time(case.warmup + case.duration).max(in_time(case.warmup) + 3);
+        let samples = Schedule::new(case, 0).map_or(unscheduled, |schedule| schedule.count());
         let octets = vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)];
         Self { mock, case: case.clone(), now_ns: 0, next: 0, samples, octets }
     }
@@ -112,7 +117,7 @@ impl MockEnd {
                 thread::park();
             },
             Mock::Crash => std::process::exit(101),
-            Mock::Sound | Mock::Lossy | Mock::Corrupt => {}
+            Mock::Sound | Mock::Lossy | Mock::Corrupt | Mock::Stall => {}
         }
     }
 
@@ -133,6 +138,10 @@ impl End for MockEnd {
 
     fn now_ns(&self) -> u64 {
         self.now_ns
+    }
+
+    fn wait_until(&mut self, until_ns: u64) {
+        self.now_ns = self.now_ns.max(until_ns);
     }
 }
 
@@ -172,6 +181,13 @@ impl Subscriber for MockEnd {
         let end = self.samples.min(self.next + (BATCH_BYTES / self.case.size_bytes as u64).clamp(1, 64));
         for sequence in self.next..end {
             self.now_ns += sample_ns(self.case.size_bytes);
+            if let Some(schedule) = sink.schedule() {
+                self.now_ns = self.now_ns.max(schedule.intended_ns(sequence) + WAY_NS);
+                sink.set_now_ns(self.now_ns);
+            }
+            if self.mock == Mock::Stall && sequence % 1000 == 999 {
+                self.now_ns += STALL_NS;
+            }
             if self.loses(sequence) {
                 continue;
             }
@@ -212,6 +228,12 @@ impl Ponger for MockEnd {
         Ok(0)
     }
 }
+
+/// How long a sample of a schedule is under way.
+const WAY_NS: u64 = 20_000;
+
+/// How long a stall takes.
+const STALL_NS: u64 = 10_000_000;
 
 /// What the mock's subscriber gets at a time, at most 64 samples.
 const BATCH_BYTES: u64 = 1 << 20;

@@ -26,6 +26,7 @@ fn run(agent: &AgentCommand) -> String {
         multicast: false,
         loans: false,
         wait: WaitStrategy::Block,
+        rates: Vec::new(),
         method: Method::default(),
         cpus: None,
         run_id: 0,

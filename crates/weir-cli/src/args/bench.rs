@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ArgAction;
 use weir_bench::case::{CaseSpec, CpuPair};
 use weir_bench::engine;
+use weir_bench::open_loop::Rate;
 use weir_bench::path::PathSpec;
 use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
@@ -48,6 +49,11 @@ pub(crate) struct BenchArgs {
         default_value = "best-effort,reliable"
     )]
     pub(crate) reliability: Vec<Reliability>,
+
+    /// Open loop in place of the ping-pong: send by a fixed schedule of N samples per second, or of N% of the measured
+    /// maximum; latency counts from the time at which a sample should have been sent
+    #[arg(long, value_name = "RATE", value_delimiter = ',')]
+    pub(crate) rate: Vec<Rate>,
 
     /// Instances that samples go round; 0 = an unkeyed topic
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -185,6 +191,8 @@ Examples:
   weir bench --engines udp,weir --tests throughput --sizes 1k --repeat 20      20 pairs, A B, B A...
   sudo weir bench --path veth,mtu=9000,rate=1G    across a cable made for the run
   sudo weir bench --tests throughput --reliability reliable --path veth,loss=10%
+  weir bench --tests latency --sizes 1k --rate 10%,25%,50%,75%,90%      latency against load
+  weir bench --tests latency --sizes 1k --rate 1000/s
   weir bench --format json > run.json
   weir bench --tests throughput --sizes 32 --batch 0,4k,64k
   weir bench --tests throughput --sizes 1k --subscribers 4

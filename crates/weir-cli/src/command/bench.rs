@@ -211,6 +211,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         multicast: args.multicast,
         loans: args.loans,
         wait: args.wait,
+        rates: args.rate.clone(),
         method: Method {
             count_system_calls: args.costs,
             path: args.path.map(|path| path.to_string()),

@@ -261,6 +261,33 @@ fn costs_are_a_table_of_their_own() {
 }
 
 #[test]
+fn latency_against_load_is_one_table_with_the_lag_of_the_schedule() {
+    let words = "--engines mock --tests latency --reliability reliable --sizes 32 --rate 10%,50%";
+    let document = Scene::new().bench(&format!("{words} --format json")).expect_code(0).json();
+    let cases = document["cases"].as_array().unwrap();
+    // The maximum, which nobody asked for but the shares: 99 960 samples/s.
+    assert_eq!((cases.len(), &cases[0]["test"]), (3, &"throughput".into()));
+    let half = &cases[2];
+    assert_eq!((&half["test"], &half["load_percent"]), (&"latency".into(), &50.0.into()));
+    assert_eq!(half["rate_samples_per_s"], 49_980.0);
+    assert_eq!(half["latency_us"]["kind"], "one-way");
+    assert!((19.9..20.1).contains(&half["latency_us"]["p50"].as_f64().unwrap()), "{half}");
+    assert_eq!(half["schedule_lag_us"]["max"], 0.0);
+    let table = Scene::new().bench(words).expect_code(0).stdout;
+    assert_eq!(table.matches("Latency under load (one-way").count(), 1, "{table}");
+    assert!(table.contains("| Load % |") && table.contains("| Lag max |"), "{table}");
+}
+
+#[test]
+fn a_schedule_that_cannot_be_kept_is_a_doubt() {
+    let words = "--engines mock --tests latency --reliability reliable --sizes 32 --rate 200k --format json";
+    let document = Scene::new().bench(words).expect_code(0).json();
+    let case = &document["cases"][0];
+    assert!(case["warnings"].to_string().contains("schedule-lag"), "{case}");
+    assert!(case["latency_us"]["p50"].as_f64().unwrap() > 1000.0, "{case}");
+}
+
+#[test]
 fn what_an_engine_cannot_do_is_reported_and_no_failure() {
     let finished =
         Scene::new().bench("--engines udp-gso,mock --tests latency --sizes 32 --format json").expect_code(0);
@@ -327,6 +354,8 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
         ("--engines mock --batch 2G", "more than 1 GiB"),
         ("--engines mock --publishers 0", "--publishers must be more than zero"),
         ("--engines mock --sizes 1025M", "the most that mock carries is 1073741824 bytes"),
+        ("--engines mock --rate fast", "`fast` is no rate"),
+        ("--engines mock --rate 10/s --tests throughput", "--rate is for the latency test"),
         ("--engines mock --path wifi", "`wifi` is no path: it is veth[,"),
         ("--engines mock --path veth,loss=1%,gso=on", "lose whole sends"),
         ("--engines mock --path veth --interface lo", "cannot be used with"),

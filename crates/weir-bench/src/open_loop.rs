@@ -1,0 +1,352 @@
+//! The open loop: samples are sent by a fixed schedule, whatever becomes of those before.
+//!
+//! A ping-pong slows down with what it measures: while one ping is stuck, no other is sent, and a stall of a
+//! second is one slow ping among thousands ("coordinated omission"). Here each sample has a time at which it should
+//! have been sent, and its latency counts from there: a stall is seen by every sample that it delayed, also by those
+//! that could not be sent while it lasted. How far the publisher was behind its schedule stands beside it.
+//!
+//! Sender and receiver must read the same clock, as two processes of a host do. So the latency is that of one way, measured
+//! and not halved. No time travels in the samples: the coordinator tells both ends when the schedule begins, and the number of a
+//! sample is its place in it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use weir_results::{Case, LatencyKind, LatencyRecorder, LatencySummary, Spread};
+
+use crate::case::CaseSpec;
+use crate::endpoint::{EndpointError, Publisher};
+use crate::throughput::{self, FLUSH_WAIT, PublisherOutcome, STALL_WAIT, nanos};
+
+/// What was asked for by `--rate`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rate {
+    /// So many samples per second.
+    PerSecond(u64),
+    /// So many hundredths of a percent of the measured maximum.
+    OfMaximum(u32),
+}
+
+/// A rate that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "`{0}` is no rate: it is samples per second, e.g. 1000 or 50k/s, or up to 100% of the measured maximum, e.g. 50%"
+)]
+pub struct RateError(String);
+
+impl FromStr for Rate {
+    type Err = RateError;
+
+    fn from_str(text: &str) -> Result<Self, RateError> {
+        let parse = || match text.strip_suffix('%') {
+            Some(percent) => {
+                let hundredths = (percent.parse::<f64>().ok()? * 100.0).round();
+                (1.0..=10_000.0).contains(&hundredths).then_some(Self::OfMaximum(hundredths as u32))
+            }
+            None => {
+                let number = text.strip_suffix("/s").unwrap_or(text);
+                let (number, unit) = match number.strip_suffix(['k', 'K']) {
+                    Some(number) => (number, 1e3),
+                    None => number.strip_suffix('M').map_or((number, 1.0), |number| (number, 1e6)),
+                };
+                let rate = (number.parse::<f64>().ok()? * unit).round();
+                (1.0..=1e9).contains(&rate).then_some(Self::PerSecond(rate as u64))
+            }
+        };
+        parse().ok_or_else(|| RateError(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PerSecond(rate) => write!(f, "{rate}/s"),
+            Self::OfMaximum(hundredths) => write!(f, "{}%", f64::from(*hundredths) / 100.0),
+        }
+    }
+}
+
+/// When each sample should be sent. Both ends compute the same times from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Schedule {
+    start_ns: u64,
+    interval_ns: f64,
+    measured_from: u64,
+    count: u64,
+}
+
+impl Schedule {
+    /// The schedule of a case whose rate is known, from `start_ns` of the hosts' monotonic clock on; `None` for a case
+    /// without one.
+    #[must_use]
+    pub fn new(case: &CaseSpec, start_ns: u64) -> Option<Self> {
+        let rate = case.method.samples_per_s?;
+        let samples = |time: Duration| (time.as_secs_f64() * rate).ceil() as u64;
+        let measured_from = samples(case.warmup);
+        let count = samples(case.warmup + case.duration).max(measured_from + MEASURED_MIN);
+        Some(Self { start_ns, interval_ns: 1e9 / rate, measured_from, count })
+    }
+
+    /// When sample `sequence` should be sent, nanoseconds.
+    #[must_use]
+    #[inline]
+    pub fn intended_ns(&self, sequence: u64) -> u64 {
+        self.start_ns + (sequence as f64 * self.interval_ns) as u64
+    }
+
+    /// How many samples the whole schedule has, warm-up included.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// How many samples should have been sent at `now_ns`.
+    fn due(&self, now_ns: u64) -> u64 {
+        if now_ns < self.start_ns {
+            return 0;
+        }
+        // The division may be off by one sample in either direction; the times themselves decide.
+        let mut due = ((now_ns - self.start_ns) as f64 / self.interval_ns) as u64 + 2;
+        while self.intended_ns(due - 1) > now_ns {
+            due -= 1;
+        }
+        due.min(self.count)
+    }
+}
+
+/// The latencies of the samples that arrived, from their intended times on.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    schedule: Schedule,
+    latencies: LatencyRecorder,
+}
+
+impl Arrivals {
+    /// None yet.
+    #[must_use]
+    pub fn new(schedule: Schedule) -> Self {
+        Self { schedule, latencies: LatencyRecorder::new() }
+    }
+
+    /// The schedule that they follow.
+    #[must_use]
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// Sample `sequence` arrived at `now_ns`, for the first time.
+    #[inline]
+    pub fn record(&mut self, sequence: u64, now_ns: u64) {
+        if sequence >= self.schedule.measured_from {
+            self.latencies.record(now_ns.saturating_sub(self.schedule.intended_ns(sequence)));
+        }
+    }
+
+    /// All of them, warm-up left out.
+    #[must_use]
+    pub fn summary(&self, lost: u64) -> LatencySummary {
+        LatencySummary { lost, ..self.latencies.summary(LatencyKind::OneWay) }
+    }
+}
+
+/// Sends by the schedule until its time is over. What is late is sent at once; what is not sent when the time is over
+/// is not sent at all.
+///
+/// # Errors
+/// Of the engine, and when it took no sample for ten seconds.
+pub fn run_publisher(
+    end: &mut dyn Publisher,
+    case: &CaseSpec,
+    schedule: &Schedule,
+) -> Result<PublisherOutcome, EndpointError> {
+    let end_ns = schedule.start_ns.saturating_add(nanos(case.warmup + case.duration));
+    let stall_wait = STALL_WAIT + case.allowance();
+    let mut lags = LatencyRecorder::new();
+    let (mut next, mut before, mut progress_ns) = (0, None, schedule.start_ns);
+    let mut now_ns = end.now_ns();
+    while next < schedule.count && (now_ns < end_ns || next < schedule.measured_from + MEASURED_MIN) {
+        let due = schedule.due(now_ns);
+        if due <= next {
+            end.wait_until(schedule.intended_ns(next));
+            now_ns = end.now_ns();
+            continue;
+        }
+        if next >= schedule.measured_from {
+            before.get_or_insert_with(|| (end.report(), now_ns, next));
+            lags.record(now_ns - schedule.intended_ns(next));
+        }
+        let taken = end.publish(next, u32::try_from(due - next).unwrap_or(u32::MAX).min(BURST_MAX))?;
+        next += u64::from(taken);
+        now_ns = end.now_ns();
+        if taken > 0 {
+            progress_ns = now_ns;
+        } else if now_ns.saturating_sub(progress_ns) >= nanos(stall_wait) {
+            return Err(EndpointError::Engine(format!("no sample could be written for {stall_wait:?}")));
+        }
+    }
+    let after = end.report();
+    let (before, from_ns, first) = before.unwrap_or((after, now_ns, next));
+    let flushed = end.flush(FLUSH_WAIT + case.allowance())?;
+    let measured_ns = now_ns - from_ns;
+    // A schedule that was kept is over one interval after its last sample.
+    let scheduled_ns = schedule.intended_ns(next) - schedule.intended_ns(first);
+    Ok(PublisherOutcome {
+        sent: next,
+        offered: next - first,
+        offered_in: Duration::from_nanos(measured_ns.max(scheduled_ns)),
+        datagrams: throughput::difference(&before, &after, |report| report.datagrams),
+        sends: throughput::difference(&before, &after, |report| report.sends),
+        refused: after.refused,
+        flushed,
+        lag: Some(lags.summary(LatencyKind::OneWay)),
+    })
+}
+
+/// Makes a rate that is a share of the maximum a number: that of the same engine and conditions among the cases
+/// measured so far, the median where there are several.
+///
+/// # Errors
+/// When no maximum was measured; the text says so.
+pub fn resolve(case: &mut CaseSpec, measured: &[Case]) -> Result<(), String> {
+    case.method.samples_per_s = match case.method.rate {
+        None => None,
+        Some(Rate::PerSecond(rate)) => Some(rate as f64),
+        Some(Rate::OfMaximum(hundredths)) => {
+            let is_its = |other: &&Case| {
+                other.engine == case.engine
+                    && other.reliability == case.reliability
+                    && other.size_bytes == case.size_bytes as u64
+                    && other.batch_bytes == u64::from(case.batch_bytes)
+                    && other.loans == case.loans
+            };
+            let rates = measured.iter().filter(is_its).filter_map(|other| other.throughput);
+            let maximum = Spread::of(rates.map(|throughput| throughput.samples_per_s));
+            let maximum = maximum.map(|spread| spread.median).filter(|maximum| *maximum > 0.0);
+            let maximum = maximum.ok_or("its maximum, which the rate is a share of, was not measured")?;
+            Some((maximum * f64::from(hundredths) / 1e4).max(1.0).round())
+        }
+    };
+    Ok(())
+}
+
+/// So many samples are measured at least: a rate needs a time between two.
+const MEASURED_MIN: u64 = 3;
+
+/// So many samples are handed over at once at most, where the publisher is late.
+const BURST_MAX: u32 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::tests::case;
+    use crate::engine;
+    use crate::signal::Signal;
+    use crate::throughput::{SubscriberOutcome, run_subscriber};
+    use weir_results::{Reliability, Test, ThroughputSummary};
+
+    fn at(engine: &str, samples_per_s: f64) -> CaseSpec {
+        let mut case = CaseSpec { reliability: Reliability::Reliable, ..case(engine, Test::Latency) };
+        case.method.samples_per_s = Some(samples_per_s);
+        case
+    }
+
+    /// Runs both ends of the mock, one after the other, from second 7 on.
+    fn run(case: &CaseSpec) -> (PublisherOutcome, SubscriberOutcome) {
+        let schedule = Schedule::new(case, 7_000_000_000).unwrap();
+        let engine = engine::find(&case.engine).unwrap();
+        let sent = run_publisher(engine.open_publisher(case).unwrap().as_mut(), case, &schedule).unwrap();
+        let signal = Signal::new();
+        signal.finish(vec![sent.sent]);
+        let mut end = engine.open_subscriber(case).unwrap();
+        (sent, run_subscriber(end.as_mut(), case, &signal, Some(schedule)).unwrap())
+    }
+
+    #[test]
+    fn rates_are_numbers_or_shares_of_the_maximum() {
+        let check = |text: &str, expected: Option<Rate>| assert_eq!(text.parse().ok(), expected, "{text}");
+        check("1000", Some(Rate::PerSecond(1000)));
+        check("50k/s", Some(Rate::PerSecond(50_000)));
+        check("1.5M", Some(Rate::PerSecond(1_500_000)));
+        check("50%", Some(Rate::OfMaximum(5000)));
+        check("0.5%", Some(Rate::OfMaximum(50)));
+        for text in ["", "0", "101%", "0%", "-1", "fast", "10/m", "2e9"] {
+            check(text, None);
+        }
+        assert_eq!(
+            (Rate::OfMaximum(1250).to_string(), Rate::PerSecond(7).to_string()),
+            ("12.5%".into(), "7/s".into())
+        );
+    }
+
+    #[test]
+    fn samples_are_due_at_their_times_and_never_before() {
+        let case =
+            CaseSpec { warmup: Duration::from_secs(1), duration: Duration::from_secs(1), ..at("mock", 3.0) };
+        let schedule = Schedule::new(&case, 100).unwrap();
+        assert_eq!((schedule.measured_from, schedule.count()), (3, 6));
+        assert_eq!((schedule.due(99), schedule.due(100), schedule.due(101)), (0, 1, 1));
+        for sequence in 0..6 {
+            let intended_ns = schedule.intended_ns(sequence);
+            assert_eq!((schedule.due(intended_ns - 1), schedule.due(intended_ns)), (sequence, sequence + 1));
+        }
+        assert_eq!(schedule.due(1 << 40), 6);
+    }
+
+    #[test]
+    fn latency_counts_from_the_intended_time() {
+        let (sent, received) = run(&at("mock", 10_000.0));
+        // 50 ms of warm-up and 100 ms that are measured.
+        assert_eq!((sent.sent, sent.offered), (1500, 1000));
+        let one_way = received.one_way.unwrap();
+        assert_eq!((one_way.kind, one_way.count, one_way.lost), (LatencyKind::OneWay, 1000, 0));
+        // The mock takes 20 us to its subscriber.
+        assert!((19.9..20.1).contains(&one_way.p50) && one_way.max < 20.1, "{one_way:?}");
+        let lag = sent.lag.unwrap();
+        assert_eq!((lag.count, lag.max), (1000, 0.0));
+    }
+
+    #[test]
+    fn a_stall_is_seen_by_every_sample_that_it_delayed() {
+        // The mock's subscriber gets nothing for 10 ms after each thousandth sample: 100 samples are due meanwhile, and are
+        // late by 10 ms, 9.9 ms, ...; a ping-pong would have seen one of them.
+        let (_, received) = run(&at("mock-stall", 10_000.0));
+        let one_way = received.one_way.unwrap();
+        assert!((9_900.0..10_100.0).contains(&one_way.max), "{one_way:?}");
+        let late = one_way.mean * one_way.count as f64 - 20.0 * one_way.count as f64;
+        // 10 ms + 9.9 ms + ... = 505 ms, less what the mock takes for catching up: a tenth of the way.
+        assert!((480_000.0..600_000.0).contains(&late), "{late}");
+    }
+
+    #[test]
+    fn a_publisher_that_is_too_slow_lags_and_says_so() {
+        // The mock takes 10 us for a sample.
+        let (sent, _) = run(&at("mock", 200_000.0));
+        assert!(sent.offered < 11_000, "{sent:?}");
+        assert!(sent.lag.unwrap().max > 50_000.0, "{sent:?}");
+        let reached = sent.offered as f64 / sent.offered_in.as_secs_f64();
+        assert!((90_000.0..101_000.0).contains(&reached), "{reached}");
+    }
+
+    #[test]
+    fn a_share_is_of_the_same_engines_maximum() {
+        let measured = |engine: &str, rate: f64| {
+            let throughput = Some(ThroughputSummary { samples_per_s: rate, ..ThroughputSummary::default() });
+            Case { throughput, ..Case::new(engine, Test::Throughput, Reliability::Reliable, 32) }
+        };
+        let cases = [
+            measured("mock", 1000.0),
+            measured("mock", 3000.0),
+            measured("mock", 2000.0),
+            measured("udp", 9.0),
+        ];
+        let mut case = at("mock", 1.0);
+        case.method.rate = Some(Rate::OfMaximum(2500));
+        resolve(&mut case, &cases).unwrap();
+        assert_eq!(case.method.samples_per_s, Some(500.0));
+        assert!(resolve(&mut case, &cases[3..]).unwrap_err().contains("was not measured"));
+    }
+}
