@@ -11,9 +11,10 @@
 //! ends, then silence until their `finished`, `finish` to the receiving ends, their `finished`, and
 //! `close` to all.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_results::{Case, Environment, Test};
 
@@ -78,20 +79,26 @@ pub struct RunOutcome {
     pub interrupted: bool,
 }
 
-/// Runs all cases of `plan`, and tells what happens by `on_event`. A case that fails does not end the run.
+/// Runs all cases of `plan`, and tells what happens by `on_event`. A case that fails does not end the run;
+/// an engine that hangs in one case after another is not tried any more.
 pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> RunOutcome {
     let mut outcome = RunOutcome::default();
     let mut maxima = Vec::new();
+    let mut patience = Patience::default();
     for (index, step) in plan.steps.iter().enumerate() {
         let number = index + 1;
         let mut step = step.clone();
         let resolved = open_loop::resolve(&mut step.case, &maxima);
         on_event(Event::CaseStarted { number, case: &step.case });
         let mut result = record::blank(&step.case, options.environment);
-        let ran = match (resolved, &step.action) {
-            (Err(reason), Action::Measure) => Err(StepError::Trouble(reason)),
+        let start = Instant::now();
+        let ran = match (resolved, patience.refusal(&step.case), &step.action) {
+            (Err(reason), _, Action::Measure) | (Ok(_), Some(reason), Action::Measure) => {
+                Err(StepError::Trouble(reason))
+            }
             _ => run_step(&step, options, &mut result, on_event),
         };
+        patience.heed(&step.case, matches!(ran, Err(StepError::Trouble(_))), start.elapsed());
         let fault = match ran {
             Ok(fault) => fault,
             Err(StepError::Interrupted) => {
@@ -112,6 +119,37 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
         }
     }
     outcome
+}
+
+/// What is left of the patience with each engine: a hang costs up to a minute, and a run has many cases.
+#[derive(Debug, Default)]
+struct Patience {
+    /// How many cases in a row ended by a time-out, by engine.
+    hangs: BTreeMap<String, u32>,
+}
+
+impl Patience {
+    /// So many hangs in a row, and the engine is not tried any more.
+    const HANGS_MAX: u32 = 3;
+
+    /// A case that fails so long after its time was over has hung.
+    const OVERTIME: Duration = Duration::from_secs(4);
+
+    /// Why a case is not tried.
+    fn refusal(&self, case: &CaseSpec) -> Option<String> {
+        let hangs = *self.hangs.get(&case.engine)?;
+        (hangs >= Self::HANGS_MAX)
+            .then(|| format!("not tried: {} hung in the {hangs} cases before", case.engine))
+    }
+
+    /// Takes note of how a case ended.
+    fn heed(&mut self, case: &CaseSpec, has_failed: bool, took: Duration) {
+        let hangs = self.hangs.entry(case.engine.clone()).or_default();
+        if *hangs < Self::HANGS_MAX {
+            let has_hung = has_failed && took > case.warmup + case.duration + Self::OVERTIME;
+            *hangs = if has_hung { *hangs + 1 } else { 0 };
+        }
+    }
 }
 
 /// Why a step has no figures.
@@ -310,5 +348,31 @@ impl From<SessionError> for StepError {
             SessionError::NotSupported(reason) => Self::NotSupported(reason),
             SessionError::Trouble(reason) => Self::Trouble(reason),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_results::Test;
+
+    use super::*;
+    use crate::case::tests::case;
+
+    #[test]
+    fn an_engine_that_hangs_again_and_again_is_left_alone() {
+        let case = case("mock", Test::Latency);
+        let mut patience = Patience::default();
+        let (short, long) = (Duration::from_secs(1), Duration::from_secs(20));
+        for (has_failed, took) in [(true, long), (true, long), (false, long), (true, short), (true, long)] {
+            patience.heed(&case, has_failed, took);
+        }
+        patience.heed(&case, true, long);
+        assert_eq!(patience.refusal(&case), None);
+        patience.heed(&case, true, long);
+        let refusal = "not tried: mock hung in the 3 cases before";
+        assert_eq!(patience.refusal(&case).as_deref(), Some(refusal));
+        // A case that was not tried says nothing new.
+        patience.heed(&case, true, Duration::ZERO);
+        assert_eq!(patience.refusal(&case).as_deref(), Some(refusal));
     }
 }

@@ -90,9 +90,9 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "PUB,SUB", value_parser = parse_cpus)]
     pub(crate) cpus: Option<Cpus>,
 
-    /// How long each case is measured, e.g. 2s, 500ms
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
-    pub(crate) duration: Duration,
+    /// How long each case is measured [default: 2s; 1s with more than four engines]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) duration: Option<Duration>,
 
     /// How long each case runs before it is measured
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "300ms")]

@@ -3,6 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::Context;
 use weir_bench::case::Method;
@@ -182,6 +183,9 @@ fn chosen_engines(args: &BenchArgs) -> Vec<String> {
 
 fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure> {
     let engines = chosen_engines(args);
+    // So that all engines in all cases take minutes.
+    let usual = Duration::from_secs(if engines.len() > 4 { 1 } else { 2 });
+    let duration = args.duration.unwrap_or(usual);
     // Without the floor there is just no comparison; anything else was typed.
     if args.relative_to != ReportOptions::default().relative_to && !engines.contains(&args.relative_to) {
         let name = &args.relative_to;
@@ -218,7 +222,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
             ..Method::default()
         },
         cpus,
-        duration: args.duration,
+        duration,
         warmup: args.warmup,
         repeats: args.repeat,
         interleave: args.interleave.unwrap_or(args.engines.len() > 1),

@@ -35,6 +35,8 @@ fn bench_help_shows_each_option_with_its_default_and_no_hidden_engine() {
         "--domain",
         "--interface",
         "--socket-buffer",
+        "--settings",
+        "--show-settings",
         "--verify",
         "--outside-checks",
     ] {
@@ -46,7 +48,7 @@ fn bench_help_shows_each_option_with_its_default_and_no_hidden_engine() {
         "[default: best-effort,reliable]",
         "[default: 0,8192]",
         "[default: block]",
-        "[default: 2s]",
+        "[default: 2s; 1s with more than four engines]",
         "[default: 300ms]",
         "[default: lo]",
         "[default: 4194304]",
