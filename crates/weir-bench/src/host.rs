@@ -82,6 +82,35 @@ pub fn check_cpus(cpus: CpuPair) -> Result<(), HostError> {
     }
 }
 
+/// The share of all processors that this process takes.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuMeter {
+    start_ns: u64,
+    used_s: f64,
+    processors: f64,
+}
+
+impl CpuMeter {
+    /// Begins now.
+    #[must_use]
+    pub fn start() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        Self { start_ns: crate::clock::now_ns(), used_s: used_s(), processors }
+    }
+
+    /// Percent of all processors that this process may use, since the start.
+    #[must_use]
+    pub fn percent(&self) -> f64 {
+        let elapsed_s = crate::clock::now_ns().saturating_sub(self.start_ns) as f64 / 1e9;
+        if elapsed_s > 0.0 { (used_s() - self.used_s) / (elapsed_s * self.processors) * 100.0 } else { 0.0 }
+    }
+}
+
+fn used_s() -> f64 {
+    let figures = weir_telemetry::process_figures();
+    figures.cpu_user_s + figures.cpu_system_s
+}
+
 fn allowed_cpus() -> Result<Vec<usize>, HostError> {
     weir_udp::affinity::allowed_cpus().map_err(|source| HostError::Unknown { what: "processors", source })
 }

@@ -10,6 +10,7 @@
 //! - [`control`]: what coordinator and agents say to each other; [`signal`]: the part that reaches
 //!   a running measurement
 //! - [`by_hand`]: two ends that nobody coordinates, mostly on two hosts
+//! - [`perftest`]: RTI Perftest's procedure, two ends that know each other by topics only
 //! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
 //! - [`latency`], [`throughput`], [`open_loop`]: the measurements
 //! - [`path`]: what lies between the ends
@@ -33,6 +34,7 @@ pub mod open_loop;
 pub mod outside;
 pub mod path;
 pub mod payload;
+pub mod perftest;
 pub mod plan;
 mod record;
 mod session;

@@ -8,5 +8,6 @@ mod faults;
 mod help;
 mod path;
 mod peers;
+mod perftest;
 mod report;
 mod support;

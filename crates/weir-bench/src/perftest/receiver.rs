@@ -1,0 +1,284 @@
+//! What a subscriber does with a sample, on whichever thread receives it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use weir_dds::{DataReader, DataReaderListener, DataWriter, Guid, SampleSeq};
+use weir_results::{SequenceCounts, SequenceTracker};
+
+use super::message::{Description, Kind};
+use crate::clock;
+use crate::engine::test_data::Owned;
+use crate::payload::{HEADER_BYTES, SampleHeader, extend_sequence};
+
+/// Bytes of samples that are taken at a time.
+const TAKE_BYTES: usize = 256 << 10;
+
+/// What was received, shared by the thread that receives and the one that reports.
+pub(super) struct Receiver<T> {
+    sid: u32,
+    num_publishers: usize,
+    echo: DataWriter<T>,
+    tally: Mutex<Tally>,
+    samples: Mutex<SampleSeq<T>>,
+    /// Told when the first sample has come, and when all publishers are done.
+    pub(super) news: Condvar,
+}
+
+/// What was counted so far.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    streams: Vec<Stream>,
+    /// Size of the samples, header included.
+    pub(super) data_len: usize,
+    /// What the publisher says of the run.
+    pub(super) description: Option<Description>,
+    /// Data samples.
+    pub(super) samples: u64,
+    /// When the first data sample had come.
+    pub(super) first_ns: Option<u64>,
+    /// When the last data sample had come.
+    last_ns: u64,
+    /// When the last publisher's final marker had come.
+    finished_ns: Option<u64>,
+    /// Whether anything has come, initialization pings too.
+    pub(super) has_begun: bool,
+}
+
+/// One publisher's samples.
+#[derive(Debug)]
+struct Stream {
+    entity_id: i32,
+    /// The one writer that is served: another publisher with the same number is the next run.
+    writer: Guid,
+    tracker: SequenceTracker,
+    expected: u64,
+    is_finished: bool,
+}
+
+impl Tally {
+    /// Counts one sample that was received at `now_ns`; `true` when it shall be echoed.
+    #[inline]
+    fn accept(
+        &mut self,
+        limits: Limits,
+        header: &SampleHeader,
+        writer: Guid,
+        bytes: usize,
+        now_ns: u64,
+    ) -> bool {
+        let kind = Kind::of(header);
+        let Some(stream) = find(&mut self.streams, limits.publishers, header.entity_id, writer) else {
+            return false;
+        };
+        self.has_begun = true;
+        match kind {
+            Kind::Data | Kind::Ping(_) => {
+                stream.record(header.seq_num);
+                self.samples += 1;
+                self.data_len = bytes;
+                self.last_ns = now_ns;
+                self.first_ns.get_or_insert(now_ns);
+                kind == Kind::Ping(limits.sid)
+            }
+            Kind::Final => {
+                if !stream.is_finished {
+                    stream.is_finished = true;
+                    let sent = extend_sequence(stream.expected, header.seq_num);
+                    stream.tracker.finish(sent);
+                    let is_all = self.has_all(limits.publishers)
+                        && self.streams.iter().all(|stream| stream.is_finished);
+                    if is_all {
+                        self.finished_ns = Some(now_ns);
+                    }
+                }
+                false
+            }
+            Kind::Initialize => true,
+            Kind::Here | Kind::Serving | Kind::Unknown => false,
+        }
+    }
+
+    /// Whether all publishers were heard that will be served.
+    pub(super) fn has_all(&self, publishers: usize) -> bool {
+        self.streams.len() >= publishers
+    }
+
+    /// Whether all publishers are done.
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished_ns.is_some()
+    }
+
+    /// What was received and lost, of all publishers.
+    pub(super) fn counts(&self) -> SequenceCounts {
+        let mut counts = SequenceCounts::default();
+        for stream in &self.streams {
+            counts.merge(&stream.tracker.counts());
+        }
+        counts
+    }
+
+    /// From the first sample to the end, or to the last sample.
+    pub(super) fn received_in(&self) -> Duration {
+        let end_ns = self.finished_ns.unwrap_or(self.last_ns);
+        Duration::from_nanos(self.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Limits {
+    sid: u32,
+    publishers: usize,
+}
+
+/// The stream that a sample belongs to: that of its writer, or a new one if a publisher is still expected.
+#[inline]
+fn find(streams: &mut Vec<Stream>, publishers: usize, entity_id: i32, writer: Guid) -> Option<&mut Stream> {
+    match streams.iter().position(|stream| stream.entity_id == entity_id) {
+        Some(at) => Some(&mut streams[at]).filter(|stream| stream.writer == writer),
+        None if streams.len() < publishers => {
+            let tracker = SequenceTracker::starting_at(0);
+            streams.push(Stream { entity_id, writer, tracker, expected: 0, is_finished: false });
+            streams.last_mut()
+        }
+        None => None,
+    }
+}
+
+impl Stream {
+    #[inline]
+    fn record(&mut self, seq_num: u32) {
+        let number = extend_sequence(self.expected, seq_num);
+        self.tracker.record(number);
+        if number >= self.expected {
+            self.expected = number + 1;
+        }
+    }
+}
+
+impl<T: Owned> Receiver<T> {
+    pub(super) fn new(sid: u32, num_publishers: u32, echo: DataWriter<T>) -> Self {
+        Self {
+            sid,
+            num_publishers: num_publishers as usize,
+            echo,
+            tally: Mutex::default(),
+            samples: Mutex::new(SampleSeq::new()),
+            news: Condvar::new(),
+        }
+    }
+
+    /// Takes everything that there is.
+    pub(super) fn drain(&self, reader: &DataReader<T>) {
+        let mut samples = self.samples.lock();
+        loop {
+            let data_len = self.tally.lock().data_len;
+            let max = (TAKE_BYTES / data_len.max(1)).clamp(1, 256);
+            if reader.take_into(&mut samples, max) == 0 {
+                return;
+            }
+            self.accept(&samples);
+        }
+    }
+
+    fn accept(&self, samples: &SampleSeq<T>) {
+        let limits = Limits { sid: self.sid, publishers: self.num_publishers };
+        let now_ns = clock::now_ns();
+        let mut tally = self.tally.lock();
+        let before = (tally.has_begun, tally.has_all(limits.publishers), tally.is_finished());
+        // What tells of a writer's end is no sample.
+        for sample in samples.iter().filter(|sample| sample.info.valid_data) {
+            let header = sample.data.header();
+            let bytes = sample.data.octets().len() + HEADER_BYTES;
+            let is_echoed = tally.accept(limits, &header, sample.info.publication_handle, bytes, now_ns);
+            if is_echoed {
+                if Kind::of(&header) == Kind::Initialize && tally.description.is_none() {
+                    tally.description = Description::read(sample.data.octets());
+                }
+                // What cannot be echoed is a lost ping, which the publisher counts.
+                let _ = self.echo.write(&sample.data);
+            }
+        }
+        if before != (tally.has_begun, tally.has_all(limits.publishers), tally.is_finished()) {
+            self.news.notify_all();
+        }
+    }
+
+    /// What was counted so far.
+    pub(super) fn tally(&self) -> parking_lot::MutexGuard<'_, Tally> {
+        self.tally.lock()
+    }
+}
+
+/// Receives on the engine's thread.
+pub(super) struct ReceiverListener<T>(pub(super) Arc<Receiver<T>>);
+
+impl<T: Owned> DataReaderListener<T> for ReceiverListener<T> {
+    fn on_data_available(&self, reader: &DataReader<T>) {
+        self.0.drain(reader);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perftest::message::header;
+
+    const LIMITS: Limits = Limits { sid: 1, publishers: 1 };
+
+    fn guid(byte: u8) -> Guid {
+        Guid::from_bytes([byte; 16])
+    }
+
+    fn accept(tally: &mut Tally, kind: Kind, sequence: u64, writer: u8) -> bool {
+        tally.accept(LIMITS, &header(kind, 0, sequence, [0; 4]), guid(writer), 100, 1000 + sequence)
+    }
+
+    #[test]
+    fn loss_counts_from_the_first_sample_and_to_the_last() {
+        let mut tally = Tally::default();
+        for sequence in [2, 3, 5, 4] {
+            assert!(!accept(&mut tally, Kind::Data, sequence, 7));
+        }
+        assert!(!tally.is_finished());
+        accept(&mut tally, Kind::Final, 10, 7);
+        accept(&mut tally, Kind::Final, 10, 7);
+        let counts = tally.counts();
+        // 0 and 1 before, 6 to 9 behind; 4 came out of order and is no loss.
+        assert_eq!((counts.received, counts.lost, counts.reordered), (4, 6, 1));
+        assert!(tally.is_finished());
+        assert_eq!((tally.samples, tally.data_len), (4, 100));
+        assert_eq!(tally.received_in(), Duration::from_nanos(8));
+    }
+
+    #[test]
+    fn only_its_own_pings_are_echoed() {
+        let mut tally = Tally::default();
+        assert!(accept(&mut tally, Kind::Initialize, 0, 7));
+        assert!(!accept(&mut tally, Kind::Ping(0), 0, 7));
+        assert!(accept(&mut tally, Kind::Ping(1), 1, 7));
+        assert_eq!(tally.samples, 2);
+    }
+
+    #[test]
+    fn the_next_run_of_the_same_publisher_is_not_counted() {
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Data, 0, 7);
+        assert!(!accept(&mut tally, Kind::Initialize, 0, 8));
+        accept(&mut tally, Kind::Data, 0, 8);
+        accept(&mut tally, Kind::Final, 1, 8);
+        assert!(!tally.is_finished());
+        accept(&mut tally, Kind::Final, 1, 7);
+        assert!(tally.is_finished());
+        assert_eq!(tally.counts().received, 1);
+    }
+
+    #[test]
+    fn a_run_without_samples_ends_with_zeros() {
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Final, 0, 7);
+        assert!(tally.is_finished());
+        assert_eq!((tally.counts().lost, tally.received_in()), (0, Duration::ZERO));
+    }
+}

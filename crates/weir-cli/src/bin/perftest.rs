@@ -1,0 +1,7 @@
+//! The `perftest` command: everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    weir_cli::perftest()
+}

@@ -1,0 +1,43 @@
+//! The commands of the workspace, each with a thin `main` of its own: [`weir`], and [`perftest`] for those who have RTI
+//! Perftest's options in their scripts.
+//!
+//! This file is the table of contents of `weir`: `args` is what was typed, `command` is what to do about it,
+//! `progress` shows how far a run is, `signals` is how it is stopped, `output` is where text goes (stdout is data, stderr is talk),
+//! and `exit` documents the exit codes.
+
+mod args;
+mod command;
+mod exit;
+mod output;
+mod perftest;
+mod progress;
+mod signals;
+
+pub use perftest::main as perftest;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use exit::Failure;
+
+/// The command `weir`, with the arguments of this process.
+#[must_use]
+pub fn weir() -> ExitCode {
+    let done = match Args::parse().command {
+        Command::Bench(args) => command::bench::run(&args),
+        Command::Pub(args) => command::by_hand::publish(&args),
+        Command::Sub(args) => command::by_hand::subscribe(&args),
+        Command::Report(args) => command::report::run(&args),
+        Command::Completions(args) => command::completions::run(&args),
+        Command::Agent(args) => command::agent::run(&args),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(Failure { exit, error }) => {
+            output::talk(&format!("weir: {error:#}"));
+            exit.into()
+        }
+    }
+}

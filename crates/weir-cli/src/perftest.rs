@@ -1,0 +1,29 @@
+//! `perftest`: RTI Perftest's options, procedure and output on our engine.
+//!
+//! `options` is the table of all options, `command_line` finds them as RTI Perftest does, `settings` makes a run of
+//! them, `banner` and `printer` show it, and `help` explains. The procedure itself is in `weir_bench::perftest`.
+
+mod banner;
+mod command_line;
+mod help;
+mod options;
+mod printer;
+mod run;
+mod settings;
+
+use std::process::ExitCode;
+
+use crate::exit::Failure;
+use crate::output;
+
+/// The command `perftest`, with the arguments of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run::run(std::env::args().skip(1)) {
+        Ok(exit) => exit.into(),
+        Err(Failure { exit, error }) => {
+            output::talk(&format!("perftest: {error:#}"));
+            exit.into()
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Rows, byte for byte.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use weir_bench::perftest::End;
+use weir_results::{LatencyKind, LatencyRecorder, SequenceCounts};
+
+use super::*;
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn settings(format: Format) -> OutputSettings {
+    OutputSettings { format, headers: true, intervals: true, cpu: false, precise: false, file: None }
+}
+
+fn summary() -> LatencySummary {
+    let mut recorder = LatencyRecorder::new();
+    [40_000, 41_900, 50_000].into_iter().for_each(|ns| recorder.record(ns));
+    recorder.summary(LatencyKind::HalfRtt)
+}
+
+fn received() -> Received {
+    Received {
+        data_len: 32,
+        counts: SequenceCounts { received: 98_447_835, lost: 608_768, ..SequenceCounts::default() },
+        received_in: Duration::from_millis(20_000),
+        kernel_drops: 0,
+        end: End::Complete,
+    }
+}
+
+fn interval() -> Interval {
+    Interval { data_len: 1024, samples: 3000, new_samples: 1000, length: Duration::from_millis(500), lost: 5 }
+}
+
+fn printed(settings: OutputSettings, print: impl Fn(&mut Printer)) -> String {
+    let sink = Sink::default();
+    let mut printer = Printer::new(settings, Box::new(sink.clone()), Box::new(|| 1.5));
+    print(&mut printer);
+    printer.flush().unwrap();
+    let bytes = sink.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn latency(printer: &mut Printer) {
+    printer.echo(32, Echo { rtt_ns: 40_000 }).unwrap();
+    printer.echo(32, Echo { rtt_ns: 41_900 }).unwrap();
+    printer.latency(32, &summary()).unwrap();
+}
+
+fn throughput(printer: &mut Printer) {
+    printer.interval(&interval()).unwrap();
+    printer.throughput(32, &received()).unwrap();
+}
+
+#[test]
+fn csv_is_that_of_rti_perftest() {
+    assert_eq!(
+        printed(settings(Format::Csv), latency),
+        "\nIntervals One-Way Latency for 32 Bytes:\n\
+         Length (Bytes), Latency (μs), Ave (μs), Std (μs), Min (μs), Max (μs)\n            \
+         32,           20,       20,      0.0,       20,       20\n            \
+         32,           20,       20,      0.5,       20,       20\n\
+         \nOne-way Latency Summary:\n\
+         Sample Size (Bytes), Ave (μs), Std (μs), Min (μs), Max (μs), 50% (μs), 90% (μs), 99% (μs), 99.99% (μs), \
+         99.9999% (μs)\n                 \
+         32,       22,      2.2,       20,       25,       20,       25,       25,          25,            25\n"
+    );
+    assert_eq!(
+        printed(settings(Format::Csv), throughput),
+        "\nInterval Throughput for 1024 Bytes:\n\
+         Length (Bytes), Total Samples,  Samples/s, Avg Samples/s,     Mbps,  Avg Mbps, Lost Samples, Lost Samples (%)\n          \
+         1024,          3000,       2000,          2000,     16.4,      16.4,            5,             0.17\n\
+         \nThroughput Summary:\n\
+         Sample Size (Bytes), Total Samples, Avg Samples/s,    Avg Mbps, Lost Samples, Lost Samples (%)\n                 \
+         32,      98447835,       4922391,      1260.1,       608768,             0.61\n"
+    );
+}
+
+#[test]
+fn headers_and_titles_go_as_told() {
+    let bare = OutputSettings { headers: false, intervals: false, ..settings(Format::Csv) };
+    let row = "                 32,       22,      2.2,       20,       25,       20,       25,       25,          25,            25\n";
+    assert_eq!(printed(bare.clone(), latency), row);
+    let with_header = printed(OutputSettings { headers: true, ..bare.clone() }, latency);
+    assert!(with_header.starts_with("Sample Size (Bytes), Ave") && with_header.ends_with(row));
+    assert_eq!(with_header.lines().count(), 2);
+    let cpu = printed(OutputSettings { headers: true, cpu: true, ..bare }, latency);
+    assert!(cpu.contains("99.9999% (μs), CPU (%)\n") && cpu.ends_with(",    1.50\n"), "{cpu}");
+}
+
+#[test]
+fn json_is_valid_with_intervals_and_without() {
+    for (intervals, cpu) in [(true, true), (false, false)] {
+        let settings = OutputSettings { intervals, cpu, precise: cpu, ..settings(Format::Json) };
+        let text = printed(settings.clone(), latency);
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let test = &value["perftest"][0];
+        assert_eq!(test["length"], 32);
+        assert_eq!(test["intervals"].as_array().unwrap().len(), if intervals { 2 } else { 0 });
+        assert!(test["summary"]["latency_99.99"].is_number() && test["summary"]["latency_ave"].is_number());
+        assert_eq!(test["summary"].get("cpu").is_some(), cpu);
+    }
+    let text = printed(settings(Format::Json), throughput);
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["perftest"][0]["intervals"][0]["packets/s_ave"], 2000);
+    assert_eq!(value["perftest"][0]["summary"]["packets/sAve"], 4_922_391);
+}
+
+#[test]
+fn legacy_lines_are_those_of_old() {
+    let text = printed(settings(Format::Legacy), latency);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[0],
+        "One-Way Latency:     20 μs Ave     20 μs Std    0.0 μs Min     20 μs Max     20 μs"
+    );
+    assert!(lines[2].starts_with("Length:    32  Latency: Ave     22 μs Std    2.2 μs Min     20 μs"));
+    let text = printed(settings(Format::Legacy), throughput);
+    assert!(text.contains("Length:    32  Packets: 98447835  Packets/s(ave): 4922391  Mbps(ave):  1260.1  Lost: 608768 (0.61%)\n"));
+}
+
+#[test]
+fn precise_rows_have_decimals_and_mark_what_few_samples_cannot_say() {
+    let settings =
+        OutputSettings { precise: true, intervals: false, headers: false, ..settings(Format::Csv) };
+    let text = printed(settings, latency);
+    assert!(text.contains("20.000") && text.contains("25.000*"), "{text}");
+    assert_eq!(text.matches('*').count(), 4);
+}
+
+#[test]
+fn nothing_received_prints_zeros() {
+    let none = Received {
+        data_len: 0,
+        counts: SequenceCounts::default(),
+        received_in: Duration::ZERO,
+        kernel_drops: 0,
+        end: End::Interrupted,
+    };
+    for format in [Format::Csv, Format::Json, Format::Legacy] {
+        let settings = OutputSettings { headers: false, intervals: false, ..settings(format) };
+        let text = printed(settings.clone(), |printer| printer.throughput(0, &none).unwrap());
+        assert!(text.contains('0') && !text.contains("NaN"), "{text}");
+        let text = printed(settings, |printer| printer.latency(100, &LatencySummary::default()).unwrap());
+        assert!(text.contains('0') && !text.contains("NaN"), "{text}");
+    }
+}

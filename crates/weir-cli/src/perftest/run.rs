@@ -1,0 +1,207 @@
+//! One run, from the arguments to the exit code.
+
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, anyhow};
+use weir_bench::endpoint::EndpointError;
+use weir_bench::perftest::{self, Echo, End, Event, SubscriberSettings};
+
+use super::banner;
+use super::command_line::Typed;
+use super::help;
+use super::printer::Printer;
+use super::settings::{self, Publishing, Role};
+use crate::exit::{Exit, Failure};
+use crate::{output, signals};
+
+/// Does what the arguments say.
+pub(super) fn run(arguments: impl Iterator<Item = String>) -> Result<Exit, Failure> {
+    let usage = |text: String| Failure::usage(anyhow!("{text}"));
+    let typed = Typed::parse(arguments).map_err(usage)?;
+    if typed.has("help") {
+        output::data(&help::help())?;
+        return Ok(Exit::Success);
+    }
+    if typed.has("version") {
+        output::data(&banner::version())?;
+        return Ok(Exit::Success);
+    }
+    let role = settings::role(&typed).map_err(usage)?;
+    let verbosity = typed.number("verbosity").unwrap_or(1);
+    if verbosity > 0 {
+        typed.notes.iter().for_each(|note| output::talk(&format!("perftest: {note}")));
+    }
+    output::talk(&banner::banner(&role));
+    let talk = Talk { verbosity };
+    let printer = Printer::open(settings::output(&typed))?;
+    let interrupted = signals::watch()?;
+    match role {
+        Role::Publish(publishing) => publish(&publishing, &interrupted, printer, talk),
+        Role::Subscribe(settings) => subscribe(&settings, &interrupted, printer, talk),
+    }
+}
+
+fn publish(
+    publishing: &Publishing,
+    interrupted: &AtomicBool,
+    mut printer: Printer,
+    talk: Talk,
+) -> Result<Exit, Failure> {
+    let settings = &publishing.settings;
+    let mut file = publishing.latency_file.as_deref().map(LatencyFile::open).transpose()?;
+    let mut trouble = None;
+    let mut on_event = |event| {
+        let done = match event {
+            Event::Echo(echo) => {
+                let kept = file.as_mut().map_or(Ok(()), |file| file.keep(echo));
+                kept.and_then(|()| printer.echo(settings.data_len, echo))
+            }
+            other => {
+                talk.event(&other);
+                Ok(())
+            }
+        };
+        trouble = trouble.take().or(done.err());
+    };
+    let published = perftest::publish(settings, interrupted, &mut on_event).map_err(failure)?;
+    if settings.pid == 0 {
+        printer.latency(settings.data_len, &published.latency)?;
+    }
+    printer.flush()?;
+    if let Some(file) = &mut file {
+        file.flush()?;
+    }
+    if let Some(trouble) = trouble {
+        return Err(trouble);
+    }
+    let seconds = published.sent_in.as_secs_f64();
+    talk.detail(&format!("sent {} samples in {seconds:.3} s", published.sent));
+    if published.latency.lost > 0 {
+        talk.warning(&format!(
+            "{} of {} pings came back late or never",
+            published.latency.lost, published.sent
+        ));
+    }
+    ended(published.end, "the subscriber")
+}
+
+fn subscribe(
+    settings: &SubscriberSettings,
+    interrupted: &AtomicBool,
+    mut printer: Printer,
+    talk: Talk,
+) -> Result<Exit, Failure> {
+    let mut described_len = 0;
+    let mut trouble = None;
+    let mut on_event = |event| {
+        let done = match event {
+            Event::Interval(interval) => printer.interval(&interval),
+            Event::Described(description) => {
+                described_len = description.data_len as usize;
+                Ok(())
+            }
+            other => {
+                talk.event(&other);
+                Ok(())
+            }
+        };
+        trouble = trouble.take().or(done.err());
+    };
+    let received = perftest::subscribe(settings, interrupted, &mut on_event).map_err(failure)?;
+    let length = if received.data_len == 0 { described_len } else { received.data_len };
+    printer.throughput(length, &received)?;
+    printer.flush()?;
+    if let Some(trouble) = trouble {
+        return Err(trouble);
+    }
+    let counts = &received.counts;
+    talk.detail(&format!(
+        "duplicates {}, reordered {}, datagrams dropped at the socket {}",
+        counts.duplicates, counts.reordered, received.kernel_drops
+    ));
+    if counts.lost > 0 && received.kernel_drops > 0 {
+        talk.warning(&format!(
+            "{} datagrams found the socket's buffer full: raise WEIR_RECEIVE_BUFFER and `sysctl net.core.rmem_max`",
+            received.kernel_drops
+        ));
+    }
+    let exit = ended(received.end, "the publisher")?;
+    let is_lost = settings.node.reliable && counts.lost > 0 && exit == Exit::Success;
+    Ok(if is_lost { Exit::DataLost } else { exit })
+}
+
+fn ended(end: End, other: &str) -> Result<Exit, Failure> {
+    match end {
+        End::Complete => {
+            output::talk("Test ended.");
+            Ok(Exit::Success)
+        }
+        End::Interrupted => Ok(Exit::Interrupted),
+        End::PeerGone => Err(Failure::environment(anyhow!("{other} went away before the test was over"))),
+    }
+}
+
+fn failure(error: EndpointError) -> Failure {
+    Failure::environment(error)
+}
+
+/// What goes to standard error.
+#[derive(Clone, Copy)]
+struct Talk {
+    verbosity: u64,
+}
+
+impl Talk {
+    fn event(self, event: &Event) {
+        match event {
+            Event::Stage(text) => output::talk(text),
+            Event::Warning(text) => self.warning(text),
+            Event::Described(_) | Event::Echo(_) | Event::Interval(_) => {}
+        }
+    }
+
+    fn warning(self, text: &str) {
+        if self.verbosity > 0 {
+            output::talk(&format!("perftest: {text}"));
+        }
+    }
+
+    fn detail(self, text: &str) {
+        if self.verbosity >= 3 {
+            output::talk(&format!("perftest: {text}"));
+        }
+    }
+}
+
+/// Every latency, for `-latencyFile`.
+struct LatencyFile {
+    out: BufWriter<std::fs::File>,
+    number: u64,
+}
+
+impl LatencyFile {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file =
+            file.with_context(|| format!("-latencyFile {}", path.display())).map_err(Failure::environment)?;
+        let mut kept = Self { out: BufWriter::new(file), number: 0 };
+        kept.line("Sample Number, Value")?;
+        Ok(kept)
+    }
+
+    fn keep(&mut self, echo: Echo) -> Result<(), Failure> {
+        self.number += 1;
+        self.line(&format!("{}, {}", self.number, echo.rtt_ns / 2000))
+    }
+
+    fn line(&mut self, text: &str) -> Result<(), Failure> {
+        writeln!(self.out, "{text}").context("-latencyFile").map_err(Failure::environment)
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        self.out.flush().context("-latencyFile").map_err(Failure::environment)
+    }
+}

@@ -1,0 +1,362 @@
+//! From options to a run.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use weir_bench::perftest::{
+    Groups, NodeSettings, Pace, PublisherSettings, Rate, Receive, SubscriberSettings,
+};
+
+use super::command_line::Typed;
+
+/// What to run.
+#[derive(Debug)]
+pub(super) enum Role {
+    Publish(Box<Publishing>),
+    Subscribe(SubscriberSettings),
+}
+
+/// A publisher, and why it batches or not.
+#[derive(Debug)]
+pub(super) struct Publishing {
+    pub(super) settings: PublisherSettings,
+    pub(super) batching: Batching,
+    pub(super) latency_file: Option<PathBuf>,
+}
+
+/// Whether samples are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Batching {
+    /// In batches of so many bytes.
+    On(usize),
+    /// `-batchSize 0`.
+    Off,
+    /// Nobody asked for it, and this speaks against it.
+    Unsuitable(&'static str),
+}
+
+/// In what form results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Csv,
+    Json,
+    Legacy,
+}
+
+/// How results are written.
+#[derive(Clone, Debug)]
+pub(super) struct OutputSettings {
+    pub(super) format: Format,
+    pub(super) headers: bool,
+    pub(super) intervals: bool,
+    pub(super) cpu: bool,
+    pub(super) precise: bool,
+    pub(super) file: Option<PathBuf>,
+}
+
+/// Size of a sample unless another one is given.
+const DATA_LEN: u64 = 100;
+/// Bytes of a batch unless another number is given.
+const BATCH_BYTES: u64 = 8192;
+/// The largest sample that leaves in one datagram, less what surrounds it.
+const FRAGMENTED_FROM: u64 = 65_000;
+
+/// What to run.
+///
+/// # Errors
+/// A sentence that says which options do not fit.
+pub(super) fn role(typed: &Typed) -> Result<Role, String> {
+    let node = node(typed)?;
+    if typed.has("pub") {
+        return Ok(Role::Publish(Box::new(publishing(typed, node)?)));
+    }
+    Ok(Role::Subscribe(SubscriberSettings {
+        node,
+        sid: narrow(typed.number("sidMultiSubTest").unwrap_or(0)),
+        num_publishers: narrow(typed.number("numPublishers").unwrap_or(1)),
+    }))
+}
+
+/// How results are written.
+pub(super) fn output(typed: &Typed) -> OutputSettings {
+    let format = typed.text("outputFormat").unwrap_or("csv");
+    OutputSettings {
+        format: match format.to_lowercase().as_str() {
+            "json" => Format::Json,
+            "legacy" => Format::Legacy,
+            _ => Format::Csv,
+        },
+        headers: !typed.has("noOutputHeaders"),
+        intervals: !typed.has("noPrintIntervals"),
+        cpu: typed.has("cpu"),
+        precise: typed.has("precise"),
+        file: typed.text("outputFile").map(PathBuf::from),
+    }
+}
+
+fn node(typed: &Typed) -> Result<NodeSettings, String> {
+    if let Some(transport) = typed.text("transport").filter(|kind| !kind.eq_ignore_ascii_case("UDPv4")) {
+        return Err(format!("-transport {transport} is not supported: the engine has UDPv4 only"));
+    }
+    let keyed = typed.has("keyed");
+    let instances = typed.number("instances").unwrap_or(1);
+    if instances > 1 && !keyed {
+        return Err("-instances needs -keyed: without a key there are no instances".to_owned());
+    }
+    if typed.has("writeInstance") && !keyed {
+        return Err("-writeInstance needs -keyed: without a key there are no instances".to_owned());
+    }
+    let mut peers = Vec::new();
+    for peer in typed.all("peer") {
+        peers.push(peer.parse().map_err(|error| format!("-peer: {error}"))?);
+    }
+    let names = typed.text("nic").into_iter().chain(typed.text("allowInterfaces"));
+    let mut interfaces: Vec<String> =
+        names.flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect();
+    interfaces.dedup();
+    Ok(NodeSettings {
+        domain: narrow(typed.number("domain").unwrap_or(1)),
+        interfaces,
+        peers,
+        multicast: multicast(typed)?,
+        reliable: !typed.has("bestEffort"),
+        keyed,
+        instances: narrow(instances),
+        send_queue: typed.number("sendQueueSize").map(narrow),
+        receive_queue: typed.number("receiveQueueSize").map(narrow),
+        receive: receive(typed)?,
+        intervals: !typed.has("noPrintIntervals") || typed.has("latencyFile"),
+    })
+}
+
+fn receive(typed: &Typed) -> Result<Receive, String> {
+    if !typed.has("useReadThread") {
+        if let Some(name) = ["waitsetDelayUsec", "waitsetEventCount"].into_iter().find(|name| typed.has(name))
+        {
+            return Err(format!("-{name} needs -useReadThread: a listener waits for nothing"));
+        }
+        return Ok(Receive::Listener);
+    }
+    Ok(Receive::Thread {
+        delay: Duration::from_micros(typed.number("waitsetDelayUsec").unwrap_or(0)),
+        count: usize::try_from(typed.number("waitsetEventCount").unwrap_or(5)).unwrap_or(usize::MAX),
+    })
+}
+
+fn multicast(typed: &Typed) -> Result<Option<Groups>, String> {
+    let Some(text) = typed.text("multicastAddr") else {
+        return Ok(typed.has("multicast").then(Groups::default));
+    };
+    let bad = || {
+        format!(
+            "-multicastAddr takes one group or three, such as 239.255.1.1,239.255.1.2,239.255.1.100, not '{text}'"
+        )
+    };
+    let groups: Vec<Ipv4Addr> =
+        text.split(',').map(|group| group.trim().parse()).collect::<Result<_, _>>().map_err(|_| bad())?;
+    let [throughput, latency, announcement] = match groups[..] {
+        [first] => [0, 1, 2].map(|step| Ipv4Addr::from_bits(first.to_bits().saturating_add(step))),
+        [throughput, latency, announcement] => [throughput, latency, announcement],
+        _ => return Err(bad()),
+    };
+    let groups = Groups { throughput, latency, announcement };
+    let is_group = [throughput, latency, announcement].iter().all(Ipv4Addr::is_multicast);
+    if is_group { Ok(Some(groups)) } else { Err(bad()) }
+}
+
+fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {
+    let data_len = typed.number("dataLen").unwrap_or(DATA_LEN);
+    let latency_test = typed.has("latencyTest");
+    let execution_time = typed.number("executionTime").map(Duration::from_secs);
+    let pid = narrow(typed.number("pidMultiPubTest").unwrap_or(0));
+    if latency_test && pid != 0 {
+        return Err("-latencyTest is for publisher 0: the others send no pings".to_owned());
+    }
+    if typed.has("instances")
+        && typed.number("writeInstance").is_some_and(|at| at >= u64::from(node.instances))
+    {
+        return Err("-writeInstance counts from 0, and has to be less than -instances".to_owned());
+    }
+    let batching = batching(typed, data_len, latency_test)?;
+    let settings = PublisherSettings {
+        node,
+        data_len: usize::try_from(data_len).unwrap_or(usize::MAX),
+        batch_bytes: if let Batching::On(bytes) = batching { bytes } else { 0 },
+        latency_test,
+        latency_count: if latency_test { 1 } else { typed.number("latencyCount").unwrap_or(10_000) },
+        execution_time,
+        num_iter: typed.number("numIter").unwrap_or(match (execution_time, latency_test) {
+            (Some(_), _) => u64::MAX,
+            (None, true) => 10_000_000,
+            (None, false) => 100_000_000,
+        }),
+        initial_burst: typed.number("initialBurstSize"),
+        num_subscribers: narrow(typed.number("numSubscribers").unwrap_or(1)),
+        pid,
+        rate: rate(typed, data_len)?,
+        sleep: typed.number("sleep").map(Duration::from_millis),
+        write_instance: typed.number("writeInstance").map(narrow),
+        content: content(typed)?,
+    };
+    if latency_test && typed.number("latencyCount").is_some_and(|count| count > 1) {
+        return Err("-latencyCount has to be 1 with -latencyTest: every sample is a ping".to_owned());
+    }
+    Ok(Publishing { settings, batching, latency_file: typed.text("latencyFile").map(PathBuf::from) })
+}
+
+fn batching(typed: &Typed, data_len: u64, latency_test: bool) -> Result<Batching, String> {
+    let told = typed.number("batchSize");
+    let bytes = told.unwrap_or(BATCH_BYTES);
+    if bytes == 0 {
+        return Ok(Batching::Off);
+    }
+    let reason = if latency_test {
+        "a latency test sends one sample at a time"
+    } else if data_len >= FRAGMENTED_FROM {
+        "samples of this size are sent in fragments"
+    } else if bytes < 2 * data_len {
+        "two samples do not fit into a batch"
+    } else if told.is_none() && (typed.has("pubRate") || typed.has("pubRatebps")) {
+        "a publication rate is set; give -batchSize to batch all the same"
+    } else {
+        return Ok(Batching::On(usize::try_from(bytes).unwrap_or(usize::MAX)));
+    };
+    match told {
+        Some(told) => Err(format!("-batchSize {told} cannot be: {reason}; use -batchSize 0")),
+        None => Ok(Batching::Unsuitable(reason)),
+    }
+}
+
+fn rate(typed: &Typed, data_len: u64) -> Result<Option<Rate>, String> {
+    let (name, bits) = match (typed.text("pubRate"), typed.text("pubRatebps")) {
+        (Some(_), Some(_)) => return Err("-pubRate and -pubRatebps exclude each other".to_owned()),
+        (Some(_), None) => ("pubRate", 1),
+        (None, Some(_)) => ("pubRatebps", 8 * data_len),
+        (None, None) => return Ok(None),
+    };
+    let text = typed.text(name).unwrap_or_default();
+    let (number, method) = text.split_once(':').unwrap_or((text, "spin"));
+    let pace = match method.to_lowercase().as_str() {
+        "spin" => Some(Pace::Spin),
+        "sleep" => Some(Pace::Sleep),
+        _ => None,
+    };
+    match (number.parse::<u64>(), pace) {
+        (Ok(number @ 1..), Some(pace)) => Ok(Some(Rate { per_s: (number / bits).max(1), pace })),
+        _ => Err(format!(
+            "-{name} takes a number from 1, alone or with :spin or :sleep behind it, not '{text}'"
+        )),
+    }
+}
+
+fn content(typed: &Typed) -> Result<Option<Vec<u8>>, String> {
+    let max = typed.number("maximumAllocableBufferSize");
+    let Some(file) = typed.text("loadDataFromFile") else {
+        return match max {
+            Some(_) => Err("-maximumAllocableBufferSize needs -loadDataFromFile".to_owned()),
+            None => Ok(None),
+        };
+    };
+    let failed = |error| format!("-loadDataFromFile {file}: {error}");
+    let length = std::fs::metadata(file).map_err(failed)?.len();
+    let max = max.unwrap_or(1 << 30);
+    if length > max {
+        return Err(format!("{file} has {length} bytes, more than -maximumAllocableBufferSize {max}"));
+    }
+    if length == 0 {
+        return Err(format!("{file} is empty: there is nothing to fill samples with"));
+    }
+    std::fs::read(file).map(Some).map_err(failed)
+}
+
+/// Numbers that the table of options bounds to 32 bits.
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(line: &str) -> Typed {
+        Typed::parse(line.split_whitespace().map(str::to_owned)).unwrap()
+    }
+
+    fn publisher(line: &str) -> Result<Publishing, String> {
+        match role(&typed(&format!("-pub {line}")))? {
+            Role::Publish(publishing) => Ok(*publishing),
+            Role::Subscribe(_) => Err("subscribes".to_owned()),
+        }
+    }
+
+    #[test]
+    fn batches_are_made_where_they_help() {
+        let table = [
+            ("", Batching::On(8192)),
+            ("-dataLen 4096", Batching::On(8192)),
+            ("-dataLen 4097", Batching::Unsuitable("two samples do not fit into a batch")),
+            ("-batchSize 0", Batching::Off),
+            ("-batchSize 0 -dataLen 100000", Batching::Off),
+            ("-batchSize 4000 -pubRate 10", Batching::On(4000)),
+            ("-latencyTest -batchSize 0", Batching::Off),
+        ];
+        for (line, expected) in table {
+            assert_eq!(publisher(line).unwrap().batching, expected, "{line}");
+        }
+        for line in ["-latencyTest", "-dataLen 65500", "-pubRate 100", "-pubRatebps 100000"] {
+            assert!(matches!(publisher(line).unwrap().batching, Batching::Unsuitable(_)), "{line}");
+        }
+        for line in ["-latencyTest -batchSize 10", "-batchSize 100", "-batchSize 65000 -dataLen 65500"] {
+            assert!(publisher(line).unwrap_err().contains("use -batchSize 0"), "{line}");
+        }
+    }
+
+    #[test]
+    fn rates_have_a_method_or_none() {
+        let rate = |line: &str| publisher(line).unwrap().settings.rate.unwrap();
+        assert_eq!(rate("-pubRate 100"), Rate { per_s: 100, pace: Pace::Spin });
+        assert_eq!(rate("-pubRate 100:sleep"), Rate { per_s: 100, pace: Pace::Sleep });
+        assert_eq!(rate("-pubRatebps 80000:SPIN -datalen 1000"), Rate { per_s: 10, pace: Pace::Spin });
+        assert_eq!(rate("-pubRatebps 1"), Rate { per_s: 1, pace: Pace::Spin });
+        for line in ["-pubRate 0", "-pubRate x", "-pubRate 1:jump", "-pubRate 1 -pubRatebps 1"] {
+            assert!(publisher(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_time_alone_does_not_bound_the_samples() {
+        assert_eq!(publisher("").unwrap().settings.num_iter, 100_000_000);
+        assert_eq!(publisher("-latencyTest").unwrap().settings.num_iter, 10_000_000);
+        assert_eq!(publisher("-exec 1").unwrap().settings.num_iter, u64::MAX);
+        assert_eq!(publisher("-exec 1 -numIter 5").unwrap().settings.num_iter, 5);
+    }
+
+    #[test]
+    fn groups_are_one_or_three() {
+        let groups = |line: &str| multicast(&typed(line));
+        assert_eq!(groups(""), Ok(None));
+        assert_eq!(groups("-multicast"), Ok(Some(Groups::default())));
+        let one = groups("-multicastAddr 239.1.1.255").unwrap().unwrap();
+        assert_eq!(one.announcement, Ipv4Addr::new(239, 1, 2, 1));
+        assert!(groups("-multicastAddr 239.1.1.1,239.1.1.2").is_err());
+        assert!(groups("-multicastAddr 10.0.0.1").is_err());
+    }
+
+    #[test]
+    fn options_that_would_do_nothing_are_refused() {
+        for line in [
+            "-instances 5",
+            "-writeInstance 0",
+            "-keyed -instances 5 -writeInstance 5",
+            "-waitsetDelayUsec 5",
+            "-maximumAllocableBufferSize 5",
+            "-latencyTest -pid 1",
+            "-latencyTest -latencyCount 5",
+            "-transport SHMEM",
+            "-peer nowhere",
+        ] {
+            assert!(publisher(line).is_err(), "{line}");
+        }
+    }
+}

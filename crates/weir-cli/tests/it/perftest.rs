@@ -1,0 +1,84 @@
+//! `perftest` as somebody with RTI Perftest's scripts meets it.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::support::Finished;
+
+fn perftest(words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perftest"));
+    command.args(words.split_whitespace());
+    command
+}
+
+fn finished(words: &str) -> Finished {
+    Finished::from(perftest(words).output().unwrap())
+}
+
+/// Runs both ends on the loopback interface, in a domain of their own.
+fn pair(domain: u32, publisher: &str, subscriber: &str) -> (Finished, Finished) {
+    let end = |words: &str| perftest(&format!("-domain {domain} -nic lo {words}"));
+    let waiting =
+        end(&format!("-sub {subscriber}")).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let published: Output = end(&format!("-pub {publisher}")).output().unwrap();
+    let received = waiting.wait_with_output().unwrap();
+    (Finished::from(published), Finished::from(received))
+}
+
+/// The one row of a run without headers.
+fn row(finished: Finished) -> Vec<f64> {
+    let finished = finished.expect_code(0);
+    assert_eq!(finished.stdout.lines().count(), 1, "{}", finished.stdout);
+    finished.stdout.trim().split(',').map(|cell| cell.trim().parse().unwrap()).collect()
+}
+
+#[test]
+fn help_has_examples_and_every_kind_of_option() {
+    for words in ["-help", "-h", "--help"] {
+        let help = finished(words).expect_code(0).stdout;
+        for expected in
+            ["Examples:", "-latencyTest", "Not supported:", "-rawTransport", "Exit codes: 0 all well"]
+        {
+            assert!(help.contains(expected), "no `{expected}` in: {help}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_a_way_out() {
+    finished("-pub -rawTransport")
+        .expect_code(2)
+        .expect_stderr("-rawTransport is not supported: use `weir bench");
+    finished("-sub -cft 1").expect_code(2).expect_stderr("no content filters yet");
+    finished("-pub -nosuch").expect_code(2).expect_stderr("Cannot parse '-nosuch', invalid input.");
+    finished("-pub -nic nowhere0").expect_code(3).expect_stderr("nowhere0");
+}
+
+#[test]
+fn a_latency_test_prints_a_row_at_either_end() {
+    let (published, received) = pair(
+        134,
+        "-best -datalen 1262 -noPrint -noOutputHeaders -noXML -latencyTest -numIter 200",
+        "-best -noPrint -noOutputHeaders -noXML -datalen 32",
+    );
+    assert!(published.stderr.contains("LATENCY TEST (Ping-Pong test)"), "{}", published.stderr);
+    assert!(published.stderr.contains("-noXmlQos changes nothing"), "{}", published.stderr);
+    let latency = row(published);
+    assert_eq!((latency.len(), latency[0]), (10, 1262.0));
+    assert!(latency[3] <= latency[5] && latency[5] <= latency[9] && latency[9] <= latency[4], "{latency:?}");
+    let throughput = row(received);
+    assert_eq!((throughput.len(), throughput[0]), (6, 1262.0));
+}
+
+#[test]
+fn a_reliable_keyed_stream_arrives_whole() {
+    let (published, received) = pair(
+        135,
+        "-keyed -instances 100 -datalen 63 -noPrint -numIter 100000 -latencyCount 10",
+        "-keyed -noPrint -noOutputHeaders",
+    );
+    let published = published.expect_code(0);
+    assert!(published.stdout.starts_with("Sample Size (Bytes), Ave (μs)"), "{}", published.stdout);
+    let throughput = row(received);
+    assert_eq!(throughput[..2], [63.0, 100_000.0]);
+    assert_eq!(throughput[4..], [0.0, 0.0]);
+}
