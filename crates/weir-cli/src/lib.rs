@@ -1,4 +1,4 @@
-//! The commands of the workspace, each with a thin `main` of its own: [`weir`], and [`perftest`] for those who have RTI
+//! The commands of the workspace, each with a thin `main` of its own: [`weir`], and [`perftest()`] for those who have RTI
 //! Perftest's options in their scripts.
 //!
 //! This file is the table of contents of `weir`: `args` is what was typed, `command` is what to do about it,

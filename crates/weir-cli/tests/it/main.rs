@@ -9,5 +9,6 @@ mod help;
 mod path;
 mod peers;
 mod perftest;
+mod perftest_scripts;
 mod report;
 mod support;
