@@ -81,8 +81,10 @@ impl Engine for Peer {
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
         let inbox = Arc::new(Mutex::new(Inbox::default()));
         let (arrivals, keeps_octets) = (Arc::clone(&inbox), case.verify);
+        let is_open_loop = case.method.rate.is_some();
         let on_sample = Box::new(move |_: &dyn Writer, header: &Header, octets: &[u8]| {
-            arrivals.lock().push(header, octets, keeps_octets);
+            let arrived_ns = is_open_loop.then(clock::now_ns);
+            arrivals.lock().push(header, octets, arrived_ns, keeps_octets);
         });
         let node = open(self, case, None, Some(""), on_sample)?;
         Ok(Box::new(SubscriberEnd {
@@ -258,14 +260,15 @@ impl Publisher for PublisherEnd {
 /// Samples that arrived, in order.
 #[derive(Default)]
 struct Inbox {
-    samples: Vec<(Header, usize)>,
+    /// Each with the length of its octets, and where latency counts, when it arrived.
+    samples: Vec<(Header, usize, Option<u64>)>,
     /// Their octets one after another, when the content is to be checked.
     octets: Vec<u8>,
 }
 
 impl Inbox {
-    fn push(&mut self, header: &Header, octets: &[u8], keeps_octets: bool) {
-        self.samples.push((*header, octets.len()));
+    fn push(&mut self, header: &Header, octets: &[u8], arrived_ns: Option<u64>, keeps_octets: bool) {
+        self.samples.push((*header, octets.len(), arrived_ns));
         if keeps_octets {
             self.octets.extend_from_slice(octets);
         }
@@ -274,7 +277,10 @@ impl Inbox {
     /// Gives everything to `sink`; octets that were not kept are taken from `zeros`.
     fn empty_into(&mut self, sink: &mut SampleSink, zeros: &[u8]) {
         let mut kept = self.octets.as_slice();
-        for (header, length) in self.samples.drain(..) {
+        for (header, length, arrived_ns) in self.samples.drain(..) {
+            if let Some(arrived_ns) = arrived_ns {
+                sink.set_now_ns(arrived_ns);
+            }
             let octets = match kept.split_at_checked(length).filter(|_| !kept.is_empty()) {
                 Some((octets, rest)) => {
                     kept = rest;
@@ -487,9 +493,9 @@ mod tests {
                 let header = SampleHeader::data(sequence, 0);
                 let mut octets = zeros(&case);
                 payload::fill_octets(header.seq_num, &mut octets);
-                inbox.push(&to_peer(&header), &octets, verify);
+                inbox.push(&to_peer(&header), &octets, None, verify);
             }
-            inbox.push(&to_peer(&SampleHeader::data(3, 0)), &[0; 99], verify);
+            inbox.push(&to_peer(&SampleHeader::data(3, 0)), &[0; 99], None, verify);
             inbox.empty_into(&mut sink, &zeros(&case));
             assert_eq!((sink.counts().received, sink.corrupt(), sink.arrivals()), (3, 1, 4), "{verify}");
         }
