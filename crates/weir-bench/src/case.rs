@@ -5,9 +5,10 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::open_loop::Rate;
 use serde::{Deserialize, Serialize};
 use weir_results::{Reliability, Test, WaitStrategy};
+
+use crate::open_loop::Rate;
 
 /// One case. It travels to both ends over the control channel; an engine is opened with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,6 +72,8 @@ pub struct CaseSpec {
 pub struct Method {
     /// Both ends count their system calls, which makes each of them slower.
     pub count_system_calls: bool,
+    /// How the processors are kept out of idle; `None` = they are not.
+    pub keep_awake: Option<String>,
     /// Sends by a schedule: what was asked for. `None` = a ping-pong, or as fast as the engine takes.
     pub rate: Option<Rate>,
     /// The rate of that schedule, once it is known.

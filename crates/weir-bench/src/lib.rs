@@ -15,6 +15,7 @@
 //! - [`latency`], [`throughput`], [`open_loop`]: the measurements
 //! - [`path`]: what lies between the ends
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
+//! - [`keep_awake`]: holding the processors out of idle
 //! - `record`: from what both ends found to a result with its doubts
 //! - [`outside`]: independent programs beside our floor
 //! - [`tuning`]: the settings of engines, and what the user chose instead
@@ -29,6 +30,7 @@ pub mod coordinator;
 pub mod endpoint;
 pub mod engine;
 pub mod host;
+pub mod keep_awake;
 pub mod latency;
 pub mod open_loop;
 pub mod outside;

@@ -37,6 +37,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     result.apart = engine::find(&case.engine).is_some_and(Engine::is_apart);
     result.wait = case.wait;
     result.path.clone_from(&case.method.path);
+    result.kept_awake = case.method.keep_awake.is_some();
     result.rate_samples_per_s = case.method.samples_per_s;
     result.load_percent = match case.method.rate {
         Some(Rate::OfMaximum(hundredths)) => Some(f64::from(hundredths) / 100.0),
@@ -246,6 +247,7 @@ fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
         ("cpus".to_owned(), cpus),
         ("domain".to_owned(), case.domain.to_string()),
         ("duration".to_owned(), format!("{:?}", case.duration)),
+        ("keep_awake".to_owned(), case.method.keep_awake.clone().unwrap_or_else(|| "no".to_owned())),
         ("interface".to_owned(), case.interface.clone()),
         (
             "system_calls".to_owned(),

@@ -16,7 +16,7 @@ use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary}
 /// `lost_sender, lost_receiver_socket, lost_in_between, kernel_drops`; of both processes `cpu_user_s,
 /// cpu_system_s, switches_voluntary, switches_involuntary, max_rss_kib` with `publisher_` or `subscriber_`
 /// before; `not_measured` (why there are no figures) and `warnings` (codes, separated by blanks); of both
-/// processes `samples` (warm-up included) and `system_calls`; `path` (what lay between the ends); of the open loop `load_percent` and
+/// processes `samples` (warm-up included) and `system_calls`; `path` (what lay between the ends), `kept_awake`; of the open loop `load_percent` and
 /// `lag_p50_us, lag_p99_us, lag_max_us`; of the
 /// point that the case is a repeat of, the figure that decides (`p50_us` or `samples_per_s`): `point_median,
 /// point_low, point_high` (95 % interval), `relative_to, ratio, ratio_low, ratio_high, pairs, verdict`.
@@ -79,6 +79,7 @@ fn cells(case: &Case) -> Vec<(String, String)> {
         cells.push(cell(format!("{side}_system_calls"), figures.and_then(|figures| figures.system_calls)));
     }
     cells.push(cell("path", case.path.as_ref()));
+    cells.push(cell("kept_awake", Some(case.kept_awake)));
     cells.push(cell("load_percent", case.load_percent));
     let lag = case.schedule_lag_us;
     cells.extend([

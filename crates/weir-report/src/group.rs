@@ -26,6 +26,8 @@ pub(crate) struct GroupKey {
     /// No DDS: has no floor and is compared with nothing.
     pub(crate) apart: bool,
     pub(crate) wait: WaitStrategy,
+    /// Whether the processors were kept out of idle.
+    pub(crate) kept_awake: bool,
     /// What lay between the ends.
     pub(crate) path: Option<String>,
     /// Samples per second that were asked for, as bits so that keys can be ordered.
@@ -87,6 +89,7 @@ impl GroupKey {
             multicast: case.multicast,
             apart: case.apart,
             wait: case.wait,
+            kept_awake: case.kept_awake,
             path: case.path.clone(),
             // The loads of a sweep stand in one table.
             rate_bits: case.rate_samples_per_s.filter(|_| !is_open_loop(case)).map(f64::to_bits),
@@ -100,6 +103,7 @@ impl GroupKey {
             && self.kind == floor.kind
             && self.wait == floor.wait
             && self.path == floor.path
+            && self.kept_awake == floor.kept_awake
             && self.rate_bits == floor.rate_bits
     }
 
@@ -144,6 +148,7 @@ impl GroupKey {
             words.push("no DDS".to_owned());
         }
         words.push(format!("wait: {}", self.wait));
+        words.extend(self.kept_awake.then(|| "processors kept awake".to_owned()));
         words.extend(self.path.as_ref().map(|path| format!("path: {path}")));
         if let Some(rate) = self.rate_samples_per_s() {
             words.push(format!("at {rate} samples/s"));
@@ -177,6 +182,7 @@ impl GroupKey {
             words.push("apart".to_owned());
         }
         words.push(self.wait.to_string().replace(':', ""));
+        words.extend(self.kept_awake.then(|| "awake".to_owned()));
         words.extend(self.path.as_ref().map(|path| path.replace([',', '=', '%'], "")));
         if let Some(rate) = self.rate_samples_per_s() {
             words.push(format!("rate{rate}"));

@@ -72,6 +72,9 @@ pub struct Case {
     pub size_bytes: u64,
     /// How the receiving threads wait.
     pub wait: WaitStrategy,
+    /// Whether the processors were kept out of idle.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept_awake: bool,
     /// What lay between the ends, e.g. `veth,mtu=1500,loss=10%,gso=off`; `None` = the host's own interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -137,6 +140,7 @@ impl Case {
             apart: false,
             size_bytes,
             wait: WaitStrategy::Block,
+            kept_awake: false,
             path: None,
             repeat: 1,
             latency_us: None,
@@ -172,6 +176,7 @@ impl Case {
             && self.size_bytes == other.size_bytes
             && self.wait == other.wait
             && self.path == other.path
+            && self.kept_awake == other.kept_awake
             && self.same_load(other)
             && self.coalescing == other.coalescing
     }

@@ -3,6 +3,7 @@
 use std::io;
 use std::num::NonZeroU64;
 
+use crate::sys;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 /// Lets the calling thread run on `cpu` only; threads that it starts later inherit that.
@@ -46,6 +47,14 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
 /// None known.
 pub fn set_timer_slack_ns(slack_ns: u64) -> io::Result<()> {
     Ok(set_current_timer_slack(NonZeroU64::new(slack_ns))?)
+}
+
+/// Lets the calling thread run only when nothing else wants its processor (`SCHED_IDLE`).
+///
+/// # Errors
+/// None known: a thread may always lower its own priority.
+pub fn set_idle_priority() -> io::Result<()> {
+    sys::set_idle_policy()
 }
 
 fn only(cpu: usize) -> io::Result<CpuSet> {

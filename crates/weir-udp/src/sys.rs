@@ -42,6 +42,16 @@ pub(crate) fn option(fd: BorrowedFd<'_>, level: c_int, name: c_int) -> io::Resul
     option_array::<1>(fd, level, name).map(|[value]| value as c_int)
 }
 
+/// Gives the calling thread the policy `SCHED_IDLE`.
+pub(crate) fn set_idle_policy() -> io::Result<()> {
+    // SAFETY: all bytes of the structure are plain numbers (some systems have more of them than the priority).
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = 0;
+    // SAFETY: 0 means the calling thread, and the kernel only reads the structure, which lives on our stack.
+    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// An address as the kernel reads it.
 #[inline]
 pub(crate) fn to_sockaddr(address: SocketAddrV4) -> libc::sockaddr_in {

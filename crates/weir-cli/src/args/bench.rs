@@ -153,6 +153,11 @@ pub(crate) struct BenchArgs {
     )]
     pub(crate) socket_buffer: usize,
 
+    /// Hold the processors out of idle while measuring (threads that only run when nothing else does, and
+    /// /dev/cpu_dma_latency where allowed): what a sleeping processor takes to wake up is left out
+    #[arg(long)]
+    pub(crate) keep_awake: bool,
+
     /// Fill every sample from its number and compare what arrives
     #[arg(long)]
     pub(crate) verify: bool,
@@ -189,6 +194,7 @@ Examples:
   weir bench --engines udp --tests latency --wait spin --outside-checks
   weir bench --sizes 32,64,1k,8k --duration 10s --repeat 3 --output results/lab
   weir bench --engines udp,weir --tests throughput --sizes 1k --repeat 20      20 pairs, A B, B A...
+  weir bench --tests latency --keep-awake         without the time that idle processors take to wake up
   sudo weir bench --path veth,mtu=9000,rate=1G    across a cable made for the run
   sudo weir bench --tests throughput --reliability reliable --path veth,loss=10%
   weir bench --tests latency --sizes 1k --rate 10%,25%,50%,75%,90%      latency against load

@@ -9,6 +9,7 @@ use anyhow::Context;
 use weir_bench::case::Method;
 use weir_bench::control::Role;
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
+use weir_bench::keep_awake::KeepAwake;
 use weir_bench::outside::OutsideTool;
 use weir_bench::path::VethPath;
 use weir_bench::plan::{self, Plan, PlanOptions};
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.show_settings {
         return output::data(&settings.show()).map(|()| Exit::Success);
     }
-    let plan = make_plan(args, settings)?;
+    let mut plan = make_plan(args, settings)?;
     let environment = describe_host(args);
     let path = args.path.map(VethPath::lay).transpose().map_err(Failure::environment)?;
     let mut writer = create_writer(args, &environment)?;
@@ -38,6 +39,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         report::talk_block(&weir_report::environment(&environment));
         report::talk_block(&path.as_ref().map_or_else(String::new, described));
     }
+    let _awake = keep_awake(args, &mut plan)?;
     let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.costs };
     let mut finished = Finished::new(environment.clone(), &plan, args.format, options);
     let (outcome, written, printed) = {
@@ -236,6 +238,20 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         settings,
     };
     plan::plan(&options).map_err(Failure::usage)
+}
+
+/// Holds the processors out of idle, if that was asked for, and has each case say so.
+fn keep_awake(args: &BenchArgs, plan: &mut Plan) -> Result<Option<KeepAwake>, Failure> {
+    if !args.keep_awake {
+        return Ok(None);
+    }
+    let awake = KeepAwake::start()
+        .context("cannot keep the processors awake: leave --keep-awake out")
+        .map_err(Failure::environment)?;
+    for step in &mut plan.steps {
+        step.case.method.keep_awake = Some(awake.description());
+    }
+    Ok(Some(awake))
 }
 
 /// The cable and how to look into it.

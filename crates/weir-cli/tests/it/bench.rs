@@ -288,6 +288,17 @@ fn a_schedule_that_cannot_be_kept_is_a_doubt() {
 }
 
 #[test]
+fn results_say_that_the_processors_were_kept_awake() {
+    let words = "--engines mock --tests latency --reliability reliable --sizes 32 --keep-awake";
+    let document = Scene::new().bench(&format!("{words} --format json")).expect_code(0).json();
+    let case = &document["cases"][0];
+    assert_eq!(case["kept_awake"], true);
+    assert!(case["settings"]["keep_awake"].as_str().unwrap().contains("SCHED_IDLE"), "{case}");
+    let table = Scene::new().bench(words).expect_code(0).stdout;
+    assert!(table.contains("wait: block, processors kept awake"), "{table}");
+}
+
+#[test]
 fn what_an_engine_cannot_do_is_reported_and_no_failure() {
     let finished =
         Scene::new().bench("--engines udp-gso,mock --tests latency --sizes 32 --format json").expect_code(0);

@@ -1,0 +1,92 @@
+//! Holding the processors out of idle while a run lasts.
+//!
+//! A processor without work goes to sleep, and on virtual machines, where it is given back to the host, waking it up can take
+//! longer than everything else that a sample goes through. Both are true figures: that of a machine as it is, and that of one that
+//! is kept awake, which is nearer to what engines differ in. The second is made on request only and says so in each result.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use weir_udp::affinity;
+
+/// Keeps the processors of this process awake until it is dropped.
+#[derive(Debug)]
+pub struct KeepAwake {
+    stop: Arc<AtomicBool>,
+    spinners: Vec<JoinHandle<()>>,
+    /// The wish for no latency holds while the file is open.
+    latency: io::Result<File>,
+}
+
+impl KeepAwake {
+    /// Starts a thread on each processor that this process may use. It computes nothing for ever, at the priority below all
+    /// others (`SCHED_IDLE`), so that it gives way to whatever has work. Also asks the kernel for processor states that one
+    /// leaves at once (`/dev/cpu_dma_latency`), where it lets us.
+    ///
+    /// # Errors
+    /// When threads cannot be started or cannot have that priority: they would take time from what is measured.
+    pub fn start() -> io::Result<Self> {
+        let mut awake =
+            Self { stop: Arc::new(AtomicBool::new(false)), spinners: Vec::new(), latency: no_latency() };
+        for cpu in affinity::allowed_cpus()? {
+            let stop = Arc::clone(&awake.stop);
+            let (sender, ready) = std::sync::mpsc::sync_channel(1);
+            let spin = move || {
+                let placed = affinity::set_idle_priority().and_then(|()| affinity::pin_current_thread(cpu));
+                let may_spin = placed.is_ok();
+                // Whoever started this thread waits for the answer.
+                let _ = sender.send(placed);
+                while may_spin && !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            };
+            awake.spinners.push(thread::Builder::new().name(format!("awake {cpu}")).spawn(spin)?);
+            ready.recv().map_err(io::Error::other)??;
+        }
+        Ok(awake)
+    }
+
+    /// What is done, for the results.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let latency = match &self.latency {
+            Ok(_) => "0 in /dev/cpu_dma_latency".to_owned(),
+            Err(error) => format!("/dev/cpu_dma_latency not used: {error}"),
+        };
+        format!("SCHED_IDLE spinners on {} processors, {latency}", self.spinners.len())
+    }
+}
+
+impl Drop for KeepAwake {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for spinner in self.spinners.drain(..) {
+            // A spinner has nothing to panic about.
+            let _ = spinner.join();
+        }
+    }
+}
+
+/// Microseconds as the kernel takes them: 32 bits in its own byte order.
+fn no_latency() -> io::Result<File> {
+    let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
+    file.write_all(&0_i32.to_ne_bytes())?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_spinner_for_each_processor_and_they_end() {
+        let count = affinity::allowed_cpus().unwrap().len();
+        let awake = KeepAwake::start().unwrap();
+        assert!(awake.description().starts_with(&format!("SCHED_IDLE spinners on {count} processors")));
+        assert_eq!(awake.spinners.len(), count);
+        drop(awake);
+    }
+}
