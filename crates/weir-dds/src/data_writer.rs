@@ -31,6 +31,7 @@ use crate::qos::{Coalescing, DataRepresentation, DataWriterQos};
 use crate::sample::InstanceHandle;
 use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus};
 use crate::topic::Topic;
+use crate::wait_strategy::WaitStrategy;
 
 /// Writes samples of a topic. A handle: clones mean the same writer, which is gone with the last of them.
 pub struct DataWriter<T> {
@@ -88,7 +89,10 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// Returns when the sample was given to the kernel, or lies in a burst that will be within
     /// [`Coalescing::Automatic`]'s `delay_max`. A reliable writer that keeps all waits up to `max_blocking_time`
-    /// for room when readers have not acknowledged earlier samples.
+    /// for room when readers have not acknowledged earlier samples. A sample that is larger than half of a
+    /// reader's socket buffer leaves in parts: to reliable readers as they make room, to best-effort readers with
+    /// pauses between, of which the calling thread sleeps through all (6 ms for 1 MB where buffers have the stock
+    /// size of Linux).
     ///
     /// # Errors
     /// [`DdsError::Timeout`] when there was no room in time; the sample was not written.
@@ -485,7 +489,8 @@ impl Inner {
     #[inline]
     fn send(&self, mut core: MutexGuard<'_, WriterCore>, mut sending: MutexGuard<'_, Sending>, now: Time) {
         core.poll_transmit(now, &mut sending.outbox);
-        let next = core.next_timeout();
+        // After a pause this thread goes on.
+        let next = core.next_timeout().filter(|_| core.paused_until().is_none());
         if core.has_unsent() {
             self.driver().note_queued();
         }
@@ -515,29 +520,43 @@ impl Inner {
         self.endpoint.sending.lock().sent_at = Some(clock::now());
     }
 
-    /// Sends the rest of a large sample as readers make room. When none does for as long as a write may block, the
-    /// timer thread goes on with it.
+    /// Sends the rest of a large sample as readers make room, or after pauses if they are best-effort. When none makes
+    /// room for as long as a write may block, the timer thread goes on with it.
     #[cold]
     fn finish_sample(&self) {
         let endpoint = &self.endpoint;
         loop {
-            let deadline = clock::now() + self.qos.policies.max_blocking_time;
-            let is_done = || endpoint.core.lock().can_go_on();
-            let has_room = self.driver().receive_until(Some(deadline), self.driver().wait, is_done);
+            let may_go_on = self.wait_amid_sample();
             let mut sending = endpoint.sending.lock();
             let mut core = endpoint.core.lock();
             core.poll_transmit(clock::now(), &mut sending.outbox);
             let is_amid_sample = core.is_amid_sample();
-            let next = core.next_timeout();
+            let next = core.next_timeout().filter(|_| core.paused_until().is_none());
             self.transmit(core, &mut sending);
             drop(sending);
             if let Some(at) = next {
                 self.driver().timers.arm(at);
             }
-            if !has_room || !is_amid_sample {
+            if !is_amid_sample || !may_go_on {
                 return;
             }
         }
+    }
+
+    /// Waits until more of a large sample may leave, and takes in what arrives meanwhile. `false`: no reader has made
+    /// room for as long as a write may block.
+    fn wait_amid_sample(&self) -> bool {
+        let (driver, core) = (self.driver(), &self.endpoint.core);
+        let paused_until = core.lock().paused_until();
+        // What is received while blocking ends a pause only to the tick of the kernel, which is longer.
+        if let Some(until) = paused_until.filter(|_| driver.wait != WaitStrategy::Spin) {
+            driver.receive_what_is_there();
+            std::thread::sleep(until.since(clock::now()));
+            return true;
+        }
+        let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.policies.max_blocking_time);
+        let is_done = || core.lock().can_go_on(clock::now());
+        driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()
     }
 
     /// Sends the outbox, outside the lock of the writer's state.

@@ -94,6 +94,13 @@ pub const READER_CACHE_KEEP_LAST_MAX_BYTES: usize = 256 * 1024 * 1024;
 pub const FRAGMENT_PACE_BYTES: u64 = 128 * 1024;
 /// ... this often: 2 Gbit/s.
 pub const FRAGMENT_PACE_INTERVAL: Duration = Duration::from_micros(500);
+/// Best-effort readers get of a large sample half of what their socket's buffer holds, then a quarter at a time, each
+/// quarter followed by this: 1.7 Gbit/s for the stock buffer of Linux, more where it is larger. The rest of the buffer
+/// holds what comes while the reader's thread does not run for a while, and what others send.
+pub const BEST_EFFORT_PAUSE: Duration = Duration::from_micros(250);
+/// What the socket of a best-effort reader that does not say so is taken to have been granted, in bytes as the kernel
+/// charges them: the stock size of Linux (`net.core.rmem_default`).
+pub const RECEIVE_BUFFER_UNKNOWN_BYTES: u64 = 212_992;
 
 /// Largest sample, in bytes: 1 GiB and its headers.
 pub const SAMPLE_MAX_BYTES: usize = (1 << 30) + 64 * 1024;

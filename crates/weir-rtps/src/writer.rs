@@ -616,6 +616,7 @@ impl WriterCore {
         if self.proxies.is_empty() {
             self.instances.sent(&mut self.history, sn);
             self.unsent = sn.next();
+            self.fragments.end();
             self.acknowledged = sn;
             self.acknowledged_charge = self.history.charged();
             self.seen_charge = self.acknowledged_charge;
@@ -674,12 +675,16 @@ impl WriterCore {
         self.routes = plan.routes;
         let buffers = self.proxies.iter().filter(|proxy| proxy.is_reliable).map(|proxy| proxy.receive_buffer);
         self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
+        self.fragments.set_receive_buffers(self.proxies.iter().map(|proxy| proxy.receive_buffer));
         if !self.has_reliable_readers() {
             self.acknowledged = self.unsent.prev();
             self.acknowledged_charge = self.history.charged_to(self.acknowledged);
             self.seen_charge = self.acknowledged_charge;
             self.heartbeat.next_at = None;
             self.heartbeat.is_due = false;
+            // A sample that waited for room at a reliable reader goes on without it.
+            let is_waiting = self.is_amid_sample() && self.fragments.paced_at.is_none();
+            self.fragments.paced_at = if is_waiting { Some(now) } else { self.fragments.paced_at };
             self.release();
         } else {
             // A new reader may have acknowledged less than the others, which is not a step back for them.

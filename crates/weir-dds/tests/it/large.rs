@@ -1,6 +1,6 @@
 //! Samples that do not fit a datagram.
 
-use weir_dds::{DataReader, DataWriter, ParticipantSettings};
+use weir_dds::{DataReader, DataReaderQos, DataWriter, DataWriterQos, ParticipantSettings, WaitStrategy};
 
 use crate::support::{Numbered, World, lossless_reader, lossless_writer, matched, settings, take_exactly};
 
@@ -30,6 +30,25 @@ fn exchange(settings: ParticipantSettings, sizes: &[usize], rounds: u64) {
 #[test]
 fn reliable_samples_of_any_size_arrive_whole_and_in_order() {
     exchange(settings(), &[0, 64_000, 65_000, 65_508, 100_000, 1_000_000, 10_000_000], 5);
+}
+
+#[test]
+fn a_write_returns_when_all_of_a_large_best_effort_sample_has_left() {
+    for wait in [WaitStrategy::Block, WaitStrategy::Spin] {
+        let world = World::new();
+        let ours = world.participant_with(ParticipantSettings { wait, ..settings() });
+        let theirs = world.participant_with(ParticipantSettings { receive_buffer: 106_496, ..settings() });
+        let writer: DataWriter<Numbered> = world.writer(&ours, DataWriterQos::default().best_effort());
+        let reader: DataReader<Numbered> = world.reader(&theirs, DataReaderQos::default().best_effort());
+        matched(&[&writer], &[&reader]);
+        for (number, len) in [(1, 3_000_000), (2, 100_000)] {
+            let before = writer.send_counters();
+            writer.write(&sample(number, len)).unwrap();
+            let after = writer.send_counters();
+            assert_eq!(after.samples - before.samples, 1);
+            assert_eq!(after.datagrams - before.datagrams, len.div_ceil(64_000) as u64, "{len} bytes");
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,11 @@
 //! HEARTBEAT_FRAG now and then asks how far the readers have got. Weir readers answer every one with a NACK_FRAG,
 //! whose set may be empty: everything before its base has arrived. Other readers answer only when something is
 //! missing, so they are given more at a fixed pace.
+//!
+//! Best-effort readers never answer. Where all readers are, a sample that would fill more than half of the smallest
+//! socket buffer leaves in parts, with pauses between: see [`config::BEST_EFFORT_PAUSE`].
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use weir_wire::{Guid, Header, HeartbeatFrag, NackFrag, SequenceNumber, Timestamp, push};
@@ -26,19 +30,48 @@ pub(super) struct Fragments {
     count: u32,
     /// When readers that do not say how far they are get more.
     pub(super) paced_at: Option<Time>,
+    /// A quarter of the smallest receive buffer of all readers, charged.
+    quarter: u64,
+}
+
+impl Fragments {
+    /// Takes in the receive buffers that readers announced, in bytes as their kernels charge them.
+    pub(super) fn set_receive_buffers(&mut self, announced: impl Iterator<Item = Option<u32>>) {
+        let bytes =
+            announced.map(|bytes| bytes.map_or(config::RECEIVE_BUFFER_UNKNOWN_BYTES, u64::from)).min();
+        // Nobody slows a writer down to nothing by announcing next to nothing.
+        self.quarter = bytes.unwrap_or(0).max(config::WINDOW_MIN_BYTES) / 4;
+    }
+
+    /// The sample was sent, or is given up.
+    pub(super) fn end(&mut self) {
+        (self.sent, self.since_heartbeat, self.paced_at) = (0, 0, None);
+    }
 }
 
 impl WriterCore {
-    /// Whether a large sample was begun and not finished, for want of room at a reader.
+    /// Whether a large sample was begun and not finished, for want of room at a reader or for a pause.
     #[inline]
     pub fn is_amid_sample(&self) -> bool {
         self.fragments.sent > 0
     }
 
     /// Whether [`WriterCore::poll_transmit`] would send more of the large sample that was begun.
-    pub fn can_go_on(&self) -> bool {
+    pub fn can_go_on(&self, now: Time) -> bool {
         let Some(entry) = self.history.entry(self.unsent) else { return true };
-        self.fragments.sent == 0 || self.has_credit(&entry)
+        self.fragments.sent == 0
+            || if self.has_reliable_readers() { self.has_credit(&entry) } else { !self.is_pausing(now) }
+    }
+
+    /// The end of the pause in a large sample that best-effort readers get, if there is one: until then nothing leaves,
+    /// whatever is received.
+    #[inline]
+    pub fn paused_until(&self) -> Option<Time> {
+        self.fragments.paced_at.filter(|_| self.is_amid_sample() && !self.has_reliable_readers())
+    }
+
+    fn is_pausing(&self, now: Time) -> bool {
+        self.fragments.paced_at.is_some_and(|at| at > now)
     }
 
     /// Takes in which fragments a reader misses (RTPS 2.5 §8.3.8.12).
@@ -85,26 +118,26 @@ impl WriterCore {
 
     /// Hands out fragments of the large sample that is next, as far as there is room. Whether that was all.
     pub(super) fn send_fragments(&mut self, now: Time, entry: &Entry, out: &mut Outbox) -> bool {
+        if !self.has_reliable_readers() {
+            return self.send_unanswered(now, entry, out);
+        }
         let sn = self.unsent;
         let to = Arc::clone(&self.destinations);
         let (total, cost) = (entry.fragments(), fragment_charge(entry));
-        let is_reliable = self.has_reliable_readers();
         let before = self.fragments.sent;
-        while self.fragments.sent < total && (!is_reliable || self.has_credit(entry)) {
+        while self.fragments.sent < total && self.has_credit(entry) {
             self.append_fragment(sn, entry, self.fragments.sent, &to, out);
             self.fragments.sent += 1;
             self.fragments.since_heartbeat += cost;
             let share = self.window.size() / config::HEARTBEAT_WINDOW_SHARE;
-            if is_reliable && self.fragments.since_heartbeat >= share && self.fragments.sent < total {
+            if self.fragments.since_heartbeat >= share && self.fragments.sent < total {
                 self.heartbeat_frag(sn, &to, out);
             }
         }
         if self.fragments.sent == total {
-            self.fragments.sent = 0;
-            self.fragments.since_heartbeat = 0;
-            self.fragments.paced_at = None;
+            self.fragments.end();
             // Its arrival makes room for the next.
-            self.heartbeat.is_due |= is_reliable;
+            self.heartbeat.is_due = true;
             return true;
         }
         if self.fragments.since_heartbeat > 0 && self.fragments.sent > before {
@@ -115,6 +148,32 @@ impl WriterCore {
         {
             self.fragments.paced_at = Some(now + config::FRAGMENT_PACE_INTERVAL);
         }
+        false
+    }
+
+    /// Hands out fragments to readers of which none ever answers: all of a sample that fits, a part of a longer one.
+    /// Whether that was all.
+    fn send_unanswered(&mut self, now: Time, entry: &Entry, out: &mut Outbox) -> bool {
+        if self.is_pausing(now) {
+            return false;
+        }
+        let to = Arc::clone(&self.destinations);
+        let (total, cost) = (entry.fragments(), fragment_charge(entry));
+        let quarter = self.fragments.quarter.max(1);
+        // The pause is in proportion, so that a longer beginning is no faster.
+        let burst = if self.fragments.sent == 0 { 2 * quarter } else { quarter };
+        let mut charged = 0;
+        while self.fragments.sent < total && charged < burst {
+            self.append_fragment(self.unsent, entry, self.fragments.sent, &to, out);
+            self.fragments.sent += 1;
+            charged += cost;
+        }
+        if self.fragments.sent == total {
+            self.fragments.end();
+            return true;
+        }
+        let pause_ns = config::BEST_EFFORT_PAUSE.as_nanos() as u64 * charged / quarter;
+        self.fragments.paced_at = Some(now + Duration::from_nanos(pause_ns));
         false
     }
 

@@ -6,6 +6,7 @@ use super::*;
 use crate::outbox::Outbox;
 
 mod limits;
+mod pauses;
 
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
 const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
@@ -433,7 +434,7 @@ fn a_large_sample_leaves_as_its_reader_makes_room() {
             count,
         };
         writer.handle_nack_frag(Time(1), READER, &nack);
-        assert!(writer.can_go_on());
+        assert!(writer.can_go_on(Time(1)));
     }
     assert_eq!(fragments, (1..=16).collect::<Vec<_>>());
     assert!(!writer.has_unsent() && !writer.is_amid_sample());

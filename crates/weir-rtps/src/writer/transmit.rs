@@ -137,6 +137,8 @@ impl WriterCore {
             if entry.is_some_and(|entry| !self.send_fragments(now, &entry, out)) {
                 break;
             }
+            // All of it, or nobody is there any more to get the rest.
+            self.fragments.end();
             self.unsent = stop.next();
         }
     }

@@ -94,7 +94,8 @@ pub(crate) struct WriterHost {
     pub(crate) control_sent: u64,
     /// Sends: several datagrams may leave in one.
     pub(crate) sends: u64,
-    size: fn(u64) -> usize,
+    /// Bytes of payload of sample `n`.
+    pub(crate) size: fn(u64) -> usize,
     gap: Duration,
     next_write: Time,
     is_blocked: bool,
