@@ -110,7 +110,11 @@ impl WriterCore {
             return;
         }
         let since_last = self.history.charged() - self.heartbeat.charged;
-        if since_last >= self.window.size() / config::HEARTBEAT_WINDOW_SHARE || self.goes_alone(now) {
+        // A large sample that waits for room comes by here again and again, and sends nothing.
+        let has_sent = out.items.len() > first_item;
+        if since_last >= self.window.size() / config::HEARTBEAT_WINDOW_SHARE
+            || (has_sent && self.goes_alone(now))
+        {
             self.heartbeat.is_due = true;
         }
         // A HEARTBEAT that is due anyway rides behind the last sample, unless that is a fragment.
