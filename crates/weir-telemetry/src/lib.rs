@@ -3,17 +3,20 @@
 //! Facts come from /proc, /sys and `getrusage(2)`; each parser is a pure function of text. Nothing is
 //! ever changed on the host, and what the host does not say is left out rather than guessed.
 //!
+//! - `host_counters`: what the kernel counted about processors, memory, interrupts and network devices
 //! - `inventory`: what the host is, once per run, and the doubts that follow from it
 //! - `process`: what this process used
 //! - `system_calls`: how many system calls it makes
 //! - `udp_counters`: what the kernel counted about UDP
 
+mod host_counters;
 mod inventory;
 mod process;
 mod system_calls;
 mod udp_counters;
 
+pub use host_counters::{CpuTimes, DeviceCounters, HostCounters};
 pub use inventory::{environment, host_warnings};
-pub use process::{process_figures, reset_peak_memory};
+pub use process::{process_figures, reset_peak_memory, thread_times};
 pub use system_calls::{SystemCalls, SystemCallsError};
 pub use udp_counters::{UdpCounters, UdpCountersError};

@@ -28,6 +28,14 @@ pub fn process_figures() -> ProcessFigures {
     }
 }
 
+/// Processor time of the calling thread since it started, in user mode and in the kernel. Zero should
+/// the call fail, which it can't for one's own thread.
+#[must_use]
+pub fn thread_times() -> (Duration, Duration) {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return (Duration::ZERO, Duration::ZERO) };
+    (duration(usage.user_time()), duration(usage.system_time()))
+}
+
 /// Forgets the peak of this process's memory: it begins anew with what is in use now. Where the kernel
 /// does not let us, the peak stays that of the process's whole life.
 pub fn reset_peak_memory() {
@@ -37,6 +45,10 @@ pub fn reset_peak_memory() {
 
 fn peak_memory_kib() -> Option<u64> {
     Process::myself().and_then(|process| process.status()).ok()?.vmhwm
+}
+
+fn duration(time: TimeVal) -> Duration {
+    Duration::from_secs(count(time.tv_sec())) + Duration::from_micros(count(time.tv_usec()))
 }
 
 fn seconds(time: TimeVal) -> f64 {

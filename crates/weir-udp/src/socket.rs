@@ -42,6 +42,11 @@ pub struct SocketOptions {
     pub multicast_loop: bool,
     /// How many routers multicast passes, plus one.
     pub multicast_ttl: u32,
+    /// The type-of-service octet of what is sent (`IP_TOS`: DSCP in the upper six bits); `None` leaves
+    /// it at 0.
+    pub type_of_service: Option<u8>,
+    /// May send to broadcast addresses (`SO_BROADCAST`); the kernel refuses it otherwise.
+    pub broadcast: bool,
 }
 
 impl SocketOptions {
@@ -58,6 +63,8 @@ impl SocketOptions {
             multicast_interface: None,
             multicast_loop: true,
             multicast_ttl: 1,
+            type_of_service: None,
+            broadcast: false,
         }
     }
 }
@@ -277,6 +284,12 @@ fn configure(socket: &Socket, options: &SocketOptions) -> Result<(), UdpError> {
     }
     if options.gro {
         check("UDP_GRO", sys::set_option(fd, libc::SOL_UDP, libc::UDP_GRO, 1))?;
+    }
+    if let Some(octet) = options.type_of_service {
+        check("IP_TOS", socket.set_tos_v4(octet.into()))?;
+    }
+    if options.broadcast {
+        check("SO_BROADCAST", socket.set_broadcast(true))?;
     }
     check("SO_RXQ_OVFL", sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1))?;
     if let Some(interface) = options.multicast_interface {

@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-bench", &["weir-dds", "weir-peers", "weir-results", "weir-telemetry", "weir-udp"]),
     ("weir-cdr", &["weir-cdr-derive"]),
     ("weir-cdr-derive", &[]),
-    ("weir-cli", &["weir-bench", "weir-report", "weir-results"]),
+    ("weir-cli", &["weir-bench", "weir-report", "weir-results", "weir-udptest"]),
     ("weir-dds", &["weir-cdr", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-netsim", &[]),
@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-rtps", &["weir-cdr", "weir-wire"]),
     ("weir-telemetry", &["weir-results"]),
     ("weir-udp", &[]),
+    ("weir-udptest", &["weir-telemetry", "weir-udp"]),
     ("weir-wire", &["weir-cdr"]),
     ("xtask", &[]),
 ];

@@ -12,3 +12,4 @@ mod perftest;
 mod perftest_scripts;
 mod report;
 mod support;
+mod udptest;

@@ -1,0 +1,282 @@
+//! A client's end of a session: the control connection, and the UDP socket beside it.
+
+use std::net::{SocketAddr, SocketAddrV4, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use weir_udp::{SocketOptions, UdpSocket};
+
+use crate::control::{Control, ControlError, Counted, LOG_BYTES_MAX, Request, Response, VERSION};
+use crate::datagram::TrialId;
+use crate::error::UdptestError;
+use crate::flow::{self, Pace};
+use crate::report::{Buffers, Heading, ctime};
+use crate::settings::{Mode, ServiceType, Settings};
+use crate::trial::Trial;
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A client sends as long as its settings say, which its own clock ends.
+const FOREVER: Duration = Duration::from_secs(1 << 32);
+/// How much longer than the client the server may take for a trial.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// A session with a server.
+pub(super) struct Connection {
+    control: Control,
+    pub(super) socket: UdpSocket,
+    token: u64,
+    trial: u32,
+    pub(super) heading: Heading,
+}
+
+impl Connection {
+    /// Connects, and has both sides open their UDP sockets.
+    pub(super) fn open(settings: &Settings) -> Result<Self, UdptestError> {
+        let address = resolve(&settings.host, settings.port)?;
+        let named = format!("{}:{}", settings.host, settings.port);
+        let stream = TcpStream::connect_timeout(&address.into(), CONNECT)
+            .map_err(|source| UdptestError::NoServer { address: named.clone(), source })?;
+        let local = stream.local_addr().map_err(ControlError::from)?;
+        let mut control = Control::new(stream).map_err(ControlError::from)?;
+        greet(&mut control, &named)?;
+
+        let SocketAddr::V4(local) = local else {
+            return Err(UdptestError::Usage("UDP over IPv4 only".to_owned()));
+        };
+        let tos = settings.service_type.map_or(0, ServiceType::octet);
+        let options = client_socket(SocketAddrV4::new(*local.ip(), 0), settings, tos);
+        let socket = UdpSocket::bind(&options)?;
+        let datagram = match settings.mode {
+            Mode::RoundTrip { message_bytes } => message_bytes,
+            _ => settings.datagram_bytes,
+        };
+        let buffer = settings.server_buffer_bytes.or(settings.client_buffer_bytes).unwrap_or(0);
+        let request = Request::Setup { port: socket.local_addr().port(), datagram, buffer, tos };
+        let response = ask(&mut control, &request, PATIENCE)?;
+        let Response::Setup { port, send_buffer, recv_buffer, token } = response else {
+            return Err(nonsense(&response));
+        };
+        socket.connect(SocketAddrV4::new(*address.ip(), port))?;
+        let client_buffers =
+            Buffers { send: socket.granted_send_buffer() as u64, recv: socket.granted_recv_buffer() as u64 };
+        let server_buffers = Buffers { send: send_buffer, recv: recv_buffer };
+        check_buffers(datagram, client_buffers, server_buffers)?;
+        let heading = Heading {
+            date: ctime(SystemTime::now()),
+            client_host: host_name(),
+            server_host: settings.host.clone(),
+            client_buffers,
+            server_buffers,
+            server_port: port,
+        };
+        Ok(Self { control, socket, token, trial: 0, heading })
+    }
+
+    /// One trial of a stream, one way or both.
+    pub(super) fn trial(
+        &mut self,
+        pace: &Pace,
+        both: bool,
+        halt: &AtomicBool,
+    ) -> Result<Trial, UdptestError> {
+        self.trial += 1;
+        let id = TrialId { token: self.token, trial: self.trial };
+        let request = Request::Trial {
+            trial: self.trial,
+            size: pace.write_bytes as u64,
+            both: both.into(),
+            time_ns: flow::nanoseconds(pace.time),
+            message: pace.message_bytes,
+            rate: pace.rate_bps.unwrap_or(0),
+        };
+        flow::drain(&self.socket);
+        self.expect_ready(&request)?;
+        let (socket, control) = (&self.socket, &mut self.control);
+        let (is_done, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let (is_done, stop) = (&is_done, &stop);
+            let sender = scope.spawn(move || send(socket, id, pace, stop));
+            let receiver = both.then(|| {
+                scope.spawn(move || {
+                    let mut counted = Counted::default();
+                    let received = flow::receive(socket, id, is_done, stop, || {})?;
+                    flow::add_received(&mut counted, &received);
+                    Ok(counted)
+                })
+            });
+            let server = supervise(control, pace, halt, || !sender.is_finished());
+            // What is still on its way has some time to arrive, unless there is no server any longer.
+            is_done.store(true, Ordering::Relaxed);
+            stop.store(server.is_err(), Ordering::Relaxed);
+            let mut client = joined(sender)?;
+            if let Some(receiver) = receiver {
+                let received = joined(receiver)?;
+                client.recv_packets = received.recv_packets;
+                client.recv_bytes = received.recv_bytes;
+                client.user_ns += received.user_ns;
+                client.system_ns += received.system_ns;
+            }
+            Ok(Trial { write_bytes: pace.write_bytes as u64, client, server: server? })
+        })
+    }
+
+    /// Has the server send back whatever comes.
+    pub(super) fn start_echo(&mut self) -> Result<(), UdptestError> {
+        flow::drain(&self.socket);
+        self.expect_ready(&Request::Echo)
+    }
+
+    /// Ends what [`start_echo`](Self::start_echo) began.
+    pub(super) fn end_echo(&mut self) -> Result<(), UdptestError> {
+        self.expect_ready(&Request::Sent)
+    }
+
+    /// Whether the server is still there.
+    pub(super) fn check(&mut self) -> Result<(), UdptestError> {
+        match self.control.hear(Duration::from_millis(1)) {
+            Err(ControlError::Silent(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(line) => Err(unexpected(line)),
+        }
+    }
+
+    /// Has the server look at its host's counters.
+    pub(super) fn watch(&mut self) -> Result<(), UdptestError> {
+        self.expect_ready(&Request::Watch)
+    }
+
+    /// The server's system log.
+    pub(super) fn system_log(&mut self) -> Result<Vec<u8>, UdptestError> {
+        match ask(&mut self.control, &Request::Log, PATIENCE)? {
+            Response::Log { bytes } if bytes <= LOG_BYTES_MAX => {
+                Ok(self.control.hear_bytes(bytes as usize, PATIENCE)?)
+            }
+            other => Err(nonsense(&other)),
+        }
+    }
+
+    fn expect_ready(&mut self, request: &Request) -> Result<(), UdptestError> {
+        match ask(&mut self.control, request, PATIENCE)? {
+            Response::Ready => Ok(()),
+            other => Err(nonsense(&other)),
+        }
+    }
+}
+
+/// Sends the client's stream.
+fn send(socket: &UdpSocket, id: TrialId, pace: &Pace, stop: &AtomicBool) -> std::io::Result<Counted> {
+    flow::send_syncs(socket, id)?;
+    let sent = flow::send(socket, pace, stop)?;
+    flow::send_fins(socket, id)?;
+    let mut counted = Counted { elapsed_ns: flow::nanoseconds(sent.elapsed), ..Counted::default() };
+    flow::add_sent(&mut counted, &sent);
+    Ok(counted)
+}
+
+/// The control connection during a trial: watches it while the client sends, then asks what the server
+/// counted.
+fn supervise(
+    control: &mut Control,
+    pace: &Pace,
+    halt: &AtomicBool,
+    is_sending: impl Fn() -> bool,
+) -> Result<Counted, UdptestError> {
+    let is_wanted = || !halt.load(Ordering::Relaxed);
+    if let Some(line) =
+        control.hear_while(FOREVER, || is_wanted() && is_sending()).map_err(UdptestError::from)?
+    {
+        return Err(unexpected(line));
+    }
+    if !is_wanted() {
+        return Err(UdptestError::Interrupted);
+    }
+    control.say(&Request::Sent.line())?;
+    let Some(line) = control.hear_while(pace.time + GRACE, is_wanted)? else {
+        return Err(UdptestError::Interrupted);
+    };
+    match Response::parse(&line) {
+        Some(Response::Counted(counted)) => Ok(counted),
+        _ => Err(unexpected(line)),
+    }
+}
+
+/// Introduces this client, and makes sure of what it talks to.
+fn greet(control: &mut Control, named: &str) -> Result<(), UdptestError> {
+    let wrong = |said: String| UdptestError::WrongPeer { address: named.to_owned(), version: VERSION, said };
+    control.say(&Request::Hello { version: VERSION }.line())?;
+    let line = control.hear(PATIENCE).map_err(|error| wrong(error.to_string()))?;
+    match Response::parse(&line) {
+        Some(Response::Hello { version: VERSION }) => Ok(()),
+        Some(Response::Refused { reason }) => Err(UdptestError::Refused(reason)),
+        _ => Err(wrong(format!("it said `{}`", line.escape_debug()))),
+    }
+}
+
+fn ask(control: &mut Control, request: &Request, patience: Duration) -> Result<Response, UdptestError> {
+    control.say(&request.line())?;
+    let line = control.hear(patience)?;
+    match Response::parse(&line) {
+        Some(Response::Refused { reason }) => Err(UdptestError::Refused(reason)),
+        Some(response) => Ok(response),
+        None => Err(unexpected(line)),
+    }
+}
+
+/// The error for a line that does not belong here.
+fn unexpected(line: String) -> UdptestError {
+    match Response::parse(&line) {
+        Some(Response::Refused { reason }) => UdptestError::Refused(reason),
+        _ => ControlError::Nonsense(line).into(),
+    }
+}
+
+fn nonsense(response: &Response) -> UdptestError {
+    ControlError::Nonsense(response.line()).into()
+}
+
+/// The first IPv4 address of a host.
+pub(super) fn resolve(host: &str, port: u16) -> Result<SocketAddrV4, UdptestError> {
+    let fail = |reason: String| UdptestError::Host { host: host.to_owned(), reason };
+    let found = (host, port).to_socket_addrs().map_err(|error| fail(error.to_string()))?;
+    let mut found = found.filter_map(|address| match address {
+        SocketAddr::V4(address) => Some(address),
+        SocketAddr::V6(_) => None,
+    });
+    found.next().ok_or_else(|| fail("it has IPv6 addresses only".to_owned()))
+}
+
+fn client_socket(bind: SocketAddrV4, settings: &Settings, tos: u8) -> SocketOptions {
+    flow::buffered(bind, settings.client_buffer_bytes.unwrap_or(0), tos)
+}
+
+/// Refuses datagrams that a buffer can't hold.
+fn check_buffers(datagram: u64, client: Buffers, server: Buffers) -> Result<(), UdptestError> {
+    for (what, size, option) in [
+        ("the client's send buffer", client.send, "-b"),
+        ("the client's receive buffer", client.recv, "-b"),
+        ("the server's send buffer", server.send, "-B or -b"),
+        ("the server's receive buffer", server.recv, "-B or -b"),
+    ] {
+        if datagram > size {
+            return Err(UdptestError::Usage(format!(
+                "a datagram of {datagram} bytes does not fit into {what} of {size} bytes: \
+                 smaller datagrams (-l) or larger buffers ({option}) are needed"
+            )));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, std::io::Result<T>>) -> Result<T, UdptestError> {
+    match thread.join() {
+        Ok(done) => done.map_err(UdptestError::Transfer),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

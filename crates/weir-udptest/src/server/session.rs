@@ -1,0 +1,341 @@
+//! One session of a server: does what the lines of one client ask for, within bounds.
+
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, SystemTime};
+
+use thiserror::Error;
+use weir_udp::{UdpError, UdpSocket, Wait};
+
+use super::ServerSettings;
+use crate::control::{Control, ControlError, Counted, Request, Response, VERSION};
+use crate::datagram::TrialId;
+use crate::flow::{self, Pace};
+use crate::report::ctime;
+use crate::settings::DATAGRAM_BYTES_MAX;
+use crate::system_log::SystemLog;
+
+/// How long a client may take to introduce itself.
+const GREETING: Duration = Duration::from_secs(10);
+/// How long a client may say nothing between trials.
+const IDLE: Duration = Duration::from_secs(300);
+/// How much longer than asked for a trial may take, for a message that needs more than the time.
+const GRACE: Duration = Duration::from_secs(600);
+/// How often an echo looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Why a session ended early.
+#[derive(Debug, Error)]
+pub(super) enum SessionError {
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error(transparent)]
+    Socket(#[from] UdpError),
+    #[error("the UDP socket failed: {0}")]
+    Transfer(#[from] io::Error),
+    #[error("refused: {0}")]
+    Refused(String),
+}
+
+/// Says that there are too many sessions.
+pub(super) fn refuse(stream: TcpStream, sessions_max: usize) -> Result<(), SessionError> {
+    let mut control = Control::new(stream)?;
+    // The greeting has to be read, or closing would take the answer away from the peer.
+    control.hear(Duration::from_secs(1))?;
+    let reason = format!("it serves {sessions_max} sessions at a time, try again later (--max-sessions)");
+    Ok(control.say(&Response::Refused { reason }.line())?)
+}
+
+/// Serves a client until it goes.
+pub(super) fn serve(
+    stream: TcpStream,
+    peer: SocketAddrV4,
+    settings: &ServerSettings,
+    log: &dyn Fn(&str),
+) -> Result<(), SessionError> {
+    let mut session = Session {
+        local: stream.local_addr()?,
+        control: Control::new(stream)?,
+        peer,
+        settings,
+        link: None,
+        system_log: SystemLog::default(),
+        date: ctime(SystemTime::now()),
+        log,
+    };
+    match session.run() {
+        Err(SessionError::Control(ControlError::Closed)) => Ok(()),
+        Err(error) => {
+            if let SessionError::Refused(reason) = &error {
+                session.say(&Response::Refused { reason: reason.clone() })?;
+            } else if !matches!(error, SessionError::Control(_)) {
+                // The text may hold more than a line does.
+                let reason: String = error.to_string().chars().take(200).collect();
+                session.say(&Response::Refused { reason })?;
+            }
+            Err(error)
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+struct Session<'a> {
+    control: Control,
+    local: SocketAddr,
+    peer: SocketAddrV4,
+    settings: &'a ServerSettings,
+    link: Option<Link>,
+    system_log: SystemLog,
+    date: String,
+    log: &'a dyn Fn(&str),
+}
+
+/// The UDP side of a session.
+struct Link {
+    socket: UdpSocket,
+    datagram_bytes: u64,
+    token: u64,
+}
+
+impl Session<'_> {
+    fn run(&mut self) -> Result<(), SessionError> {
+        let greeting = self.control.hear(GREETING)?;
+        if Request::parse(&greeting) != Some(Request::Hello { version: VERSION }) {
+            return Err(refused(format!("this udpserver speaks version {VERSION} of its protocol only")));
+        }
+        self.say(&Response::Hello { version: VERSION })?;
+        loop {
+            let line = self.control.hear(IDLE)?;
+            match Request::parse(&line) {
+                Some(Request::Setup { port, datagram, buffer, tos }) => {
+                    self.setup(port, datagram, buffer, tos)?;
+                }
+                Some(Request::Trial { trial, size, both, time_ns, message, rate }) => {
+                    let pace = Pace {
+                        write_bytes: self.check_size(size)?,
+                        time: self.check_time(time_ns)?,
+                        message_bytes: message,
+                        rate_bps: (rate > 0).then_some(rate),
+                    };
+                    self.trial(trial, &pace, both != 0)?;
+                }
+                Some(Request::Echo) => self.echo()?,
+                Some(Request::Watch) => self.watch()?,
+                Some(Request::Log) => self.send_log()?,
+                Some(Request::Hello { .. } | Request::Sent) | None => return Err(nonsense(line)),
+            }
+        }
+    }
+
+    fn say(&mut self, response: &Response) -> Result<(), ControlError> {
+        self.control.say(&response.line())
+    }
+
+    /// Opens the UDP socket: on the address that the client reached, connected to the client.
+    fn setup(&mut self, port: u16, datagram: u64, buffer: u64, tos: u8) -> Result<(), SessionError> {
+        let SocketAddr::V4(local) = self.local else {
+            return Err(refused("UDP over IPv4 only".to_owned()));
+        };
+        if port == 0 || !(1..=DATAGRAM_BYTES_MAX).contains(&datagram) {
+            return Err(refused("no such port or size of datagrams".to_owned()));
+        }
+        let options = flow::buffered(SocketAddrV4::new(*local.ip(), 0), buffer, tos);
+        let socket = UdpSocket::bind(&options)?;
+        socket.connect(SocketAddrV4::new(*self.peer.ip(), port))?;
+        let token = fastrand::u64(..);
+        let response = Response::Setup {
+            port: socket.local_addr().port(),
+            send_buffer: socket.granted_send_buffer() as u64,
+            recv_buffer: socket.granted_recv_buffer() as u64,
+            token,
+        };
+        self.link = Some(Link { socket, datagram_bytes: datagram, token });
+        (self.log)(&format!("{}: {}", self.peer, response.line()));
+        Ok(self.say(&response)?)
+    }
+
+    fn check_size(&self, size: u64) -> Result<usize, SessionError> {
+        let most = self.link.as_ref().map_or(0, |link| link.datagram_bytes);
+        if (1..=most).contains(&size) {
+            return Ok(size as usize);
+        }
+        Err(refused(format!("writes of {size} bytes where a datagram has at most {most}")))
+    }
+
+    fn check_time(&self, time_ns: u64) -> Result<Duration, SessionError> {
+        let (time, most) = (Duration::from_nanos(time_ns), self.settings.trial_max);
+        if time > most {
+            return Err(refused(format!("a trial lasts at most {} s here (--max-time)", most.as_secs())));
+        }
+        Ok(time)
+    }
+
+    /// Receives a stream and sends one, if it is to be both.
+    fn trial(&mut self, trial: u32, pace: &Pace, both: bool) -> Result<(), SessionError> {
+        let Some(Link { socket, token, .. }) = &self.link else { return Err(no_setup()) };
+        let control = &mut self.control;
+        let id = TrialId { token: *token, trial };
+        let (is_sent, halt) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (begin, has_begun) = mpsc::channel();
+        flow::drain(socket);
+        let counted = std::thread::scope(|scope| {
+            let (is_sent, halt) = (&is_sent, &halt);
+            let receiver = scope.spawn(move || receive(socket, id, is_sent, halt, begin));
+            let sender = both.then(|| scope.spawn(move || send(socket, id, pace, halt, &has_begun)));
+            let heard = supervise(control, pace.time + GRACE, is_sent, || {
+                !receiver.is_finished() || sender.as_ref().is_some_and(|sender| !sender.is_finished())
+            });
+            if heard.is_err() {
+                halt.store(true, Ordering::Relaxed);
+            }
+            let mut counted = joined(receiver)?;
+            if let Some(sender) = sender {
+                let sent = joined(sender)?;
+                counted.sent_packets = sent.sent_packets;
+                counted.sent_bytes = sent.sent_bytes;
+                counted.user_ns += sent.user_ns;
+                counted.system_ns += sent.system_ns;
+            }
+            heard.map(|()| counted)
+        })?;
+        let response = Response::Counted(counted);
+        (self.log)(&format!("{}: {}", self.peer, response.line()));
+        Ok(self.say(&response)?)
+    }
+
+    /// Sends each datagram back until the client is done.
+    fn echo(&mut self) -> Result<(), SessionError> {
+        let Some(Link { socket, datagram_bytes, .. }) = &self.link else { return Err(no_setup()) };
+        let (control, system_log) = (&mut self.control, &mut self.system_log);
+        let halt = AtomicBool::new(false);
+        flow::drain(socket);
+        std::thread::scope(|scope| {
+            let halt = &halt;
+            let echo = scope.spawn(move || send_back(socket, *datagram_bytes as usize, halt));
+            let heard = serve_echo(control, system_log, || !echo.is_finished());
+            halt.store(true, Ordering::Relaxed);
+            joined(echo)?;
+            heard
+        })?;
+        Ok(self.say(&Response::Ready)?)
+    }
+
+    fn watch(&mut self) -> Result<(), SessionError> {
+        self.system_log.watch();
+        Ok(self.say(&Response::Ready)?)
+    }
+
+    fn send_log(&mut self) -> Result<(), SessionError> {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let text = self.system_log.text(host.trim(), &self.date);
+        self.say(&Response::Log { bytes: text.len() as u64 })?;
+        Ok(self.control.send_bytes(text.as_bytes())?)
+    }
+}
+
+/// The control connection during a trial: says that it begins, and waits for its end.
+fn supervise(
+    control: &mut Control,
+    patience: Duration,
+    is_sent: &AtomicBool,
+    is_running: impl Fn() -> bool,
+) -> Result<(), SessionError> {
+    control.say(&Response::Ready.line())?;
+    // The receiver ends early when its socket fails, and then nobody needs to wait.
+    let Some(line) = control.hear_while(patience, &is_running)? else { return Ok(()) };
+    if Request::parse(&line) != Some(Request::Sent) {
+        return Err(nonsense(line));
+    }
+    is_sent.store(true, Ordering::Relaxed);
+    Ok(control.watch_while(is_running)?)
+}
+
+/// The control connection during an echo.
+fn serve_echo(
+    control: &mut Control,
+    system_log: &mut SystemLog,
+    is_running: impl Fn() -> bool,
+) -> Result<(), SessionError> {
+    control.say(&Response::Ready.line())?;
+    while let Some(line) = control.hear_while(IDLE, &is_running)? {
+        match Request::parse(&line) {
+            Some(Request::Sent) => return Ok(()),
+            Some(Request::Watch) => {
+                system_log.watch();
+                control.say(&Response::Ready.line())?;
+            }
+            _ => return Err(nonsense(line)),
+        }
+    }
+    Ok(())
+}
+
+fn receive(
+    socket: &UdpSocket,
+    id: TrialId,
+    is_sent: &AtomicBool,
+    halt: &AtomicBool,
+    begin: mpsc::Sender<()>,
+) -> io::Result<Counted> {
+    // A stream that is to be sent, too, begins with the peer's.
+    let received = flow::receive(socket, id, is_sent, halt, move || {
+        // Nobody listens where nothing is to be sent.
+        let _ = begin.send(());
+    })?;
+    let mut counted = Counted { elapsed_ns: flow::nanoseconds(received.elapsed), ..Counted::default() };
+    flow::add_received(&mut counted, &received);
+    Ok(counted)
+}
+
+fn send(
+    socket: &UdpSocket,
+    id: TrialId,
+    pace: &Pace,
+    halt: &AtomicBool,
+    has_begun: &mpsc::Receiver<()>,
+) -> io::Result<Counted> {
+    let mut counted = Counted::default();
+    // An error says that nothing came: then nothing is sent, either.
+    if has_begun.recv().is_ok() {
+        flow::send_syncs(socket, id)?;
+        let sent = flow::send(socket, pace, halt)?;
+        flow::send_fins(socket, id)?;
+        flow::add_sent(&mut counted, &sent);
+    }
+    Ok(counted)
+}
+
+fn send_back(socket: &UdpSocket, bytes: usize, halt: &AtomicBool) -> io::Result<()> {
+    let mut buffer = vec![0; bytes];
+    socket.set_recv_timeout(Some(LOOK))?;
+    while !halt.load(Ordering::Relaxed) {
+        let done = socket.recv(&mut buffer, Wait::Block).and_then(|count| socket.send(&buffer[..count]));
+        match done {
+            Ok(_) => {}
+            Err(error) if flow::is_passing(&error) || error.kind() == io::ErrorKind::TimedOut => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, io::Result<T>>) -> Result<T, SessionError> {
+    match thread.join() {
+        Ok(done) => Ok(done?),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+fn refused(reason: String) -> SessionError {
+    SessionError::Refused(reason)
+}
+
+fn no_setup() -> SessionError {
+    refused("a trial before its setup".to_owned())
+}
+
+fn nonsense(line: String) -> SessionError {
+    SessionError::Control(ControlError::Nonsense(line))
+}
