@@ -10,6 +10,7 @@
 //! - `throughput`: the summary of a throughput case
 //! - `sequence`: lost, duplicate and reordered samples from sequence numbers
 //! - `figures`: what the processes and sockets had to say about a case
+//! - `loss`: where lost samples went, by the counters of both hosts
 //! - `bootstrap`: how sure a median and a ratio of two engines are
 //! - `summary`: median and spread over repeats
 //! - `warning`: the closed list of doubts about a result, each with advice
@@ -21,6 +22,7 @@ mod environment;
 mod figures;
 mod file;
 mod latency;
+mod loss;
 mod run;
 mod sequence;
 mod summary;
@@ -33,6 +35,7 @@ pub use environment::{Environment, Interface};
 pub use figures::{LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
+pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};
 pub use run::{
     Case, Coalescing, NotMeasured, ParseNameError, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy,
 };

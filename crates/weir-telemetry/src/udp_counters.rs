@@ -8,9 +8,10 @@ use std::io;
 
 use thiserror::Error;
 
-const PATH: &str = "/proc/net/snmp";
+/// Of the thread's own network namespace, which may be another one than the process's.
+const PATH: &str = "/proc/thread-self/net/snmp";
 
-/// Counters of UDP over IPv4 since the system started.
+/// Counters of UDP since the system started; over IPv4, where nothing else is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UdpCounters {
     /// Datagrams delivered to sockets.
@@ -69,6 +70,37 @@ impl UdpCounters {
         Some(counters)
     }
 
+    /// The counters of UDP over IPv6 in the text of `/proc/net/snmp6`, a name and a value in each line;
+    /// `None` without such lines.
+    #[must_use]
+    pub fn parse_v6(text: &str) -> Option<Self> {
+        let value = |name: &str| -> Option<u64> {
+            let mut lines = text.lines().map(str::split_whitespace);
+            lines.find_map(|mut words| (words.next()? == name).then(|| words.next()?.parse().ok())?)
+        };
+        Some(Self {
+            in_datagrams: value("Udp6InDatagrams")?,
+            no_ports: value("Udp6NoPorts").unwrap_or(0),
+            in_errors: value("Udp6InErrors").unwrap_or(0),
+            out_datagrams: value("Udp6OutDatagrams").unwrap_or(0),
+            receive_buffer_errors: value("Udp6RcvbufErrors").unwrap_or(0),
+            send_buffer_errors: value("Udp6SndbufErrors").unwrap_or(0),
+        })
+    }
+
+    /// Both taken together, e.g. IPv4 and IPv6.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            in_datagrams: self.in_datagrams.saturating_add(other.in_datagrams),
+            no_ports: self.no_ports.saturating_add(other.no_ports),
+            in_errors: self.in_errors.saturating_add(other.in_errors),
+            out_datagrams: self.out_datagrams.saturating_add(other.out_datagrams),
+            receive_buffer_errors: self.receive_buffer_errors.saturating_add(other.receive_buffer_errors),
+            send_buffer_errors: self.send_buffer_errors.saturating_add(other.send_buffer_errors),
+        }
+    }
+
     /// What was counted between `earlier` and `self`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
@@ -118,6 +150,16 @@ UdpLite: 1 2 3 4 5 6 7 8 9
         for text in ["", "Udp: InDatagrams\n", "Udp: InDatagrams\nUdp: many\n", "Tcp: A\nTcp: 1\n"] {
             assert_eq!(UdpCounters::parse(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn counters_of_ipv6_have_a_line_each() {
+        let text =
+            "Ip6InReceives 5\nUdp6InDatagrams            9\nUdp6RcvbufErrors 3\nUdpLite6InDatagrams 7\n";
+        let expected = UdpCounters { in_datagrams: 9, receive_buffer_errors: 3, ..UdpCounters::default() };
+        assert_eq!(UdpCounters::parse_v6(text), Some(expected));
+        assert_eq!(UdpCounters::parse_v6("Ip6InReceives 5\n"), None);
+        assert_eq!(expected.plus(&expected).in_datagrams, 18);
     }
 
     #[test]

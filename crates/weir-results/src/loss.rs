@@ -1,0 +1,346 @@
+//! Where the samples that never arrived went: sequence numbers decide how many, counters of both hosts
+//! decide where.
+//!
+//! The way from the counters to the verdict is three steps, each a pure function:
+//!
+//! 1. [`DropCounters`]: what one end's host counted during the run (`weir_telemetry::LossWatch` reads it);
+//!    [`DropCounters::together`] when there are several ends of a kind.
+//! 2. [`LossEvidence::new`]: the counters of both sides, as samples: the kernel counts buffers, and a buffer
+//!    may hold many datagrams (segmentation offload) or be a part of one sample (fragments).
+//! 3. [`attribute`]: each lost sample gets exactly one place.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What one end's host dropped, or refused, while the run lasted. `None` = it could not be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DropCounters {
+    /// Which kernel counted (its boot id): two ends with the same one share all that is counted per host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// Which network namespace was counted in: two ends in the same one share its counters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<u64>,
+    /// Drops at the end's own sockets, for want of room or for a bad checksum (`SO_MEMINFO`,
+    /// `/proc/net/udp`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<u64>,
+    /// Drops of the queueing discipline of the sending device(s).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<u64>,
+    /// Packets that the device(s) dropped instead of sending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_sent: Option<u64>,
+    /// Packets that the device(s) dropped after receiving, missed ones included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_received: Option<u64>,
+    /// Packets for which a processor's backlog had no room (`softnet_stat`), of the whole host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<u64>,
+    /// Buffers delivered to UDP sockets of the namespace (`InDatagrams`): fewer than the datagrams when the
+    /// kernel put some together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered: Option<u64>,
+    /// `RcvbufErrors` of the namespace: drops at any of its sockets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_buffer_errors: Option<u64>,
+    /// `SndbufErrors` of the namespace: sends that found no buffer, or whose packet the queue dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_buffer_errors: Option<u64>,
+    /// `NoPorts` of the namespace: datagrams to ports that nobody listens on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_ports: Option<u64>,
+    /// IP packets discarded, or in fragments that could not be put together again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip_discards: Option<u64>,
+}
+
+impl DropCounters {
+    /// What several ends of a kind counted together: their own sockets add up; what ends of one namespace (of
+    /// one host) share is taken once. A counter that one of them lacks is nobody's.
+    #[must_use]
+    pub fn together(ends: &[Self]) -> Self {
+        let Some(first) = ends.first() else { return Self::default() };
+        let is_one_host = ends.iter().all(|end| end.boot_id.is_some() && end.boot_id == first.boot_id);
+        let is_one_namespace = is_one_host && ends.iter().all(|end| end.namespace == first.namespace);
+        let all = |of: fn(&Self) -> Option<u64>, is_shared: bool| {
+            let values: Vec<u64> = ends.iter().map(of).collect::<Option<_>>()?;
+            if is_shared {
+                values.into_iter().max()
+            } else {
+                Some(values.into_iter().fold(0, u64::saturating_add))
+            }
+        };
+        Self {
+            boot_id: first.boot_id.clone().filter(|_| is_one_host),
+            namespace: first.namespace.filter(|_| is_one_namespace),
+            socket: all(|end| end.socket, false),
+            queue: all(|end| end.queue, is_one_namespace),
+            device_sent: all(|end| end.device_sent, is_one_namespace),
+            device_received: all(|end| end.device_received, is_one_namespace),
+            backlog: all(|end| end.backlog, is_one_host),
+            delivered: all(|end| end.delivered, is_one_namespace),
+            receive_buffer_errors: all(|end| end.receive_buffer_errors, is_one_namespace),
+            send_buffer_errors: all(|end| end.send_buffer_errors, is_one_namespace),
+            no_ports: all(|end| end.no_ports, is_one_namespace),
+            ip_discards: all(|end| end.ip_discards, is_one_namespace),
+        }
+    }
+}
+
+/// How many samples a buffer of the kernel holds, which is what its counters count.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SamplesPerBuffer {
+    /// On average.
+    pub mean: f64,
+    /// At most.
+    pub max: f64,
+}
+
+impl SamplesPerBuffer {
+    /// One datagram and one sample each: counters count samples.
+    pub const ONE: Self = Self { mean: 1.0, max: 1.0 };
+
+    /// `samples` in so many `buffers` on average, and at most `max` in one; one each where `buffers` is 0.
+    /// The mean may be below 1: samples in fragments.
+    #[must_use]
+    pub fn measured(samples: u64, buffers: u64, max: u64) -> Self {
+        if buffers == 0 || samples == 0 {
+            return Self { mean: 1.0, max: max.max(1) as f64 };
+        }
+        let mean = samples as f64 / buffers as f64;
+        Self { mean, max: mean.max(max.max(1) as f64) }
+    }
+}
+
+/// Drops at one place, with what each of them cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drops {
+    /// What the kernel counted.
+    pub counted: u64,
+    /// Samples that a counted drop stands for.
+    pub samples: SamplesPerBuffer,
+}
+
+impl Drops {
+    /// Drops that are a sample each.
+    #[must_use]
+    pub const fn exact(counted: u64) -> Self {
+        Self { counted, samples: SamplesPerBuffer::ONE }
+    }
+
+    /// The likeliest number of samples, and the most.
+    fn range(&self) -> (u64, u64) {
+        // Casts of floats saturate, which is what is wanted.
+        let times = |factor: f64| (self.counted as f64 * factor).round() as u64;
+        let likely = times(self.samples.mean);
+        (likely, times(self.samples.max).max(likely))
+    }
+}
+
+/// All that is known about a loss, in samples: the input of [`attribute`]. `None` = nobody could look there.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LossEvidence {
+    /// Samples that never arrived, by their sequence numbers.
+    pub lost: u64,
+    /// Samples that the sender's own socket refused (`EAGAIN`, `ENOBUFS`, a firewall's `EPERM`).
+    pub refused: Option<u64>,
+    /// Drops at the receiving sockets.
+    pub receiver_socket: Option<Drops>,
+    /// Drops in the sender's queue and device.
+    pub sender_queue: Option<Drops>,
+    /// Drops in the receiving host before its sockets.
+    pub receiver_host: Option<Drops>,
+}
+
+/// How the samples travelled, for counters to be read as samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Carried {
+    /// Samples of a buffer on the sending side: what one send holds.
+    pub sent: SamplesPerBuffer,
+    /// Samples of a buffer at the receiving socket: one datagram, unless it takes trains (`UDP_GRO`).
+    pub received: SamplesPerBuffer,
+}
+
+impl Carried {
+    /// One sample in a datagram, one datagram in a send.
+    pub const ONE: Self = Self { sent: SamplesPerBuffer::ONE, received: SamplesPerBuffer::ONE };
+}
+
+impl LossEvidence {
+    /// The counters of both sides as evidence about `lost` samples. `refused`: samples that the sender's own
+    /// program saw refused.
+    ///
+    /// Where sockets have no counter of their own, that of the whole namespace stands in; the same with the
+    /// queue and `SndbufErrors`. On one host the backlog is counted once, though a virtual device counts its
+    /// drops again.
+    #[must_use]
+    pub fn new(
+        lost: u64,
+        refused: u64,
+        sender: &DropCounters,
+        receiver: &DropCounters,
+        carried: Carried,
+    ) -> Self {
+        let drops = |counted: u64, samples| Drops { counted, samples };
+        let is_one_host = sender.boot_id.is_some() && sender.boot_id == receiver.boot_id;
+        let shared_backlog = receiver.backlog.filter(|_| is_one_host).unwrap_or(0);
+        let device = sender.device_sent.map(|count| count.saturating_sub(shared_backlog));
+        let queue = match (sender.queue, device) {
+            (Some(queue), device) => Some(queue.saturating_add(device.unwrap_or(0))),
+            (None, device) => sender
+                .send_buffer_errors
+                .map(|errors| errors.saturating_sub(refused).saturating_add(device.unwrap_or(0))),
+        };
+        // An engine may not say what was refused; the kernel counted it, and the queue's drops with it.
+        let unsaid = sender.queue.zip(sender.send_buffer_errors);
+        let unsaid =
+            unsaid.map_or(0, |(queue, errors)| drops(errors.saturating_sub(queue), carried.sent).range().0);
+        // A device counts the backlog's drops among its own.
+        let before_socket = [receiver.backlog, receiver.device_received].into_iter().flatten().max();
+        let before_socket = before_socket.map(|count| {
+            count
+                .saturating_add(receiver.no_ports.unwrap_or(0))
+                .saturating_add(receiver.ip_discards.unwrap_or(0))
+        });
+        Self {
+            lost,
+            refused: Some(refused.max(unsaid)),
+            receiver_socket: receiver
+                .socket
+                .or(receiver.receive_buffer_errors)
+                .map(|count| drops(count, carried.received)),
+            sender_queue: queue.map(|count| drops(count, carried.sent)),
+            receiver_host: before_socket.map(|count| drops(count, carried.received)),
+        }
+    }
+}
+
+/// Where lost samples went: every one of them at exactly one place, so that the places add up to `lost`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LossAttribution {
+    /// Samples that never arrived, those of the warm-up included, by their sequence numbers.
+    pub lost: u64,
+    /// Refused by the sender's socket (`EAGAIN`, `ENOBUFS`).
+    pub sender_refused: u64,
+    /// Dropped in the sender's queue (qdisc) or device.
+    pub sender_queue: u64,
+    /// Dropped at the receiver's socket: its buffer was full.
+    pub receiver_socket: u64,
+    /// Dropped in the receiving host before the socket: backlog, device, IP.
+    pub receiver_host: u64,
+    /// Lost between the hosts: all counters of both were read, and none of them explains these.
+    pub path: u64,
+    /// Not to be placed: a counter that might explain them could not be read, or counts buffers of
+    /// several samples and may stand for more of them.
+    pub unplaced: u64,
+    /// Samples that a drop counted by the kernel was taken for, where that is not one: then the shares of
+    /// those places are estimates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples_per_drop: Option<f64>,
+    /// What the sending side counted.
+    pub sender: DropCounters,
+    /// What the receiving side counted.
+    pub receiver: DropCounters,
+}
+
+/// Puts each lost sample down to one place.
+///
+/// Sequence numbers decide how many were lost; counters only decide where, and each is limited by what is
+/// still unexplained, since a counter may count what was not lost (duplicates, other traffic). The surest
+/// source goes first: what the sender saw refused, then the receiver's own socket, then the sender's queue,
+/// then what the receiving host dropped. What no counter explains was lost on the path, if every counter
+/// could be read; as far as a counter of buffers leaves open how many samples it stands for, and wherever
+/// a counter is missing, it is unplaced.
+///
+/// The `sender` and `receiver` of the result are empty: the caller enters what it wants to keep.
+#[must_use]
+pub fn attribute(evidence: &LossEvidence) -> LossAttribution {
+    let mut left = evidence.lost;
+    let mut claim = |count: u64| {
+        let share = count.min(left);
+        left -= share;
+        share
+    };
+    let sender_refused = claim(evidence.refused.unwrap_or(0));
+    let mut open: u64 = 0;
+    let mut samples_per_drop: Option<f64> = None;
+    let mut claim_drops = |drops: Option<Drops>| {
+        let Some(drops) = drops else { return 0 };
+        let (likely, most) = drops.range();
+        let share = claim(likely);
+        open = open.saturating_add(most - likely);
+        if share > 0 && drops.samples != SamplesPerBuffer::ONE {
+            samples_per_drop.get_or_insert((drops.samples.mean * 1e3).round() / 1e3);
+        }
+        share
+    };
+    let receiver_socket = claim_drops(evidence.receiver_socket);
+    let sender_queue = claim_drops(evidence.sender_queue);
+    let receiver_host = claim_drops(evidence.receiver_host);
+    let has_all = evidence.refused.is_some()
+        && evidence.receiver_socket.is_some()
+        && evidence.sender_queue.is_some()
+        && evidence.receiver_host.is_some();
+    let unplaced = if has_all { open.min(left) } else { left };
+    LossAttribution {
+        lost: evidence.lost,
+        sender_refused,
+        sender_queue,
+        receiver_socket,
+        receiver_host,
+        path: left - unplaced,
+        unplaced,
+        samples_per_drop,
+        ..LossAttribution::default()
+    }
+}
+
+impl LossAttribution {
+    /// The places with their names, in the order of the way; their counts add up to `lost`.
+    #[must_use]
+    pub const fn places(&self) -> [(&'static str, u64); 6] {
+        [
+            ("refused by the sender's socket", self.sender_refused),
+            ("dropped in the sender's queue", self.sender_queue),
+            ("lost on the path between", self.path),
+            ("dropped in the receiving host before its socket", self.receiver_host),
+            ("dropped at the receiver's full socket buffer", self.receiver_socket),
+            ("unplaced", self.unplaced),
+        ]
+    }
+
+    /// The place that most of the loss went to; `None` when nothing was lost.
+    #[must_use]
+    pub fn main_place(&self) -> Option<&'static str> {
+        let most = self.places().into_iter().max_by_key(|(_, count)| *count)?;
+        (most.1 > 0).then_some(most.0)
+    }
+}
+
+/// `120 lost: 100 dropped at the receiver's full socket buffer, 20 lost on the path between`.
+impl fmt::Display for LossAttribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut places = self.places();
+        places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        write!(f, "{} lost", self.lost)?;
+        let mut before = ": ";
+        for (name, count) in places.into_iter().filter(|(_, count)| *count > 0) {
+            write!(f, "{before}{count} {name}")?;
+            before = ", ";
+        }
+        match self.samples_per_drop {
+            Some(samples) => write!(
+                f,
+                " (estimated: the kernel counts buffers, and one stands for {samples} samples on average)"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

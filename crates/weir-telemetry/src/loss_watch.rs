@@ -1,0 +1,181 @@
+//! What this end's host drops while a run lasts: the evidence for where lost samples went.
+
+use std::fs;
+use std::path::Path;
+
+use weir_results::DropCounters;
+
+use crate::queue_drops::queue_drops;
+use crate::udp_counters::UdpCounters;
+use crate::udp_sockets::socket_drops;
+
+/// Looks at the counters of this host that tell of lost datagrams, from [`LossWatch::start`] on.
+///
+/// It reads a dozen counters when it starts and again for each [`LossWatch::counters`], and nothing in
+/// between. Start it on a thread in the network namespace of the sockets, once they are open; look while they
+/// still are. The result of both ends goes to [`weir_results::LossEvidence::new`], and that to
+/// [`weir_results::attribute`].
+///
+/// Sockets are those of the whole process. An end that knows its own socket's drops better (one of several
+/// in the process) replaces [`DropCounters::socket`] by them.
+#[derive(Debug, Clone)]
+pub struct LossWatch {
+    device: Option<String>,
+    before: DropCounters,
+}
+
+impl LossWatch {
+    /// Begins to look. `device` is the network device that carries the samples, e.g. `eth0`; without one, all
+    /// devices of the namespace are looked at.
+    #[must_use]
+    pub fn start(device: Option<&str>) -> Self {
+        Self { device: device.map(str::to_owned), before: read(device) }
+    }
+
+    /// What was dropped since the start. What cannot be read, now or then, is `None`.
+    #[must_use]
+    pub fn counters(&self) -> DropCounters {
+        since(&read(self.device.as_deref()), &self.before)
+    }
+}
+
+/// All counters as they are now.
+fn read(device: Option<&str>) -> DropCounters {
+    let text = |path: &str| fs::read_to_string(path).ok();
+    let snmp = text("/proc/thread-self/net/snmp");
+    let udp = snmp.as_deref().and_then(UdpCounters::parse);
+    let v6 = text("/proc/thread-self/net/snmp6").as_deref().and_then(UdpCounters::parse_v6);
+    let udp = udp.map(|udp| udp.plus(&v6.unwrap_or_default()));
+    let devices = text("/proc/thread-self/net/dev").as_deref().and_then(|text| parse_devices(text, device));
+    DropCounters {
+        boot_id: text("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()),
+        namespace: namespace(),
+        socket: socket_drops(),
+        queue: read_queue(device),
+        device_sent: devices.map(|(_, sent)| sent),
+        device_received: devices.map(|(received, _)| received),
+        backlog: text("/proc/thread-self/net/softnet_stat").as_deref().and_then(parse_backlog),
+        delivered: udp.map(|udp| udp.in_datagrams),
+        receive_buffer_errors: udp.map(|udp| udp.receive_buffer_errors),
+        send_buffer_errors: udp.map(|udp| udp.send_buffer_errors),
+        no_ports: udp.map(|udp| udp.no_ports),
+        ip_discards: snmp.as_deref().and_then(parse_ip_discards),
+    }
+}
+
+/// The number of this thread's network namespace, of a link such as `net:[4026531840]`.
+fn namespace() -> Option<u64> {
+    let link = fs::read_link("/proc/thread-self/ns/net").ok()?;
+    Path::new(&link).to_str()?.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
+}
+
+fn read_queue(device: Option<&str>) -> Option<u64> {
+    let drops = queue_drops().ok()?;
+    let Some(device) = device else { return Some(drops.values().map(|count| u64::from(*count)).sum()) };
+    let index = nix::net::if_::if_nametoindex(device).ok()?;
+    // A device without a queue is not listed, and drops nothing there.
+    Some(drops.get(&index).copied().map_or(0, u64::from))
+}
+
+/// Packets dropped after receiving and instead of sending by a device, or all of them, in the text of
+/// `/proc/net/dev`; `None` when it has no such device.
+fn parse_devices(text: &str, device: Option<&str>) -> Option<(u64, u64)> {
+    let mut sums = None;
+    for (name, rest) in text.lines().filter_map(|line| line.split_once(':')) {
+        if device.is_some_and(|device| device != name.trim()) {
+            continue;
+        }
+        let numbers: Vec<u64> = rest.split_whitespace().map_while(|number| number.parse().ok()).collect();
+        // Received: bytes packets errs drop fifo frame compressed multicast; sent: bytes packets errs drop ...
+        let [_, _, _, drop, fifo, _, _, _, _, _, _, sent_drop, ..] = numbers[..] else { continue };
+        let (received, sent) = sums.unwrap_or((0_u64, 0_u64));
+        // Drivers count a missed packet in either of the two, or in both.
+        sums = Some((received.saturating_add(drop.max(fifo)), sent.saturating_add(sent_drop)));
+    }
+    sums
+}
+
+/// Packets for which a backlog had no room, of all processors: the second number of each line of
+/// `/proc/net/softnet_stat`, hexadecimal.
+fn parse_backlog(text: &str) -> Option<u64> {
+    text.lines().map(|line| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok()).sum()
+}
+
+/// IP packets that were discarded for want of room, and fragments that did not come together, by the
+/// `Ip:` lines of `/proc/net/snmp`.
+fn parse_ip_discards(text: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Ip:"));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let named = names.split_whitespace().zip(values.split_whitespace());
+    let discards = named.filter(|(name, _)| ["InDiscards", "ReasmFails"].contains(name));
+    discards.map(|(_, value)| value.parse::<u64>().ok()).sum()
+}
+
+fn since(now: &DropCounters, before: &DropCounters) -> DropCounters {
+    let of = |of: fn(&DropCounters) -> Option<u64>| Some(of(now)?.saturating_sub(of(before)?));
+    DropCounters {
+        boot_id: now.boot_id.clone(),
+        namespace: now.namespace,
+        socket: of(|counters| counters.socket),
+        queue: of(|counters| counters.queue),
+        device_sent: of(|counters| counters.device_sent),
+        device_received: of(|counters| counters.device_received),
+        backlog: of(|counters| counters.backlog),
+        delivered: of(|counters| counters.delivered),
+        receive_buffer_errors: of(|counters| counters.receive_buffer_errors),
+        send_buffer_errors: of(|counters| counters.send_buffer_errors),
+        no_ports: of(|counters| counters.no_ports),
+        ip_discards: of(|counters| counters.ip_discards),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEV: &str = "\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo: 100 10 0 1 0 0 0 0 100 10 0 2 0 0 0 0
+  eth0:2000 20 0 3 4 0 0 0 3000 30 0 5 0 0 0 0
+";
+
+    #[test]
+    fn one_device_or_all_of_them() {
+        assert_eq!(parse_devices(DEV, Some("eth0")), Some((4, 5)));
+        assert_eq!(parse_devices(DEV, None), Some((5, 7)));
+        assert_eq!(parse_devices(DEV, Some("eth1")), None);
+        assert_eq!(parse_devices("", None), None);
+    }
+
+    #[test]
+    fn backlogs_of_all_processors_add_up() {
+        let text = "0000272d 00000010 00000000 0 0\n000034d9 00000001 00000001 0 0\n";
+        assert_eq!(parse_backlog(text), Some(17));
+        assert_eq!(parse_backlog("1 x\n"), None);
+    }
+
+    #[test]
+    fn discards_and_fragments_are_found_by_name() {
+        let text = "Ip: Forwarding InDiscards ReasmOKs ReasmFails\nIp: 2 5 100 6\nUdp: A\nUdp: 1\n";
+        assert_eq!(parse_ip_discards(text), Some(11));
+        assert_eq!(parse_ip_discards("Udp: A\nUdp: 1\n"), None);
+    }
+
+    #[test]
+    fn what_is_missing_now_or_then_is_missing() {
+        let before = DropCounters { socket: Some(5), queue: None, ..DropCounters::default() };
+        let now = DropCounters { socket: Some(7), queue: Some(9), ..DropCounters::default() };
+        let expected = DropCounters { socket: Some(2), queue: None, ..DropCounters::default() };
+        assert_eq!(since(&now, &before), expected);
+    }
+
+    #[test]
+    fn this_host_is_watched() {
+        let counters = LossWatch::start(Some("lo")).counters();
+        assert!(counters.boot_id.is_some() && counters.namespace.is_some());
+        assert!(counters.socket.is_some() && counters.delivered.is_some(), "{counters:?}");
+        assert!(counters.queue.is_some() && counters.backlog.is_some(), "{counters:?}");
+        assert_eq!(LossWatch::start(Some("no such device")).counters().queue, None);
+    }
+}

@@ -1,0 +1,169 @@
+//! What the queueing disciplines of the network devices dropped, by netlink.
+//!
+//! Only the few bytes that matter are parsed here: options of disciplines have another form in every
+//! kernel, and one that is not known must not hide the counters.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use netlink_packet_core::{NetlinkBuffer, NlasIterator};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+
+/// Drops of the root discipline of each device, by the device's number, in this thread's network
+/// namespace, since each was set up. A device without an entry has no queue that could drop. Counts
+/// buffers: a segmented send that was not cut yet is one.
+///
+/// # Errors
+/// When the kernel does not answer: no netlink in this container.
+pub(crate) fn queue_drops() -> io::Result<BTreeMap<u32, u32>> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.send(&dump_request(), 0)?;
+    let mut drops = BTreeMap::new();
+    while take_messages(&socket.recv_from_full()?.0, &mut drops)? == Progress::GoesOn {}
+    Ok(drops)
+}
+
+/// Message types, linux/rtnetlink.h and linux/netlink.h.
+const RTM_NEWQDISC: u16 = 36;
+const RTM_GETQDISC: u16 = 38;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+/// `NLM_F_REQUEST | NLM_F_DUMP`.
+const DUMP: u16 = 0x301;
+/// `struct nlmsghdr` and `struct tcmsg`.
+const HEADER_BYTES: usize = 16;
+const TCMSG_BYTES: usize = 20;
+/// The parent of a root discipline, linux/pkt_sched.h.
+const TC_H_ROOT: u32 = u32::MAX;
+/// Attributes, linux/rtnetlink.h and linux/gen_stats.h.
+const TCA_STATS2: u16 = 7;
+const TCA_STATS_QUEUE: u16 = 3;
+/// Where `struct gnet_stats_queue` has its drops, after length and backlog.
+const DROPS_AT: usize = 8;
+
+/// Asks for all queueing disciplines.
+fn dump_request() -> Vec<u8> {
+    let mut bytes = vec![0; HEADER_BYTES + TCMSG_BYTES];
+    let mut header = NetlinkBuffer::new(&mut bytes[..]);
+    header.set_length((HEADER_BYTES + TCMSG_BYTES) as u32);
+    header.set_message_type(RTM_GETQDISC);
+    header.set_flags(DUMP);
+    bytes
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    GoesOn,
+    IsDone,
+}
+
+/// Takes the messages of one answer.
+fn take_messages(mut bytes: &[u8], drops: &mut BTreeMap<u32, u32>) -> io::Result<Progress> {
+    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "no netlink message");
+    while !bytes.is_empty() {
+        let message = NetlinkBuffer::new_checked(bytes).map_err(|_| damaged())?;
+        match message.message_type() {
+            NLMSG_DONE => return Ok(Progress::IsDone),
+            NLMSG_ERROR => return Err(io::Error::other("the kernel does not list its queues")),
+            RTM_NEWQDISC => take_discipline(message.payload(), drops),
+            _ => {}
+        }
+        // Messages begin at multiples of four.
+        let length = (message.length() as usize).next_multiple_of(4);
+        bytes = bytes.get(length..).unwrap_or_default();
+    }
+    Ok(Progress::GoesOn)
+}
+
+/// Takes the counters of a discipline, if it is a device's root.
+fn take_discipline(payload: &[u8], drops: &mut BTreeMap<u32, u32>) {
+    let number = |at: usize| {
+        let bytes = payload.get(at..at + 4)?;
+        Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    // struct tcmsg: family and padding, index, handle, parent, info.
+    let (Some(device), Some(TC_H_ROOT)) = (number(4), number(12)) else { return };
+    if let Some(count) = payload.get(TCMSG_BYTES..).and_then(dropped) {
+        let sum = drops.entry(device).or_insert(0_u32);
+        *sum = sum.wrapping_add(count);
+    }
+}
+
+/// The drops among the attributes of a discipline.
+fn dropped(attributes: &[u8]) -> Option<u32> {
+    let statistics = attribute(attributes, TCA_STATS2)?;
+    let queue = attribute(&statistics, TCA_STATS_QUEUE)?;
+    let bytes = queue.get(DROPS_AT..DROPS_AT + 4)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+fn attribute(attributes: &[u8], kind: u16) -> Option<Vec<u8>> {
+    let mut found = NlasIterator::new(attributes).filter_map(Result::ok);
+    found.find(|attribute| attribute.kind() == kind).map(|attribute| attribute.value().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_header(kind: u16, body: &[u8]) -> Vec<u8> {
+        let length = (4 + body.len()) as u16;
+        let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+        bytes.extend_from_slice(body);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+        let mut bytes = ((HEADER_BYTES + body.len()) as u32).to_ne_bytes().to_vec();
+        bytes.extend_from_slice(&kind.to_ne_bytes());
+        bytes.resize(HEADER_BYTES, 0);
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    fn discipline(device: u32, parent: u32, drops: u32) -> Vec<u8> {
+        let numbers = [0, device, 0x10000, parent, 0];
+        let mut body: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        let queue: Vec<u8> =
+            [1, 2, drops, 4, 5].iter().flat_map(|number: &u32| number.to_ne_bytes()).collect();
+        body.extend(with_header(1, b"tbf\0"));
+        body.extend(with_header(TCA_STATS2, &[with_header(1, &[0; 12]), with_header(3, &queue)].concat()));
+        message(RTM_NEWQDISC, &body)
+    }
+
+    #[test]
+    fn roots_are_counted_by_device_and_children_are_not() {
+        let answer =
+            [discipline(2, TC_H_ROOT, 7), discipline(2, 0x10001, 100), discipline(3, TC_H_ROOT, 0)].concat();
+        let mut drops = BTreeMap::new();
+        assert_eq!(take_messages(&answer, &mut drops).unwrap(), Progress::GoesOn);
+        assert_eq!(drops, BTreeMap::from([(2, 7), (3, 0)]));
+        assert_eq!(take_messages(&message(NLMSG_DONE, &[0; 4]), &mut drops).unwrap(), Progress::IsDone);
+        take_messages(&message(NLMSG_ERROR, &[0; 20]), &mut drops).unwrap_err();
+    }
+
+    #[test]
+    fn damaged_answers_are_errors_or_nothing() {
+        let whole = discipline(2, TC_H_ROOT, 7);
+        for length in 0..whole.len() {
+            let mut drops = BTreeMap::new();
+            let taken = take_messages(&whole[..length], &mut drops);
+            assert!(taken.is_err() || length == 0, "{length}");
+            // The same with a length that is true.
+            if length > HEADER_BYTES {
+                let mut cut = whole[..length].to_vec();
+                cut[..4].copy_from_slice(&(length as u32).to_ne_bytes());
+                let _ = take_messages(&cut, &mut drops);
+            }
+        }
+    }
+
+    #[test]
+    fn this_host_answers() {
+        queue_drops().unwrap();
+    }
+}
