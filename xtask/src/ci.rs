@@ -79,11 +79,11 @@ fn refuse_skip(step: Step, outcome: Outcome) -> Outcome {
 
 fn report(name: &str, seconds: f64, outcome: &Outcome) {
     match outcome {
-        Outcome::Passed(counted) if counted.is_empty() => println!("{name:<8} passed  {seconds:6.1} s"),
-        Outcome::Passed(counted) => println!("{name:<8} passed  {seconds:6.1} s  {counted}"),
-        Outcome::Skipped(reason) => println!("{name:<8} skipped {seconds:6.1} s  {reason}"),
+        Outcome::Passed(counted) if counted.is_empty() => println!("{name:<12} passed  {seconds:6.1} s"),
+        Outcome::Passed(counted) => println!("{name:<12} passed  {seconds:6.1} s  {counted}"),
+        Outcome::Skipped(reason) => println!("{name:<12} skipped {seconds:6.1} s  {reason}"),
         Outcome::Failed(output) => {
-            println!("{name:<8} FAILED  {seconds:6.1} s");
+            println!("{name:<12} FAILED  {seconds:6.1} s");
             println!("{}", output.trim_end());
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! - [`ci`]: the steps in order of cheapness, and the closing line.
 //! - [`steps`]: what each step runs.
-//! - [`fuzz`], [`bench_smoke`] and [`peers`]: the steps with a life of their own.
+//! - [`fuzz`], [`instructions`], [`bench_smoke`] and [`peers`]: the steps with a life of their own.
 //! - [`tidy`]: the rules that no compiler checks.
 //! - [`environment`]: which tools are there, and installing them on Debian.
 //! - [`process`]: running a program with its output kept and its time limited.
@@ -16,6 +16,7 @@ mod bench_smoke;
 mod ci;
 mod environment;
 mod fuzz;
+mod instructions;
 mod peers;
 mod process;
 mod steps;
@@ -60,13 +61,13 @@ fn refuse(reason: &str) -> ExitCode {
 
 fn usage() -> String {
     let mut text = String::from(
-        "Usage: cargo xtask ci | STEP... | sim --seeds N\n\n  ci         every step below, in this order\n",
+        "Usage: cargo xtask ci | STEP... | sim --seeds N\n\n  ci           every step below, in this order\n",
     );
     for step in steps::ALL {
-        text += &format!("  {:<10} {}\n", step.name, step.about);
+        text += &format!("  {:<12} {}\n", step.name, step.about);
     }
-    text += "\n  sim        the simulated swarm with N random configurations, optimised; not part of ci\n";
-    text + "\nWith CI=true a skipped tshark, interop, netns or capture step is a failure.\n"
+    text += "\n  sim          the simulated swarm with N random configurations, optimised; not part of ci\n";
+    text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::ci::{Outcome, Step};
 use crate::environment::{Environment, Tool};
-use crate::{bench_smoke, fuzz, peers, process, tidy};
+use crate::{bench_smoke, fuzz, instructions, peers, process, tidy};
 
 /// Every step, in the order in which `ci` runs them.
 pub(crate) const ALL: &[Step] = &[
@@ -16,6 +16,11 @@ pub(crate) const ALL: &[Step] = &[
     step("test", "all tests that need nothing but Cargo", test),
     step("harness", "unit tests of the crate that talks to other implementations, which need none", harness),
     step("fuzz", "every fuzz target, ten seconds each", fuzz::step),
+    required(
+        "instructions",
+        "instructions per sample against the committed numbers (valgrind); WEIR_BLESS=1 writes them anew",
+        instructions::step,
+    ),
     step("e2e", "a short `weir bench` on the loopback interface, its JSON read back", bench_smoke::step),
     required("tshark", "our packets read by Wireshark's dissector (tshark)", tshark),
     required("interop", "talking to Cyclone DDS (cyclonedds-dev, cyclonedds-tools)", interop),

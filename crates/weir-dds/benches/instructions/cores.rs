@@ -1,0 +1,295 @@
+//! Writer and reader as state machines: from a value to datagrams that are ready to be sent, and from datagrams to a value.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_cdr::{DdsType, Encoding};
+use weir_rtps::outbox::Outbox;
+use weir_rtps::qos::{History, Reliability};
+use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
+use weir_rtps::time::Time;
+use weir_rtps::writer::{BatchPolicy, Coalescing, ReaderProxyConfig, WriterConfig, WriterCore};
+use weir_wire::{
+    AckNack, EntityId, Guid, GuidPrefix, Message, SequenceNumber, SequenceNumberSet, Submessage, Timestamp,
+    VendorId,
+};
+
+use crate::codec::{TestData, TestDataKeyed};
+use crate::measured;
+
+/// How samples follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Each a millisecond after the one before.
+    Alone,
+    /// As fast as they can be written: coalesced, each in a message of its own.
+    Burst,
+    /// The same, many in one message.
+    Batch,
+}
+
+const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
+const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, true));
+const STAMP: Timestamp = Timestamp { seconds: 1, fraction: 0 };
+
+const WARM_UP: u32 = 4_096;
+const SAMPLES: u32 = 16_384;
+/// Samples between two acknowledgements.
+const ROUND: u32 = 64;
+const INSTANCES: u32 = 100_000;
+
+/// Reliable: encode into the history, commit, hand out, and take in an acknowledgement now and then.
+pub(crate) fn write(size_bytes: usize, pace: Pace) -> u32 {
+    let mut source = Source::new(pace, History::KeepAll);
+    let mut sample = TestData::of(size_bytes);
+    let mut run = |count: u32| {
+        for number in 0..count {
+            sample.seq_num = number;
+            source.write(&sample, None);
+            source.outbox.clear();
+            if (number + 1) % ROUND == 0 {
+                source.acknowledge();
+            }
+        }
+    };
+    run(WARM_UP);
+    measured(|| run(SAMPLES));
+    SAMPLES
+}
+
+/// Reliable: read the datagrams in place, sort in, answer, decode into a value.
+pub(crate) fn receive(size_bytes: usize, pace: Pace) -> u32 {
+    let mut source = Source::new(pace, History::KeepAll);
+    let mut sink = Sink::new(History::KeepAll, Reliability::Reliable);
+    let mut sample = TestData::of(size_bytes);
+    let mut value = TestData::default();
+    let mut datagrams = Vec::new();
+    let mut taken = 0;
+    for round in 0..(WARM_UP + SAMPLES) / ROUND {
+        datagrams.clear();
+        for number in 0..ROUND {
+            sample.seq_num = number;
+            source.write(&sample, None);
+            source.collect(&mut datagrams);
+        }
+        source.flush();
+        source.collect(&mut datagrams);
+        source.acknowledge();
+        source.collect(&mut datagrams);
+        let mut take_all = || {
+            let at_once = if pace == Pace::Alone { 1 } else { datagrams.len() };
+            let received = datagrams.chunks(at_once).map(|batch| {
+                sink.receive(batch);
+                sink.take(&mut value)
+            });
+            received.sum::<u32>()
+        };
+        if round < WARM_UP / ROUND {
+            take_all();
+        } else {
+            taken += measured(take_all);
+        }
+    }
+    assert_eq!(taken, SAMPLES);
+    taken
+}
+
+/// The last sample of each of 100 000 instances is kept; which one is next is up to chance, the same every time.
+pub(crate) fn write_instances() -> u32 {
+    let mut source = Source::new(Pace::Burst, History::KeepLast(1));
+    let mut sample = TestDataKeyed { bin_data: vec![7; 4], ..TestDataKeyed::default() };
+    let mut write = |source: &mut Source, id: u32| {
+        sample.key = id.to_be_bytes();
+        source.write(&sample, Some(key_hash(id)));
+        source.outbox.clear();
+    };
+    (0..INSTANCES).for_each(|id| write(&mut source, id));
+    let mut state = 1;
+    measured(|| (0..SAMPLES).for_each(|_| write(&mut source, random(&mut state) % INSTANCES)));
+    SAMPLES
+}
+
+/// The same at the other end: each sample is taken before the next one comes.
+pub(crate) fn receive_instances() -> u32 {
+    let mut source = Source::new(Pace::Alone, History::KeepLast(1));
+    let mut sink = Sink::new(History::KeepLast(1), Reliability::BestEffort);
+    let mut sample = TestDataKeyed { bin_data: vec![7; 4], ..TestDataKeyed::default() };
+    let mut datagrams = Vec::new();
+    let mut prepare = |id: u32, datagrams: &mut Vec<Vec<u8>>| {
+        sample.key = id.to_be_bytes();
+        source.write(&sample, Some(key_hash(id)));
+        source.collect(datagrams);
+    };
+    let mut state = 1;
+    let random_ids = (0..SAMPLES).map(|_| random(&mut state) % INSTANCES);
+    (0..INSTANCES).chain(random_ids).for_each(|id| prepare(id, &mut datagrams));
+    let mut value = TestDataKeyed::default();
+    let mut receive = |datagrams: &[Vec<u8>]| {
+        for datagram in datagrams {
+            sink.receive(std::slice::from_ref(datagram));
+            sink.take(&mut value);
+        }
+    };
+    let (known, again) = datagrams.split_at(INSTANCES as usize);
+    assert_eq!(again.len(), SAMPLES as usize);
+    receive(known);
+    measured(|| receive(again));
+    SAMPLES
+}
+
+/// A writer with one matched reader, and what it wants sent.
+struct Source {
+    core: WriterCore,
+    outbox: Outbox,
+    now: Time,
+    step: Duration,
+    count: u32,
+}
+
+impl Source {
+    fn new(pace: Pace, history: History) -> Self {
+        let (coalescing, batch, step) = match pace {
+            Pace::Alone => (Some(Coalescing::default()), None, Duration::from_millis(1)),
+            Pace::Burst => (Some(Coalescing::default()), None, Duration::from_nanos(100)),
+            Pace::Batch => {
+                let max_delay = Duration::from_micros(100);
+                let policy = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay };
+                (Some(Coalescing::default()), Some(policy), Duration::from_nanos(100))
+            }
+        };
+        let reliability =
+            if history == History::KeepAll { Reliability::Reliable } else { Reliability::BestEffort };
+        let config = WriterConfig {
+            history,
+            coalescing,
+            batch,
+            durability: if history == History::KeepAll {
+                weir_rtps::qos::Durability::Volatile
+            } else {
+                weir_rtps::qos::Durability::TransientLocal
+            },
+            ..WriterConfig::new(WRITER, reliability)
+        };
+        let mut core = WriterCore::new(config);
+        let reader = ReaderProxyConfig {
+            guid: READER,
+            reliable: reliability == Reliability::Reliable,
+            wants_history: false,
+            destinations: Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]),
+            group: None,
+            vendor: VendorId::WEIR,
+            receive_buffer: Some(8 << 20),
+        };
+        core.match_reader(Time(1), reader);
+        Self { core, outbox: Outbox::new(), now: Time(1_000_000), step, count: 0 }
+    }
+
+    fn write<T: DdsType>(&mut self, sample: &T, key: Option<[u8; 16]>) {
+        self.now = self.now + self.step;
+        let len = weir_cdr::payload_len_in(sample, Encoding::Xcdr1);
+        let mut room = self.core.reserve(len).unwrap();
+        weir_cdr::encode_payload_in(sample, Encoding::Xcdr1, room.payload()).unwrap();
+        room.commit(self.now, STAMP, key).unwrap();
+        self.core.poll_transmit(self.now, &mut self.outbox);
+    }
+
+    fn flush(&mut self) {
+        self.core.flush(self.now, &mut self.outbox);
+    }
+
+    /// Everything that was written has arrived.
+    fn acknowledge(&mut self) {
+        self.count += 1;
+        let base = SequenceNumber(self.core.last_sequence_number().0 + 1);
+        let acknack = AckNack {
+            reader: READER.entity,
+            writer: WRITER.entity,
+            state: SequenceNumberSet::new(base),
+            count: self.count,
+            is_final: true,
+        };
+        self.flush();
+        self.core.handle_acknack(self.now, READER, &acknack);
+        self.core.poll_answers(&mut self.outbox);
+    }
+
+    /// Moves what is to be sent to a list.
+    fn collect(&mut self, datagrams: &mut Vec<Vec<u8>>) {
+        self.outbox.for_each_datagram(|_, datagram| datagrams.push(datagram.to_vec()));
+        self.outbox.clear();
+    }
+}
+
+/// A reader with one matched writer, and what it answers.
+struct Sink {
+    core: ReaderCore,
+    outbox: Outbox,
+    now: Time,
+}
+
+impl Sink {
+    fn new(history: History, reliability: Reliability) -> Self {
+        let mut core = ReaderCore::new(ReaderConfig {
+            history,
+            key_of: Some(|payload, _| Some(key_hash(u32::from_be_bytes(*payload.get(4..)?.first_chunk()?)))),
+            key_payload_of: Some(|payload, _| payload.get(..8).map(Box::from)),
+            max_bytes: usize::MAX,
+            ..ReaderConfig::new(READER, reliability)
+        });
+        let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7410)]);
+        let reliable = reliability == Reliability::Reliable;
+        core.match_writer(
+            Time(1),
+            WriterProxyConfig { guid: WRITER, reliable, destinations, vendor: VendorId::WEIR },
+        );
+        Self { core, outbox: Outbox::new(), now: Time(1_000_000) }
+    }
+
+    /// As the engine's driver does it with a batch of datagrams: answers follow when all are in.
+    fn receive(&mut self, batch: &[Vec<u8>]) {
+        self.now = self.now + Duration::from_micros(1);
+        batch.iter().for_each(|datagram| self.datagram(datagram));
+        self.core.poll_transmit(self.now, &mut self.outbox);
+        self.outbox.clear();
+    }
+
+    fn datagram(&mut self, datagram: &[u8]) {
+        let now = self.now;
+        let message = Message::parse(datagram).unwrap();
+        let source = message.header.prefix;
+        let mut timestamp = None;
+        for submessage in message.submessages() {
+            match submessage.unwrap() {
+                Submessage::InfoTimestamp(info) => timestamp = info.timestamp,
+                Submessage::Data(data) => {
+                    self.core.handle_data(now, Guid::new(source, data.writer), &data, timestamp);
+                }
+                Submessage::Heartbeat(heartbeat) => {
+                    self.core.handle_heartbeat(now, Guid::new(source, heartbeat.writer), &heartbeat);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Everything that has arrived; how much that was.
+    fn take<T: DdsType>(&mut self, value: &mut T) -> u32 {
+        let mut taken = 0;
+        while self.core.take_next(|raw| weir_cdr::from_payload_into(raw.payload, value).unwrap()) {
+            taken += 1;
+        }
+        taken
+    }
+}
+
+fn key_hash(id: u32) -> [u8; 16] {
+    let mut hash = [0; 16];
+    hash[..4].copy_from_slice(&id.to_be_bytes());
+    hash
+}
+
+fn random(state: &mut u32) -> u32 {
+    *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    *state >> 4
+}

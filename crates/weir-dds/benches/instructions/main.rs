@@ -1,0 +1,60 @@
+//! The work that `cargo xtask instructions` counts the instructions of, under callgrind: without arguments the names of
+//! the cases, with one of them that case, and then the number of samples that it measured.
+//!
+//! Only what runs inside of [`measured`] is counted, by the thread that called it. Time is an argument wherever it can be,
+//! hash seeds are fixed, and memory is warm, so that the same code gives the same number every time.
+//!
+//! - `codec`: values to bytes and back.
+//! - `cores`: writer and reader as state machines, from a value to a datagram and back.
+//! - `engine`: the whole engine with its locks and system calls; what the kernel executes is not counted.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks")]
+#![expect(clippy::unwrap_used, reason = "a case that cannot go on fails")]
+
+use std::process::ExitCode;
+
+mod codec;
+mod cores;
+mod engine;
+
+/// What can be measured; returns the number of samples that it measured.
+type Case = fn() -> u32;
+
+const CASES: [(&str, Case); 15] = [
+    ("encode-32", || codec::encode(32)),
+    ("encode-1024", || codec::encode(1024)),
+    ("decode-32", || codec::decode(32)),
+    ("write-alone-32", || cores::write(32, cores::Pace::Alone)),
+    ("write-burst-32", || cores::write(32, cores::Pace::Burst)),
+    ("write-batch-32", || cores::write(32, cores::Pace::Batch)),
+    ("write-batch-1024", || cores::write(1024, cores::Pace::Batch)),
+    ("receive-alone-32", || cores::receive(32, cores::Pace::Alone)),
+    ("receive-burst-32", || cores::receive(32, cores::Pace::Burst)),
+    ("receive-batch-32", || cores::receive(32, cores::Pace::Batch)),
+    ("receive-batch-1024", || cores::receive(1024, cores::Pace::Batch)),
+    ("key-write-100000", cores::write_instances),
+    ("key-receive-100000", cores::receive_instances),
+    ("engine-write-32", engine::write),
+    ("engine-write-batch-32", engine::write_batch),
+];
+
+fn main() -> ExitCode {
+    // `cargo bench` adds an option of its own.
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    let Some(wanted) = wanted else {
+        CASES.iter().for_each(|(name, _)| println!("{name}"));
+        return ExitCode::SUCCESS;
+    };
+    let Some((_, run)) = CASES.iter().find(|(name, _)| *name == wanted) else {
+        eprintln!("instructions: there is no case {wanted:?}");
+        return ExitCode::from(2);
+    };
+    println!("{}", run());
+    ExitCode::SUCCESS
+}
+
+/// Runs what is counted. callgrind knows this function by its name.
+#[inline(never)]
+fn measured<R>(work: impl FnOnce() -> R) -> R {
+    std::hint::black_box(work())
+}
