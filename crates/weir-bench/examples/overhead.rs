@@ -1,100 +1,168 @@
 //! What the harness itself costs per sample: `cargo run --release -p weir-bench --example overhead`.
 //!
-//! The mock engine carries samples without a network and makes its own time, so that what passes on the real clock is
-//! the harness's loops and, as an upper bound, the few nanoseconds in which the mock makes up a sample.
+//! The loops are those that the two processes of a case run. The mock engine stands in the network's place: it makes
+//! up samples, and its own time, and reads the host's clock wherever the harness asks for the time. So what passes on
+//! the real clock is the harness, its looks at the clock, and, as an upper bound, the few nanoseconds in which the mock
+//! makes up a sample. Of other engines' ends, it is what their listeners do.
 
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 use std::error::Error;
 use std::net::Ipv4Addr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use weir_bench::by_hand::{self, HandOptions};
 use weir_bench::case::{CaseSpec, Method};
-use weir_bench::engine;
-use weir_bench::open_loop::{self, Schedule};
+use weir_bench::endpoint::Engine;
+use weir_bench::inbox::{Collector, Inbox};
+use weir_bench::latency::Pings;
+use weir_bench::open_loop::Schedule;
+use weir_bench::payload::SampleHeader;
+use weir_bench::rally::Rally;
 use weir_bench::signal::Signal;
-use weir_bench::{latency, throughput};
+use weir_bench::sink::SampleSink;
+use weir_bench::{clock, engine, latency, throughput};
+use weir_peers::{Header, PeerError, Writer, Written};
 use weir_results::{Reliability, Test, WaitStrategy};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mock = engine::find("mock").ok_or("no mock engine in this build")?;
-    let stream = case(Test::Throughput);
-    // The median of a few: the machine does other things, too.
-    let mut sent = 0;
-    let publisher = median(|| {
-        let mut end = mock.open_publisher(&stream)?;
-        let start = Instant::now();
-        let outcome = throughput::run_publisher(end.as_mut(), &stream)?;
-        sent = outcome.sent;
-        Ok(per_sample(start, outcome.sent))
-    })?;
-    let subscriber = median(|| received(&stream, sent, None))?;
+    let mock = engine::find(MOCK).ok_or("no mock engine in this build")?;
+    let (stream, echo) = (case(Test::Throughput), case(Test::Latency));
     let mut scheduled = case(Test::Latency);
     // As fast as the mock's publisher: each sample is due by itself.
     scheduled.method.samples_per_s = Some(90_000.0);
-    let schedule = Schedule::new(&scheduled, 0).ok_or("a case without a schedule")?;
-    let on_time = median(|| {
-        let mut end = mock.open_publisher(&scheduled)?;
-        let start = Instant::now();
-        let outcome = open_loop::run_publisher(end.as_mut(), &scheduled, &schedule)?;
-        Ok(per_sample(start, outcome.sent))
-    })?;
-    let timed = median(|| received(&scheduled, schedule.count(), Some(schedule)))?;
-    let echo = case(Test::Latency);
-    let pinger = median(|| {
-        let mut end = mock.open_pinger(&echo)?;
-        let start = Instant::now();
-        let outcome = latency::run_pinger(end.as_mut(), &echo, &AtomicBool::new(false))?;
-        Ok(per_sample(start, outcome.sent))
-    })?;
-    println!("Harness per sample, nanoseconds (median of {RUNS})");
-    println!("  throughput: publisher {publisher:.1}, subscriber {subscriber:.1}");
-    println!("  open loop:  publisher {on_time:.1}, subscriber {timed:.1}");
-    println!("  ping-pong:  pinger {pinger:.1}");
-    println!(
-        "The clock is the mock's. A read of the real one takes {:.1} ns here: two per ping, one per sample",
-        clock_ns()
-    );
-    println!("that arrives in an open loop or is sent alone in one, one per burst or batch of a stream.");
-    Ok(())
+    println!("Harness per sample, looks at the clock included, nanoseconds: median (slowest) of {RUNS}");
+    show("stream: publisher", || published(mock, &stream))?;
+    show("stream: subscriber", || received(mock, &stream))?;
+    show("open loop: publisher", || published(mock, &scheduled))?;
+    show("open loop: subscriber", || received(mock, &scheduled))?;
+    show("ping-pong: pinger", || pinged(mock, &echo))?;
+    let interrupted = AtomicBool::new(false);
+    let patience = Duration::from_secs(1);
+    let by_hand = HandOptions { case: &stream, peer: None, cpu: None, patience, interrupted: &interrupted };
+    show("stream by hand: publisher", || published_by_hand(mock, &by_hand))?;
+    show("stream by hand: subscriber", || received_by_hand(mock, &by_hand))?;
+    show("listener of others, stream: subscriber", || Ok(listened(&stream)))?;
+    show("listener of others, open loop: subscriber", || Ok(listened(&scheduled)))?;
+    show("listener of others, ping-pong: pinger", || rallied(&echo))?;
+    show("a look at the clock", || Ok(clock_read()))
 }
+
+const MOCK: &str = "mock-clock";
 
 const RUNS: usize = 9;
 
-/// What the subscriber's side takes for samples that were `sent`.
-fn received(case: &CaseSpec, sent: u64, schedule: Option<Schedule>) -> Result<f64, Box<dyn Error>> {
-    let mut end = engine::find(&case.engine).ok_or("no such engine")?.open_subscriber(case)?;
+/// How many samples are counted where no engine says how many there are.
+const SAMPLES: u64 = 1_000_000;
+
+/// What a listener of another engine gets between two looks of the harness, at a million samples per second.
+const INBOX_SAMPLES: u64 = 2_000;
+
+fn published(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
+    let mut end = mock.open_publisher(case)?;
+    let start = Instant::now();
+    let sent = throughput::run_publisher(end.as_mut(), case, Schedule::new(case, 0))?.sent;
+    Ok(nanoseconds(start, sent))
+}
+
+fn received(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
+    let schedule = Schedule::new(case, 0);
+    let sent = throughput::run_publisher(mock.open_publisher(case)?.as_mut(), case, schedule)?.sent;
     let signal = Signal::new();
     signal.finish(vec![sent]);
+    let mut end = mock.open_subscriber(case)?;
     let start = Instant::now();
-    let arrivals = throughput::run_subscriber(end.as_mut(), case, &signal, schedule)?.arrivals;
-    Ok(per_sample(start, arrivals))
+    let outcome = throughput::run_subscriber(end.as_mut(), case, &signal, schedule)?;
+    Ok(nanoseconds(start, outcome.arrivals))
 }
 
-fn clock_ns() -> f64 {
-    const READS: u64 = 1_000_000;
+fn published_by_hand(mock: &dyn Engine, options: &HandOptions<'_>) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
-    for _ in 0..READS {
-        std::hint::black_box(weir_bench::clock::now_ns());
+    let sent = by_hand::publish(mock, options, &mut |_| {})?.sent;
+    Ok(nanoseconds(start, sent))
+}
+
+fn received_by_hand(mock: &dyn Engine, options: &HandOptions<'_>) -> Result<f64, Box<dyn Error>> {
+    let start = Instant::now();
+    let received = by_hand::subscribe(mock, options, &mut |_| {})?.counts.received;
+    Ok(nanoseconds(start, received))
+}
+
+fn pinged(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
+    let mut end = mock.open_pinger(case)?;
+    let start = Instant::now();
+    let sent = latency::run_pinger(end.as_mut(), case, &AtomicBool::new(false))?.sent;
+    Ok(nanoseconds(start, sent))
+}
+
+/// A listener puts samples in, and the harness takes them out.
+fn listened(case: &CaseSpec) -> f64 {
+    let (inbox, mut collector) = (Inbox::new(case), Collector::new(case));
+    let mut sink = SampleSink::new(case).following(Schedule::new(case, clock::now_ns()));
+    let octets = vec![0; case.size_bytes - Header::SERIALIZED_BYTES];
+    let start = Instant::now();
+    for sequence in 0..SAMPLES {
+        inbox.push(&SampleHeader::data(sequence, 0).to_peer(), &octets);
+        if sequence % INBOX_SAMPLES == INBOX_SAMPLES - 1 {
+            collector.collect(&inbox, &mut sink);
+        }
     }
-    per_sample(start, READS)
+    nanoseconds(start, sink.arrivals())
 }
 
-fn median(mut run: impl FnMut() -> Result<f64, Box<dyn Error>>) -> Result<f64, Box<dyn Error>> {
+/// Each ping comes back at once, to the listener that sends the next one.
+fn rallied(case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
+    let rally = Rally::new(case);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let pinger = scope.spawn(|| rally.run(&Nobody, Pings::new(case, clock::now_ns()), &stop));
+        while !rally.is_under_way() {
+            std::thread::yield_now();
+        }
+        let start = Instant::now();
+        for sequence in 0..SAMPLES {
+            rally.answer(&Nobody, &SampleHeader::ping(sequence, 0, 0).to_peer());
+        }
+        let figure = nanoseconds(start, SAMPLES);
+        stop.store(true, Ordering::Relaxed);
+        let sent = pinger.join().map_err(|_| "the pinger panicked")??.outcome().sent;
+        // The last one is under way.
+        if sent == SAMPLES + 1 { Ok(figure) } else { Err(format!("{sent} pings were sent").into()) }
+    })
+}
+
+struct Nobody;
+
+impl Writer for Nobody {
+    fn write(&self, _: &Header, _: &[u8]) -> Result<Written, PeerError> {
+        Ok(Written::Taken)
+    }
+}
+
+fn clock_read() -> f64 {
+    let start = Instant::now();
+    for _ in 0..SAMPLES {
+        std::hint::black_box(clock::now_ns());
+    }
+    nanoseconds(start, SAMPLES)
+}
+
+fn show(what: &str, mut run: impl FnMut() -> Result<f64, Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
     let mut figures = (0..RUNS).map(|_| run()).collect::<Result<Vec<f64>, _>>()?;
     figures.sort_by(f64::total_cmp);
-    Ok(figures[RUNS / 2])
+    println!("  {what:<42} {:5.1} ({:.1})", figures[RUNS / 2], figures[RUNS - 1]);
+    Ok(())
 }
 
-fn per_sample(start: Instant, samples: u64) -> f64 {
+fn nanoseconds(start: Instant, samples: u64) -> f64 {
     start.elapsed().as_nanos() as f64 / samples.max(1) as f64
 }
 
 /// 20 seconds of the mock's time: two million samples in a fraction of a second.
 fn case(test: Test) -> CaseSpec {
     CaseSpec {
-        engine: "mock".to_owned(),
+        engine: MOCK.to_owned(),
         test,
         reliability: Reliability::Reliable,
         size_bytes: 32,

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use thiserror::Error;
-use weir_results::{ProcessFigures, Test};
+use weir_results::ProcessFigures;
 use weir_telemetry::{SystemCalls, SystemCallsError, UdpCounters, process_figures, reset_peak_memory};
 
 use crate::case::CaseSpec;
@@ -25,7 +25,7 @@ use crate::control::{
 };
 use crate::endpoint::{EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber};
 use crate::engine;
-use crate::open_loop::{self, Schedule};
+use crate::open_loop::Schedule;
 use crate::signal::Signal;
 use crate::{latency, throughput};
 
@@ -141,12 +141,11 @@ impl Agent {
     fn measure(&mut self) -> Result<(), Failure> {
         let case = self.case.clone();
         let engine = engine::find(&case.engine).ok_or_else(|| Failure::UnknownEngine(case.engine.clone()))?;
-        let stream = case.test == Test::Throughput || case.method.samples_per_s.is_some();
-        match (if stream { Test::Throughput } else { Test::Latency }, self.role) {
-            (Test::Throughput, Role::Publisher) => self.publish(engine),
-            (Test::Throughput, Role::Subscriber) => self.subscribe(engine),
-            (Test::Latency, Role::Publisher) => self.ping(engine),
-            (Test::Latency, Role::Subscriber) => self.pong(engine),
+        match (case.is_stream(), self.role) {
+            (true, Role::Publisher) => self.publish(engine),
+            (true, Role::Subscriber) => self.subscribe(engine),
+            (false, Role::Publisher) => self.ping(engine),
+            (false, Role::Subscriber) => self.pong(engine),
         }
     }
 
@@ -155,10 +154,7 @@ impl Agent {
         let peer = self.prepared(end.address())?;
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
         let (before, schedule) = self.start_sending()?;
-        let outcome = match &schedule {
-            Some(schedule) => open_loop::run_publisher(end.as_mut(), &self.case, schedule)?,
-            None => throughput::run_publisher(end.as_mut(), &self.case)?,
-        };
+        let outcome = throughput::run_publisher(end.as_mut(), &self.case, schedule)?;
         let report = self.report(&before, Outcome::Publisher(outcome), &end.report());
         self.finish(report)
     }

@@ -114,6 +114,12 @@ impl CaseSpec {
         self.instances > 0
     }
 
+    /// Whether samples go one way, as fast as they can or by a schedule, and not to and fro one at a time.
+    #[must_use]
+    pub fn is_stream(&self) -> bool {
+        self.test == Test::Throughput || self.method.samples_per_s.is_some()
+    }
+
     /// A topic name (or anything else that must differ between cases) that is the same at both ends.
     #[must_use]
     pub fn topic(&self) -> String {

@@ -20,7 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use thiserror::Error;
-use weir_peers::Setting;
+use weir_peers::{PeerError, Setting};
 use weir_results::{Reliability, SocketBuffers};
 
 use crate::case::CaseSpec;
@@ -163,15 +163,16 @@ pub trait End {
         clock::now_ns()
     }
 
-    /// Waits until that clock shows `until_ns`: asleep, and the last part awake, so as to be there in time.
-    fn wait_until(&mut self, until_ns: u64) {
+    /// Waits until that clock shows `until_ns`: asleep, and the last part awake, so as to be there in time. Returns what
+    /// it shows then; when that is in the past, one look at it is all that this takes.
+    fn wait_until(&mut self, until_ns: u64) -> u64 {
         loop {
-            let left_ns = until_ns.saturating_sub(clock::now_ns());
-            match left_ns {
-                0 => return,
+            let now_ns = clock::now_ns();
+            match until_ns.saturating_sub(now_ns) {
+                0 => return now_ns,
                 // Engines may have threads of their own on this processor.
                 1..AWAKE_NS => thread::yield_now(),
-                _ => thread::sleep(Duration::from_nanos(left_ns - AWAKE_NS / 2)),
+                left_ns => thread::sleep(Duration::from_nanos(left_ns - AWAKE_NS / 2)),
             }
         }
     }
@@ -231,14 +232,17 @@ pub trait Pinger: End {
     /// Pings until the time is over or `stop` is set. An engine that receives on a thread of its own
     /// sends the next ping from there, as its users would; the others, here.
     ///
+    /// The clock is read once per ping: when an echo is here, the next ping leaves. What the harness does in between
+    /// (a few nanoseconds) counts as the ping's time.
+    ///
     /// # Errors
     /// As [`Pinger::ping`], and those of [`Pings`].
     fn run(&mut self, mut pings: Pings, stop: &AtomicBool) -> Result<Pings, EndpointError> {
+        let mut now_ns = self.now_ns();
         loop {
-            let sent_ns = self.now_ns();
-            let sequence = pings.next(sent_ns);
-            let came_back = self.ping(sequence, sent_ns, pings.timeout())?;
-            let now_ns = self.now_ns();
+            let sequence = pings.next(now_ns);
+            let came_back = self.ping(sequence, now_ns, pings.timeout())?;
+            now_ns = self.now_ns();
             let is_over = if came_back { pings.came_back(now_ns) } else { pings.is_lost(now_ns)? };
             if is_over || stop.load(Ordering::Relaxed) {
                 return Ok(pings);
@@ -292,6 +296,15 @@ pub enum EndpointError {
     /// The engine reported an error of its own.
     #[error("{0}")]
     Engine(String),
+}
+
+impl From<PeerError> for EndpointError {
+    fn from(error: PeerError) -> Self {
+        match error {
+            PeerError::NotBuilt { .. } => Self::Environment(error.to_string()),
+            PeerError::Engine(_) => Self::Engine(error.to_string()),
+        }
+    }
 }
 
 impl EndpointError {

@@ -26,8 +26,15 @@ use mock::Mock;
 pub fn registry() -> &'static [&'static dyn Engine] {
     static REGISTRY: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
         let ours: [&'static dyn Engine; 3] = [&udp::Udp, &udp_gso::UdpGso, &weir::Weir];
-        let mocks: [&'static dyn Engine; 6] =
-            [&Mock::Sound, &Mock::Lossy, &Mock::Corrupt, &Mock::Hang, &Mock::Crash, &Mock::Stall];
+        let mocks: [&'static dyn Engine; 7] = [
+            &Mock::Sound,
+            &Mock::Lossy,
+            &Mock::Corrupt,
+            &Mock::Hang,
+            &Mock::Crash,
+            &Mock::Stall,
+            &Mock::Clock,
+        ];
         let peers = PEERS.iter().filter(|peer| peer.is_built()).map(|peer| peer as &'static dyn Engine);
         ours.into_iter().chain(peers).chain(mocks).collect()
     });

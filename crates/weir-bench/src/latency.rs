@@ -158,7 +158,10 @@ fn nanos(duration: Duration) -> u64 {
 mod tests {
     use super::*;
     use crate::case::tests::case;
+    use crate::endpoint::End;
     use crate::engine;
+    use std::cell::Cell;
+    use std::net::SocketAddrV4;
     use weir_results::Test;
 
     fn run(
@@ -205,5 +208,31 @@ mod tests {
             check_loss(Reliability::BestEffort, 25, Duration::ZERO),
             Err(EndpointError::NoPeer(_))
         ));
+    }
+
+    #[test]
+    fn the_clock_is_read_once_per_ping() {
+        /// Every look at its clock takes a microsecond, and nothing else does.
+        struct Looks(Cell<u64>);
+        impl End for Looks {
+            fn connect(&mut self, _: Option<SocketAddrV4>, _: Duration) -> Result<(), EndpointError> {
+                Ok(())
+            }
+            fn now_ns(&self) -> u64 {
+                self.0.set(self.0.get() + 1_000);
+                self.0.get()
+            }
+        }
+        impl Pinger for Looks {
+            fn ping(&mut self, _: u64, _: u64, _: Duration) -> Result<bool, EndpointError> {
+                Ok(true)
+            }
+        }
+        let case = case("mock", Test::Latency);
+        let mut end = Looks(Cell::new(0));
+        let outcome = run_pinger(&mut end, &case, &AtomicBool::new(false)).unwrap();
+        // Two before the first ping.
+        assert_eq!(outcome.sent + 2, end.0.get() / 1_000);
+        assert_eq!((outcome.summary.min, outcome.summary.max), (0.5, 0.5));
     }
 }

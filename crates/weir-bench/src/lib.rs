@@ -16,6 +16,7 @@
 //! - [`path`]: what lies between the ends
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
 //! - [`keep_awake`]: holding the processors out of idle
+//! - [`inbox`], [`rally`]: what listeners of other engines do with a sample
 //! - `record`: from what both ends found to a result with its doubts
 //! - [`outside`]: independent programs beside our floor
 //! - [`tuning`]: the settings of engines, and what the user chose instead
@@ -30,6 +31,7 @@ pub mod coordinator;
 pub mod endpoint;
 pub mod engine;
 pub mod host;
+pub mod inbox;
 pub mod keep_awake;
 pub mod latency;
 pub mod open_loop;
@@ -38,6 +40,7 @@ pub mod path;
 pub mod payload;
 pub mod perftest;
 pub mod plan;
+pub mod rally;
 mod record;
 mod session;
 pub mod signal;

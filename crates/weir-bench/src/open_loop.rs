@@ -116,6 +116,12 @@ impl Schedule {
         }
         due.min(self.count)
     }
+
+    /// How many samples from `next` on, which is due, should have been sent at `now_ns`.
+    fn backlog(&self, next: u64, now_ns: u64) -> u64 {
+        // Whoever is on time needs no division to know that it is one.
+        if now_ns < self.intended_ns(next + 1) { 1 } else { self.due(now_ns) - next }
+    }
 }
 
 /// The latencies of the samples that arrived, from their intended times on.
@@ -158,7 +164,7 @@ impl Arrivals {
 ///
 /// # Errors
 /// Of the engine, and when it took no sample for ten seconds.
-pub fn run_publisher(
+pub(crate) fn run_publisher(
     end: &mut dyn Publisher,
     case: &CaseSpec,
     schedule: &Schedule,
@@ -166,28 +172,27 @@ pub fn run_publisher(
     let end_ns = schedule.start_ns.saturating_add(nanos(case.warmup + case.duration));
     let stall_wait = STALL_WAIT + case.allowance();
     let mut lags = LatencyRecorder::new();
-    let (mut next, mut before, mut progress_ns) = (0, None, schedule.start_ns);
-    let mut now_ns = end.now_ns();
-    while next < schedule.count && (now_ns < end_ns || next < schedule.measured_from + MEASURED_MIN) {
-        let due = schedule.due(now_ns);
-        if due <= next {
-            end.wait_until(schedule.intended_ns(next));
-            now_ns = end.now_ns();
-            continue;
+    let (mut next, mut before, mut stalled_from_ns) = (0, None, None);
+    while next < schedule.count {
+        // The only look at the clock in a turn.
+        let now_ns = end.wait_until(schedule.intended_ns(next));
+        if now_ns >= end_ns && next >= schedule.measured_from + MEASURED_MIN {
+            break;
         }
         if next >= schedule.measured_from {
             before.get_or_insert_with(|| (end.report(), now_ns, next));
             lags.record(now_ns - schedule.intended_ns(next));
         }
-        let taken = end.publish(next, u32::try_from(due - next).unwrap_or(u32::MAX).min(BURST_MAX))?;
+        let due = u32::try_from(schedule.backlog(next, now_ns)).unwrap_or(u32::MAX);
+        let taken = end.publish(next, due.min(BURST_MAX))?;
         next += u64::from(taken);
-        now_ns = end.now_ns();
         if taken > 0 {
-            progress_ns = now_ns;
-        } else if now_ns.saturating_sub(progress_ns) >= nanos(stall_wait) {
+            stalled_from_ns = None;
+        } else if now_ns - *stalled_from_ns.get_or_insert(now_ns) >= nanos(stall_wait) {
             return Err(EndpointError::Engine(format!("no sample could be written for {stall_wait:?}")));
         }
     }
+    let now_ns = end.now_ns();
     let after = end.report();
     let (before, from_ns, first) = before.unwrap_or((after, now_ns, next));
     let flushed = end.flush(FLUSH_WAIT + case.allowance())?;
@@ -243,9 +248,12 @@ const BURST_MAX: u32 = 4096;
 mod tests {
     use super::*;
     use crate::case::tests::case;
+    use crate::endpoint::End;
     use crate::engine;
     use crate::signal::Signal;
     use crate::throughput::{SubscriberOutcome, run_subscriber};
+    use std::cell::Cell;
+    use std::net::SocketAddrV4;
     use weir_results::{Reliability, Test, ThroughputSummary};
 
     fn at(engine: &str, samples_per_s: f64) -> CaseSpec {
@@ -348,5 +356,43 @@ mod tests {
         resolve(&mut case, &cases).unwrap();
         assert_eq!(case.method.samples_per_s, Some(500.0));
         assert!(resolve(&mut case, &cases[3..]).unwrap_err().contains("was not measured"));
+    }
+
+    #[test]
+    fn the_clock_is_read_once_per_sample_that_is_sent_in_time() {
+        /// Every look at its clock takes a microsecond, and nothing else does.
+        struct Looks(Cell<u64>);
+        impl End for Looks {
+            fn connect(&mut self, _: Option<SocketAddrV4>, _: Duration) -> Result<(), EndpointError> {
+                Ok(())
+            }
+            fn now_ns(&self) -> u64 {
+                self.0.set(self.0.get() + 1_000);
+                self.0.get()
+            }
+            fn wait_until(&mut self, until_ns: u64) -> u64 {
+                while self.now_ns() < until_ns {}
+                self.0.get()
+            }
+        }
+        impl Publisher for Looks {
+            fn publish(&mut self, _: u64, count: u32) -> Result<u32, EndpointError> {
+                Ok(count)
+            }
+            fn flush(&mut self, _: Duration) -> Result<bool, EndpointError> {
+                Ok(true)
+            }
+            fn publish_last(&mut self, _: u64) -> Result<bool, EndpointError> {
+                Ok(true)
+            }
+        }
+        // A sample is due every microsecond: whoever looks twice for one is late for the next.
+        let case = at("mock", 1_000_000.0);
+        let schedule = Schedule::new(&case, 1_000).unwrap();
+        let mut end = Looks(Cell::new(0));
+        let outcome = run_publisher(&mut end, &case, &schedule).unwrap();
+        assert_eq!(outcome.sent, schedule.count());
+        let lag = outcome.lag.unwrap();
+        assert_eq!((lag.count, lag.max), (outcome.offered, 0.0));
     }
 }

@@ -77,6 +77,34 @@ impl SampleHeader {
         let (ts_sec, ts_usec) = ((micros / 1_000_000) as i32, (micros % 1_000_000) as u32);
         Self { ts_sec, ts_usec, latency_ping: 0, ..Self::data(sequence, instances) }
     }
+
+    /// The same, as other engines take it.
+    #[must_use]
+    #[inline]
+    pub fn to_peer(self) -> weir_peers::Header {
+        weir_peers::Header {
+            key: self.key,
+            entity_id: self.entity_id,
+            seq_num: self.seq_num,
+            timestamp_sec: self.ts_sec,
+            timestamp_usec: self.ts_usec,
+            latency_ping: self.latency_ping,
+        }
+    }
+
+    /// What another engine gave.
+    #[must_use]
+    #[inline]
+    pub fn from_peer(header: &weir_peers::Header) -> Self {
+        Self {
+            key: header.key,
+            entity_id: header.entity_id,
+            seq_num: header.seq_num,
+            ts_sec: header.timestamp_sec,
+            ts_usec: header.timestamp_usec,
+            latency_ping: header.latency_ping,
+        }
+    }
 }
 
 /// What a received datagram or sample holds.

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::open_loop::Schedule;
+use crate::open_loop::{self, Schedule};
 use serde::{Deserialize, Serialize};
 use weir_results::{LatencySummary, Reliability, SequenceCounts};
 
@@ -57,29 +57,19 @@ pub struct SubscriberOutcome {
     pub one_way: Option<LatencySummary>,
 }
 
-/// Sends until the case's time is over.
+/// Sends until the case's time is over: by a `schedule`, or as fast as the engine takes.
 ///
 /// # Errors
 /// Of the engine, and when it took no sample for ten seconds.
-pub fn run_publisher(end: &mut dyn Publisher, case: &CaseSpec) -> Result<PublisherOutcome, EndpointError> {
-    let mut pace = Pace::new(end, case);
-    let start_ns = end.now_ns();
-    let measure_from_ns = pace.publish_until(end, start_ns.saturating_add(nanos(case.warmup)), 0)?;
-    let (first, before) = (pace.next, end.report());
-    let until_ns = start_ns.saturating_add(nanos(case.warmup + case.duration));
-    let end_ns = pace.publish_until(end, until_ns, MEASURED_MIN)?;
-    let after = end.report();
-    let flushed = end.flush(FLUSH_WAIT + case.allowance())?;
-    Ok(PublisherOutcome {
-        sent: pace.next,
-        offered: pace.next - first,
-        offered_in: Duration::from_nanos(end_ns - measure_from_ns),
-        datagrams: difference(&before, &after, |report| report.datagrams),
-        sends: difference(&before, &after, |report| report.sends),
-        refused: after.refused,
-        flushed,
-        lag: None,
-    })
+pub fn run_publisher(
+    end: &mut dyn Publisher,
+    case: &CaseSpec,
+    schedule: Option<Schedule>,
+) -> Result<PublisherOutcome, EndpointError> {
+    match schedule {
+        Some(schedule) => open_loop::run_publisher(end, case, &schedule),
+        None => run_unscheduled(end, case),
+    }
 }
 
 /// Counts until the publishers are done (`signal`), and everything arrived or nothing arrives any more; measures
@@ -128,6 +118,27 @@ pub fn run_subscriber(
         corrupt: sink.corrupt(),
         kernel_drops: end.report().kernel_drops,
         one_way: sink.one_way(),
+    })
+}
+
+fn run_unscheduled(end: &mut dyn Publisher, case: &CaseSpec) -> Result<PublisherOutcome, EndpointError> {
+    let mut pace = Pace::new(end, case);
+    let start_ns = end.now_ns();
+    let measure_from_ns = pace.publish_until(end, start_ns.saturating_add(nanos(case.warmup)), 0)?;
+    let (first, before) = (pace.next, end.report());
+    let until_ns = start_ns.saturating_add(nanos(case.warmup + case.duration));
+    let end_ns = pace.publish_until(end, until_ns, MEASURED_MIN)?;
+    let after = end.report();
+    let flushed = end.flush(FLUSH_WAIT + case.allowance())?;
+    Ok(PublisherOutcome {
+        sent: pace.next,
+        offered: pace.next - first,
+        offered_in: Duration::from_nanos(end_ns - measure_from_ns),
+        datagrams: difference(&before, &after, |report| report.datagrams),
+        sends: difference(&before, &after, |report| report.sends),
+        refused: after.refused,
+        flushed,
+        lag: None,
     })
 }
 
@@ -259,7 +270,7 @@ mod tests {
     /// Runs both ends of the mock one after the other: they need no network.
     fn run(case: &CaseSpec) -> (PublisherOutcome, SubscriberOutcome) {
         let engine = engine::find(&case.engine).unwrap();
-        let published = run_publisher(engine.open_publisher(case).unwrap().as_mut(), case).unwrap();
+        let published = run_publisher(engine.open_publisher(case).unwrap().as_mut(), case, None).unwrap();
         let signal = Signal::new();
         signal.finish(vec![published.sent]);
         let received =

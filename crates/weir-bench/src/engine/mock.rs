@@ -12,6 +12,7 @@ use std::time::Duration;
 use weir_results::Reliability;
 
 use crate::case::CaseSpec;
+use crate::clock;
 use crate::endpoint::{
     Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
     Subscriber,
@@ -37,6 +38,8 @@ pub(super) enum Mock {
     Crash,
     /// Its subscriber stalls for 10 ms after every thousandth sample of a schedule.
     Stall,
+    /// Reads the host's clock wherever its own is asked for: for what the harness costs.
+    Clock,
 }
 
 impl Engine for Mock {
@@ -48,6 +51,7 @@ impl Engine for Mock {
             Self::Hang => "mock-hang",
             Self::Crash => "mock-crash",
             Self::Stall => "mock-stall",
+            Self::Clock => "mock-clock",
         }
     }
 
@@ -117,7 +121,15 @@ impl MockEnd {
                 thread::park();
             },
             Mock::Crash => std::process::exit(101),
-            Mock::Sound | Mock::Lossy | Mock::Corrupt | Mock::Stall => {}
+            Mock::Sound | Mock::Lossy | Mock::Corrupt | Mock::Stall | Mock::Clock => {}
+        }
+    }
+
+    /// Spends the time of a look at the clock, if it does that.
+    #[inline]
+    fn look_at_clock(&self) {
+        if self.mock == Mock::Clock {
+            std::hint::black_box(clock::now_ns());
         }
     }
 
@@ -137,11 +149,14 @@ impl End for MockEnd {
     }
 
     fn now_ns(&self) -> u64 {
+        self.look_at_clock();
         self.now_ns
     }
 
-    fn wait_until(&mut self, until_ns: u64) {
+    fn wait_until(&mut self, until_ns: u64) -> u64 {
+        self.look_at_clock();
         self.now_ns = self.now_ns.max(until_ns);
+        self.now_ns
     }
 }
 
@@ -183,6 +198,7 @@ impl Subscriber for MockEnd {
             self.now_ns += sample_ns(self.case.size_bytes);
             if let Some(schedule) = sink.schedule() {
                 self.now_ns = self.now_ns.max(schedule.intended_ns(sequence) + WAY_NS);
+                self.look_at_clock();
                 sink.set_now_ns(self.now_ns);
             }
             if self.mock == Mock::Stall && sequence % 1000 == 999 {

@@ -205,6 +205,8 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         None if args.publishers > 1 || args.subscribers > 1 => None,
         None => host::default_cpus().map_err(Failure::environment)?,
     };
+    // `all` is one word, and several engines.
+    let interleave = args.interleave.unwrap_or(engines.len() > 1);
     let options = PlanOptions {
         engines,
         tests: args.tests.clone(),
@@ -227,7 +229,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         duration,
         warmup: args.warmup,
         repeats: args.repeat,
-        interleave: args.interleave.unwrap_or(args.engines.len() > 1),
+        interleave,
         socket_buffer_bytes: args.socket_buffer,
         verify: args.verify,
         domain: args.domain,
@@ -315,4 +317,36 @@ fn this_program() -> Result<AgentCommand, Failure> {
         .context("cannot find this program's own file, which it starts again for each end of a case")
         .map_err(Failure::environment)?;
     Ok(AgentCommand { program, arguments: vec!["agent".into()] })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    /// Engines and repeats of the points that are planned, in their order.
+    fn planned(arguments: &str) -> Vec<(String, u32)> {
+        let words =
+            "weir bench --tests throughput --sizes 32,1024 --reliability reliable --batch 0 --repeat 2";
+        let words = words.split(' ').chain(arguments.split(' '));
+        let Command::Bench(args) = Args::parse_from(words).command else { unreachable!("it is `bench`") };
+        let plan = make_plan(&args, EngineSettings::default()).unwrap();
+        plan.steps.into_iter().map(|step| (step.case.engine, step.case.repeat)).collect()
+    }
+
+    #[test]
+    fn several_engines_take_turns_unless_told_otherwise_and_all_are_several() {
+        let take_turns = |arguments| {
+            let planned = planned(arguments);
+            // Point by point, the first engine of a repeat is the last of the one before.
+            let of_repeat = |repeat| planned.iter().position(|(_, of)| *of == repeat).unwrap();
+            planned[of_repeat(2)].0 == planned[of_repeat(2) - 1].0
+        };
+        assert!(take_turns("--engines udp,weir"));
+        assert!(take_turns("--engines all"));
+        assert!(!take_turns("--engines udp,weir --interleave=false"));
+        assert!(!take_turns("--engines all --interleave=false"));
+    }
 }

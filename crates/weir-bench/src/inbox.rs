@@ -1,0 +1,127 @@
+//! Where listeners of other engines put their samples until the harness counts them.
+//!
+//! A listener runs on the engine's own thread, which shall be back with its socket soon: it copies the few fields of a
+//! sample. The harness takes what has come every now and then, and is never woken for it.
+
+use parking_lot::Mutex;
+use weir_peers::Header;
+
+use crate::case::CaseSpec;
+use crate::clock;
+use crate::payload::{HEADER_BYTES, SampleHeader};
+use crate::sink::SampleSink;
+
+/// Samples on their way from a listener to a [`SampleSink`].
+#[derive(Debug)]
+pub struct Inbox {
+    arrived: Mutex<Arrived>,
+    /// Content is checked.
+    keeps_octets: bool,
+    /// Latency counts: samples follow a schedule.
+    keeps_times: bool,
+}
+
+/// Samples in the order in which they arrived.
+#[derive(Debug, Default)]
+struct Arrived {
+    /// Each with the length of its octets, and when it arrived, if that is kept.
+    samples: Vec<(Header, usize, Option<u64>)>,
+    /// Their octets one after another, if they are kept.
+    octets: Vec<u8>,
+}
+
+impl Inbox {
+    /// An empty one for the samples of `case`.
+    #[must_use]
+    pub fn new(case: &CaseSpec) -> Self {
+        Self {
+            arrived: Mutex::default(),
+            keeps_octets: case.verify,
+            keeps_times: case.method.samples_per_s.is_some(),
+        }
+    }
+
+    /// Puts a sample in that has arrived just now.
+    #[inline]
+    pub fn push(&self, header: &Header, octets: &[u8]) {
+        let arrived_ns = self.keeps_times.then(clock::now_ns);
+        let mut arrived = self.arrived.lock();
+        arrived.samples.push((*header, octets.len(), arrived_ns));
+        if self.keeps_octets {
+            arrived.octets.extend_from_slice(octets);
+        }
+    }
+}
+
+/// Takes samples out of an [`Inbox`].
+#[derive(Debug)]
+pub struct Collector {
+    /// What takes the place of what has arrived.
+    empty: Arrived,
+    /// Octets as all samples have them when nobody looks at them.
+    zeros: Vec<u8>,
+}
+
+impl Collector {
+    /// A collector for the samples of `case`.
+    #[must_use]
+    pub fn new(case: &CaseSpec) -> Self {
+        Self { empty: Arrived::default(), zeros: vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)] }
+    }
+
+    /// Gives everything in `inbox` to `sink`; false when there was nothing.
+    pub fn collect(&mut self, inbox: &Inbox, sink: &mut SampleSink) -> bool {
+        std::mem::swap(&mut *inbox.arrived.lock(), &mut self.empty);
+        let Arrived { samples, octets: kept } = &mut self.empty;
+        let is_anything = !samples.is_empty();
+        let mut rest = kept.as_slice();
+        for (header, length, arrived_ns) in samples.drain(..) {
+            if let Some(arrived_ns) = arrived_ns {
+                sink.set_now_ns(arrived_ns);
+            }
+            let octets = match rest.split_at_checked(length).filter(|_| inbox.keeps_octets) {
+                Some((octets, others)) => {
+                    rest = others;
+                    octets
+                }
+                // A length that no sample has is as wrong as it was.
+                None => self.zeros.get(..length).unwrap_or_default(),
+            };
+            if octets.len() == length {
+                sink.accept(&SampleHeader::from_peer(&header), octets);
+            } else {
+                sink.reject();
+            }
+        }
+        kept.clear();
+        is_anything
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::tests::case;
+    use crate::payload;
+    use weir_results::Test;
+
+    #[test]
+    fn an_inbox_gives_what_it_got_with_and_without_content() {
+        for verify in [false, true] {
+            let case = CaseSpec { verify, ..case("weir", Test::Throughput) };
+            let mut sink = SampleSink::new(&case);
+            let inbox = Inbox::new(&case);
+            let mut octets = vec![0; case.size_bytes - HEADER_BYTES];
+            for sequence in 0..3 {
+                let header = SampleHeader::data(sequence, 0);
+                payload::fill_octets(header.seq_num, &mut octets);
+                inbox.push(&header.to_peer(), &octets);
+            }
+            inbox.push(&SampleHeader::data(3, 0).to_peer(), &[0; 99]);
+            let mut collector = Collector::new(&case);
+            assert!(collector.collect(&inbox, &mut sink));
+            assert_eq!((sink.counts().received, sink.corrupt(), sink.arrivals()), (3, 1, 4), "{verify}");
+            assert!(!collector.collect(&inbox, &mut sink), "it is empty now");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! A ping-pong that the receiving thread of another engine keeps going.
+//!
+//! Its listener takes an echo and sends the next ping from there, as the engine's users would, so that no thread of the
+//! harness is woken in between.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use weir_peers::{Header, Writer};
+
+use crate::case::CaseSpec;
+use crate::clock;
+use crate::endpoint::EndpointError;
+use crate::latency::Pings;
+use crate::payload::{HEADER_BYTES, SampleHeader};
+
+/// The pings of one end, sent by whoever receives their echoes.
+#[derive(Debug)]
+pub struct Rally {
+    /// `None` outside of a run.
+    state: Mutex<Option<RallyState>>,
+    is_over: Condvar,
+    instances: u32,
+    octets: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct RallyState {
+    pings: Pings,
+    /// The ping that is under way.
+    seq_num: u32,
+    is_over: bool,
+    /// What went wrong on the engine's thread.
+    error: Option<EndpointError>,
+}
+
+impl Rally {
+    /// Nothing sent yet.
+    #[must_use]
+    pub fn new(case: &CaseSpec) -> Self {
+        Self {
+            state: Mutex::new(None),
+            is_over: Condvar::new(),
+            instances: case.instances,
+            octets: vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)],
+        }
+    }
+
+    /// Whether a ping is waited for.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        self.state.lock().is_some()
+    }
+
+    /// Takes an echo on the engine's thread, and sends the next ping from there; the clock is read once for both.
+    pub fn answer(&self, writer: &dyn Writer, header: &Header) {
+        let now_ns = clock::now_ns();
+        let mut state = self.state.lock();
+        let Some(state) = state.as_mut().filter(|state| !state.is_over && state.seq_num == header.seq_num)
+        else {
+            return;
+        };
+        state.is_over = state.pings.came_back(now_ns);
+        if !state.is_over {
+            self.serve(writer, state, now_ns);
+        }
+        if state.is_over {
+            self.is_over.notify_all();
+        }
+    }
+
+    /// Sends the first ping, and returns when the time is over or `stop` is set.
+    ///
+    /// # Errors
+    /// What the engine says, and those of [`Pings`].
+    pub fn run(&self, writer: &dyn Writer, pings: Pings, stop: &AtomicBool) -> Result<Pings, EndpointError> {
+        let timeout = pings.timeout();
+        let mut state = RallyState { pings, seq_num: 0, is_over: false, error: None };
+        let mut shared = self.state.lock();
+        self.serve(writer, &mut state, clock::now_ns());
+        let (mut watched, mut since) = (state.seq_num, Instant::now());
+        *shared = Some(state);
+        loop {
+            self.is_over.wait_for(&mut shared, WATCH_PAUSE);
+            let Some(state) = shared.as_mut() else {
+                return Err(EndpointError::Engine("the ping-pong has no state".to_owned()));
+            };
+            if !state.is_over && state.seq_num == watched && since.elapsed() >= timeout {
+                // A best-effort ping that is lost for good: the rally goes on with the next.
+                let now_ns = clock::now_ns();
+                state.is_over = state.pings.is_lost(now_ns)?;
+                if !state.is_over {
+                    self.serve(writer, state, now_ns);
+                }
+            }
+            if state.seq_num != watched {
+                (watched, since) = (state.seq_num, Instant::now());
+            }
+            if (state.is_over || stop.load(Ordering::Relaxed))
+                && let Some(state) = shared.take()
+            {
+                return state.error.map_or(Ok(state.pings), Err);
+            }
+        }
+    }
+
+    /// Sends the next ping.
+    fn serve(&self, writer: &dyn Writer, state: &mut RallyState, now_ns: u64) {
+        let header = SampleHeader::ping(state.pings.next(now_ns), self.instances, now_ns);
+        state.seq_num = header.seq_num;
+        if let Err(error) = writer.write(&header.to_peer(), &self.octets) {
+            state.error = Some(error.into());
+            state.is_over = true;
+        }
+    }
+}
+
+/// How often the harness looks whether a ping was lost.
+const WATCH_PAUSE: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::tests::case;
+    use weir_peers::{PeerError, Written};
+    use weir_results::Test;
+
+    /// Sends every sample back to a listener, or loses it.
+    struct Echo {
+        loses: fn(u32) -> bool,
+        sent: Mutex<Vec<Header>>,
+    }
+
+    impl Writer for Echo {
+        fn write(&self, header: &Header, _: &[u8]) -> Result<Written, PeerError> {
+            if !(self.loses)(header.seq_num) {
+                self.sent.lock().push(*header);
+            }
+            Ok(Written::Taken)
+        }
+    }
+
+    #[test]
+    fn a_rally_goes_on_with_every_echo_and_ignores_others() {
+        let case = case("weir", Test::Latency);
+        let rally = Rally::new(&case);
+        let echo = Echo { loses: |seq_num| seq_num == 2, sent: Mutex::new(Vec::new()) };
+        let now_ns = clock::now_ns();
+        let mut state =
+            RallyState { pings: Pings::new(&case, now_ns), seq_num: 0, is_over: false, error: None };
+        rally.serve(&echo, &mut state, now_ns);
+        *rally.state.lock() = Some(state);
+        for stale in [7, 0, 0, 1] {
+            rally.answer(&echo, &SampleHeader::ping(stale, 0, 0).to_peer());
+        }
+        let sent: Vec<u32> = echo.sent.lock().iter().map(|header| header.seq_num).collect();
+        assert_eq!(sent, [0, 1]);
+        assert_eq!(rally.state.lock().as_ref().map(|state| state.seq_num), Some(2));
+    }
+}
