@@ -13,7 +13,7 @@
 //! - [`perftest`]: RTI Perftest's procedure, two ends that know each other by topics only
 //! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
 //! - [`latency`], [`throughput`], [`open_loop`]: the measurements
-//! - [`path`]: what lies between the ends
+//! - [`path`]: what lies between the ends; [`link`]: what it could carry of samples
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
 //! - [`keep_awake`]: holding the processors out of idle
 //! - [`inbox`], [`rally`]: what listeners of other engines do with a sample
@@ -34,6 +34,7 @@ pub mod host;
 pub mod inbox;
 pub mod keep_awake;
 pub mod latency;
+pub mod link;
 pub mod open_loop;
 pub mod outside;
 pub mod path;

@@ -17,12 +17,14 @@ mod publisher;
 mod receiver;
 mod settings;
 mod subscriber;
+mod threads;
 
 pub use message::Description;
 pub use pacing::{Pace, Rate};
 pub use publisher::{Echo, Published, publish};
 pub use settings::{Groups, NodeSettings, PublisherSettings, Receive, SubscriberSettings};
 pub use subscriber::{Interval, Received, subscribe};
+pub use threads::{PerThread, ThreadSettings};
 pub use weir_dds::Peer;
 
 /// What happens during a run.

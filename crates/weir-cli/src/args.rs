@@ -2,6 +2,7 @@
 
 mod bench;
 mod by_hand;
+mod seeds;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use weir_bench::control::Role;
 
 pub(crate) use bench::{BenchArgs, Cpus};
 pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
+pub(crate) use seeds::{SeedsArgs, SeedsCommand, SeedsEndArgs, SeedsRunArgs};
 
 /// Measures what a network and a publish/subscribe middleware carry.
 ///
@@ -29,6 +31,7 @@ Examples:
   weir sub --interface eth0        one end of a case by hand...
   weir pub --interface eth0        ...and the other one, on another host
   weir report weir-results/RUN     print the tables of an earlier run again
+  weir seeds run TABLE             measure a published table, ours beside theirs
 
 Exit codes: 0 all well, 1 data lost or damaged where none may be, 2 usage,
             3 environment or peer, 130 interrupted";
@@ -39,9 +42,12 @@ pub(crate) enum Command {
     Pub(PubArgs),
     Sub(SubArgs),
     Report(ReportArgs),
+    Seeds(SeedsArgs),
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Agent(AgentArgs),
+    #[command(hide = true)]
+    SeedsEnd(SeedsEndArgs),
 }
 
 /// How results are printed on stdout.

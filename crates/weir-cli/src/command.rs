@@ -5,3 +5,4 @@ pub(crate) mod bench;
 pub(crate) mod by_hand;
 pub(crate) mod completions;
 pub(crate) mod report;
+pub(crate) mod seeds;

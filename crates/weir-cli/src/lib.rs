@@ -1,7 +1,8 @@
 //! The commands of the workspace, each with a thin `main` of its own: [`weir`], and [`perftest()`] for those who have RTI
 //! Perftest's options in their scripts.
 //!
-//! This file is the table of contents of `weir`: `args` is what was typed, `command` is what to do about it,
+//! This file is the table of contents of `weir`: `args` is what was typed, `command` is what to do about it, `seeds` are published
+//! figures and ours beside them,
 //! `progress` shows how far a run is, `signals` is how it is stopped, `output` is where text goes (stdout is data, stderr is talk),
 //! and `exit` documents the exit codes.
 
@@ -11,6 +12,7 @@ mod exit;
 mod output;
 mod perftest;
 mod progress;
+mod seeds;
 mod signals;
 
 pub use perftest::main as perftest;
@@ -32,6 +34,8 @@ pub fn weir() -> ExitCode {
         Command::Report(args) => command::report::run(&args),
         Command::Completions(args) => command::completions::run(&args),
         Command::Agent(args) => command::agent::run(&args),
+        Command::Seeds(args) => command::seeds::run(&args),
+        Command::SeedsEnd(args) => command::seeds::end(&args),
     };
     match done {
         Ok(exit) => exit.into(),

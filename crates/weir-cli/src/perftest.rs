@@ -14,12 +14,15 @@ mod settings;
 use std::process::ExitCode;
 
 use crate::exit::Failure;
-use crate::output;
+use crate::{output, signals};
+
+pub(crate) use run::run;
 
 /// The command `perftest`, with the arguments of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    match run::run(std::env::args().skip(1)) {
+    let done = signals::watch().and_then(|interrupted| run(std::env::args().skip(1), &interrupted));
+    match done {
         Ok(exit) => exit.into(),
         Err(Failure { exit, error }) => {
             output::talk(&format!("perftest: {error:#}"));

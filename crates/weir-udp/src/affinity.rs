@@ -57,7 +57,7 @@ pub fn set_idle_priority() -> io::Result<()> {
     sys::set_idle_policy()
 }
 
-fn only(cpu: usize) -> io::Result<CpuSet> {
+pub(crate) fn only(cpu: usize) -> io::Result<CpuSet> {
     if cpu >= CpuSet::MAX_CPU {
         let text = format!("CPU {cpu} does not exist: the highest possible is {}", CpuSet::MAX_CPU - 1);
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));

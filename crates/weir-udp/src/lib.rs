@@ -11,7 +11,7 @@
 //! - [`RecvBatch`], [`Received`]: many datagrams per call (`recvmmsg`), coalesced or not (`UDP_GRO`);
 //! - [`poll`], [`Waker`]: wait for several sockets, or for another thread;
 //! - [`interfaces()`]: the host's IPv4 addresses; [`affinity`]: which CPU a thread runs on, and how
-//!   exactly its timers fire.
+//!   exactly its timers fire; [`threads`]: the same for threads that others started, and their priorities.
 //!
 //! Deliberately not here: RTPS (this crate knows bytes and addresses only), IPv6, an async runtime,
 //! other operating systems, retries, pacing, a thread of its own.
@@ -26,6 +26,7 @@ mod recv;
 mod send;
 mod socket;
 mod sys;
+pub mod threads;
 mod wait;
 
 pub use error::UdpError;

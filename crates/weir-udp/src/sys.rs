@@ -52,6 +52,16 @@ pub(crate) fn set_idle_policy() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Gives thread `thread` of this process the policy `SCHED_FIFO`.
+pub(crate) fn set_fifo_policy(thread: i32, priority: i32) -> io::Result<()> {
+    // SAFETY: all bytes of the structure are plain numbers (some systems have more of them than the priority).
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = priority;
+    // SAFETY: the kernel only reads the structure, which lives on our stack, and checks the number of the thread.
+    let result = unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &raw const parameters) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// An address as the kernel reads it.
 #[inline]
 pub(crate) fn to_sockaddr(address: SocketAddrV4) -> libc::sockaddr_in {

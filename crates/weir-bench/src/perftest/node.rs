@@ -47,6 +47,7 @@ pub(super) struct Batch {
 
 impl Node {
     pub(super) fn open(settings: &NodeSettings) -> Result<Self, EndpointError> {
+        settings.threads.prepare()?;
         let environment = |error: DdsError| EndpointError::Environment(error.to_string());
         let mut participant = ParticipantSettings::from_environment().map_err(environment)?;
         if !settings.interfaces.is_empty() {
@@ -56,6 +57,11 @@ impl Node {
         participant.name = Some("perftest".to_owned());
         let participant = DomainParticipant::new(settings.domain, participant).map_err(environment)?;
         Ok(Self { participant, settings: settings.clone() })
+    }
+
+    /// To be called when all endpoints are there: some bring threads along.
+    pub(super) fn place_threads(&self) -> Result<(), EndpointError> {
+        self.settings.threads.apply()
     }
 
     /// A writer of samples or of echoes.

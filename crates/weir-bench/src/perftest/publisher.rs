@@ -132,6 +132,7 @@ impl<'a, T: Owned> Run<'a, T> {
         });
         let echo_reader = if settings.pid == 0 { Some(node.reader(LATENCY, listener)?) } else { None };
         let announcements = node.announcement_reader(RollListener(Arc::clone(&roll)))?;
+        node.place_threads()?;
         Ok(Self {
             settings,
             interrupted,

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use super::pacing::Rate;
+use super::threads::ThreadSettings;
 use super::{Description, Peer};
 use crate::endpoint::EndpointError;
 use crate::payload::HEADER_BYTES;
@@ -69,6 +70,8 @@ pub struct NodeSettings {
     pub receive: Receive,
     /// Whether [`Event`](super::Event)s of echoes and of seconds are wanted.
     pub intervals: bool,
+    /// Processors and priorities of its threads.
+    pub threads: ThreadSettings,
 }
 
 /// What a publisher does.
@@ -193,6 +196,7 @@ pub(super) mod tests {
             receive_queue: None,
             receive: Receive::Listener,
             intervals: false,
+            threads: ThreadSettings::default(),
         }
     }
 

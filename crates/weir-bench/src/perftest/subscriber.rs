@@ -87,6 +87,7 @@ fn run<T: Owned>(
         (settings.node.receive == Receive::Listener).then(|| ReceiverListener(Arc::clone(&receiver)));
     let announcement = node.announcement_writer()?;
     let reader = node.reader(THROUGHPUT, listener)?;
+    node.place_threads()?;
     let ends = Ends { reader, receiver, announcement, sid: settings.sid };
     let stop = AtomicBool::new(false);
     let end = std::thread::scope(|scope| {

@@ -268,7 +268,7 @@ pub(super) fn parse_socket_buffer(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| "it is more than 0 and less than 1G".to_owned())
 }
 
-fn parse_cpus(text: &str) -> Result<Cpus, String> {
+pub(super) fn parse_cpus(text: &str) -> Result<Cpus, String> {
     if text == "none" {
         return Ok(Cpus::None);
     }

@@ -15,10 +15,13 @@ use super::help;
 use super::printer::Printer;
 use super::settings::{self, Publishing, Role};
 use crate::exit::{Exit, Failure};
-use crate::{output, signals};
+use crate::output;
 
-/// Does what the arguments say.
-pub(super) fn run(arguments: impl Iterator<Item = String>) -> Result<Exit, Failure> {
+/// Does what the arguments say, until it is done or `interrupted`.
+pub(crate) fn run(
+    arguments: impl Iterator<Item = String>,
+    interrupted: &AtomicBool,
+) -> Result<Exit, Failure> {
     let usage = |text: String| Failure::usage(anyhow!("{text}"));
     let typed = Typed::parse(arguments).map_err(usage)?;
     if typed.has("help") {
@@ -37,10 +40,9 @@ pub(super) fn run(arguments: impl Iterator<Item = String>) -> Result<Exit, Failu
     output::talk(&banner::banner(&role));
     let talk = Talk { verbosity };
     let printer = Printer::open(settings::output(&typed))?;
-    let interrupted = signals::watch()?;
     match role {
-        Role::Publish(publishing) => publish(&publishing, &interrupted, printer, talk),
-        Role::Subscribe(settings) => subscribe(&settings, &interrupted, printer, talk),
+        Role::Publish(publishing) => publish(&publishing, interrupted, printer, talk),
+        Role::Subscribe(settings) => subscribe(&settings, interrupted, printer, talk),
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use weir_bench::perftest::{
-    Groups, NodeSettings, Pace, PublisherSettings, Rate, Receive, SubscriberSettings,
+    Groups, NodeSettings, Pace, PerThread, PublisherSettings, Rate, Receive, SubscriberSettings,
+    ThreadSettings,
 };
 
 use super::command_line::Typed;
@@ -127,7 +128,41 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
         receive_queue: typed.number("receiveQueueSize").map(narrow),
         receive: receive(typed)?,
         intervals: !typed.has("noPrintIntervals") || typed.has("latencyFile"),
+        threads: ThreadSettings { priorities: priorities(typed)?, cpus: cpus(typed)? },
     })
+}
+
+/// The greatest, middle and least priority of `SCHED_FIFO` have letters.
+fn priorities(typed: &Typed) -> Result<Option<PerThread<i32>>, String> {
+    let Some(text) = typed.text("threadPriorities") else { return Ok(None) };
+    let bad = || {
+        format!(
+            "-threadPriorities takes three of 1 to 99 or h, n, l, such as 20:30:10 or n:h:l, not '{text}'"
+        )
+    };
+    let one = |text: &str| match text.to_lowercase().as_str() {
+        "h" => Some(99),
+        "n" => Some(50),
+        "l" => Some(1),
+        number => number.parse().ok().filter(|number| (1..=99).contains(number)),
+    };
+    let all: Vec<i32> = text.split(':').map(one).collect::<Option<_>>().ok_or_else(bad)?;
+    match all[..] {
+        [main, receive, event] => Ok(Some(PerThread { main, receive, event, status: event })),
+        _ => Err(bad()),
+    }
+}
+
+fn cpus(typed: &Typed) -> Result<Option<PerThread<usize>>, String> {
+    let Some(text) = typed.text("threadCPUAffinity") else { return Ok(None) };
+    let bad =
+        || format!("-threadCPUAffinity takes one processor or four, such as 2 or 2:3:0:0, not '{text}'");
+    let all: Vec<usize> = text.split(':').map(str::parse).collect::<Result<_, _>>().map_err(|_| bad())?;
+    match all[..] {
+        [one] => Ok(Some(PerThread::all(one))),
+        [main, receive, event, status] => Ok(Some(PerThread { main, receive, event, status })),
+        _ => Err(bad()),
+    }
 }
 
 fn receive(typed: &Typed) -> Result<Receive, String> {
@@ -341,6 +376,27 @@ mod tests {
         assert_eq!(one.announcement, Ipv4Addr::new(239, 1, 2, 1));
         assert!(groups("-multicastAddr 239.1.1.1,239.1.1.2").is_err());
         assert!(groups("-multicastAddr 10.0.0.1").is_err());
+    }
+
+    #[test]
+    fn threads_have_processors_and_priorities() {
+        let threads = |line: &str| publisher(line).unwrap().settings.node.threads;
+        assert_eq!(threads(""), ThreadSettings::default());
+        assert_eq!(threads("-threadCPU 3").cpus, Some(PerThread::all(3)));
+        let each = PerThread { main: 1, receive: 0, event: 2, status: 3 };
+        assert_eq!(threads("-threadCPUAffinity 1:0:2:3").cpus, Some(each));
+        let urgent = PerThread { main: 50, receive: 99, event: 7, status: 7 };
+        assert_eq!(threads("-threadPriorities N:h:7").priorities, Some(urgent));
+        for line in [
+            "-threadP 1",
+            "-threadP 0:1:2",
+            "-threadP 1:2:100",
+            "-threadP a:b:c",
+            "-threadC 1:2",
+            "-threadC x",
+        ] {
+            assert!(publisher(line).is_err(), "{line}");
+        }
     }
 
     #[test]

@@ -11,5 +11,6 @@ mod peers;
 mod perftest;
 mod perftest_scripts;
 mod report;
+mod seeds;
 mod support;
 mod udptest;

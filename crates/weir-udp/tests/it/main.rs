@@ -8,6 +8,7 @@ mod multicast;
 mod receiving;
 mod sending;
 mod setup;
+mod threads;
 mod waiting;
 
 use std::net::{Ipv4Addr, SocketAddrV4};

@@ -1,0 +1,218 @@
+//! `weir seeds`: published figures, and ours beside them.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, anyhow};
+use weir_bench::host;
+use weir_bench::path::VethPath;
+
+use crate::args::{Cpus, Format, SeedsArgs, SeedsCommand, SeedsEndArgs, SeedsRunArgs};
+use crate::exit::{Exit, Failure};
+use crate::seeds::{self, Plan, Shown, Table};
+use crate::{output, perftest, signals};
+
+pub(crate) fn run(args: &SeedsArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        SeedsCommand::List => output::data(&list()).map(|()| Exit::Success),
+        SeedsCommand::Show { tables, format } => show(tables, *format).map(|()| Exit::Success),
+        SeedsCommand::Run(args) => measure(args),
+    }
+}
+
+/// One end of a row. It is told to stop by the end of its input.
+pub(crate) fn end(args: &SeedsEndArgs) -> Result<Exit, Failure> {
+    let interrupted = signals::watch()?;
+    let stop = Arc::clone(&interrupted);
+    std::thread::spawn(move || {
+        let mut bytes = [0; 64];
+        while matches!(std::io::stdin().lock().read(&mut bytes), Ok(1..)) {}
+        stop.store(true, Ordering::Relaxed);
+    });
+    perftest::run(args.options.iter().cloned(), &interrupted)
+}
+
+fn list() -> String {
+    let mut text = String::from("Tables that `weir seeds run` measures:\n");
+    for table in seeds::all() {
+        let Some((first, last)) = table.rows.first().zip(table.rows.last()) else { continue };
+        let doubtful = table.rows.iter().filter(|row| row.is_doubtful).count();
+        let note = match doubtful {
+            0 => String::new(),
+            count => format!(", {count} of them contradictory"),
+        };
+        _ = writeln!(
+            text,
+            "  {:<48} {} rows, {} to {} bytes{note}",
+            table.name,
+            table.rows.len(),
+            first.size,
+            last.size
+        );
+    }
+    text += "\nFigures of hpcbench, which `udptest` measures:\n";
+    for document in seeds::documents() {
+        _ = writeln!(text, "  {:<48} {}", document.name, document.about);
+    }
+    text
+}
+
+fn show(names: &[String], format: Format) -> Result<(), Failure> {
+    let mut documents = String::new();
+    let mut all = Vec::new();
+    for name in names {
+        match seeds::documents().iter().find(|document| document.name.eq_ignore_ascii_case(name)) {
+            Some(document) => documents += &seeds::document_text(document),
+            None => all.extend(tables(name)?.into_iter().map(published)),
+        }
+    }
+    if !documents.is_empty() {
+        output::data(&documents)?;
+    }
+    if all.is_empty() {
+        return Ok(());
+    }
+    output::data(&match format {
+        Format::Table => all.iter().map(seeds::table_text).collect::<Vec<_>>().join("\n"),
+        Format::Csv => seeds::csv(&all),
+        Format::Json => seeds::json(&all),
+    })
+}
+
+fn published(table: Table) -> Shown {
+    Shown { table, ours: Vec::new(), differences: Vec::new() }
+}
+
+/// The tables of a name.
+fn tables(name: &str) -> Result<Vec<Table>, Failure> {
+    if let Some(document) = seeds::documents().iter().find(|document| document.name == name) {
+        let instead = document.instead;
+        return Err(Failure::usage(anyhow!(
+            "{name} is of hpcbench: `weir seeds show {name}` prints it, and `{instead}` measures the like"
+        )));
+    }
+    let found = seeds::find(name);
+    if found.is_empty() {
+        return Err(Failure::usage(anyhow!("there is no table `{name}`: `weir seeds list` names them all")));
+    }
+    Ok(found)
+}
+
+fn measure(args: &SeedsRunArgs) -> Result<Exit, Failure> {
+    let mut wanted: Vec<Table> = Vec::new();
+    for name in &args.tables {
+        for table in tables(name)? {
+            if !wanted.iter().any(|known| known.name == table.name) {
+                wanted.push(table);
+            }
+        }
+    }
+    let plan = plan(args)?;
+    wanted
+        .retain(|table| table.rows.iter().any(|row| plan.sizes.is_empty() || plan.sizes.contains(&row.size)));
+    if wanted.is_empty() {
+        return Err(Failure::usage(anyhow!("no table has a row of those --sizes")));
+    }
+    if let Some(folder) = &args.output {
+        fs::create_dir_all(folder)
+            .with_context(|| {
+                format!("cannot make the folder {}: choose another with --output", folder.display())
+            })
+            .map_err(Failure::environment)?;
+    }
+    let interrupted = signals::watch()?;
+    let mut all = Vec::new();
+    let count = wanted.len();
+    for (number, table) in wanted.into_iter().enumerate() {
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        let shown = measure_table(table, &plan, &interrupted, (number + 1, count))?;
+        if args.format == Format::Table {
+            let between = if number > 0 { "\n" } else { "" };
+            output::data(&format!("{between}{}", seeds::table_text(&shown)))?;
+        }
+        if let Some(folder) = &args.output {
+            keep(folder, &shown)?;
+        }
+        all.push(shown);
+    }
+    match args.format {
+        Format::Table => {}
+        Format::Csv => output::data(&seeds::csv(&all))?,
+        Format::Json => output::data(&seeds::json(&all))?,
+    }
+    Ok(exit(&all, interrupted.load(Ordering::Relaxed)))
+}
+
+fn measure_table(
+    table: Table,
+    plan: &Plan,
+    interrupted: &AtomicBool,
+    (number, count): (usize, usize),
+) -> Result<Shown, Failure> {
+    let interface = match plan.cable(&table) {
+        Some(_) => VethPath::INTERFACE.to_owned(),
+        None => plan.path.to_string(),
+    };
+    let differences = seeds::differences(&table, plan, &host::environment(&interface));
+    output::talk(&format!("[{number}/{count}] {}", table.name));
+    let mut on_row = |row: &seeds::OurRow| {
+        let how = match (&row.trouble, &row.figures) {
+            (Some(trouble), _) => trouble.clone(),
+            (None, Some(_)) => "measured".to_owned(),
+            (None, None) => "no figures".to_owned(),
+        };
+        output::talk(&format!("  {} bytes: {how}", row.published.size));
+    };
+    let ours = seeds::measure(&table, plan, interrupted, &mut on_row).map_err(Failure::environment)?;
+    Ok(Shown { table, ours, differences })
+}
+
+/// The files of a table.
+fn keep(folder: &Path, shown: &Shown) -> Result<(), Failure> {
+    let all = std::slice::from_ref(shown);
+    for (extension, text) in
+        [("txt", seeds::table_text(shown)), ("csv", seeds::csv(all)), ("json", seeds::json(all))]
+    {
+        output::file(&folder.join(format!("{}.{extension}", shown.table.name)), &text)?;
+    }
+    Ok(())
+}
+
+fn plan(args: &SeedsRunArgs) -> Result<Plan, Failure> {
+    let cpus = match args.cpus {
+        Some(Cpus::None) => None,
+        Some(Cpus::Pair(cpus)) => {
+            host::check_cpus(cpus).map_err(Failure::usage)?;
+            Some(cpus)
+        }
+        None => host::default_cpus().map_err(Failure::environment)?,
+    };
+    if let seeds::PathChoice::Interface(name) = &args.path {
+        host::interface_address(name).map_err(Failure::usage)?;
+    }
+    Ok(Plan {
+        path: args.path.clone(),
+        exec: args.exec,
+        sizes: args.sizes.clone(),
+        cpus,
+        wait: args.wait,
+        domain: args.domain,
+    })
+}
+
+fn exit(all: &[Shown], is_interrupted: bool) -> Exit {
+    let mut rows = all.iter().flat_map(|shown| shown.ours.iter().map(|row| (row, shown.table.reliable)));
+    if is_interrupted {
+        return Exit::Interrupted;
+    }
+    if rows.clone().any(|(row, is_reliable)| row.is_lossy && is_reliable) {
+        return Exit::DataLost;
+    }
+    if rows.any(|(row, _)| row.trouble.is_some()) { Exit::Environment } else { Exit::Success }
+}

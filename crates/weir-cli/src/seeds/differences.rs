@@ -1,0 +1,103 @@
+//! In what a measurement here is not like the published one.
+
+use weir_results::Environment;
+
+use super::published::Table;
+use super::run::Plan;
+
+/// One thing in which they differ, or may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// The thing.
+    pub(crate) what: &'static str,
+    /// How it was when the figures were published.
+    pub(crate) published: String,
+    /// How it is here.
+    pub(crate) here: String,
+}
+
+/// All of them; `environment` is this host with the interface that carries the samples.
+pub(crate) fn differences(table: &Table, plan: &Plan, environment: &Environment) -> Vec<Difference> {
+    let source = table.source;
+    let difference =
+        |what, published: &str, here: String| Difference { what, published: published.to_owned(), here };
+    let cable = plan.cable(table);
+    let mtu = match cable {
+        Some(cable) => Some(cable.mtu),
+        None => environment.interface.as_ref().and_then(|interface| interface.mtu),
+    };
+    let path = match cable {
+        Some(cable) if cable.rate_bps.is_some() => {
+            format!("{cable}: a virtual cable of that rate, no switch, no hardware")
+        }
+        Some(cable) => format!("{cable}: a virtual cable as fast as the processor, no switch, no hardware"),
+        None if plan.path.to_string() == "lo" => "the loopback interface".to_owned(),
+        None => format!("the interface {} of this host to itself", plan.path),
+    };
+    let mut all = vec![
+        difference("hosts", source.hosts, host(environment)),
+        difference("path", source.path, path),
+        difference("MTU", source.mtu, mtu.map_or_else(|| "not known".to_owned(), |mtu| mtu.to_string())),
+        difference(
+            "processors",
+            source.processors,
+            plan.cpus.map_or_else(
+                || "left to the kernel".to_owned(),
+                |cpus| format!("publisher {}, subscriber {}", cpus.publisher, cpus.subscriber),
+            ),
+        ),
+        difference("program", source.program, format!("Weir perftest {}", env!("CARGO_PKG_VERSION"))),
+        difference("each row", source.run, format!("{} s", plan.seconds(table))),
+        difference("waiting", "not said", format!("WEIR_WAIT={}", plan.wait)),
+    ];
+    if table.keyed && table.name.starts_with("micro") {
+        all.push(difference("instances", "not said", "100000".to_owned()));
+    }
+    all
+}
+
+fn host(environment: &Environment) -> String {
+    let processor = environment.cpu_model.as_deref().unwrap_or("an unknown processor");
+    let virtualised = environment
+        .virtualised
+        .as_ref()
+        .map_or_else(String::new, |name| format!(", a virtual machine ({name})"));
+    format!(
+        "both ends on one host, {processor}, {} processors, Linux {}{virtualised}",
+        environment.logical_cpus, environment.kernel
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_results::{Interface, WaitStrategy};
+
+    use super::*;
+    use crate::seeds::find;
+
+    #[test]
+    fn host_path_and_mtu_are_said() {
+        let environment = Environment {
+            cpu_model: Some("Abacus".to_owned()),
+            interface: Some(Interface { mtu: Some(65_536), ..Interface::default() }),
+            ..Environment::default()
+        };
+        let here = |path: &str, what: &str| {
+            let plan = Plan {
+                path: path.parse().unwrap(),
+                exec: Some(1),
+                sizes: Vec::new(),
+                cpus: None,
+                wait: WaitStrategy::Block,
+                domain: 1,
+            };
+            let all = differences(&find("pro-latency-1g-unkeyed-reliable")[0], &plan, &environment);
+            all.into_iter().find(|difference| difference.what == what).unwrap().here
+        };
+        assert!(here("lo", "hosts").contains("Abacus"));
+        assert_eq!((here("lo", "MTU"), here("veth", "MTU")), ("65536".to_owned(), "9000".to_owned()));
+        assert!(here("veth", "path").starts_with("veth,mtu=9000,rate=1G"));
+        assert!(here("eth7", "path").contains("eth7"));
+        assert_eq!(here("lo", "each row"), "1 s");
+    }
+}

@@ -1,0 +1,95 @@
+//! The two processes of a row.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// What a process left behind.
+#[derive(Debug)]
+pub(super) struct Left {
+    /// `None`: it was killed, or had to be.
+    pub(super) code: Option<i32>,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// A running end; it ends with this value, and with this process.
+pub(super) struct End {
+    child: Child,
+    /// The end of its input is what tells it to stop.
+    lifeline: Option<ChildStdin>,
+    stdout: JoinHandle<String>,
+    stderr: JoinHandle<String>,
+}
+
+impl End {
+    /// Starts this program as one end, in a network namespace if there is one, with these options of `perftest`.
+    pub(super) fn start(namespace: Option<&Path>, wait: &str, options: &[String]) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        let mut command = match namespace {
+            Some(file) => {
+                let mut command = Command::new("nsenter");
+                command.arg(format!("--net={}", file.display())).arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        command.arg("seeds-end").args(options).env("WEIR_WAIT", wait);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (lifeline, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        Ok(Self { child, lifeline, stdout: collect(stdout), stderr: collect(stderr) })
+    }
+
+    fn has_ended(&mut self) -> bool {
+        // One that cannot be asked is not there.
+        self.child.try_wait().map_or(true, |status| status.is_some())
+    }
+
+    fn leave(mut self) -> Left {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let code = self.child.wait().ok().and_then(|status| status.code());
+        let text = |collected: JoinHandle<String>| collected.join().unwrap_or_default();
+        Left { code, stdout: text(self.stdout), stderr: text(self.stderr) }
+    }
+}
+
+fn collect(from: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut from) = from {
+            // What came before an error is all that there is.
+            let _ = from.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits until both have ended, or until `limit`; an end whose other one is gone or that is told to stop has a few seconds.
+pub(super) fn wait_for_both(mut ends: [End; 2], limit: Duration, interrupted: &AtomicBool) -> [Left; 2] {
+    let mut deadline = Instant::now() + limit;
+    let mut is_closing = false;
+    loop {
+        let ended = ends.each_mut().map(End::has_ended);
+        if ended == [true, true] || Instant::now() >= deadline {
+            return ends.map(End::leave);
+        }
+        let is_told = interrupted.load(Ordering::Relaxed);
+        if !is_closing && (ended != [false, false] || is_told) {
+            is_closing = true;
+            deadline = deadline.min(Instant::now() + GRACE);
+        }
+        if is_told {
+            ends.iter_mut().for_each(|end| drop(end.lifeline.take()));
+        }
+        thread::sleep(TICK);
+    }
+}
+
+const TICK: Duration = Duration::from_millis(10);
+/// How long an end may take after the other one.
+const GRACE: Duration = Duration::from_secs(8);

@@ -1,0 +1,325 @@
+//! Measuring a published table here.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use weir_bench::case::CpuPair;
+use weir_bench::control::Role;
+use weir_bench::link::Link;
+use weir_bench::path::{PathSpec, VethError, VethPath};
+use weir_results::WaitStrategy;
+
+use super::ends::{End, Left, wait_for_both};
+use super::published::{Row, Table, Test};
+
+/// What lies between the ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PathChoice {
+    /// An interface of this host.
+    Interface(String),
+    /// A cable with the link speed of the table.
+    TableLink,
+    /// This cable.
+    Cable(PathSpec),
+}
+
+/// What ends are started with.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// What lies between the ends.
+    pub(crate) path: PathChoice,
+    /// Seconds of each row, unless as published.
+    pub(crate) exec: Option<u64>,
+    /// Only these sizes; all when there are none.
+    pub(crate) sizes: Vec<u64>,
+    /// Where the ends run.
+    pub(crate) cpus: Option<CpuPair>,
+    /// How they wait.
+    pub(crate) wait: WaitStrategy,
+    /// Their DDS domain.
+    pub(crate) domain: u32,
+}
+
+/// A row measured here.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct OurRow {
+    /// The published one.
+    pub(crate) published: Row,
+    /// Ours in the same order; `None` when there are none.
+    pub(crate) figures: Option<Vec<f64>>,
+    /// Share of what the link carries of such samples, where its speed is known.
+    pub(crate) of_link: Option<f64>,
+    /// What went wrong.
+    pub(crate) trouble: Option<String>,
+    /// Samples were lost that may not be.
+    pub(crate) is_lossy: bool,
+}
+
+/// Instances of keyed runs, as in the published scripts.
+const INSTANCES: u32 = 100_000;
+
+/// The greatest packet of a cable with the speed of a table.
+const MTU: u32 = 9000;
+
+/// What a row may take beside its time: discovery, initialization pings, and the end.
+const BESIDE: Duration = Duration::from_secs(60);
+
+impl FromStr for PathChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "veth" => Ok(Self::TableLink),
+            _ if text.starts_with("veth,") => {
+                text.parse().map(Self::Cable).map_err(|error| format!("{error}"))
+            }
+            "" => Err("it is an interface, veth, or veth,mtu=9000,rate=1G".to_owned()),
+            name => Ok(Self::Interface(name.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for PathChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interface(name) => f.write_str(name),
+            Self::TableLink => f.write_str("veth"),
+            Self::Cable(spec) => spec.fmt(f),
+        }
+    }
+}
+
+impl Plan {
+    /// The cable that a table needs, if it needs one.
+    pub(crate) fn cable(&self, table: &Table) -> Option<PathSpec> {
+        match self.path {
+            PathChoice::Interface(_) => None,
+            PathChoice::Cable(spec) => Some(spec),
+            PathChoice::TableLink => Some(PathSpec {
+                mtu: MTU,
+                rate_bps: Some(u64::from(table.link_gbps) * 1_000_000_000),
+                loss_e4: 0,
+                gso: true,
+            }),
+        }
+    }
+
+    /// Seconds of each row of a table.
+    pub(crate) fn seconds(&self, table: &Table) -> u64 {
+        self.exec.unwrap_or(table.source.seconds)
+    }
+
+    fn options(&self, table: &Table, row: &Row, role: Role, interface: &str) -> Vec<String> {
+        let is_publisher = role == Role::Publisher;
+        let mut line = format!(
+            "{} -domain {} -transport UDPv4 -nic {interface} -noPrintIntervals -noOutputHeaders -precise",
+            if is_publisher { "-pub" } else { "-sub" },
+            self.domain
+        );
+        if !table.reliable {
+            line += " -bestEffort";
+        }
+        if table.keyed {
+            line += &format!(" -keyed -instances {INSTANCES}");
+        }
+        if let Some(cpus) = self.cpus {
+            let cpu = if is_publisher { cpus.publisher } else { cpus.subscriber };
+            line += &format!(" -threadCPUAffinity {cpu}");
+        }
+        if is_publisher {
+            line += &format!(" -dataLen {} -executionTime {}", row.size, self.seconds(table));
+            match (table.test, table.batch_bytes) {
+                (Test::Latency, _) => line += " -latencyTest",
+                // The publisher's default is a batch of 8192 bytes where two samples fit, as published.
+                (Test::Throughput, Some(1..)) => {}
+                (Test::Throughput, _) => line += " -batchSize 0",
+            }
+        }
+        line.split(' ').map(str::to_owned).collect()
+    }
+}
+
+/// Measures the rows of a table one by one; `on_row` is told of each when it is done. Ends early when `interrupted`.
+///
+/// # Errors
+/// When there can be no cable.
+pub(crate) fn measure(
+    table: &Table,
+    plan: &Plan,
+    interrupted: &AtomicBool,
+    on_row: &mut dyn FnMut(&OurRow),
+) -> Result<Vec<OurRow>, VethError> {
+    let cable = plan.cable(table).map(VethPath::lay).transpose()?;
+    let mut rows = Vec::new();
+    for row in table.rows.iter().filter(|row| plan.sizes.is_empty() || plan.sizes.contains(&row.size)) {
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        let ours = measure_row(table, row, plan, cable.as_ref(), interrupted);
+        on_row(&ours);
+        rows.push(ours);
+    }
+    Ok(rows)
+}
+
+fn measure_row(
+    table: &Table,
+    row: &Row,
+    plan: &Plan,
+    cable: Option<&VethPath>,
+    interrupted: &AtomicBool,
+) -> OurRow {
+    let start = |role| {
+        let place = cable.map(|cable| cable.place(role));
+        let interface = match (&plan.path, &place) {
+            (_, Some(place)) => place.interface,
+            (PathChoice::Interface(name), None) => name,
+            (_, None) => VethPath::INTERFACE,
+        };
+        let namespace: Option<PathBuf> = place.as_ref().map(|place| place.namespace.clone());
+        End::start(
+            namespace.as_deref(),
+            &wait_variable(plan.wait),
+            &plan.options(table, row, role, interface),
+        )
+    };
+    let ends = start(Role::Subscriber).and_then(|subscriber| Ok([subscriber, start(Role::Publisher)?]));
+    let mut ours =
+        OurRow { published: row.clone(), figures: None, of_link: None, trouble: None, is_lossy: false };
+    let [subscriber, publisher] = match ends {
+        Ok(ends) => wait_for_both(ends, Duration::from_secs(plan.seconds(table)) + BESIDE, interrupted),
+        Err(error) => {
+            ours.trouble = Some(format!("an end cannot be started: {error}"));
+            return ours;
+        }
+    };
+    ours.is_lossy = subscriber.code == Some(1);
+    ours.trouble = trouble("publisher", &publisher).or_else(|| trouble("subscriber", &subscriber));
+    let text = if table.test == Test::Latency { &publisher.stdout } else { &subscriber.stdout };
+    ours.figures = figures(text, table.test);
+    if ours.figures.is_none() && ours.trouble.is_none() {
+        ours.trouble = Some("no figures".to_owned());
+    }
+    ours.of_link = of_link(table, row, plan, ours.figures.as_deref());
+    ours
+}
+
+fn of_link(table: &Table, row: &Row, plan: &Plan, figures: Option<&[f64]>) -> Option<f64> {
+    let cable = plan.cable(table)?;
+    let link = Link { rate_bps: cable.rate_bps?, mtu: cable.mtu };
+    let samples_per_s = figures.filter(|_| table.test == Test::Throughput)?.get(1)?;
+    Some(samples_per_s / link.samples_per_s(row.size, table.batch_bytes.unwrap_or(0).into()))
+}
+
+/// What a bad end says last.
+fn trouble(which: &str, left: &Left) -> Option<String> {
+    match left.code {
+        Some(0 | 1) => None,
+        None => Some(format!("the {which} did not end in time")),
+        Some(130) => Some("interrupted".to_owned()),
+        Some(code) => {
+            let last = left.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            Some(format!("the {which} ended with code {code}: {}", last.trim_start_matches("perftest: ")))
+        }
+    }
+}
+
+/// The row that an end printed, without its size.
+fn figures(text: &str, test: Test) -> Option<Vec<f64>> {
+    let row = text.lines().last()?;
+    let cells: Vec<f64> =
+        row.split(',').map(|cell| cell.trim().trim_end_matches('*').parse().ok()).collect::<Option<_>>()?;
+    let (_, figures) = cells.split_first()?;
+    (figures.len() == test.columns().len()).then(|| figures.to_vec())
+}
+
+fn wait_variable(wait: WaitStrategy) -> String {
+    match wait {
+        WaitStrategy::Block => "block".to_owned(),
+        WaitStrategy::Spin => "spin".to_owned(),
+        WaitStrategy::SpinThenBlock { spin_us } => format!("spin:{spin_us}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seeds::find;
+
+    fn plan(path: &str) -> Plan {
+        Plan {
+            path: path.parse().unwrap(),
+            exec: Some(2),
+            sizes: Vec::new(),
+            cpus: Some(CpuPair { publisher: 1, subscriber: 0 }),
+            wait: WaitStrategy::Block,
+            domain: 7,
+        }
+    }
+
+    #[test]
+    fn ends_get_the_options_of_the_published_scripts() {
+        let options = |name: &str, role| {
+            let table = &find(name)[0];
+            plan("lo").options(table, &table.rows[0], role, "lo").join(" ")
+        };
+        assert_eq!(
+            options("pro-latency-1g-keyed-best-effort", Role::Publisher),
+            "-pub -domain 7 -transport UDPv4 -nic lo -noPrintIntervals -noOutputHeaders -precise -bestEffort -keyed \
+             -instances 100000 -threadCPUAffinity 1 -dataLen 32 -executionTime 2 -latencyTest"
+        );
+        assert_eq!(
+            options("pro-throughput-10g-unkeyed-reliable-no-batch", Role::Subscriber),
+            "-sub -domain 7 -transport UDPv4 -nic lo -noPrintIntervals -noOutputHeaders -precise -threadCPUAffinity 0"
+        );
+        let throughput = |name: &str| options(name, Role::Publisher).ends_with("-batchSize 0");
+        assert!(throughput("pro-throughput-10g-unkeyed-reliable-no-batch"));
+        assert!(!throughput("pro-throughput-10g-unkeyed-reliable-batch"));
+        assert!(throughput("micro-throughput-xeon-1g-keyed-reliable"));
+    }
+
+    #[test]
+    fn a_cable_has_the_speed_of_the_table_unless_another_is_given() {
+        let table = &find("pro-throughput-10g-unkeyed-reliable-batch")[0];
+        let cable = |path: &str| plan(path).cable(table).map(|cable| cable.to_string());
+        assert_eq!(cable("lo"), None);
+        assert_eq!(cable("veth").as_deref(), Some("veth,mtu=9000,rate=10G,gso=on"));
+        assert_eq!(cable("veth,rate=1G").as_deref(), Some("veth,mtu=1500,rate=1G,gso=on"));
+        assert!("veth,nonsense".parse::<PathChoice>().is_err());
+    }
+
+    #[test]
+    fn rows_of_either_end_are_read() {
+        let text = "                 32,    7.123,      0.4,    5.000,   50.100,    7.000,    8.000,    9.000,       20.000,       50.100*\n";
+        let figures_of = figures(text, Test::Latency).unwrap();
+        assert_eq!((figures_of.len(), figures_of[0], figures_of[8]), (9, 7.123, 50.1));
+        assert_eq!(figures(text, Test::Throughput), None);
+        assert_eq!(figures("", Test::Latency), None);
+        let text =
+            "                 32,        100000,        500000,       128.0,            0,             0.00";
+        assert_eq!(figures(text, Test::Throughput).unwrap()[..2], [100_000.0, 500_000.0]);
+    }
+
+    #[test]
+    fn a_bad_end_is_named_with_its_last_words() {
+        let left = |code, stderr: &str| Left { code, stdout: String::new(), stderr: stderr.to_owned() };
+        assert_eq!(trouble("publisher", &left(Some(1), "")), None);
+        let found = trouble("publisher", &left(Some(3), "banner\nperftest: no interface\n\n")).unwrap();
+        assert_eq!(found, "the publisher ended with code 3: no interface");
+        assert!(trouble("subscriber", &left(None, "")).unwrap().contains("in time"));
+    }
+
+    #[test]
+    fn the_share_of_the_link_is_known_where_its_speed_is() {
+        let table = &find("pro-throughput-10g-unkeyed-reliable-no-batch")[0];
+        let row = table.rows.iter().find(|row| row.size == 1024).unwrap();
+        let link = Link { rate_bps: 10_000_000_000, mtu: 9000 };
+        let figures = [0.0, link.samples_per_s(1024, 0) / 2.0, 0.0, 0.0, 0.0];
+        let share = of_link(table, row, &plan("veth"), Some(&figures)).unwrap();
+        assert!((share - 0.5).abs() < 1e-9);
+        assert_eq!(of_link(table, row, &plan("lo"), Some(&figures)), None);
+    }
+}
