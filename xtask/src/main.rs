@@ -27,6 +27,8 @@ fn main() -> ExitCode {
     let wanted: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match wanted.as_slice() {
         ["ci"] => ci::run(steps::ALL),
+        // By itself it also builds those engines that ci has no time for.
+        ["peers"] => ci::run_one("peers", peers::all),
         ["sim", options @ ..] => match sim_seeds(options) {
             Ok(seeds) => ci::run_one("sim", |environment| steps::sim(environment, seeds)),
             Err(reason) => refuse(&reason),

@@ -27,7 +27,7 @@ pub(crate) const ALL: &[Step] = &[
     step("fastdds", "talking to Fast DDS 2 (libfastrtps-dev)", fastdds),
     step(
         "peers",
-        "`weir` built with the engines of others, installing what they need; a session of each",
+        "`weir` built with the engines of others, installing what they need; a session of each (alone: all of them)",
         peers::step,
     ),
     required("netns", "network namespaces with loss on the way (root, iproute2, nftables, ethtool)", netns),
@@ -174,7 +174,7 @@ pub(crate) fn counted(cargo: &mut Command) -> Outcome {
     counted_within(cargo, LIMIT)
 }
 
-fn counted_within(cargo: &mut Command, limit: Duration) -> Outcome {
+pub(crate) fn counted_within(cargo: &mut Command, limit: Duration) -> Outcome {
     let finished = process::run(cargo, limit);
     if !finished.is_success {
         return Outcome::Failed(finished.text);

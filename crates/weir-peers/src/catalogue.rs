@@ -145,6 +145,18 @@ pub static PEERS: &[Peer] = &[
         calls: calls!("rustdds", rustdds),
     },
     Peer {
+        name: "int2dds",
+        about: "int2dds, a DDS in Rust, as it comes; UDP, taken in a listener",
+        settings: INT2DDS_DEFAULT,
+        ..INT2DDS
+    },
+    Peer {
+        name: "int2dds-tuned",
+        about: "the same with a limit to what is unacknowledged and large socket buffers",
+        settings: INT2DDS_TUNED,
+        ..INT2DDS
+    },
+    Peer {
         name: "zeromq",
         about: "ZeroMQ, PUSH to PULL over TCP: no DDS, and not UDP, but what some would take instead",
         feature: "zeromq",
@@ -298,6 +310,40 @@ const RUSTDDS_SETTINGS: &[Setting] = &[
         about: "ResourceLimits.max_samples of both ends; empty: none given, and RustDDS keeps 64",
     },
 ];
+
+const INT2DDS: Peer = Peer {
+    name: "",
+    about: "",
+    feature: "int2dds",
+    settings: &[],
+    abilities: DDS,
+    calls: calls!("int2dds", int2dds),
+};
+
+macro_rules! int2dds_settings {
+    ($samples:literal, $strict:literal, $buffer:literal) => {
+        &[
+            Setting {
+                name: "max_samples",
+                value: $samples,
+                about: "ResourceLimitsQosPolicy.max_samples of the writer of a stream; empty: unlimited",
+            },
+            Setting {
+                name: "history_strict",
+                value: $strict,
+                about: "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps what all readers have acknowledged",
+            },
+            Setting {
+                name: "socket_buffer",
+                value: $buffer,
+                about: "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: what int2dds asks for (1 MiB to receive)",
+            },
+        ]
+    };
+}
+
+const INT2DDS_DEFAULT: &[Setting] = int2dds_settings!("", "true", "");
+const INT2DDS_TUNED: &[Setting] = int2dds_settings!("1000", "false", "4194304");
 
 const ZEROMQ_SETTINGS: &[Setting] = &[
     Setting { name: "high_water_mark", value: "", about: "ZMQ_SNDHWM and ZMQ_RCVHWM, messages; empty: 1000" },

@@ -10,7 +10,7 @@
 //! - [`settings`]: what can be tuned, with its defaults
 //! - `foreign`: engines behind a C interface, with all unsafe code of this crate; `cyclonedds`,
 //!   `fastdds`: what is particular about each
-//! - `dust_dds`, `rustdds`, `zeromq`: engines that have an interface for Rust
+//! - `dust_dds`, `int2dds`, `rustdds`, `zeromq`: engines that have an interface for Rust
 //!
 //! Every engine is a Cargo feature of its own, off by default. All of them use UDP only (where they
 //! can), the one interface that they are told, and wait by blocking.
@@ -24,6 +24,8 @@ mod dust_dds;
 mod fastdds;
 #[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
 mod foreign;
+#[cfg(feature = "int2dds")]
+mod int2dds;
 pub mod node;
 #[cfg(feature = "rustdds")]
 mod rustdds;

@@ -65,13 +65,14 @@ fn zeromq_is_measured() {
 }
 
 /// These lose reliable samples or panic now and then: that is told, and nothing worse comes of it.
-#[cfg(any(feature = "dust_dds", feature = "rustdds"))]
-fn a_session_that_may_fail(engine: &str, domain: u32) {
-    let words = format!("--engines {engine} --sizes 32,8k --batch 0 --format json --domain {domain}");
+#[cfg(any(feature = "dust_dds", feature = "int2dds", feature = "rustdds"))]
+fn a_session_that_may_fail(engine: &str, domain: u32, sizes: &[&str]) {
+    let words =
+        format!("--engines {engine} --sizes {} --batch 0 --format json --domain {domain}", sizes.join(","));
     let finished = Scene::new().bench(&words);
     assert!(matches!(finished.code, Some(0 | 1 | 3)), "{:?}: {}", finished.code, finished.stderr);
     let cases = finished.json()["cases"].clone();
-    assert_eq!(cases.as_array().map(Vec::len), Some(8), "{cases}");
+    assert_eq!(cases.as_array().map(Vec::len), Some(4 * sizes.len()), "{cases}");
     for case in cases.as_array().unwrap() {
         let has_figures = !case["latency_us"].is_null() || !case["throughput"].is_null();
         assert_ne!(has_figures, case["not_measured"]["reason"].is_string(), "{case}");
@@ -81,13 +82,19 @@ fn a_session_that_may_fail(engine: &str, domain: u32) {
 #[cfg(feature = "dust_dds")]
 #[test]
 fn dust_dds_is_measured_or_its_failure_told() {
-    a_session_that_may_fail("dust_dds", 96);
+    a_session_that_may_fail("dust_dds", 96, &["32", "8k"]);
 }
 
 #[cfg(feature = "rustdds")]
 #[test]
 fn rustdds_is_measured_or_its_failure_told() {
-    a_session_that_may_fail("rustdds", 97);
+    a_session_that_may_fail("rustdds", 97, &["32", "8k"]);
+}
+
+#[cfg(feature = "int2dds")]
+#[test]
+fn int2dds_is_measured_or_its_failure_told() {
+    a_session_that_may_fail("int2dds-tuned", 98, &["32"]);
 }
 
 #[cfg(feature = "fastdds")]

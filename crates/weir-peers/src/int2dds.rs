@@ -1,0 +1,270 @@
+//! int2dds: samples are taken in the reader's listener, on the engine's receiving thread.
+//!
+//! Its interface is chosen by variables of the environment, which its own functions set. Loopback cannot
+//! be chosen: it is among the interfaces that are used, and all that is sent goes there, but the sockets
+//! listen on the others, too.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use int2dds::common::env;
+use int2dds::common::instance_handle::InstanceHandle;
+use int2dds::core::error::DdsError;
+use int2dds::domain::domain_participant::DomainParticipant;
+use int2dds::domain::domain_participant_factory::DomainParticipantFactory;
+use int2dds::domain::qos::PARTICIPANT_QOS_DEFAULT;
+use int2dds::infrastructure::qos_policy::{
+    HistoryQosPolicy, HistoryQosPolicyKind, ReliabilityQosPolicy, ReliabilityQosPolicyKind,
+    ResourceLimitsQosPolicy,
+};
+use int2dds::infrastructure::status::StatusMask;
+use int2dds::publication::data_writer::DataWriter;
+use int2dds::publication::qos::{DataWriterQos, PUBLISHER_QOS_DEFAULT};
+use int2dds::subscription::data_reader::DataReader;
+use int2dds::subscription::data_reader_listener::DataReaderListener;
+use int2dds::subscription::qos::{DataReaderQos, SUBSCRIBER_QOS_DEFAULT};
+use int2dds::subscription::sample_info::{InstanceStateKind, SampleStateKind, ViewStateKind};
+use int2dds::topic::DdsType;
+use int2dds::topic::qos::TOPIC_QOS_DEFAULT;
+
+use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+
+pub(crate) fn version() -> String {
+    "1.0.0".to_owned()
+}
+
+pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+    if options.is_keyed {
+        open_of::<KeyedTestData>(options, "TestDataKeyed_t", on_sample)
+    } else {
+        open_of::<TestData>(options, "TestData_t", on_sample)
+    }
+}
+
+/// What both types have in common.
+trait Data: DdsType + Clone + Send + Sync + 'static {
+    fn new(header: &Header, octets: &[u8]) -> Self;
+    fn parts(&self) -> (Header, &[u8]);
+}
+
+macro_rules! test_data {
+    ($name:ident $(, #[$key:meta])?) => {
+        #[derive(DdsType)]
+        #[dds_type(extensibility = "Final")]
+        struct $name {
+            $(#[$key])?
+            key: [u8; 4],
+            entity_id: i32,
+            seq_num: u32,
+            timestamp_sec: i32,
+            timestamp_usec: u32,
+            latency_ping: i32,
+            bin_data: Vec<u8>,
+        }
+
+        impl Data for $name {
+            fn new(header: &Header, octets: &[u8]) -> Self {
+                let Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping } = *header;
+                let bin_data = octets.to_vec();
+                Self { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping, bin_data }
+            }
+
+            fn parts(&self) -> (Header, &[u8]) {
+                let Self { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping, .. } = *self;
+                let header = Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping };
+                (header, &self.bin_data)
+            }
+        }
+    };
+}
+
+test_data!(TestData);
+test_data!(KeyedTestData, #[dds(key)]);
+
+fn failed(error: DdsError) -> PeerError {
+    PeerError::Engine(error.to_string())
+}
+
+fn open_of<T: Data>(
+    options: &NodeOptions,
+    type_name: &str,
+    on_sample: OnSample,
+) -> Result<Box<dyn Node>, PeerError> {
+    choose_interface(options);
+    let domain = i32::try_from(options.domain).unwrap_or_default();
+    let participant = DomainParticipantFactory::get_instance()
+        .create_participant(domain, PARTICIPANT_QOS_DEFAULT, None, StatusMask::default())
+        .map_err(failed)?;
+    let topic = |name: &str| {
+        participant
+            .create_topic::<T>(name, type_name, TOPIC_QOS_DEFAULT, None, StatusMask::default())
+            .map_err(failed)
+    };
+    let writer = match &options.write_topic {
+        Some(name) => {
+            let publisher = participant
+                .create_publisher(PUBLISHER_QOS_DEFAULT, None, StatusMask::default())
+                .map_err(failed)?;
+            let qos = DataWriterQos {
+                reliability: reliability(options),
+                history: history(options),
+                resource_limits: resource_limits(options),
+                ..DataWriterQos::default()
+            };
+            let writer = publisher.create_datawriter::<T>(&topic(name)?, qos, None, StatusMask::default());
+            Some(writer.map_err(failed)?)
+        }
+        None => None,
+    };
+    let writer = Arc::new(IntWriter { writer });
+    let reader = match &options.read_topic {
+        Some(name) => {
+            let subscriber = participant
+                .create_subscriber(SUBSCRIBER_QOS_DEFAULT, None, StatusMask::default())
+                .map_err(failed)?;
+            let qos = DataReaderQos {
+                reliability: reliability(options),
+                history: history(options),
+                ..DataReaderQos::default()
+            };
+            let listener = Arc::new(Listener { writer: Arc::clone(&writer), on_sample });
+            let reader =
+                subscriber.create_datareader::<T>(&topic(name)?, qos, Some(listener), StatusMask::default());
+            Some(reader.map_err(failed)?)
+        }
+        None => None,
+    };
+    Ok(Box::new(IntNode { writer, reader, participant: Some(participant) }))
+}
+
+/// Before the first participant: then the variables are read.
+fn choose_interface(options: &NodeOptions) {
+    if options.address.is_loopback() {
+        env::set_use_loopback_interface(true);
+        env::set_force_loopback_multicast(true);
+    } else {
+        env::set_network_ip(&options.address.to_string());
+    }
+    if let Some(bytes) = number(options, "socket_buffer") {
+        env::set_udp_socket_buffer_size(bytes);
+    }
+}
+
+fn number<N: std::str::FromStr>(options: &NodeOptions, name: &str) -> Option<N> {
+    options.settings.get(name).and_then(|value| value.parse().ok())
+}
+
+fn reliability(options: &NodeOptions) -> ReliabilityQosPolicy {
+    let nanos = i64::try_from(options.max_blocking_time.as_nanos()).unwrap_or(i64::MAX);
+    ReliabilityQosPolicy {
+        kind: if options.is_reliable {
+            ReliabilityQosPolicyKind::Reliable
+        } else {
+            ReliabilityQosPolicyKind::BestEffort
+        },
+        max_blocking_time: int2dds::core::time::Duration::from_nanos(nanos),
+    }
+}
+
+fn history(options: &NodeOptions) -> HistoryQosPolicy {
+    HistoryQosPolicy {
+        kind: if options.keeps_all {
+            HistoryQosPolicyKind::KeepAll
+        } else {
+            HistoryQosPolicyKind::KeepLast(1)
+        },
+        strict: options.settings.get("history_strict").is_none_or(|value| value != "false"),
+    }
+}
+
+/// Of the writer: how much may be unacknowledged.
+fn resource_limits(options: &NodeOptions) -> ResourceLimitsQosPolicy {
+    let unlimited = ResourceLimitsQosPolicy::default();
+    match number(options, "max_samples").filter(|_| options.keeps_all) {
+        Some(max_samples) => {
+            ResourceLimitsQosPolicy { max_samples, max_samples_per_instance: max_samples, ..unlimited }
+        }
+        None => unlimited,
+    }
+}
+
+struct Listener<T> {
+    writer: Arc<IntWriter<T>>,
+    on_sample: OnSample,
+}
+
+const TAKE_MAX: i32 = 64;
+
+impl<T: Data> DataReaderListener for Listener<T> {
+    type Foo = T;
+
+    fn on_data_available(&self, reader: &DataReader<T>) {
+        const SAMPLES: [SampleStateKind; 1] = [SampleStateKind::ANY_SAMPLE_STATE];
+        const VIEWS: [ViewStateKind; 1] = [ViewStateKind::ANY_VIEW_STATE];
+        const INSTANCES: [InstanceStateKind; 1] = [InstanceStateKind::ANY_INSTANCE_STATE];
+        while let Ok(samples) = reader.take_loaned(TAKE_MAX, &SAMPLES, &VIEWS, &INSTANCES) {
+            for data in samples.iter().filter_map(|sample| sample.data().ok()) {
+                let (header, octets) = data.parts();
+                (self.on_sample)(&*self.writer, &header, octets);
+            }
+        }
+    }
+}
+
+struct IntWriter<T> {
+    writer: Option<DataWriter<T>>,
+}
+
+impl<T: Data> Writer for IntWriter<T> {
+    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+        let Some(writer) = &self.writer else { return Err(PeerError::Engine("no writer".to_owned())) };
+        match writer.write(&T::new(header, octets), InstanceHandle::NIL) {
+            Ok(()) => Ok(Written::Taken),
+            Err(DdsError::Timeout) => Ok(Written::TimedOut),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+struct IntNode<T> {
+    writer: Arc<IntWriter<T>>,
+    reader: Option<DataReader<T>>,
+    /// Taken when it is dropped.
+    participant: Option<DomainParticipant>,
+}
+
+impl<T: Data> Writer for IntNode<T> {
+    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+        self.writer.write(header, octets)
+    }
+}
+
+impl<T: Data> Node for IntNode<T> {
+    fn matches(&self) -> Matches {
+        let count = |handles: Result<Vec<InstanceHandle>, DdsError>| {
+            handles.ok().and_then(|handles| u32::try_from(handles.len()).ok()).unwrap_or(0)
+        };
+        Matches {
+            readers: self.writer.writer.as_ref().map_or(0, |it| count(it.get_matched_subscriptions())),
+            writers: self.reader.as_ref().map_or(0, |it| count(it.get_matched_publications())),
+        }
+    }
+
+    fn flush(&self) {}
+
+    fn wait_for_acknowledgments(&self, timeout: Duration) -> bool {
+        let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
+        let timeout = int2dds::core::time::Duration::from_nanos(nanos);
+        self.writer.writer.as_ref().is_none_or(|writer| writer.wait_for_acknowledgments(timeout).is_ok())
+    }
+}
+
+impl<T> Drop for IntNode<T> {
+    fn drop(&mut self) {
+        if let Some(participant) = self.participant.take() {
+            // What cannot be deleted ends with the process.
+            let _ = participant.delete_contained_entities();
+            let _ = DomainParticipantFactory::get_instance().delete_participant(participant);
+        }
+    }
+}
