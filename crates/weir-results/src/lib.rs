@@ -10,6 +10,7 @@
 //! - `throughput`: the summary of a throughput case
 //! - `sequence`: lost, duplicate and reordered samples from sequence numbers
 //! - `figures`: what the processes and sockets had to say about a case
+//! - `telemetry`: what a host did while a run lasted
 //! - `loss`: where lost samples went, by the counters of both hosts
 //! - `bootstrap`: how sure a median and a ratio of two engines are
 //! - `summary`: median and spread over repeats
@@ -26,6 +27,7 @@ mod loss;
 mod run;
 mod sequence;
 mod summary;
+mod telemetry;
 mod throughput;
 mod units;
 mod warning;
@@ -41,6 +43,7 @@ pub use run::{
 };
 pub use sequence::{Arrival, SequenceCounts, SequenceTracker};
 pub use summary::Spread;
+pub use telemetry::Telemetry;
 pub use throughput::{ThroughputCounts, ThroughputSummary};
 pub use units::{
     UnitError, format_duration, format_rate, format_size, parse_duration, parse_size, parse_sizes,

@@ -97,7 +97,7 @@ fn parse_devices(text: &str, device: Option<&str>) -> Option<(u64, u64)> {
 
 /// Packets for which a backlog had no room, of all processors: the second number of each line of
 /// `/proc/net/softnet_stat`, hexadecimal.
-fn parse_backlog(text: &str) -> Option<u64> {
+pub(crate) fn parse_backlog(text: &str) -> Option<u64> {
     text.lines().map(|line| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok()).sum()
 }
 

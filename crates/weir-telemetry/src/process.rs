@@ -17,13 +17,20 @@ use weir_results::ProcessFigures;
 /// is `VmHWM` of /proc, since `getrusage` begins with the peak of the program that started this one.
 #[must_use]
 pub fn process_figures() -> ProcessFigures {
+    let usage = process_usage();
+    ProcessFigures { max_rss_kib: peak_memory_kib().unwrap_or(usage.max_rss_kib), ..usage }
+}
+
+/// The same by one system call: the peak of memory is then that of the whole life, and what started this
+/// program is in it.
+pub(crate) fn process_usage() -> ProcessFigures {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return ProcessFigures::default() };
     ProcessFigures {
         cpu_user_s: seconds(usage.user_time()),
         cpu_system_s: seconds(usage.system_time()),
         context_switches_voluntary: count(usage.voluntary_context_switches()),
         context_switches_involuntary: count(usage.involuntary_context_switches()),
-        max_rss_kib: peak_memory_kib().unwrap_or_else(|| count(usage.max_rss())),
+        max_rss_kib: count(usage.max_rss()),
         ..ProcessFigures::default()
     }
 }

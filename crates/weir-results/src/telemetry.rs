@@ -1,0 +1,236 @@
+//! What a host did while a run lasted: rows of figures at a fixed period.
+//!
+//! Names of columns are the results format, units last: `cpu.user_percent`, `cpu3.softirq_percent`,
+//! `eth0.recv_packets`, `eth0.cpu0_interrupts`, `memory.available_kib`, `udp.receive_buffer_errors`,
+//! `process.rss_kib`, `pressure.cpu_some_percent`, `cgroup.throttled_percent`. Counts are those of the row's
+//! own time; percentages of processors are of its own time, too; sizes are at its end.
+
+mod hpcbench;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The figures of one end's host, in the order of time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Compact", from = "Compact")]
+pub struct Telemetry {
+    /// Time between two rows, milliseconds; longer than was asked for when a long run has been thinned. 0 =
+    /// rows end when somebody says so, and not by time.
+    pub period_ms: u64,
+    /// Processor time that the recording itself took, milliseconds.
+    pub own_cpu_ms: f64,
+    /// Rows that could not be taken in time, because the host was too busy; the next one is longer.
+    pub missed: u64,
+    /// When each row ended, milliseconds since the recording began.
+    at_ms: Vec<u64>,
+    columns: BTreeMap<String, Vec<Option<f64>>>,
+}
+
+impl Telemetry {
+    /// No rows yet.
+    #[must_use]
+    pub fn new(period_ms: u64) -> Self {
+        Self { period_ms, ..Self::default() }
+    }
+
+    /// Adds a row that ends `at_ms` after the beginning. A figure that it lacks is not known there.
+    pub fn push(&mut self, at_ms: u64, figures: impl IntoIterator<Item = (String, f64)>) {
+        let rows = self.at_ms.len();
+        for (name, value) in figures {
+            let column = self.columns.entry(name).or_default();
+            column.resize(rows, None);
+            // Three decimals are more than any of them means, and not finite none of them is.
+            column.push(value.is_finite().then(|| (value * 1e3).round() / 1e3));
+        }
+        self.at_ms.push(at_ms);
+        self.columns.values_mut().for_each(|column| column.resize(rows + 1, None));
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.at_ms.len()
+    }
+
+    /// When a row ended, milliseconds since the recording began.
+    #[must_use]
+    pub fn at_ms(&self, row: usize) -> Option<u64> {
+        self.at_ms.get(row).copied()
+    }
+
+    /// The names of all columns, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.keys().map(String::as_str)
+    }
+
+    /// A figure; `None` when the host did not say.
+    #[must_use]
+    pub fn value(&self, name: &str, row: usize) -> Option<f64> {
+        *self.columns.get(name)?.get(row)?
+    }
+
+    /// The known figures of a column, in order.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = f64> {
+        self.columns.get(name).into_iter().flatten().filter_map(|value| *value)
+    }
+
+    /// What the recording cost, in percent of one processor; `None` without rows.
+    #[must_use]
+    pub fn own_cpu_percent(&self) -> Option<f64> {
+        let length_ms = *self.at_ms.last().filter(|at_ms| **at_ms > 0)?;
+        Some(self.own_cpu_ms * 100.0 / length_ms as f64)
+    }
+}
+
+/// The form in the file: columns that never change are one figure.
+#[derive(Clone, Serialize, Deserialize)]
+struct Compact {
+    period_ms: u64,
+    own_cpu_ms: f64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    missed: u64,
+    at_ms: Vec<u64>,
+    #[serde(default)]
+    constant: BTreeMap<String, Option<Figure>>,
+    #[serde(default)]
+    columns: BTreeMap<String, Vec<Option<Figure>>>,
+}
+
+/// A number without `.0` where it is whole: most are counts.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Figure {
+    Whole(i64),
+    Fraction(f64),
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl From<f64> for Figure {
+    fn from(value: f64) -> Self {
+        // Whole numbers up to here are exact as either.
+        const EXACT: f64 = 9.0e15;
+        if value.fract() == 0.0 && value.abs() < EXACT {
+            Self::Whole(value as i64)
+        } else {
+            Self::Fraction(value)
+        }
+    }
+}
+
+impl From<Figure> for f64 {
+    fn from(figure: Figure) -> Self {
+        match figure {
+            Figure::Whole(value) => value as Self,
+            Figure::Fraction(value) => value,
+        }
+    }
+}
+
+impl From<Telemetry> for Compact {
+    fn from(telemetry: Telemetry) -> Self {
+        let mut constant = BTreeMap::new();
+        let mut columns = BTreeMap::new();
+        for (name, values) in telemetry.columns {
+            let same = values.first().filter(|first| values.iter().all(|value| value == *first)).copied();
+            if let Some(value) = same {
+                constant.insert(name, value.map(Figure::from));
+            } else {
+                columns.insert(name, values.into_iter().map(|value| value.map(Figure::from)).collect());
+            }
+        }
+        Self {
+            period_ms: telemetry.period_ms,
+            own_cpu_ms: (telemetry.own_cpu_ms * 1e3).round() / 1e3,
+            missed: telemetry.missed,
+            at_ms: telemetry.at_ms,
+            constant,
+            columns,
+        }
+    }
+}
+
+impl From<Compact> for Telemetry {
+    fn from(compact: Compact) -> Self {
+        let rows = compact.at_ms.len();
+        let mut columns = BTreeMap::new();
+        for (name, value) in compact.constant {
+            columns.insert(name, vec![value.map(f64::from); rows]);
+        }
+        for (name, values) in compact.columns {
+            let mut values: Vec<Option<f64>> = values.into_iter().map(|value| value.map(f64::from)).collect();
+            // As many as there are rows, whoever wrote the file.
+            values.resize(rows, None);
+            columns.insert(name, values);
+        }
+        Self {
+            period_ms: compact.period_ms,
+            own_cpu_ms: compact.own_cpu_ms,
+            missed: compact.missed,
+            at_ms: compact.at_ms,
+            columns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(figures: &[(&str, f64)]) -> Vec<(String, f64)> {
+        figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    }
+
+    fn some() -> Telemetry {
+        let mut telemetry = Telemetry { own_cpu_ms: 0.25, ..Telemetry::new(100) };
+        telemetry.push(100, row(&[("cpu.user_percent", 12.34567), ("context_switches", 7.0), ("swap", 0.0)]));
+        telemetry.push(200, row(&[("cpu.user_percent", 50.0), ("context_switches", 9.0), ("swap", 0.0)]));
+        telemetry
+            .push(300, row(&[("cpu.user_percent", f64::NAN), ("eth1.recv_packets", 4.0), ("swap", 0.0)]));
+        telemetry
+    }
+
+    #[test]
+    fn columns_come_and_go_and_rows_stay_rows() {
+        let telemetry = some();
+        assert_eq!(telemetry.rows(), 3);
+        assert_eq!(telemetry.value("cpu.user_percent", 0), Some(12.346));
+        assert_eq!(telemetry.value("cpu.user_percent", 2), None);
+        assert_eq!(telemetry.value("context_switches", 2), None);
+        assert_eq!(
+            (telemetry.value("eth1.recv_packets", 0), telemetry.value("eth1.recv_packets", 2)),
+            (None, Some(4.0))
+        );
+        assert_eq!(telemetry.value("nothing", 0), None);
+        assert_eq!(telemetry.values("context_switches").collect::<Vec<_>>(), [7.0, 9.0]);
+        assert_eq!(telemetry.at_ms(2), Some(300));
+        let percent = telemetry.own_cpu_percent().unwrap();
+        assert!((percent - 0.083_333).abs() < 1e-4, "{percent}");
+    }
+
+    #[test]
+    fn the_file_holds_constants_once_and_whole_numbers_whole() {
+        let text = serde_json::to_string(&some()).unwrap();
+        assert_eq!(
+            text,
+            "{\"period_ms\":100,\"own_cpu_ms\":0.25,\"at_ms\":[100,200,300],\"constant\":{\"swap\":0},\
+             \"columns\":{\"context_switches\":[7,9,null],\"cpu.user_percent\":[12.346,50,null],\
+             \"eth1.recv_packets\":[null,null,4]}}"
+        );
+        assert_eq!(serde_json::from_str::<Telemetry>(&text).unwrap(), some());
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_read_without_trust() {
+        let text = "{\"period_ms\":1,\"own_cpu_ms\":0,\"at_ms\":[1],\"columns\":{\"a\":[1,2,3],\"b\":[]}}";
+        let telemetry: Telemetry = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            (telemetry.value("a", 0), telemetry.value("a", 1), telemetry.value("b", 0)),
+            (Some(1.0), None, None)
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! Processors: where their time went, and how fast they run.
+
+/// Where a processor's time went, in ticks of the kernel (mostly 10 ms).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// User mode, niced included.
+    pub user: u64,
+    /// The kernel, interrupts included.
+    pub system: u64,
+    /// Of `system`: serving interrupts.
+    pub irq: u64,
+    /// Of `system`: the work that interrupts leave for later; most of what receiving takes.
+    pub softirq: u64,
+    /// Nothing to do, or waiting for a block device.
+    pub idle: u64,
+    /// Of `idle`: waiting for a block device.
+    pub iowait: u64,
+    /// Taken by the hypervisor for others.
+    pub steal: u64,
+}
+
+impl CpuTimes {
+    /// What was counted between `earlier` and `self`.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+            irq: self.irq.saturating_sub(earlier.irq),
+            softirq: self.softirq.saturating_sub(earlier.softirq),
+            idle: self.idle.saturating_sub(earlier.idle),
+            iowait: self.iowait.saturating_sub(earlier.iowait),
+            steal: self.steal.saturating_sub(earlier.steal),
+        }
+    }
+
+    /// Each kind of time in percent of all time; idle when no time has passed.
+    #[must_use]
+    pub fn shares(&self) -> [(&'static str, f64); 7] {
+        let all = self.user + self.system + self.idle + self.steal;
+        let percent = |part: u64| if all == 0 { 0.0 } else { part as f64 * 100.0 / all as f64 };
+        [
+            ("user", percent(self.user)),
+            ("system", percent(self.system)),
+            ("irq", percent(self.irq)),
+            ("softirq", percent(self.softirq)),
+            ("idle", if all == 0 { 100.0 } else { percent(self.idle) }),
+            ("iowait", percent(self.iowait)),
+            ("steal", percent(self.steal)),
+        ]
+    }
+}
+
+/// What `/proc/stat` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) all_cpus: CpuTimes,
+    /// Of each processor that is online, with its number.
+    pub(crate) cpus: Vec<(u32, CpuTimes)>,
+    pub(crate) interrupts: u64,
+    pub(crate) context_switches: u64,
+}
+
+/// The text of `/proc/stat`, proc_stat(5).
+pub(crate) fn parse_stat(text: &str) -> Stat {
+    let mut stat = Stat::default();
+    for line in text.lines() {
+        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match name {
+            "cpu" => stat.all_cpus = parse_times(rest),
+            "intr" => stat.interrupts = first_number(rest),
+            "ctxt" => stat.context_switches = first_number(rest),
+            _ => {
+                if let Some(number) = name.strip_prefix("cpu").and_then(|number| number.parse().ok()) {
+                    stat.cpus.push((number, parse_times(rest)));
+                }
+            }
+        }
+    }
+    stat
+}
+
+/// `user nice system idle iowait irq softirq steal ...`
+fn parse_times(text: &str) -> CpuTimes {
+    let mut times = text.split_whitespace().map(|time| time.parse::<u64>().unwrap_or(0));
+    let mut next = || times.next().unwrap_or(0);
+    let (user, nice, system, idle, iowait, irq, softirq, steal) =
+        (next(), next(), next(), next(), next(), next(), next(), next());
+    CpuTimes {
+        user: user + nice,
+        system: system + irq + softirq,
+        irq,
+        softirq,
+        idle: idle + iowait,
+        iowait,
+        steal,
+    }
+}
+
+/// The first number of a text, 0 without one.
+pub(crate) fn first_number(text: &str) -> u64 {
+    text.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "\
+cpu  10 2 30 400 5 6 7 8 0 0
+cpu0 5 1 15 200 2 3 3 4 0 0
+cpu3 5 1 15 200 3 3 4 4 0 0
+intr 12345 1 2 3
+ctxt 678
+btime 1
+";
+
+    #[test]
+    fn times_are_summed_by_kind() {
+        let stat = parse_stat(STAT);
+        let expected = CpuTimes { user: 12, system: 43, irq: 6, softirq: 7, idle: 405, iowait: 5, steal: 8 };
+        assert_eq!(stat.all_cpus, expected);
+        assert_eq!(stat.cpus.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 3]);
+        assert_eq!((stat.interrupts, stat.context_switches), (12345, 678));
+        assert_eq!(parse_stat(""), Stat::default());
+        assert_eq!(parse_stat("cpu\ncpux 1\nintr\n"), Stat::default());
+    }
+
+    #[test]
+    fn any_number_of_processors() {
+        let text: String = (0..300).map(|cpu| format!("cpu{cpu} {cpu} 0 0 0 0 0 0 0 0 0\n")).collect();
+        let stat = parse_stat(&text);
+        assert_eq!(stat.cpus.len(), 300);
+        assert_eq!(stat.cpus[299], (299, CpuTimes { user: 299, ..CpuTimes::default() }));
+    }
+
+    #[test]
+    fn shares_are_percent_of_all_time() {
+        let times = CpuTimes { user: 1, system: 2, softirq: 1, idle: 1, ..CpuTimes::default() };
+        let shares = times.shares();
+        assert_eq!(
+            shares.map(|(name, _)| name),
+            ["user", "system", "irq", "softirq", "idle", "iowait", "steal"]
+        );
+        assert_eq!(shares.map(|(_, percent)| percent), [25.0, 50.0, 0.0, 25.0, 25.0, 0.0, 0.0]);
+        assert_eq!(CpuTimes::default().shares()[4], ("idle", 100.0));
+    }
+}

@@ -1,0 +1,167 @@
+//! Reads the host's counters again and again, cheaply.
+
+use std::fs;
+
+use crate::cgroup::Cgroup;
+use crate::cpu::parse_stat;
+use crate::devices::{DeviceInterrupts, parse_devices};
+use crate::host_counters::HostCounters;
+use crate::loss_watch::parse_backlog;
+use crate::memory::{parse_memory, parse_paging, parse_pressure};
+use crate::proc_file::ProcFile;
+use crate::process::process_usage;
+use crate::udp_counters::UdpCounters;
+
+/// Keeps the kernel's files open, those of the network in the namespace of the thread that made it.
+///
+/// What is missing here (no pressure in this kernel, no `/sys` in this container) is missing in every reading and never
+/// an error.
+#[derive(Debug)]
+pub struct HostReader {
+    stat: ProcFile,
+    meminfo: ProcFile,
+    vmstat: ProcFile,
+    /// Of processors, memory and block devices.
+    pressure: [ProcFile; 3],
+    cgroup: Cgroup,
+    devices: ProcFile,
+    /// By the name of the device.
+    interrupts: Vec<(String, DeviceInterrupts)>,
+    snmp: ProcFile,
+    snmp6: ProcFile,
+    softnet: ProcFile,
+    statm: ProcFile,
+    frequencies: Vec<(u32, ProcFile)>,
+    /// Those read last.
+    frequencies_mhz: Vec<(u32, f64)>,
+    /// Readings so far.
+    count: u64,
+}
+
+/// Frequencies are read every so many readings: the kernel asks each processor, which takes it out of idle.
+const FREQUENCIES_EVERY: u64 = 10;
+
+impl HostReader {
+    /// Opens the files.
+    #[must_use]
+    pub fn new() -> Self {
+        let pressure = |name: &str| ProcFile::open(format!("/proc/pressure/{name}"));
+        let network = |name: &str| ProcFile::open(format!("/proc/thread-self/net/{name}"));
+        Self {
+            stat: ProcFile::open("/proc/stat"),
+            meminfo: ProcFile::open("/proc/meminfo"),
+            vmstat: ProcFile::open("/proc/vmstat"),
+            pressure: [pressure("cpu"), pressure("memory"), pressure("io")],
+            cgroup: Cgroup::find(),
+            devices: network("dev"),
+            interrupts: Vec::new(),
+            snmp: network("snmp"),
+            snmp6: network("snmp6"),
+            softnet: network("softnet_stat"),
+            statm: ProcFile::open("/proc/self/statm"),
+            frequencies: frequency_files(),
+            frequencies_mhz: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// The counters now.
+    pub fn read(&mut self) -> HostCounters {
+        let stat = self.stat.read().map(parse_stat).unwrap_or_default();
+        let [cpu_pressure, memory_pressure, io_pressure] =
+            self.pressure.each_mut().map(|file| parse_pressure(file.read()?));
+        let v6 = self.snmp6.read().and_then(UdpCounters::parse_v6).unwrap_or_default();
+        let mut devices = self.devices.read().map(parse_devices).unwrap_or_default();
+        for device in &mut devices {
+            device.cpu_interrupts = self.interrupts_of(&device.name);
+        }
+        self.read_frequencies();
+        HostCounters {
+            all_cpus: stat.all_cpus,
+            cpus: stat.cpus,
+            frequencies_mhz: self.frequencies_mhz.clone(),
+            interrupts: stat.interrupts,
+            context_switches: stat.context_switches,
+            memory: self.meminfo.read().and_then(parse_memory),
+            paging: self.vmstat.read().map(parse_paging),
+            cpu_pressure,
+            memory_pressure,
+            io_pressure,
+            throttling: self.cgroup.read(),
+            devices,
+            udp: self.snmp.read().and_then(UdpCounters::parse).map(|v4| v4.plus(&v6)),
+            backlog_drops: self.softnet.read().and_then(parse_backlog),
+            process: process_usage(),
+            process_memory_kib: self.statm.read().and_then(parse_resident_kib),
+        }
+    }
+
+    fn interrupts_of(&mut self, device: &str) -> Vec<(u32, u64)> {
+        if let Some((_, interrupts)) = self.interrupts.iter_mut().find(|(name, _)| name == device) {
+            return interrupts.read();
+        }
+        // Once for each device that turns up.
+        let text = fs::read_to_string("/proc/interrupts").unwrap_or_default();
+        let mut interrupts = DeviceInterrupts::find(device, &text);
+        let counts = interrupts.read();
+        self.interrupts.push((device.to_owned(), interrupts));
+        counts
+    }
+
+    fn read_frequencies(&mut self) {
+        if self.count.is_multiple_of(FREQUENCIES_EVERY) {
+            let read = |(cpu, file): &mut (u32, ProcFile)| {
+                let khz: f64 = file.read()?.trim().parse().ok()?;
+                Some((*cpu, khz / 1e3))
+            };
+            self.frequencies_mhz = self.frequencies.iter_mut().filter_map(read).collect();
+        }
+        self.count += 1;
+    }
+}
+
+impl Default for HostReader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn frequency_files() -> Vec<(u32, ProcFile)> {
+    let folders = fs::read_dir("/sys/devices/system/cpu").into_iter().flatten().filter_map(Result::ok);
+    let mut files: Vec<(u32, ProcFile)> = folders
+        .filter_map(|entry| {
+            let number = entry.file_name().to_str()?.strip_prefix("cpu")?.parse().ok()?;
+            let file = ProcFile::open(entry.path().join("cpufreq/scaling_cur_freq"));
+            file.exists().then_some((number, file))
+        })
+        .collect();
+    files.sort_unstable_by_key(|(number, _)| *number);
+    files
+}
+
+/// Resident memory by `/proc/self/statm`, whose second number counts pages.
+fn parse_resident_kib(text: &str) -> Option<u64> {
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * procfs::page_size() / 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_again_counts_on() {
+        let mut reader = HostReader::new();
+        let first = reader.read();
+        let second = reader.read();
+        assert!(second.context_switches >= first.context_switches);
+        assert_eq!(first.devices.len(), second.devices.len());
+        assert!(second.since(&first).figures(0.1).len() > 30);
+    }
+
+    #[test]
+    fn pages_are_kib() {
+        assert_eq!(parse_resident_kib("100 25 3 4 5 6 7\n"), Some(25 * procfs::page_size() / 1024));
+        assert_eq!(parse_resident_kib("100"), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! Memory, paging and pressure.
+
+use crate::cpu::first_number;
+
+/// Memory now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// All of it, KiB.
+    pub total_kib: u64,
+    /// What new processes could have, KiB.
+    pub available_kib: u64,
+}
+
+impl Memory {
+    /// What is not available for new processes, in percent.
+    #[must_use]
+    pub fn used_percent(&self) -> f64 {
+        if self.total_kib == 0 {
+            return 0.0;
+        }
+        let used = self.total_kib.saturating_sub(self.available_kib);
+        used as f64 * 100.0 / self.total_kib as f64
+    }
+}
+
+/// Pages that were moved since the system started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paging {
+    /// KiB read from block devices.
+    pub in_kib: u64,
+    /// KiB written to block devices.
+    pub out_kib: u64,
+    /// Pages swapped in.
+    pub swapped_in: u64,
+    /// Pages swapped out.
+    pub swapped_out: u64,
+    /// Page faults, served from memory or not.
+    pub faults: u64,
+    /// Page faults that waited for a block device.
+    pub major_faults: u64,
+}
+
+impl Paging {
+    /// What was counted between `earlier` and `self`.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            in_kib: self.in_kib.saturating_sub(earlier.in_kib),
+            out_kib: self.out_kib.saturating_sub(earlier.out_kib),
+            swapped_in: self.swapped_in.saturating_sub(earlier.swapped_in),
+            swapped_out: self.swapped_out.saturating_sub(earlier.swapped_out),
+            faults: self.faults.saturating_sub(earlier.faults),
+            major_faults: self.major_faults.saturating_sub(earlier.major_faults),
+        }
+    }
+}
+
+/// How long processes waited for one resource (PSI) since the system started, microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// At least one did.
+    pub some_us: u64,
+    /// All did at once; always 0 for processors.
+    pub full_us: u64,
+}
+
+/// The text of `/proc/meminfo`; `None` when it lacks what is wanted.
+pub(crate) fn parse_memory(text: &str) -> Option<Memory> {
+    let value = |name: &str| {
+        text.lines().find_map(|line| Some(first_number(line.strip_prefix(name)?.strip_prefix(':')?)))
+    };
+    Some(Memory { total_kib: value("MemTotal")?, available_kib: value("MemAvailable")? })
+}
+
+/// The text of `/proc/vmstat`.
+pub(crate) fn parse_paging(text: &str) -> Paging {
+    let mut paging = Paging::default();
+    for (name, value) in text.lines().filter_map(|line| line.split_once(' ')) {
+        let count = match name {
+            "pgpgin" => &mut paging.in_kib,
+            "pgpgout" => &mut paging.out_kib,
+            "pswpin" => &mut paging.swapped_in,
+            "pswpout" => &mut paging.swapped_out,
+            "pgfault" => &mut paging.faults,
+            "pgmajfault" => &mut paging.major_faults,
+            _ => continue,
+        };
+        *count = first_number(value);
+    }
+    paging
+}
+
+/// The text of a file of `/proc/pressure`; `None` when the kernel does not count.
+pub(crate) fn parse_pressure(text: &str) -> Option<Pressure> {
+    let total = |kind: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
+        line.split_whitespace().find_map(|word| word.strip_prefix("total=")?.parse().ok())
+    };
+    Some(Pressure { some_us: total("some ")?, full_us: total("full ").unwrap_or(0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_not_available_is_used() {
+        let memory = parse_memory("MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 250 kB\n").unwrap();
+        assert_eq!(memory, Memory { total_kib: 1000, available_kib: 250 });
+        assert_eq!(memory.used_percent(), 75.0);
+        assert_eq!(parse_memory(""), None);
+        assert_eq!(Memory::default().used_percent(), 0.0);
+    }
+
+    #[test]
+    fn paging_is_found_by_name() {
+        let text = "nr_free 1\npgpgin 3\npgpgout 4\npswpin 5\npswpout 6\npgfault 7\npgmajfault 8\nodd\n";
+        let expected =
+            Paging { in_kib: 3, out_kib: 4, swapped_in: 5, swapped_out: 6, faults: 7, major_faults: 8 };
+        assert_eq!(parse_paging(text), expected);
+        assert_eq!(expected.since(&expected), Paging::default());
+    }
+
+    #[test]
+    fn pressure_may_have_one_line_or_two_or_none() {
+        let text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=3\n";
+        assert_eq!(parse_pressure(text), Some(Pressure { some_us: 5, full_us: 3 }));
+        assert_eq!(parse_pressure("some avg10=1.00 total=9\n"), Some(Pressure { some_us: 9, full_us: 0 }));
+        assert_eq!(parse_pressure(""), None);
+    }
+}

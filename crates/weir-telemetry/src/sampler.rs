@@ -1,0 +1,234 @@
+//! Watches the host while a run lasts.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use weir_results::Telemetry;
+
+use crate::host_counters::HostCounters;
+use crate::host_reader::HostReader;
+use crate::process::thread_times;
+
+/// How a [`Sampler`] watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SamplerOptions {
+    /// Time between two looks.
+    pub period: Duration,
+    /// The processors that it may run on; empty = those of the thread that starts it. A program that pins
+    /// itself to one processor leaves the others to the sampler, which then disturbs it least.
+    pub cpus: Vec<usize>,
+}
+
+impl Default for SamplerOptions {
+    /// Ten times a second.
+    fn default() -> Self {
+        Self { period: Duration::from_millis(100), cpus: Vec::new() }
+    }
+}
+
+/// A thread that looks at the counters of the host and of this process at a fixed period, from
+/// [`Sampler::start`] to [`Sampler::stop`].
+///
+/// It runs with the lowest usual priority, keeps all files open, and records what it cost. Start it on a
+/// thread in the network namespace whose devices and UDP counters are meant.
+#[derive(Debug)]
+pub struct Sampler {
+    stop: Sender<()>,
+    thread: Option<JoinHandle<Telemetry>>,
+}
+
+impl Sampler {
+    /// Begins to watch. Should the system refuse a thread, the result is empty.
+    #[must_use]
+    pub fn start(options: SamplerOptions) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let run = move || {
+            yield_to_others(&options.cpus);
+            let mut recorder = Recorder::new(options.period);
+            let begin = Instant::now();
+            let mut looks = 1;
+            loop {
+                let next = begin + options.period * looks;
+                match stopped.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                    Err(RecvTimeoutError::Timeout) => recorder.look(),
+                    _ => break,
+                }
+                // What was due meanwhile is missed: one row is longer, and the next in time again.
+                let due = begin.elapsed().as_nanos() / options.period.as_nanos().max(1);
+                let late = u32::try_from(due).unwrap_or(u32::MAX).saturating_sub(looks);
+                recorder.missed += u64::from(late);
+                looks += late + 1;
+            }
+            // The last row is what has passed since the one before.
+            recorder.look();
+            recorder.telemetry()
+        };
+        let thread = thread::Builder::new().name("telemetry".to_owned()).spawn(run).ok();
+        Self { stop, thread }
+    }
+
+    /// Ends it, and returns what was seen.
+    #[must_use]
+    pub fn stop(mut self) -> Telemetry {
+        self.end()
+    }
+
+    fn end(&mut self) -> Telemetry {
+        // The thread is gone only when it has panicked, which it does not.
+        let _ = self.stop.send(());
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            drop(self.end());
+        }
+    }
+}
+
+/// Readings of the host's counters, each ending a row when its user says so ([`Sampler`] does by time).
+///
+/// Rows are kept within bounds: a run that is too long for them loses every second boundary, so that its
+/// rows are twice as long. Where rows do not follow the clock, what is beyond the bound is not recorded.
+#[derive(Debug)]
+pub struct Recorder {
+    reader: HostReader,
+    begin: Instant,
+    period: Duration,
+    /// With the time of each.
+    readings: Vec<(Duration, HostCounters)>,
+    missed: u64,
+    cpu_before: Duration,
+}
+
+impl Recorder {
+    /// The most rows that are kept: of a tenth of a second each, more than three minutes.
+    pub const ROWS_MAX: usize = 2048;
+
+    /// The same where rows do not follow the clock.
+    pub const FREE_ROWS_MAX: usize = 10_000;
+
+    /// Takes the first reading, where the first row begins. `period` is what [`Telemetry::period_ms`] shall say: zero
+    /// where rows do not follow the clock.
+    #[must_use]
+    pub fn new(period: Duration) -> Self {
+        let cpu_before = thread_cpu();
+        let mut reader = HostReader::new();
+        let readings = vec![(Duration::ZERO, reader.read())];
+        Self { reader, begin: Instant::now(), period, readings, missed: 0, cpu_before }
+    }
+
+    /// Ends a row here.
+    pub fn look(&mut self) {
+        match self.readings.len() {
+            rows if self.period.is_zero() && rows > Self::FREE_ROWS_MAX => return,
+            rows if !self.period.is_zero() && rows > Self::ROWS_MAX => self.thin(),
+            _ => {}
+        }
+        let counters = self.reader.read();
+        self.readings.push((self.begin.elapsed(), counters));
+    }
+
+    /// The rows so far. Its cost is that of the calling thread since the recorder was made there.
+    #[must_use]
+    pub fn telemetry(&self) -> Telemetry {
+        let mut telemetry = Telemetry::new(millis(self.period));
+        for pair in self.readings.windows(2) {
+            let [(from, earlier), (to, now)] = pair else { continue };
+            let seconds = to.saturating_sub(*from).as_secs_f64();
+            telemetry.push(millis(*to), now.since(earlier).figures(seconds));
+        }
+        telemetry.missed = self.missed;
+        telemetry.own_cpu_ms = thread_cpu().saturating_sub(self.cpu_before).as_secs_f64() * 1e3;
+        telemetry
+    }
+
+    /// Drops every second boundary between rows.
+    fn thin(&mut self) {
+        let mut number = 0;
+        self.readings.retain(|_| {
+            number += 1;
+            number % 2 == 1
+        });
+        self.period *= 2;
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn thread_cpu() -> Duration {
+    let (user, system) = thread_times();
+    user + system
+}
+
+/// Makes this thread one that waits for others, on these processors. Both are wishes: what the system refuses stays
+/// as it is.
+fn yield_to_others(cpus: &[usize]) {
+    // The lowest priority that still gets its turn on a busy processor.
+    let _ = rustix::process::setpriority_process(Some(gettid()), 19);
+    if !cpus.is_empty() {
+        let mut set = CpuSet::new();
+        cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+        let _ = sched_setaffinity(None, &set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sampler_has_rows_and_knows_its_cost() {
+        let options = SamplerOptions { period: Duration::from_millis(1), cpus: vec![0, 9999] };
+        let sampler = Sampler::start(options);
+        // Until the process has done what some rows can show.
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(20) {
+            std::hint::spin_loop();
+        }
+        let telemetry = sampler.stop();
+        assert!(telemetry.rows() >= 1);
+        assert_eq!(telemetry.period_ms, 1);
+        assert!(telemetry.own_cpu_ms > 0.0);
+        assert!(telemetry.value("cpu.idle_percent", 0).is_some());
+        assert!(telemetry.value("lo.recv_packets", 0).is_some());
+        let rows = (0..telemetry.rows()).map(|row| telemetry.at_ms(row).unwrap());
+        assert!(rows.is_sorted());
+    }
+
+    #[test]
+    fn a_sampler_that_is_forgotten_ends() {
+        drop(Sampler::start(SamplerOptions::default()));
+    }
+
+    #[test]
+    fn a_long_recording_keeps_its_sums_in_fewer_rows() {
+        let mut recorder = Recorder::new(Duration::from_millis(100));
+        let counters = |switches| HostCounters { context_switches: switches, ..HostCounters::default() };
+        recorder.readings = (0..=8).map(|n| (Duration::from_millis(100 * n), counters(10 * n))).collect();
+        recorder.thin();
+        let telemetry = recorder.telemetry();
+        assert_eq!((telemetry.rows(), telemetry.period_ms), (4, 200));
+        assert_eq!(telemetry.values("context_switches").collect::<Vec<_>>(), [20.0; 4]);
+        assert_eq!(telemetry.at_ms(0), Some(200));
+    }
+
+    #[test]
+    fn rows_stay_within_bounds() {
+        let reading = (Duration::ZERO, HostCounters::default());
+        let mut recorder = Recorder::new(Duration::from_secs(1));
+        recorder.readings = vec![reading.clone(); Recorder::ROWS_MAX + 1];
+        recorder.look();
+        assert!(recorder.readings.len() <= Recorder::ROWS_MAX);
+        let mut free = Recorder::new(Duration::ZERO);
+        free.readings = vec![reading; Recorder::FREE_ROWS_MAX + 1];
+        free.look();
+        assert_eq!(free.readings.len(), Recorder::FREE_ROWS_MAX + 1);
+    }
+}
