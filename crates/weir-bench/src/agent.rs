@@ -19,11 +19,12 @@ use weir_results::ProcessFigures;
 use weir_telemetry::{SystemCalls, SystemCallsError, UdpCounters, process_figures, reset_peak_memory};
 
 use crate::case::CaseSpec;
+use crate::clock;
 use crate::control::{
-    self, AgentFault, AgentReport, ControlError, FromAgent, MessageReader, Outcome, Role, SCHEMA, ToAgent,
-    VERSION,
+    self, AgentFault, AgentReport, ControlError, FromAgent, Joined, MessageReader, Outcome, Role, SCHEMA,
+    ToAgent, VERSION,
 };
-use crate::endpoint::{EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber};
+use crate::endpoint::{End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber};
 use crate::engine;
 use crate::open_loop::Schedule;
 use crate::signal::Signal;
@@ -87,7 +88,8 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
     stream.set_read_timeout(None).map_err(ControlError::Io)?;
     let signal = Arc::new(Signal::new());
     let messages = listen(reader, Arc::clone(&signal), options.on_orphaned)?;
-    let mut agent = Agent { role: options.role, case: *case, stream, messages, signal, system_calls };
+    let (role, case) = (options.role, *case);
+    let mut agent = Agent { role, case, stream, messages, signal, opened_ns: 0, joined: None, system_calls };
     if let Err(error) = pinned.and_then(|()| agent.measure()) {
         control::send(&mut agent.stream, &failure(&error))?;
         // Until told, so that the end of this process is never mistaken for a crash.
@@ -114,6 +116,9 @@ struct Agent {
     stream: TcpStream,
     messages: Receiver<ToAgent>,
     signal: Arc<Signal>,
+    /// When the end began to be opened, nanoseconds of the host's monotonic clock.
+    opened_ns: u64,
+    joined: Option<Joined>,
     /// The count, or why there is none; `None` = not asked for.
     system_calls: Option<Result<SystemCalls, SystemCallsError>>,
 }
@@ -141,6 +146,10 @@ impl Agent {
     fn measure(&mut self) -> Result<(), Failure> {
         let case = self.case.clone();
         let engine = engine::find(&case.engine).ok_or_else(|| Failure::UnknownEngine(case.engine.clone()))?;
+        if self.role == Role::Subscriber {
+            thread::sleep(case.method.late);
+        }
+        self.opened_ns = clock::now_ns();
         match (case.is_stream(), self.role) {
             (true, Role::Publisher) => self.publish(engine),
             (true, Role::Subscriber) => self.subscribe(engine),
@@ -151,8 +160,7 @@ impl Agent {
 
     fn publish(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
         let mut end: Box<dyn Publisher> = engine.open_publisher(&self.case)?;
-        let peer = self.prepared(end.address())?;
-        end.connect(peer, PEER_WAIT + self.case.allowance())?;
+        self.join(end.as_mut())?;
         let (before, schedule) = self.start_sending()?;
         let outcome = throughput::run_publisher(end.as_mut(), &self.case, schedule)?;
         let report = self.report(&before, Outcome::Publisher(outcome), &end.report());
@@ -161,8 +169,7 @@ impl Agent {
 
     fn subscribe(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
         let mut end: Box<dyn Subscriber> = engine.open_subscriber(&self.case)?;
-        let peer = self.prepared(end.address())?;
-        end.connect(peer, PEER_WAIT + self.case.allowance())?;
+        self.join(end.as_mut())?;
         let (before, schedule) = self.start_receiving()?;
         let outcome = throughput::run_subscriber(end.as_mut(), &self.case, &self.signal, schedule)?;
         let report = self.report(&before, Outcome::Subscriber(outcome), &end.report());
@@ -171,8 +178,7 @@ impl Agent {
 
     fn ping(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
         let mut end: Box<dyn Pinger> = engine.open_pinger(&self.case)?;
-        let peer = self.prepared(end.address())?;
-        end.connect(peer, PEER_WAIT + self.case.allowance())?;
+        self.join(end.as_mut())?;
         let (before, _) = self.start_sending()?;
         let outcome = latency::run_pinger(end.as_mut(), &self.case, self.signal.stop())?;
         let report = self.report(&before, Outcome::Pinger(outcome), &end.report());
@@ -181,12 +187,22 @@ impl Agent {
 
     fn pong(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
         let mut end: Box<dyn Ponger> = engine.open_ponger(&self.case)?;
-        let peer = self.prepared(end.address())?;
-        end.connect(peer, PEER_WAIT + self.case.allowance())?;
+        self.join(end.as_mut())?;
         let (before, _) = self.start_receiving()?;
         let echoed = end.echo(self.signal.stop())?;
         let report = self.report(&before, Outcome::Ponger { echoed }, &end.report());
         self.finish(report)
+    }
+
+    /// Finds the peers of an end that was just opened.
+    fn join<E: End + ?Sized>(&mut self, end: &mut E) -> Result<(), Failure> {
+        let address = end.address();
+        let peer = self.prepared(address)?;
+        end.connect(peer, PEER_WAIT + self.case.allowance())?;
+        let has_discovery = address.is_none();
+        self.joined =
+            has_discovery.then(|| Joined { opened_ns: self.opened_ns, matched_ns: clock::now_ns() });
+        Ok(())
     }
 
     /// Tells where this end is, and waits to be told where the other one is.
@@ -234,6 +250,7 @@ impl Agent {
             buffers: end.buffers,
             host_receive_errors: udp.map(|udp| udp.receive_buffer_errors),
             system_calls_uncounted: uncounted,
+            joined: self.joined,
         }
     }
 

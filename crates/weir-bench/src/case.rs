@@ -78,6 +78,9 @@ pub struct Method {
     pub rate: Option<Rate>,
     /// The rate of that schedule, once it is known.
     pub samples_per_s: Option<f64>,
+    /// How much later than the publishers the subscribers are opened.
+    #[serde(default)]
+    pub late: Duration,
     /// What lies between the ends, in words; `None` = what connects the host's own interface with itself.
     pub path: Option<String>,
     /// The file of the network namespace that this end lives in; `None` = the one that it is started in.

@@ -17,7 +17,7 @@ use crate::latency::PingerOutcome;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -152,6 +152,17 @@ pub struct AgentReport {
     pub host_receive_errors: Option<u64>,
     /// Why system calls were not counted although they should have been.
     pub system_calls_uncounted: Option<String>,
+    /// When this end was opened and when it had found its peers; `None` for engines without discovery.
+    pub joined: Option<Joined>,
+}
+
+/// Moments of the host's monotonic clock, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    /// The end began to open its sockets and entities.
+    pub opened_ns: u64,
+    /// It knew all of its peers.
+    pub matched_ns: u64,
 }
 
 /// What was measured, by the kind of end.
@@ -300,6 +311,7 @@ mod tests {
             buffers: SocketBuffers::default(),
             host_receive_errors: Some(4),
             system_calls_uncounted: None,
+            joined: Some(Joined { opened_ns: 1, matched_ns: 2 }),
         };
         let message = FromAgent::Finished { report: Box::new(report) };
         let text = serde_json::to_string(&message).unwrap();

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weir_results::{
-    Case, Environment, LossBreakdown, NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts,
-    SocketBuffers, ThroughputCounts, ThroughputSummary, Warning,
+    Case, Discovery, Environment, LossBreakdown, NotMeasured, ProcessFigures, Reliability, ScheduleLag,
+    SequenceCounts, SocketBuffers, ThroughputCounts, ThroughputSummary, Warning,
 };
 use weir_telemetry::host_warnings;
 
 use crate::case::CaseSpec;
-use crate::control::{AgentReport, Outcome};
+use crate::control::{AgentReport, Joined, Outcome};
 use crate::endpoint::Engine;
 use crate::engine;
 use crate::latency::PingerOutcome;
@@ -82,6 +82,7 @@ pub(crate) fn enter(
             .min_by_key(|buffers| (buffers.receive_granted, buffers.send_granted))
     });
     enter_buffers(result, publisher.unwrap_or_default(), subscriber.unwrap_or_default());
+    result.discovery = discovery(case, publishers.iter().chain(subscribers));
     if let [AgentReport { outcome: Outcome::Pinger(pinger), .. }] = publishers {
         return enter_latency(result, pinger);
     }
@@ -103,6 +104,18 @@ pub(crate) fn enter(
         }
         _ => failed(result, "the ends measured different things".to_owned()),
     }
+}
+
+/// How long all ends took to find each other, if all of them had to.
+fn discovery<'a>(case: &CaseSpec, ends: impl Iterator<Item = &'a AgentReport>) -> Option<Discovery> {
+    let joined: Vec<Joined> = ends.map(|end| end.joined).collect::<Option<_>>()?;
+    let matched_ns = joined.iter().map(|end| end.matched_ns).max()?;
+    let since_ms = |opened_ns: u64| rounded(matched_ns.saturating_sub(opened_ns) as f64 / 1e6);
+    Some(Discovery {
+        from_first_ms: since_ms(joined.iter().map(|end| end.opened_ns).min()?),
+        from_last_ms: since_ms(joined.iter().map(|end| end.opened_ns).max()?),
+        late_ms: rounded(case.method.late.as_secs_f64() * 1e3),
+    })
 }
 
 /// What the processes of one kind used.
@@ -297,7 +310,14 @@ mod tests {
 
     fn report(outcome: Outcome, buffers: SocketBuffers) -> AgentReport {
         let process = ProcessFigures::default();
-        AgentReport { outcome, process, buffers, host_receive_errors: Some(7), system_calls_uncounted: None }
+        AgentReport {
+            outcome,
+            process,
+            buffers,
+            host_receive_errors: Some(7),
+            system_calls_uncounted: None,
+            joined: None,
+        }
     }
 
     fn streamed(case: &CaseSpec, lost: u64, lost_in_warmup: u64, corrupt: u64) -> (Case, Option<Fault>) {
@@ -350,6 +370,21 @@ mod tests {
         assert_eq!(figures.datagrams_per_send, Some(2.0));
         assert_eq!(result.loss, Some(LossBreakdown::explain(10, 0, 2, Some(7))));
         assert_eq!(fault, None);
+    }
+
+    #[test]
+    fn discovery_ends_with_the_last_match_and_is_nobodys_when_an_end_was_told() {
+        let late = Duration::from_millis(300);
+        let case = case("mock", Test::Latency);
+        let case = CaseSpec { method: crate::case::Method { late, ..case.method.clone() }, ..case };
+        let end = |joined: Option<(u64, u64)>| AgentReport {
+            joined: joined.map(|(opened_ns, matched_ns)| Joined { opened_ns, matched_ns }),
+            ..report(Outcome::Ponger { echoed: 0 }, SocketBuffers::default())
+        };
+        let ends = [end(Some((5_000_000, 312_000_000))), end(Some((305_000_000, 309_000_000)))];
+        let expected = Discovery { from_first_ms: 307.0, from_last_ms: 7.0, late_ms: 300.0 };
+        assert_eq!(discovery(&case, ends.iter()), Some(expected));
+        assert_eq!(discovery(&case, [&ends[0], &end(None)].into_iter()), None);
     }
 
     #[test]

@@ -38,7 +38,7 @@ Exit codes: 0 all well, 1 data lost or damaged where none may be, 2 usage,
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
     Pub(PubArgs),
     Sub(SubArgs),
     Report(ReportArgs),

@@ -1,7 +1,7 @@
 //! What the ends of a case cost: a table of its own, on request.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use weir_results::{Case, ProcessFigures};
+use weir_results::{Case, ProcessFigures, Spread};
 
 use crate::group::{Group, Point};
 use crate::table::{dash, trimmed};
@@ -30,7 +30,24 @@ pub(crate) fn cost_table(group: &Group<'_>) -> String {
     }
     let note = "user, sys: processor time in seconds per million samples, warm-up included; calls: system calls per \
                 sample (not counted unless asked for); waits, preempted: context switches; peak: resident memory";
-    format!("\nCosts of the above\n\n{}\n\n{note}\n", trimmed(&table.to_string()))
+    format!("\nCosts of the above\n\n{}\n\n{note}\n{}", trimmed(&table.to_string()), discovery(group))
+}
+
+/// How long the ends took to find each other, by engine; empty when nobody had to.
+fn discovery(group: &Group<'_>) -> String {
+    let of = |name: &str| {
+        let cases = group.points.iter().filter(|point| point.engine == name).flat_map(|point| &point.repeats);
+        let spread = Spread::of(cases.filter_map(|case| Some(case.discovery?.from_last_ms)))?;
+        Some(format!("{name} {:.1} ({:.1})", spread.median, spread.max))
+    };
+    let engines: Vec<String> = group.engines().into_iter().filter_map(of).collect();
+    if engines.is_empty() {
+        return String::new();
+    }
+    format!(
+        "ms from the opening of the last end until all had found each other, median (most): {}\n",
+        engines.join(", ")
+    )
 }
 
 /// An echo is a sample for each ping, whether the engine counted them or not.

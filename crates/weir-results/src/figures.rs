@@ -63,6 +63,17 @@ impl ProcessFigures {
     }
 }
 
+/// How long the ends of a case took to find each other: until the last of them knew all of its peers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Discovery {
+    /// From the moment when the first end began to open its sockets and entities, milliseconds.
+    pub from_first_ms: f64,
+    /// From the moment when the last end did, milliseconds.
+    pub from_last_ms: f64,
+    /// How much later than the publishers the subscribers were opened on purpose, milliseconds; 0 = together.
+    pub late_ms: f64,
+}
+
 /// How far behind its schedule a publisher was when it sent, microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScheduleLag {

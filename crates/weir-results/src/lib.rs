@@ -34,7 +34,7 @@ mod warning;
 
 pub use bootstrap::{Better, Comparison, Interval, Verdict};
 pub use environment::{Environment, Interface};
-pub use figures::{LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
+pub use figures::{Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};

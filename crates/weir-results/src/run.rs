@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Environment, LatencySummary, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers,
+    Discovery, Environment, LatencySummary, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers,
     ThroughputSummary, Warning,
 };
 
@@ -111,6 +111,9 @@ pub struct Case {
     /// What the subscriber's process used; with several the sum, and the largest peak of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber: Option<ProcessFigures>,
+    /// How long the ends took to find each other; `None` for engines that are told where their peer is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery: Option<Discovery>,
     /// Socket buffers asked for and granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_buffers: Option<SocketBuffers>,
@@ -154,6 +157,7 @@ impl Case {
             coalescing: None,
             publisher: None,
             subscriber: None,
+            discovery: None,
             socket_buffers: None,
             loss: None,
             settings: BTreeMap::new(),

@@ -85,6 +85,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block")]
     pub(crate) wait: WaitStrategy,
 
+    /// Open the subscribers so much later than the publishers; results tell how long the ends took to find each other
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "0ms")]
+    pub(crate) late: Duration,
+
     /// Processors of publishers and subscribers, or none [default: two different ones, if there are two;
     /// none where there are more than two ends]
     #[arg(long, value_name = "PUB,SUB", value_parser = parse_cpus)]

@@ -223,6 +223,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         method: Method {
             count_system_calls: args.costs,
             path: args.path.map(|path| path.to_string()),
+            late: args.late,
             ..Method::default()
         },
         cpus,
