@@ -1,5 +1,7 @@
 //! The engines of others: what they need is installed, `weir` is built with them, and each has a short session.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::ci::Outcome;
@@ -9,27 +11,45 @@ use crate::steps;
 
 /// Builds `weir`, optimised, with the engines that are built in a few minutes, and tries them: the step of `ci`.
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    build_and_try(environment, FEATURES, steps::LIMIT)
+    build_and_try(environment, FEATURES, None, steps::LIMIT)
 }
 
 /// Builds `weir`, optimised, with all engines that this machine can have, and tries them.
 pub(crate) fn all(environment: &Environment) -> Outcome {
-    build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES}"), SLOW_LIMIT)
+    if let Err(reason) = environment.require(&AERON) {
+        return Outcome::Skipped(reason);
+    }
+    let cmake = match cmake(environment) {
+        Ok(cmake) => cmake,
+        Err(reason) => return Outcome::Skipped(reason),
+    };
+    build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES}"), Some(&cmake), SLOW_LIMIT)
 }
 
-fn build_and_try(environment: &Environment, features: &str, limit: Duration) -> Outcome {
+fn build_and_try(
+    environment: &Environment,
+    features: &str,
+    cmake: Option<&Path>,
+    limit: Duration,
+) -> Outcome {
     let tools: Vec<Tool> = [&steps::CYCLONEDDS[..], &steps::FASTDDS, &ZEROMQ].concat();
     if let Err(reason) = environment.require(&tools) {
         return Outcome::Skipped(reason);
     }
+    let cargo = |arguments: &[&str]| {
+        let mut cargo = environment.cargo(arguments);
+        // The variable that the crate `cmake` looks at.
+        cargo.envs(cmake.map(|cmake| ("CMAKE", cmake)));
+        cargo
+    };
     let chosen = ["--features", features, "--package", "weir-cli", "--locked"];
     let lints = ["clippy", "--quiet", "--all-targets", "--package", "weir-peers", "--package", "weir-bench"];
     let lints = [&lints[..], &chosen, &["--", "--deny", "warnings"]].concat();
-    if let Outcome::Failed(text) = process::check(&mut environment.cargo(&lints), limit) {
+    if let Outcome::Failed(text) = process::check(&mut cargo(&lints), limit) {
         return Outcome::Failed(text);
     }
     let test = [&["test", "--release", "--test", "it"][..], &chosen, &["peers::"]].concat();
-    match steps::counted_within(&mut environment.cargo(&test), limit) {
+    match steps::counted_within(&mut cargo(&test), limit) {
         Outcome::Passed(tests) => {
             Outcome::Passed(format!("{tests}; release/weir has the engines {features}"))
         }
@@ -37,10 +57,51 @@ fn build_and_try(environment: &Environment, features: &str, limit: Duration) -> 
     }
 }
 
+/// A cmake that builds Aeron: this machine's, or one from PyPI in a folder of its own, since Debian 12 has an older one.
+fn cmake(environment: &Environment) -> Result<PathBuf, String> {
+    let system = PathBuf::from("cmake");
+    if is_new_enough(&system) {
+        return Ok(system);
+    }
+    let folder = environment.root.join("target/peers-tools");
+    let own = folder.join("bin/cmake");
+    if !is_new_enough(&own) {
+        eprintln!("xtask: installing cmake with pip into {}", folder.display());
+        let made = process::run(Command::new("python3").args(["-m", "venv"]).arg(&folder), steps::LIMIT);
+        let pip = folder.join("bin/pip");
+        let installed = process::run(Command::new(pip).args(["install", "--quiet", "cmake"]), steps::LIMIT);
+        if !is_new_enough(&own) {
+            eprint!("{}{}", made.text, installed.text);
+            let (major, minor) = CMAKE;
+            return Err(format!(
+                "Aeron needs cmake {major}.{minor}, which pip could not bring: pip install cmake"
+            ));
+        }
+    }
+    Ok(own)
+}
+
+/// What Aeron asks for.
+const CMAKE: (u32, u32) = (3, 30);
+
+fn is_new_enough(cmake: &Path) -> bool {
+    let said = process::run(Command::new(cmake).arg("--version"), PROBE_LIMIT);
+    said.is_success && cmake_version(&said.stdout).is_some_and(|version| version >= CMAKE)
+}
+
+/// Of `cmake version 3.25.1`.
+fn cmake_version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.strip_prefix("cmake version ")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
+
 /// Those of weir-cli, one for each engine.
 const FEATURES: &str = "peers,rust-peers";
 
-/// Those that would double the time of `ci`: int2dds alone takes minutes to compile and link.
+/// Those that would double the time of `ci`: int2dds alone takes minutes to compile and link. Aeron is C that needs a
+/// cmake from outside of Debian, and clang to read its headers.
 const SLOW_FEATURES: &str = "slow-peers";
 
 /// Longest that building with those may take, on two processors that others use, too.
@@ -50,3 +111,23 @@ const ZEROMQ: [Tool; 2] = [
     Tool { program: "/usr/include/zmq.h", package: "libzmq3-dev" },
     Tool { program: "pkg-config", package: "pkg-config" },
 ];
+
+const AERON: [Tool; 5] = [
+    Tool { program: "clang", package: "clang" },
+    Tool { program: "c++", package: "g++" },
+    Tool { program: "/usr/include/uuid/uuid.h", package: "uuid-dev" },
+    Tool { program: "/usr/include/bsd/string.h", package: "libbsd-dev" },
+    Tool { program: "/usr/share/python-wheels", package: "python3-venv" },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_cmake_is_read() {
+        assert_eq!(cmake_version("cmake version 3.25.1\n\nCMake suite maintained\n"), Some((3, 25)));
+        assert!(cmake_version("cmake version 4.4.4\n") > Some(CMAKE));
+        assert_eq!(cmake_version("command not found"), None);
+    }
+}

@@ -164,6 +164,18 @@ pub static PEERS: &[Peer] = &[
         abilities: Abilities { is_dds: false, best_effort: false, many: false, ..DDS },
         calls: calls!("zeromq", zeromq),
     },
+    Peer {
+        name: "aeron",
+        about: "Aeron over UDP as it comes, its media driver embedded: no DDS; with --wait spin it never sleeps",
+        settings: AERON_DEFAULT,
+        ..AERON
+    },
+    Peer {
+        name: "aeron-tuned",
+        about: "the same with datagrams of 64 kB, a larger window and large socket buffers",
+        settings: AERON_TUNED,
+        ..AERON
+    },
 ];
 
 /// The one of this name, built in or not.
@@ -344,6 +356,61 @@ macro_rules! int2dds_settings {
 
 const INT2DDS_DEFAULT: &[Setting] = int2dds_settings!("", "true", "");
 const INT2DDS_TUNED: &[Setting] = int2dds_settings!("1000", "false", "4194304");
+
+const AERON: Peer = Peer {
+    name: "",
+    about: "",
+    feature: "aeron",
+    settings: &[],
+    // A message is at most an eighth of a term buffer.
+    abilities: Abilities { is_dds: false, best_effort: false, many: false, size_bytes_max: 2 << 20, ..DDS },
+    calls: calls!("aeron", aeron),
+};
+
+macro_rules! aeron_settings {
+    ($mtu:literal, $window:literal, $buffer:literal) => {
+        &[
+            Setting {
+                name: "mtu_length",
+                value: $mtu,
+                about: "aeron.mtu.length, bytes: the largest datagram; messages are gathered into it. Empty: 1408",
+            },
+            Setting {
+                name: "rcv_initial_window_length",
+                value: $window,
+                about: "aeron.rcv.initial.window.length, bytes; empty: 128 KiB",
+            },
+            Setting {
+                name: "socket_receive_buffer",
+                value: $buffer,
+                about: "aeron.socket.so_rcvbuf, bytes; empty: 128 KiB",
+            },
+            Setting {
+                name: "socket_send_buffer",
+                value: $buffer,
+                about: "aeron.socket.so_sndbuf, bytes; empty: the system's",
+            },
+            Setting {
+                name: "term_buffer_length",
+                value: "16777216",
+                about: "aeron.term.buffer.length, bytes",
+            },
+            Setting {
+                name: "idle_strategy",
+                value: "",
+                about: "what driver and poller do without work: spin, yield or backoff; empty: by --wait, backoff or spin",
+            },
+            Setting {
+                name: "duty_cycle_offers",
+                value: "256",
+                about: "a writer runs the driver itself after so many samples",
+            },
+        ]
+    };
+}
+
+const AERON_DEFAULT: &[Setting] = aeron_settings!("", "", "");
+const AERON_TUNED: &[Setting] = aeron_settings!("65472", "2097152", "4194304");
 
 const ZEROMQ_SETTINGS: &[Setting] = &[
     Setting { name: "high_water_mark", value: "", about: "ZMQ_SNDHWM and ZMQ_RCVHWM, messages; empty: 1000" },

@@ -51,6 +51,8 @@ pub struct NodeOptions {
     pub is_batching: bool,
     /// Octets of every sample.
     pub octets: usize,
+    /// Wait awake for what arrives, where the engine can.
+    pub is_spinning: bool,
     /// How long a write may wait.
     pub max_blocking_time: Duration,
     /// Topic to write.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::message::{decode, encode};
 use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 
 pub(crate) fn version() -> String {
@@ -67,34 +68,6 @@ fn bind(socket: &zmq::Socket, address: Ipv4Addr) -> Result<SocketAddrV4, PeerErr
         .trim_start_matches("tcp://")
         .parse()
         .map_err(|_| PeerError::Engine(format!("strange endpoint {endpoint}")))
-}
-
-const HEADER_BYTES: usize = Header::SERIALIZED_BYTES;
-
-fn encode(header: &Header, octets: &[u8], message: &mut Vec<u8>) {
-    message.clear();
-    message.extend_from_slice(&header.key);
-    message.extend_from_slice(&header.entity_id.to_le_bytes());
-    message.extend_from_slice(&header.seq_num.to_le_bytes());
-    message.extend_from_slice(&header.timestamp_sec.to_le_bytes());
-    message.extend_from_slice(&header.timestamp_usec.to_le_bytes());
-    message.extend_from_slice(&header.latency_ping.to_le_bytes());
-    message.extend_from_slice(&u32::try_from(octets.len()).unwrap_or(u32::MAX).to_le_bytes());
-    message.extend_from_slice(octets);
-}
-
-fn decode(message: &[u8]) -> Option<(Header, &[u8])> {
-    let (head, octets) = message.split_first_chunk::<HEADER_BYTES>()?;
-    let word = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
-    let header = Header {
-        key: word(0),
-        entity_id: i32::from_le_bytes(word(4)),
-        seq_num: u32::from_le_bytes(word(8)),
-        timestamp_sec: i32::from_le_bytes(word(12)),
-        timestamp_usec: u32::from_le_bytes(word(16)),
-        latency_ping: i32::from_le_bytes(word(20)),
-    };
-    Some((header, octets))
 }
 
 fn receive_all(pull: &zmq::Socket, writer: &ZmqWriter, is_over: &AtomicBool, on_sample: &OnSample) {
@@ -180,19 +153,5 @@ impl Drop for ZmqNode {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_read_back() {
-        let header = Header { key: [1, 2, 3, 4], entity_id: -1, seq_num: 7, ..Header::default() };
-        let mut message = Vec::new();
-        encode(&header, &[9, 8], &mut message);
-        assert_eq!(decode(&message), Some((header, &[9, 8][..])));
-        assert_eq!(decode(&message[..27]), None);
     }
 }

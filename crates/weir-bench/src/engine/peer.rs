@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_peers::{Header, Node, NodeOptions, OnSample, Peer, Setting, Writer, Written};
-use weir_results::Reliability;
+use weir_results::{Reliability, WaitStrategy};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{
@@ -138,6 +138,7 @@ fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> Nod
         keeps_all: case.is_stream(),
         is_batching: case.batch_bytes > 0,
         octets: case.size_bytes.saturating_sub(HEADER_BYTES),
+        is_spinning: case.wait == WaitStrategy::Spin,
         max_blocking_time: WRITE_PATIENCE,
         write_topic: write.map(topic),
         read_topic: read.map(topic),

@@ -1,6 +1,6 @@
 //! Engines of others: a short session of each that is built in, and what is said of the others.
 
-#[cfg(any(feature = "cyclonedds", feature = "fastdds", feature = "zeromq"))]
+#[cfg(any(feature = "aeron", feature = "cyclonedds", feature = "fastdds", feature = "zeromq"))]
 use serde_json::Value;
 
 use crate::support::Scene;
@@ -26,7 +26,7 @@ fn a_short_session(engine: &str, domain: u32, more: &str) {
 }
 
 /// Measured, and by whom is known.
-#[cfg(any(feature = "cyclonedds", feature = "fastdds", feature = "zeromq"))]
+#[cfg(any(feature = "aeron", feature = "cyclonedds", feature = "fastdds", feature = "zeromq"))]
 fn check(case: &Value) {
     assert_eq!(case["not_measured"], Value::Null, "{case}");
     assert!(case["settings"]["engine_version"].is_string(), "{case}");
@@ -51,17 +51,32 @@ fn fastdds_is_measured() {
     a_short_session("fastdds-tuned", 94, "--instances 3");
 }
 
-#[cfg(feature = "zeromq")]
-#[test]
-fn zeromq_is_measured() {
-    let words = "--engines zeromq --sizes 32,100k --reliability reliable --verify --format json --cpus none";
-    let document = Scene::new().bench(words).expect_code(0).json();
+/// What is no DDS is reliable, and shown apart.
+#[cfg(any(feature = "aeron", feature = "zeromq"))]
+fn a_session_apart(engine: &str, more: &str) {
+    let words = format!(
+        "--engines {engine} --sizes 32,100k --reliability reliable --verify --format json --cpus none {more}"
+    );
+    let document = Scene::new().bench(&words).expect_code(0).json();
     let cases = document["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 4);
     for case in cases {
         check(case);
         assert_eq!(case["apart"], true, "{case}");
     }
+}
+
+#[cfg(feature = "zeromq")]
+#[test]
+fn zeromq_is_measured() {
+    a_session_apart("zeromq", "");
+}
+
+#[cfg(feature = "aeron")]
+#[test]
+fn aeron_is_measured() {
+    a_session_apart("aeron", "");
+    a_session_apart("aeron-tuned", "--wait spin");
 }
 
 /// These lose reliable samples or panic now and then: that is told, and nothing worse comes of it.
