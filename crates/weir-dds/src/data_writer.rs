@@ -215,6 +215,13 @@ impl<T: DdsType> DataWriter<T> {
         let len = weir_cdr::payload_len_in(sample, inner.encoding);
         let needs_key = T::HAS_KEY && inner.needs_key();
         let key = if needs_key { Some(key_hash_of(sample, inner.encoding)?) } else { None };
+        if timestamp.is_none() && inner.qos.batch.is_some() && !inner.endpoint.assertions.is_watched() {
+            let fill =
+                |payload: &mut [u8]| weir_cdr::encode_payload_in(sample, inner.encoding, payload).map(drop);
+            if inner.endpoint.core.lock().extend_batch(len, key, fill)?.is_some() {
+                return Ok(());
+            }
+        }
         let mut waiting_since = None;
         loop {
             let now = clock::now();
@@ -224,6 +231,9 @@ impl<T: DdsType> DataWriter<T> {
             let mut core = inner.endpoint.core.lock();
             if let Some(at) = sending.sent_at.take() {
                 core.note_sent(at);
+            }
+            if let Some(took) = sending.send_time.take() {
+                core.note_send_time(took);
             }
             if is_stamped {
                 // The samples of a batch have one time stamp.
@@ -498,6 +508,7 @@ impl Inner {
         let is_amid_sample = core.is_amid_sample();
         self.transmit(core, &mut sending);
         let has_sent = sending.sent_at.is_some();
+        sending.send_time = sending.sent_at.map(|at| at.since(now));
         // What is received calls listeners, and those may write.
         drop(sending);
         if let Some(at) = next {

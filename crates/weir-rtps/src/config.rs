@@ -146,6 +146,11 @@ pub const INSTANCE_KEYS_MAX_BYTES: usize = 64 * 1024 * 1024;
 pub const COALESCING_GAP: Duration = Duration::from_nanos(1_500);
 /// Longest time that automatic coalescing may hold a sample back.
 pub const COALESCING_DELAY_MAX: Duration = Duration::from_micros(200);
+/// The samples of a burst wait for the next write after this many times the duration of a send call, not longer: what
+/// is saved by sending them together would otherwise be less than what waiting for them costs.
+pub const COALESCING_SENDS: u32 = 3;
+/// A send call that took longer was interrupted, and says nothing about the next.
+pub const COALESCING_SEND_MAX: Duration = Duration::from_micros(10);
 /// Writes in quick succession that leave at once before the rest of the burst is coalesced.
 pub const COALESCING_AFTER_WRITES: u32 = 2;
 

@@ -7,6 +7,7 @@
 
 mod acknowledgements;
 mod batch;
+mod burst;
 mod compose;
 mod fragments;
 mod heartbeat;
@@ -31,6 +32,7 @@ use crate::qos::{Durability, History, Reliability};
 use crate::time::Time;
 use crate::window::{Window, charge};
 use batch::OpenBatch;
+use burst::Burst;
 use compose::Template;
 use fragments::Fragments;
 use heartbeat::Heartbeat;
@@ -216,17 +218,6 @@ pub struct WriterCore {
     /// The longest datagram that reaches every reader unfragmented, as far as is known.
     datagram_max: usize,
     counters: WriterCounters,
-}
-
-/// Whether writes come in quick succession.
-#[derive(Debug, Default)]
-struct Burst {
-    last_activity: Option<Time>,
-    quick_writes: u32,
-    queued_since: Option<Time>,
-    /// Datagrams that were not handed out yet, and their bytes.
-    datagrams: usize,
-    bytes: usize,
 }
 
 impl WriterCore {
@@ -486,18 +477,6 @@ impl WriterCore {
         self.heartbeat.is_due |= is_news && self.has_unacknowledged();
     }
 
-    /// Whether samples that were committed should be handed out now. `false` only while a burst is being
-    /// coalesced; then [`WriterCore::next_timeout`] says until when at most.
-    #[inline]
-    pub fn should_send(&self, now: Time) -> bool {
-        if self.unsent == self.sendable_end(now) {
-            return false;
-        }
-        let Some(since) = self.burst.queued_since else { return true };
-        self.config.coalescing.is_none_or(|coalescing| now.since(since) >= coalescing.delay_max)
-            || self.is_burst_complete()
-    }
-
     /// The first sample that is not to be sent yet, because its batch may still grow.
     #[inline]
     fn sendable_end(&self, now: Time) -> SequenceNumber {
@@ -522,12 +501,6 @@ impl WriterCore {
         }
     }
 
-    /// Tells when a send call for this writer ended, so that the gap to the next write can be judged.
-    #[inline]
-    pub fn note_sent(&mut self, now: Time) {
-        self.burst.last_activity = Some(now);
-    }
-
     /// What is due: HEARTBEATs for what nobody has acknowledged. Transmissions follow by
     /// [`WriterCore::poll_transmit`].
     pub fn handle_timeout(&mut self, now: Time) {
@@ -544,8 +517,8 @@ impl WriterCore {
 
     /// When [`WriterCore::handle_timeout`] and [`WriterCore::poll_transmit`] want to be called next.
     pub fn next_timeout(&self) -> Option<Time> {
-        let coalescing = self.config.coalescing.map_or(Duration::ZERO, |coalescing| coalescing.delay_max);
-        let flush_at = self.burst.queued_since.map(|since| since + coalescing);
+        let delay_max = self.config.coalescing.map_or(Duration::ZERO, |coalescing| coalescing.delay_max);
+        let flush_at = self.burst.flush_at(delay_max);
         let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
         let flush_at = flush_at.into_iter().chain(batch_at).chain(self.fragments.paced_at).min();
         match (flush_at, self.heartbeat.next_at) {
@@ -631,19 +604,6 @@ impl WriterCore {
             self.heartbeat.next_at = Some(now + self.heartbeat.delay);
         }
         self.note_write(now, len);
-    }
-
-    /// Decides whether the sample that was just committed belongs to a burst.
-    #[inline]
-    fn note_write(&mut self, now: Time, len: usize) {
-        let Some(coalescing) = self.config.coalescing else { return };
-        let is_quick = self.burst.last_activity.is_some_and(|last| now.since(last) <= coalescing.gap);
-        self.burst.quick_writes = if is_quick { self.burst.quick_writes.saturating_add(1) } else { 0 };
-        self.burst.last_activity = Some(now);
-        let is_burst = self.burst.quick_writes > config::COALESCING_AFTER_WRITES;
-        if is_burst && self.burst.queued_since.is_none() && 2 * len <= config::SEGMENTED_MAX_BYTES {
-            self.burst.queued_since = Some(now);
-        }
     }
 
     /// Remembers when a large sample was written.

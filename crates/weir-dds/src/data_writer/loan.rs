@@ -265,6 +265,9 @@ impl Inner {
             if let Some(at) = sending.sent_at.take() {
                 core.note_sent(at);
             }
+            if let Some(took) = sending.send_time.take() {
+                core.note_send_time(took);
+            }
             if timestamp.is_some() {
                 // The samples of a batch have one time stamp.
                 core.seal();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use parking_lot::{Mutex, RwLock};
@@ -47,6 +48,8 @@ pub(crate) struct Sending {
     pub(crate) sender: Sender,
     /// When the last send call ended.
     pub(crate) sent_at: Option<Time>,
+    /// How long it took, if the writer was not told yet.
+    pub(crate) send_time: Option<Duration>,
 }
 
 impl WriterEndpoint {

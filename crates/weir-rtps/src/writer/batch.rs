@@ -5,7 +5,9 @@ use core::time::Duration;
 
 use weir_wire::SequenceNumber;
 
+use super::{WriterCore, compose};
 use crate::time::Time;
+use crate::window::charge;
 
 /// When a batch is full or has waited long enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,5 +38,51 @@ impl OpenBatch {
     #[inline]
     pub(super) fn takes(&self, policy: &BatchPolicy, extra: usize) -> bool {
         self.len + extra <= policy.max_bytes && self.samples < policy.max_samples
+    }
+}
+
+impl WriterCore {
+    /// Adds a sample to the batch that is being filled, if there is one with room for it and nothing else is due: `fill`
+    /// gets the place of its payload, `payload_len` bytes. It needs neither the time nor a look at what to send: what
+    /// ends the batch is a write that does not fit, or the timer.
+    ///
+    /// `None`: write it the other way, by [`WriterCore::reserve`]; nothing has happened.
+    ///
+    /// # Errors
+    /// That of `fill`.
+    #[inline]
+    pub fn extend_batch<E>(
+        &mut self,
+        payload_len: usize,
+        key: Option<[u8; 16]>,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Option<SequenceNumber>, E> {
+        let (Some(policy), Some(open)) = (&self.config.batch, self.open) else { return Ok(None) };
+        let extra = compose::extension_len(payload_len);
+        let cost = charge(open.len + extra) - charge(open.len);
+        let is_timed = self.heartbeat.next_at.is_some() || !self.has_reliable_readers();
+        let is_simple = is_timed && !self.proxies.is_empty() && self.has_room(cost);
+        if !is_simple || !open.takes(policy, extra) {
+            return Ok(None);
+        }
+        let sn = self.history.next();
+        let Some(datagram) = self.history.extend(extra) else { return Ok(None) };
+        let at = datagram.len() - extra;
+        let extension = &mut datagram[at..];
+        fill(&mut extension[compose::DATA_LEN..compose::DATA_LEN + payload_len])?;
+        self.template.fill_extension(extension, sn, payload_len);
+        let Ok(instance) = self.admit(key, extra) else { return Ok(None) };
+        self.instances.committed(instance, sn);
+        self.history.commit_extension(extra, cost);
+        self.open = Some(OpenBatch { len: open.len + extra, samples: open.samples + 1, ..open });
+        self.burst.bytes += extra;
+        self.burst.untimed += 1;
+        Ok(Some(sn))
+    }
+
+    /// Whether a batch has waited for more samples as long as it may.
+    #[inline]
+    pub(super) fn is_batch_overdue(&self, now: Time, policy: &BatchPolicy) -> bool {
+        self.open.is_some_and(|open| now.since(open.since) >= policy.max_delay)
     }
 }

@@ -5,6 +5,8 @@ use weir_wire::{AckNack, EntityId, GuidPrefix, Message, SequenceNumberSet, Subme
 use super::*;
 use crate::outbox::Outbox;
 
+mod batches;
+mod bursts;
 mod limits;
 mod pauses;
 
@@ -325,81 +327,6 @@ fn a_burst_of_a_keep_last_writer_is_sent_whole() {
     }
     seen += sent(&mut writer, Time(10_000_000)).len();
     assert_eq!(seen, 500);
-}
-
-fn batching(reliability: Reliability, max_bytes: usize) -> WriterCore {
-    let batch = BatchPolicy { max_bytes, max_samples: 1000, max_delay: Duration::from_millis(1) };
-    let mut writer = WriterCore::new(WriterConfig { batch: Some(batch), ..config(reliability) });
-    writer.match_reader(Time(0), reader(READER, reliability == Reliability::Reliable));
-    sent(&mut writer, Time(0));
-    writer
-}
-
-#[test]
-fn a_batch_leaves_when_the_next_sample_does_not_fit_or_its_time_has_come() {
-    // 32 bytes of headers, 24 + 36 for each sample: four of them are 272 bytes.
-    let mut writer = batching(Reliability::BestEffort, 272 + 59);
-    for n in 1..=4 {
-        write(&mut writer, Time(n), &[0; 36]).unwrap();
-        assert!(sent(&mut writer, Time(n)).is_empty());
-    }
-    write(&mut writer, Time(5), &[0; 36]).unwrap();
-    let mut out = Outbox::new();
-    writer.poll_transmit(Time(5), &mut out);
-    assert_eq!((out.items.len(), out.items[0].samples, out.items[0].datagrams), (1, 4, 1));
-    out.for_each_datagram(|_, datagram| assert_eq!(datagram.len(), 272));
-    let at = writer.next_timeout().unwrap();
-    assert_eq!(at, Time(5) + Duration::from_millis(1));
-    assert_eq!(sent(&mut writer, at), ["DATA 5"]);
-    write(&mut writer, at, &[0; 36]).unwrap();
-    out.clear();
-    writer.flush(at, &mut out);
-    assert_eq!(out.items.len(), 1);
-    assert!(!writer.has_unsent() && writer.next_timeout().is_none());
-}
-
-#[test]
-fn any_sample_of_a_batch_can_be_repaired_and_a_batch_is_charged_as_one_datagram() {
-    let mut writer = batching(Reliability::Reliable, 8192);
-    acknack(&mut writer, 1, 1, &[]);
-    sent(&mut writer, Time(0));
-    for _ in 0..200 {
-        write(&mut writer, Time(0), &[0; 36]).unwrap();
-    }
-    let mut out = Outbox::new();
-    writer.flush(Time(0), &mut out);
-    let samples: u16 = out.items.iter().map(|item| item.samples).sum();
-    assert_eq!((out.items.len(), samples), (2, 200));
-    assert!(writer.window().1 < 26_000, "{:?}", writer.window());
-    acknack(&mut writer, 2, 150, &[150, 151, 199]);
-    let answer = sent(&mut writer, Time(0));
-    for sample in ["DATA 150", "DATA 151", "DATA 199"] {
-        assert!(answer.iter().any(|sent| sent == sample), "{sample} in {answer:?}");
-    }
-    acknack(&mut writer, 3, 201, &[]);
-    assert_eq!((writer.window().1, writer.history.len()), (0, 0));
-}
-
-#[test]
-fn full_batches_of_a_burst_leave_by_one_send() {
-    let batch = BatchPolicy { max_bytes: 8192, max_samples: u32::MAX, max_delay: Duration::from_millis(1) };
-    let coalescing = Some(Coalescing::default());
-    let config = WriterConfig { batch: Some(batch), coalescing, ..config(Reliability::BestEffort) };
-    let mut writer = WriterCore::new(config);
-    writer.match_reader(Time(0), reader(READER, false));
-    let (mut sends, mut datagrams, mut samples) = (0, 0_u64, 0_u64);
-    let mut out = Outbox::new();
-    for n in 0..100_000 {
-        write(&mut writer, Time(n * 100), &[0; 36]).unwrap();
-        writer.poll_transmit(Time(n * 100), &mut out);
-        sends += out.items.len();
-        datagrams += out.items.iter().map(|item| u64::from(item.datagrams)).sum::<u64>();
-        samples += out.items.iter().map(|item| u64::from(item.samples)).sum::<u64>();
-        // Sent: nobody holds the block any more.
-        out.clear();
-    }
-    assert!(samples > 98_000 && samples / datagrams == 136, "{samples} samples in {datagrams}");
-    assert!(datagrams / sends as u64 >= 5, "{datagrams} datagrams in {sends} sends");
 }
 
 #[test]

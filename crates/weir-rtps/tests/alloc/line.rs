@@ -113,12 +113,19 @@ impl Line {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&instance.to_le_bytes());
         self.now = self.now + Duration::from_nanos(if self.written.is_multiple_of(64) { 5_000 } else { 100 });
+        let key = (self.setup.instances > 0).then_some(key);
+        let fill = |payload: &mut [u8]| {
+            payload[..4].copy_from_slice(&[0, 1, 0, 0]);
+            payload[4..12].copy_from_slice(&instance.to_le_bytes());
+            Ok::<(), WriteRefused>(())
+        };
+        if self.writer.extend_batch(self.setup.len, key, fill).unwrap().is_some() {
+            self.written += 1;
+            return true;
+        }
         match self.writer.reserve(self.setup.len) {
             Ok(mut room) => {
-                let payload = room.payload();
-                payload[..4].copy_from_slice(&[0, 1, 0, 0]);
-                payload[4..12].copy_from_slice(&instance.to_le_bytes());
-                let key = (self.setup.instances > 0).then_some(key);
+                fill(room.payload()).unwrap();
                 room.commit(self.now, Timestamp { seconds: 1, fraction: 0 }, key).unwrap();
                 self.written += 1;
                 true

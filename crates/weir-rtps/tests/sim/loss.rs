@@ -36,6 +36,25 @@ fn reliable_keep_all_delivers_everything_once_in_order_and_falls_silent() {
 }
 
 #[test]
+fn batches_get_through_whether_the_next_sample_ends_them_or_the_timer() {
+    for seed in seeds(3) {
+        for (share, is_coalescing) in [(0.0, false), (0.1, false), (0.1, true), (0.3, true)] {
+            let mut sim = Sim::new(&format!("batches-{share}-{is_coalescing}"), seed, lossy(share, false));
+            sim.add_writer(|setup| {
+                setup.size = |number| [12, 100, 1000, 36][(number / 200 % 4) as usize];
+                setup.batch();
+                if is_coalescing {
+                    setup.coalesce();
+                }
+            });
+            sim.add_reader(|_| {});
+            sim.connect(0, 0);
+            sim.run_to_the_end();
+        }
+    }
+}
+
+#[test]
 fn samples_of_all_sizes_get_through() {
     for seed in seeds(3) {
         let mut sim = Sim::new("sizes", seed, lossy(0.1, false));

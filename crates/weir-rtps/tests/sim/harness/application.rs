@@ -11,7 +11,7 @@ use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::{Durability, History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
 use weir_rtps::time::Time;
-use weir_rtps::writer::{Coalescing, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
+use weir_rtps::writer::{BatchPolicy, Coalescing, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
 use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
 
 use super::address;
@@ -40,6 +40,12 @@ impl WriterSetup {
 
     pub(crate) fn coalesce(&mut self) {
         self.config.coalescing = Some(Coalescing { gap: self.gap, ..Coalescing::default() });
+    }
+
+    /// Collects samples in messages of up to 8 KiB.
+    pub(crate) fn batch(&mut self) {
+        let max_delay = self.gap * 20;
+        self.config.batch = Some(BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay });
     }
 }
 
@@ -165,11 +171,17 @@ impl WriterHost {
         let number = self.written + 1;
         let len = (self.size)(number);
         let timestamp = Timestamp { seconds: 1, fraction: number as u32 };
-        let outcome = match self.core.reserve(len) {
-            Ok(mut room) => {
-                room.payload().copy_from_slice(&payload(self.config.guid, number, len));
+        let payload = payload(self.config.guid, number, len);
+        let fill = |room: &mut [u8]| {
+            room.copy_from_slice(&payload);
+            Ok::<(), WriteRefused>(())
+        };
+        let outcome = match self.core.extend_batch(len, None, fill) {
+            Ok(Some(sn)) => Ok(sn),
+            Ok(None) => self.core.reserve(len).and_then(|mut room| {
+                room.payload().copy_from_slice(&payload);
                 room.commit(now, timestamp, None)
-            }
+            }),
             Err(refused) => Err(refused),
         };
         match outcome {
@@ -192,7 +204,8 @@ impl WriterHost {
         for item in &out.items {
             self.sends += 1;
             self.samples_sent += u64::from(item.samples);
-            self.control_sent += u64::from(item.datagrams - item.samples);
+            // A batch has more samples than datagrams.
+            self.control_sent += u64::from(item.datagrams.saturating_sub(item.samples));
         }
     }
 
@@ -213,6 +226,8 @@ struct Known {
     /// The samples that were taken, in order.
     taken: Vec<u64>,
     is_volatile: bool,
+    /// The samples of a message have the time stamp of the first.
+    is_batching: bool,
     written_at_match: u64,
 }
 
@@ -266,6 +281,7 @@ impl ReaderHost {
             guid: writer.config.guid,
             taken: Vec::new(),
             is_volatile: !self.wants_history || writer.config.durability == Durability::Volatile,
+            is_batching: writer.config.batch.is_some(),
             written_at_match: writer.written,
         });
     }
@@ -315,7 +331,12 @@ impl ReaderHost {
             let len = sample.payload.len() - usize::from(sample.payload[3]);
             let expected = payload(sample.writer, number, len);
             assert!(sample.payload[..len] == expected, "sample {number} came with other bytes");
-            assert_eq!(sample.source_timestamp.map(|at| at.fraction), Some(number as u32));
+            let stamp = sample.source_timestamp.map(|at| u64::from(at.fraction));
+            if known.is_batching {
+                assert!(stamp.is_some_and(|stamp| (1..=number).contains(&stamp)), "{number}: {stamp:?}");
+            } else {
+                assert_eq!(stamp, Some(number));
+            }
             known.taken.push(number);
         })
     }

@@ -1,0 +1,164 @@
+//! Samples that are collected in one message.
+
+use super::*;
+
+fn batching(reliability: Reliability, max_bytes: usize) -> WriterCore {
+    let batch = BatchPolicy { max_bytes, max_samples: 1000, max_delay: Duration::from_millis(1) };
+    let mut writer = WriterCore::new(WriterConfig { batch: Some(batch), ..config(reliability) });
+    writer.match_reader(Time(0), reader(READER, reliability == Reliability::Reliable));
+    sent(&mut writer, Time(0));
+    writer
+}
+
+#[test]
+fn a_batch_leaves_when_the_next_sample_does_not_fit_or_its_time_has_come() {
+    // 32 bytes of headers, 24 + 36 for each sample: four of them are 272 bytes.
+    let mut writer = batching(Reliability::BestEffort, 272 + 59);
+    for n in 1..=4 {
+        write(&mut writer, Time(n), &[0; 36]).unwrap();
+        assert!(sent(&mut writer, Time(n)).is_empty());
+    }
+    write(&mut writer, Time(5), &[0; 36]).unwrap();
+    let mut out = Outbox::new();
+    writer.poll_transmit(Time(5), &mut out);
+    assert_eq!((out.items.len(), out.items[0].samples, out.items[0].datagrams), (1, 4, 1));
+    out.for_each_datagram(|_, datagram| assert_eq!(datagram.len(), 272));
+    let at = writer.next_timeout().unwrap();
+    assert_eq!(at, Time(5) + Duration::from_millis(1));
+    assert_eq!(sent(&mut writer, at), ["DATA 5"]);
+    write(&mut writer, at, &[0; 36]).unwrap();
+    out.clear();
+    writer.flush(at, &mut out);
+    assert_eq!(out.items.len(), 1);
+    assert!(!writer.has_unsent() && writer.next_timeout().is_none());
+}
+
+#[test]
+fn any_sample_of_a_batch_can_be_repaired_and_a_batch_is_charged_as_one_datagram() {
+    let mut writer = batching(Reliability::Reliable, 8192);
+    acknack(&mut writer, 1, 1, &[]);
+    sent(&mut writer, Time(0));
+    for _ in 0..200 {
+        write(&mut writer, Time(0), &[0; 36]).unwrap();
+    }
+    let mut out = Outbox::new();
+    writer.flush(Time(0), &mut out);
+    let samples: u16 = out.items.iter().map(|item| item.samples).sum();
+    assert_eq!((out.items.len(), samples), (2, 200));
+    assert!(writer.window().1 < 26_000, "{:?}", writer.window());
+    acknack(&mut writer, 2, 150, &[150, 151, 199]);
+    let answer = sent(&mut writer, Time(0));
+    for sample in ["DATA 150", "DATA 151", "DATA 199"] {
+        assert!(answer.iter().any(|sent| sent == sample), "{sample} in {answer:?}");
+    }
+    acknack(&mut writer, 3, 201, &[]);
+    assert_eq!((writer.window().1, writer.history.len()), (0, 0));
+}
+
+#[test]
+fn full_batches_of_a_burst_leave_by_one_send() {
+    let batch = BatchPolicy { max_bytes: 8192, max_samples: u32::MAX, max_delay: Duration::from_millis(1) };
+    let coalescing = Some(Coalescing::default());
+    let config = WriterConfig { batch: Some(batch), coalescing, ..config(Reliability::BestEffort) };
+    let mut writer = WriterCore::new(config);
+    writer.match_reader(Time(0), reader(READER, false));
+    let (mut sends, mut datagrams, mut samples) = (0, 0_u64, 0_u64);
+    let mut out = Outbox::new();
+    for n in 0..100_000 {
+        write(&mut writer, Time(n * 100), &[0; 36]).unwrap();
+        writer.poll_transmit(Time(n * 100), &mut out);
+        sends += out.items.len();
+        datagrams += out.items.iter().map(|item| u64::from(item.datagrams)).sum::<u64>();
+        samples += out.items.iter().map(|item| u64::from(item.samples)).sum::<u64>();
+        // Sent: nobody holds the block any more.
+        out.clear();
+    }
+    assert!(samples > 98_000 && samples / datagrams == 136, "{samples} samples in {datagrams}");
+    assert!(datagrams / sends as u64 >= 5, "{datagrams} datagrams in {sends} sends");
+}
+
+/// Adds a sample to the batch that is being filled.
+fn extend(writer: &mut WriterCore, payload: &[u8]) -> Option<SequenceNumber> {
+    let fill = |room: &mut [u8]| {
+        room.copy_from_slice(payload);
+        Ok::<(), ()>(())
+    };
+    writer.extend_batch(payload.len(), None, fill).unwrap()
+}
+
+/// Everything that the writer sends, byte by byte.
+fn datagrams(writer: &mut WriterCore, now: Time) -> Vec<Vec<u8>> {
+    let mut out = Outbox::new();
+    writer.poll_transmit(now, &mut out);
+    let mut all = Vec::new();
+    out.for_each_datagram(|_, datagram| all.push(datagram.to_vec()));
+    all
+}
+
+#[test]
+fn a_batch_has_the_same_bytes_whichever_way_samples_are_added() {
+    for reliability in [Reliability::BestEffort, Reliability::Reliable] {
+        let mut writers = [(); 2].map(|()| batching(reliability, 1000));
+        let mut added = 0;
+        let mut sent = 0;
+        for n in 0..500_u64 {
+            let payload = vec![n as u8; 4 + n as usize % 50];
+            let [one, other] = &mut writers;
+            write(one, Time(n), &payload).unwrap();
+            match extend(other, &payload) {
+                Some(sn) => {
+                    assert_eq!(sn, one.last_sequence_number());
+                    added += 1;
+                }
+                None => _ = write(other, Time(n), &payload).unwrap(),
+            }
+            let left = datagrams(one, Time(n));
+            assert_eq!(datagrams(other, Time(n)), left, "sample {n}");
+            sent += left.len();
+        }
+        assert!(added > 450 && sent > 20, "{added} added, {sent} sent");
+        let [one, other] = &mut writers;
+        let at = one.next_timeout().unwrap();
+        assert_eq!(other.next_timeout(), Some(at));
+        assert_eq!(datagrams(one, at), datagrams(other, at));
+        assert_eq!(one.window(), other.window());
+    }
+}
+
+#[test]
+fn nothing_is_added_where_there_is_no_batch_or_no_room() {
+    let mut writer = batching(Reliability::Reliable, 300);
+    assert_eq!(extend(&mut writer, &[0; 36]), None, "no batch was begun");
+    write(&mut writer, Time(0), &[0; 36]).unwrap();
+    assert_eq!(extend(&mut writer, &[0; 36]), Some(SequenceNumber(2)));
+    assert_eq!(extend(&mut writer, &[0; 200]), None, "it is too long");
+    assert_eq!(writer.extend_batch(36, None, |_| Err("no value")), Err("no value"));
+    assert_eq!(writer.last_sequence_number(), SequenceNumber(2));
+    assert_eq!(extend(&mut writer, &[0; 36]), Some(SequenceNumber(3)));
+    let mut out = Outbox::new();
+    writer.flush(Time(0), &mut out);
+    assert_eq!(extend(&mut writer, &[0; 36]), None, "it was sent");
+    // Memory that is being sent from stays as it is.
+    write(&mut writer, Time(0), &[0; 36]).unwrap();
+    let block = out.items[0].slice.clone();
+    writer.flush(Time(0), &mut out);
+    assert!(block.is_some() && extend(&mut writer, &[0; 36]).is_none());
+}
+
+#[test]
+fn a_batch_that_is_overdue_is_sent_although_the_burst_could_wait_longer() {
+    let max_delay = Duration::from_micros(50);
+    let batch = BatchPolicy { max_bytes: 8192, max_samples: u32::MAX, max_delay };
+    let coalescing = Some(Coalescing::default());
+    let config = WriterConfig { batch: Some(batch), coalescing, ..config(Reliability::BestEffort) };
+    let mut writer = WriterCore::new(config);
+    writer.match_reader(Time(0), reader(READER, false));
+    for n in 0..10 {
+        write(&mut writer, Time(n * 100), &[0; 36]).unwrap();
+        assert!(sent(&mut writer, Time(n * 100)).is_empty());
+    }
+    let at = writer.next_timeout().unwrap();
+    assert!(at <= Time(50_000), "{at:?}");
+    assert_eq!(sent(&mut writer, at).len(), 10);
+    assert_eq!(writer.next_timeout(), None);
+}
