@@ -105,7 +105,24 @@ fn fastdds(environment: &Environment) -> Outcome {
 }
 
 fn netns(environment: &Environment) -> Outcome {
-    in_namespaces(environment, &["netns"], &["WEIR_REQUIRE_NETNS"], &NETNS)
+    let exchanges = match in_namespaces(environment, &["netns"], &["WEIR_REQUIRE_NETNS"], &NETNS) {
+        Outcome::Passed(found) => found,
+        outcome => return outcome,
+    };
+    // Losses made in one place each, which the counters have to find.
+    let mut cargo = environment.cargo(&[
+        "test",
+        "--package",
+        "weir-bench",
+        "--locked",
+        "--no-fail-fast",
+        "--test",
+        "loss",
+    ]);
+    match counted(cargo.env("WEIR_REQUIRE_NETNS", "1")) {
+        Outcome::Passed(found) => Outcome::Passed(format!("{exchanges}, {found} of losses")),
+        outcome => outcome,
+    }
 }
 
 fn capture(environment: &Environment) -> Outcome {
@@ -154,8 +171,9 @@ pub(crate) const FASTDDS: [Tool; 3] = [
     Tool { program: "g++", package: "g++" },
 ];
 
-const NETNS: [Tool; 4] = [
+const NETNS: [Tool; 5] = [
     Tool { program: "ip", package: "iproute2" },
+    Tool { program: "tc", package: "iproute2" },
     Tool { program: "nft", package: "nftables" },
     Tool { program: "ethtool", package: "ethtool" },
     Tool { program: "unshare", package: "util-linux" },

@@ -16,7 +16,9 @@ use std::time::Duration;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use thiserror::Error;
 use weir_results::ProcessFigures;
-use weir_telemetry::{SystemCalls, SystemCallsError, UdpCounters, process_figures, reset_peak_memory};
+use weir_telemetry::{
+    LossWatch, Sampler, SamplerOptions, SystemCalls, SystemCallsError, process_figures, reset_peak_memory,
+};
 
 use crate::case::CaseSpec;
 use crate::clock;
@@ -82,6 +84,7 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
     };
     control::check_version(schema, &version)?;
     // Before any thread starts: threads inherit all of it.
+    let telemetry = sampler_options(&case);
     let moved = case.method.namespace.as_deref().map_or(Ok(()), enter_namespace);
     let pinned = moved.and_then(|()| cpu.map_or(Ok(()), pin));
     let system_calls = case.method.count_system_calls.then(SystemCalls::start);
@@ -89,7 +92,8 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
     let signal = Arc::new(Signal::new());
     let messages = listen(reader, Arc::clone(&signal), options.on_orphaned)?;
     let (role, case) = (options.role, *case);
-    let mut agent = Agent { role, case, stream, messages, signal, opened_ns: 0, joined: None, system_calls };
+    let mut agent =
+        Agent { role, case, stream, messages, signal, opened_ns: 0, joined: None, system_calls, telemetry };
     if let Err(error) = pinned.and_then(|()| agent.measure()) {
         control::send(&mut agent.stream, &failure(&error))?;
         // Until told, so that the end of this process is never mistaken for a crash.
@@ -121,6 +125,8 @@ struct Agent {
     joined: Option<Joined>,
     /// The count, or why there is none; `None` = not asked for.
     system_calls: Option<Result<SystemCalls, SystemCallsError>>,
+    /// How the host is watched; `None` = it is not.
+    telemetry: Option<SamplerOptions>,
 }
 
 /// Why an agent's case cannot go on.
@@ -163,7 +169,7 @@ impl Agent {
         self.join(end.as_mut())?;
         let (before, schedule) = self.start_sending()?;
         let outcome = throughput::run_publisher(end.as_mut(), &self.case, schedule)?;
-        let report = self.report(&before, Outcome::Publisher(outcome), &end.report());
+        let report = self.report(before, Outcome::Publisher(outcome), &end.report());
         self.finish(report)
     }
 
@@ -172,7 +178,7 @@ impl Agent {
         self.join(end.as_mut())?;
         let (before, schedule) = self.start_receiving()?;
         let outcome = throughput::run_subscriber(end.as_mut(), &self.case, &self.signal, schedule)?;
-        let report = self.report(&before, Outcome::Subscriber(outcome), &end.report());
+        let report = self.report(before, Outcome::Subscriber(outcome), &end.report());
         self.finish(report)
     }
 
@@ -181,7 +187,7 @@ impl Agent {
         self.join(end.as_mut())?;
         let (before, _) = self.start_sending()?;
         let outcome = latency::run_pinger(end.as_mut(), &self.case, self.signal.stop())?;
-        let report = self.report(&before, Outcome::Pinger(outcome), &end.report());
+        let report = self.report(before, Outcome::Pinger(outcome), &end.report());
         self.finish(report)
     }
 
@@ -190,7 +196,7 @@ impl Agent {
         self.join(end.as_mut())?;
         let (before, _) = self.start_receiving()?;
         let echoed = end.echo(self.signal.stop())?;
-        let report = self.report(&before, Outcome::Ponger { echoed }, &end.report());
+        let report = self.report(before, Outcome::Ponger { echoed }, &end.report());
         self.finish(report)
     }
 
@@ -234,12 +240,16 @@ impl Agent {
     /// What was already used when the case begins.
     fn begin(&mut self) -> Before {
         reset_peak_memory();
-        Before { process: self.process_figures(), udp: UdpCounters::read().ok() }
+        Before {
+            telemetry: self.telemetry.clone().map(Sampler::start),
+            drops: LossWatch::start(Some(&self.case.interface)),
+            process: self.process_figures(),
+        }
     }
 
-    fn report(&mut self, before: &Before, outcome: Outcome, end: &EndReport) -> AgentReport {
+    fn report(&mut self, before: Before, outcome: Outcome, end: &EndReport) -> AgentReport {
         let process = self.process_figures().since(&before.process);
-        let udp = UdpCounters::read().ok().zip(before.udp).map(|(now, before)| now.since(&before));
+        let drops = before.drops.counters();
         let uncounted = match &self.system_calls {
             Some(Err(reason)) => Some(reason.to_string()),
             _ => None,
@@ -248,7 +258,9 @@ impl Agent {
             process: ProcessFigures { samples: outcome.samples(), ..process },
             outcome,
             buffers: end.buffers,
-            host_receive_errors: udp.map(|udp| udp.receive_buffer_errors),
+            host_receive_errors: drops.receive_buffer_errors,
+            drops,
+            telemetry: before.telemetry.map(Sampler::stop),
             system_calls_uncounted: uncounted,
             joined: self.joined,
         }
@@ -293,7 +305,17 @@ impl Agent {
 /// What was already used when the case began.
 struct Before {
     process: ProcessFigures,
-    udp: Option<UdpCounters>,
+    drops: LossWatch,
+    telemetry: Option<Sampler>,
+}
+
+/// How to watch the host during `case`. Asked before this process is pinned: the sampler may go where the
+/// measurement does not.
+fn sampler_options(case: &CaseSpec) -> Option<SamplerOptions> {
+    // Its system calls would be counted with those of the engine.
+    let period = case.method.telemetry_period.filter(|_| !case.method.count_system_calls)?;
+    let cpus = weir_udp::affinity::allowed_cpus().unwrap_or_default();
+    Some(SamplerOptions { period, cpus })
 }
 
 /// Listens to the coordinator until it closes the channel.

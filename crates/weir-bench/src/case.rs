@@ -72,6 +72,9 @@ pub struct CaseSpec {
 pub struct Method {
     /// Both ends count their system calls, which makes each of them slower.
     pub count_system_calls: bool,
+    /// How often both ends look at what their hosts do; `None` = they do not.
+    #[serde(default)]
+    pub telemetry_period: Option<Duration>,
     /// How the processors are kept out of idle; `None` = they are not.
     pub keep_awake: Option<String>,
     /// Sends by a schedule: what was asked for. `None` = a ping-pong, or as fast as the engine takes.

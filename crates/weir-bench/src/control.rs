@@ -10,14 +10,14 @@ use std::net::{SocketAddrV4, TcpStream};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use weir_results::{ProcessFigures, SocketBuffers};
+use weir_results::{DropCounters, ProcessFigures, SocketBuffers, Telemetry};
 
 use crate::case::CaseSpec;
 use crate::latency::PingerOutcome;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -150,6 +150,10 @@ pub struct AgentReport {
     pub buffers: SocketBuffers,
     /// Receive-buffer errors of the whole host in the meantime, if known.
     pub host_receive_errors: Option<u64>,
+    /// What the host dropped in the meantime.
+    pub drops: DropCounters,
+    /// What the host did in the meantime, if that was asked for.
+    pub telemetry: Option<Telemetry>,
     /// Why system calls were not counted although they should have been.
     pub system_calls_uncounted: Option<String>,
     /// When this end was opened and when it had found its peers; `None` for engines without discovery.
@@ -273,7 +277,7 @@ impl<R: Read> MessageReader<R> {
 }
 
 /// No message comes near it.
-const LINE_BYTES_MAX: u64 = 1 << 20;
+const LINE_BYTES_MAX: u64 = 16 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -296,6 +300,8 @@ mod tests {
 
     #[test]
     fn reports_survive_the_channel() {
+        let mut telemetry = Telemetry::new(100);
+        telemetry.push(100, [("interrupts".to_owned(), 5.0)]);
         let report = AgentReport {
             outcome: Outcome::Publisher(PublisherOutcome {
                 sent: 3,
@@ -310,6 +316,8 @@ mod tests {
             process: ProcessFigures::default(),
             buffers: SocketBuffers::default(),
             host_receive_errors: Some(4),
+            drops: DropCounters { socket: Some(3), ..DropCounters::default() },
+            telemetry: Some(telemetry),
             system_calls_uncounted: None,
             joined: Some(Joined { opened_ns: 1, matched_ns: 2 }),
         };

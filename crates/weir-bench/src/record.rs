@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weir_results::{
-    Case, Discovery, Environment, LossBreakdown, NotMeasured, ProcessFigures, Reliability, ScheduleLag,
-    SequenceCounts, SocketBuffers, ThroughputCounts, ThroughputSummary, Warning,
+    Carried, Case, Discovery, DropCounters, Environment, LossAttribution, LossBreakdown, LossEvidence,
+    NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, SocketBuffers, ThroughputCounts,
+    ThroughputSummary, Warning, attribute,
 };
 use weir_telemetry::host_warnings;
 
@@ -69,6 +70,9 @@ pub(crate) fn enter(
 ) -> Option<Fault> {
     result.publisher = Some(together(publishers));
     result.subscriber = Some(together(subscribers));
+    result.publisher_telemetry = publishers.first().and_then(|end| end.telemetry.clone());
+    result.subscriber_telemetry = subscribers.first().and_then(|end| end.telemetry.clone());
+    result.loss_attribution = explain_loss(publishers, subscribers);
     if let Some(reason) =
         publishers.iter().chain(subscribers).find_map(|end| end.system_calls_uncounted.as_ref())
     {
@@ -121,6 +125,42 @@ fn discovery<'a>(case: &CaseSpec, ends: impl Iterator<Item = &'a AgentReport>) -
 /// What the processes of one kind used.
 fn together(reports: &[AgentReport]) -> ProcessFigures {
     ProcessFigures::together(&reports.iter().map(|report| report.process).collect::<Vec<_>>())
+}
+
+/// Samples of one buffer of the kernel at most, where an engine puts datagrams together: `UDP_MAX_SEGMENTS`.
+const SEGMENTS_MAX: u64 = 128;
+
+/// Where the lost samples of a case went; `None` when the ends measured different things.
+fn explain_loss(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Option<LossAttribution> {
+    let drops = |ends: &[AgentReport]| {
+        DropCounters::together(&ends.iter().map(|end| end.drops.clone()).collect::<Vec<_>>())
+    };
+    if let [AgentReport { outcome: Outcome::Pinger(pinger), .. }] = publishers {
+        // A ping may be lost on its way there or back: each end is sender and receiver.
+        let both = drops(&[publishers, subscribers].concat());
+        let evidence = LossEvidence::new(pinger.summary.lost, 0, &both, &both, Carried::ONE);
+        return Some(LossAttribution { sender: both.clone(), receiver: both, ..attribute(&evidence) });
+    }
+    let (mut lost, mut refused, mut sent, mut received, mut max) = (0, 0, 0, 0, 1);
+    for end in publishers {
+        let Outcome::Publisher(outcome) = &end.outcome else { return None };
+        refused += outcome.refused;
+        sent += outcome.sent;
+        let counts = outcome.datagrams.zip(outcome.sends).filter(|(datagrams, _)| *datagrams > 0);
+        if let Some((datagrams, sends)) = counts {
+            let samples = outcome.offered.div_ceil(datagrams);
+            max = max.max(if sends < datagrams { SEGMENTS_MAX * samples } else { samples });
+        }
+    }
+    for end in subscribers {
+        let Outcome::Subscriber(outcome) = &end.outcome else { return None };
+        lost += outcome.counts.lost + outcome.lost_in_warmup;
+        received += outcome.arrivals;
+    }
+    let (sender, receiver) = (drops(publishers), drops(subscribers));
+    let carried = Carried::measured(sent, &sender, received, &receiver, max);
+    let evidence = LossEvidence::new(lost, refused, &sender, &receiver, carried);
+    Some(LossAttribution { sender, receiver, ..attribute(&evidence) })
 }
 
 fn enter_latency(result: &mut Case, pinger: &PingerOutcome) -> Option<Fault> {
@@ -306,7 +346,26 @@ mod tests {
     use super::*;
     use crate::case::CpuPair;
     use crate::case::tests::case;
-    use weir_results::{Interface, Test};
+    use weir_results::{Interface, LatencySummary, Telemetry, Test};
+
+    /// Nothing was dropped but two datagrams at the socket.
+    fn drops() -> DropCounters {
+        DropCounters {
+            boot_id: Some("one".into()),
+            namespace: Some(1),
+            socket: Some(2),
+            queue: Some(0),
+            device_sent: Some(0),
+            device_received: Some(0),
+            backlog: Some(0),
+            sent: Some(1500),
+            delivered: Some(1000),
+            receive_buffer_errors: Some(7),
+            send_buffer_errors: Some(0),
+            no_ports: Some(0),
+            ip_discards: Some(0),
+        }
+    }
 
     fn report(outcome: Outcome, buffers: SocketBuffers) -> AgentReport {
         let process = ProcessFigures::default();
@@ -315,6 +374,8 @@ mod tests {
             process,
             buffers,
             host_receive_errors: Some(7),
+            drops: drops(),
+            telemetry: Some(Telemetry::new(100)),
             system_calls_uncounted: None,
             joined: None,
         }
@@ -385,6 +446,33 @@ mod tests {
         let expected = Discovery { from_first_ms: 307.0, from_last_ms: 7.0, late_ms: 300.0 };
         assert_eq!(discovery(&case, ends.iter()), Some(expected));
         assert_eq!(discovery(&case, [&ends[0], &end(None)].into_iter()), None);
+    }
+
+    #[test]
+    fn losses_of_the_whole_case_are_put_down_to_their_places() {
+        let (result, _) = streamed(&case("udp", Test::Throughput), 10, 3, 0);
+        let loss = result.loss_attribution.unwrap();
+        assert_eq!((loss.lost, loss.receiver_socket, loss.path, loss.unplaced), (13, 2, 11, 0));
+        assert_eq!(loss.samples_per_drop, None);
+        assert_eq!(loss.receiver, drops());
+        assert!(result.publisher_telemetry.is_some() && result.subscriber_telemetry.is_some());
+        let (result, _) = streamed(&case("udp", Test::Throughput), 0, 0, 0);
+        assert_eq!(result.loss_attribution.unwrap().lost, 0);
+    }
+
+    #[test]
+    fn a_lost_ping_may_have_been_lost_on_either_way() {
+        let pinger = PingerOutcome {
+            summary: LatencySummary { count: 9, lost: 3, ..Default::default() },
+            sent: 12,
+            measured_in: Duration::from_secs(1),
+        };
+        let pinger = report(Outcome::Pinger(pinger), SocketBuffers::default());
+        let ponger = report(Outcome::Ponger { echoed: 9 }, SocketBuffers::default());
+        let loss = explain_loss(std::slice::from_ref(&pinger), std::slice::from_ref(&ponger)).unwrap();
+        assert_eq!((loss.lost, loss.receiver_socket), (3, 3));
+        assert_eq!(loss.receiver.socket, Some(4));
+        assert_eq!(explain_loss(&[ponger], &[pinger]), None);
     }
 
     #[test]

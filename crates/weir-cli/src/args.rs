@@ -68,6 +68,7 @@ Examples:
   weir report weir-results/20261121T200000Z
   weir report weir-results/20261121T200000Z --relative-to weir
   weir report weir-results/20261121T200000Z --format csv > run.csv
+  weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
   weir report weir-results/20261121T200000Z --plot latency --plot throughput")]
 pub(crate) struct ReportArgs {
     /// The folder of the run, or its results file
@@ -86,6 +87,10 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     pub(crate) costs: bool,
 
+    /// Print what the hosts did during each case instead: csv, or log for hpcbench's system log
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["plot", "format", "costs"])]
+    pub(crate) telemetry: Option<TelemetryForm>,
+
     /// Write SVG plots of this test instead of printing; may be given twice
     #[arg(long, value_enum, value_name = "TEST")]
     pub(crate) plot: Vec<PlotTest>,
@@ -93,6 +98,15 @@ pub(crate) struct ReportArgs {
     /// Where to write the plots [default: the folder of the run]
     #[arg(long, value_name = "DIR", requires = "plot")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// How telemetry is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TelemetryForm {
+    /// One table for spreadsheets
+    Csv,
+    /// hpcbench's system log
+    Log,
 }
 
 /// What can be plotted.

@@ -17,7 +17,9 @@ use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary}
 /// cpu_system_s, switches_voluntary, switches_involuntary, max_rss_kib` with `publisher_` or `subscriber_`
 /// before; `not_measured` (why there are no figures) and `warnings` (codes, separated by blanks); of both
 /// processes `samples` (warm-up included) and `system_calls`; `path` (what lay between the ends), `kept_awake`; of the open loop `load_percent` and
-/// `lag_p50_us, lag_p99_us, lag_max_us`; of the
+/// `lag_p50_us, lag_p99_us, lag_max_us`; where the loss of the whole case went, warm-up included: `loss_placed`
+/// (all of it) `= loss_sender_refused + loss_sender_queue + loss_path + loss_receiver_host + loss_receiver_socket +
+/// loss_unplaced`; of the
 /// point that the case is a repeat of, the figure that decides (`p50_us` or `samples_per_s`): `point_median,
 /// point_low, point_high` (95 % interval), `relative_to, ratio, ratio_low, ratio_high, pairs, verdict`.
 ///
@@ -86,6 +88,16 @@ fn cells(case: &Case) -> Vec<(String, String)> {
         cell("lag_p50_us", lag.map(|lag| lag.p50)),
         cell("lag_p99_us", lag.map(|lag| lag.p99)),
         cell("lag_max_us", lag.map(|lag| lag.max)),
+    ]);
+    let loss = case.loss_attribution.as_ref();
+    cells.extend([
+        cell("loss_placed", loss.map(|loss| loss.lost)),
+        cell("loss_sender_refused", loss.map(|loss| loss.sender_refused)),
+        cell("loss_sender_queue", loss.map(|loss| loss.sender_queue)),
+        cell("loss_path", loss.map(|loss| loss.path)),
+        cell("loss_receiver_host", loss.map(|loss| loss.receiver_host)),
+        cell("loss_receiver_socket", loss.map(|loss| loss.receiver_socket)),
+        cell("loss_unplaced", loss.map(|loss| loss.unplaced)),
     ]);
     cells
 }

@@ -9,7 +9,9 @@
 //! - `compare`: what the comparison of two engines comes to
 //! - `compared`: the columns that say so
 //! - `cost`: what the ends of a case cost
+//! - `loss`: where lost samples went
 //! - `csv`: one table of all cases
+//! - `telemetry`: what the hosts did meanwhile, as one table or as hpcbench's log
 //! - `json`: the one document of a run
 //! - `plot`: SVG plots by sample size
 
@@ -19,9 +21,11 @@ mod cost;
 mod csv;
 mod group;
 mod json;
+mod loss;
 mod notes;
 mod plot;
 mod table;
+mod telemetry;
 
 pub use crate::csv::csv;
 pub use compare::ReportOptions;
@@ -29,3 +33,4 @@ pub use json::json;
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};
 pub use table::tables;
+pub use telemetry::{telemetry_csv, telemetry_log};

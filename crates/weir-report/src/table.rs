@@ -10,6 +10,7 @@ use crate::compare::ReportOptions;
 use crate::compared::Compared;
 use crate::cost::cost_table;
 use crate::group::{Group, Point, groups};
+use crate::loss::loss_lines;
 
 /// The mark of a percentile that the count can't support.
 const UNSUPPORTED: char = '~';
@@ -47,6 +48,7 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
     let mut notes = footnotes(group);
     notes.extend(compared.notes());
     notes.extend(not_measured(group));
+    notes.extend(loss_lines(group));
     if !notes.is_empty() {
         text.push_str(&format!("\n{}\n", notes.join("\n")));
     }

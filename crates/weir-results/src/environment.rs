@@ -1,5 +1,7 @@
 //! What the host is, as far as it decides a result: written once at the head of a run.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The machine and the program that a run was made with. `None` means that the host does not say.
@@ -36,6 +38,39 @@ pub struct Environment {
     pub rmem_default: Option<u64>,
     /// `net.core.wmem_default`, bytes.
     pub wmem_default: Option<u64>,
+    /// Nominal or present frequency of the (first) processor, MHz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_mhz: Option<u64>,
+    /// Whether two logical processors may share a core (SMT) and do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smt: Option<bool>,
+    /// Whether processors may run above their nominal frequency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turbo: Option<bool>,
+    /// Who puts idle processors to sleep, e.g. `intel_idle`; `None` where nobody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_driver: Option<String>,
+    /// Processors that the scheduler leaves alone, e.g. `2-5`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolated_cpus: Option<String>,
+    /// Clock sources that there are besides, separated by blanks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clocksources: Option<String>,
+    /// The kind of container that this process is in, e.g. `docker`, as far as it shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// Processor time that the control group of this process may use, percent of one processor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_quota_percent: Option<u64>,
+    /// Swap space, KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swap_kib: Option<u64>,
+    /// Swap space in use, KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swap_used_kib: Option<u64>,
+    /// Kernel settings that decide how datagrams are handled, by their names of `sysctl`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, String>,
     /// The network interface that carried the samples.
     pub interface: Option<Interface>,
     /// The command that was typed, argument by argument; empty when not recorded.
@@ -55,4 +90,22 @@ pub struct Interface {
     pub speed_mbps: Option<u32>,
     /// Kernel driver, e.g. `virtio_net`; `None` for devices without one.
     pub driver: Option<String>,
+    /// `full` or `half`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplex: Option<String>,
+    /// Kind of its queueing discipline, e.g. `fq_codel`; `None` where nothing queues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queueing: Option<String>,
+    /// Queues that packets arrive in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_queues: Option<u32>,
+    /// Queues that packets leave by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_queues: Option<u32>,
+    /// What the device, or the kernel for it, does with packets, by the names of `ethtool -k`: on or off.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub offloads: BTreeMap<String, bool>,
+    /// How interrupts are held back, by the names of `ethtool -c`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub coalescing: BTreeMap<String, String>,
 }

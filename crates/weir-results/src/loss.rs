@@ -33,12 +33,16 @@ pub struct DropCounters {
     /// Packets that the device(s) dropped instead of sending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_sent: Option<u64>,
-    /// Packets that the device(s) dropped after receiving, missed ones included.
+    /// Packets that the device(s) dropped after receiving: missed ones, and those that no backlog had room for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_received: Option<u64>,
     /// Packets for which a processor's backlog had no room (`softnet_stat`), of the whole host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
+    /// Buffers that UDP sockets of the namespace sent (`OutDatagrams`): fewer than the datagrams where the
+    /// kernel cuts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent: Option<u64>,
     /// Buffers delivered to UDP sockets of the namespace (`InDatagrams`): fewer than the datagrams when the
     /// kernel put some together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,6 +85,7 @@ impl DropCounters {
             device_sent: all(|end| end.device_sent, is_one_namespace),
             device_received: all(|end| end.device_received, is_one_namespace),
             backlog: all(|end| end.backlog, is_one_host),
+            sent: all(|end| end.sent, is_one_namespace),
             delivered: all(|end| end.delivered, is_one_namespace),
             receive_buffer_errors: all(|end| end.receive_buffer_errors, is_one_namespace),
             send_buffer_errors: all(|end| end.send_buffer_errors, is_one_namespace),
@@ -167,6 +172,26 @@ pub struct Carried {
 impl Carried {
     /// One sample in a datagram, one datagram in a send.
     pub const ONE: Self = Self { sent: SamplesPerBuffer::ONE, received: SamplesPerBuffer::ONE };
+
+    /// What the kernel's own counts of buffers say: `sent` samples left by the buffers that the sender's
+    /// namespace counted, `received` ones arrived in those of the receiver's. `max`: the most samples that a
+    /// buffer may hold; 1 = neither side puts datagrams or samples together, and counters count samples.
+    #[must_use]
+    pub fn measured(
+        sent: u64,
+        sender: &DropCounters,
+        received: u64,
+        receiver: &DropCounters,
+        max: u64,
+    ) -> Self {
+        let measured = |samples: u64, buffers: Option<u64>| {
+            let Some(buffers) = buffers else { return SamplesPerBuffer::measured(0, 0, max) };
+            let found = SamplesPerBuffer::measured(samples, buffers, max);
+            // Other traffic of the namespace makes it a little less than one.
+            if (0.8..1.1).contains(&found.mean) { SamplesPerBuffer::ONE } else { found }
+        };
+        Self { sent: measured(sent, sender.sent), received: measured(received, receiver.delivered) }
+    }
 }
 
 impl LossEvidence {
@@ -174,8 +199,8 @@ impl LossEvidence {
     /// program saw refused.
     ///
     /// Where sockets have no counter of their own, that of the whole namespace stands in; the same with the
-    /// queue and `SndbufErrors`. On one host the backlog is counted once, though a virtual device counts its
-    /// drops again.
+    /// queue and `SndbufErrors`. On one host a packet that the receiver's backlog had no room for is counted once,
+    /// though the sender's virtual device counts it again.
     #[must_use]
     pub fn new(
         lost: u64,
@@ -186,8 +211,11 @@ impl LossEvidence {
     ) -> Self {
         let drops = |counted: u64, samples| Drops { counted, samples };
         let is_one_host = sender.boot_id.is_some() && sender.boot_id == receiver.boot_id;
-        let shared_backlog = receiver.backlog.filter(|_| is_one_host).unwrap_or(0);
-        let device = sender.device_sent.map(|count| count.saturating_sub(shared_backlog));
+        // A device counts the packets that a backlog had no room for among its own; the backlog's counter is
+        // of the whole host.
+        let before_socket = receiver.device_received.or(receiver.backlog);
+        let counted_there = before_socket.filter(|_| is_one_host).unwrap_or(0);
+        let device = sender.device_sent.map(|count| count.saturating_sub(counted_there));
         let queue = match (sender.queue, device) {
             (Some(queue), device) => Some(queue.saturating_add(device.unwrap_or(0))),
             (None, device) => sender
@@ -198,8 +226,6 @@ impl LossEvidence {
         let unsaid = sender.queue.zip(sender.send_buffer_errors);
         let unsaid =
             unsaid.map_or(0, |(queue, errors)| drops(errors.saturating_sub(queue), carried.sent).range().0);
-        // A device counts the backlog's drops among its own.
-        let before_socket = [receiver.backlog, receiver.device_received].into_iter().flatten().max();
         let before_socket = before_socket.map(|count| {
             count
                 .saturating_add(receiver.no_ports.unwrap_or(0))
@@ -313,6 +339,22 @@ impl LossAttribution {
         ]
     }
 
+    /// The places in words, the largest first: `100 dropped at the receiver's full socket buffer, 20 lost on the
+    /// path between`; empty when nothing was lost.
+    #[must_use]
+    pub fn explanation(&self) -> String {
+        let mut places = self.places();
+        places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let places = places.into_iter().filter(|(_, count)| *count > 0);
+        let mut text = places.map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ");
+        if let Some(samples) = self.samples_per_drop {
+            text += &format!(
+                " (estimated: the kernel counts buffers, and one stands for {samples} samples on average)"
+            );
+        }
+        text
+    }
+
     /// The place that most of the loss went to; `None` when nothing was lost.
     #[must_use]
     pub fn main_place(&self) -> Option<&'static str> {
@@ -324,21 +366,10 @@ impl LossAttribution {
 /// `120 lost: 100 dropped at the receiver's full socket buffer, 20 lost on the path between`.
 impl fmt::Display for LossAttribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut places = self.places();
-        places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        write!(f, "{} lost", self.lost)?;
-        let mut before = ": ";
-        for (name, count) in places.into_iter().filter(|(_, count)| *count > 0) {
-            write!(f, "{before}{count} {name}")?;
-            before = ", ";
+        if self.lost == 0 {
+            return f.write_str("0 lost");
         }
-        match self.samples_per_drop {
-            Some(samples) => write!(
-                f,
-                " (estimated: the kernel counts buffers, and one stands for {samples} samples on average)"
-            ),
-            None => Ok(()),
-        }
+        write!(f, "{} lost: {}", self.lost, self.explanation())
     }
 }
 

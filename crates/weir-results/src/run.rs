@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Discovery, Environment, LatencySummary, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers,
-    ThroughputSummary, Warning,
+    Discovery, Environment, LatencySummary, LossAttribution, LossBreakdown, ProcessFigures, ScheduleLag,
+    SocketBuffers, Telemetry, ThroughputSummary, Warning,
 };
 
 /// Version of the results format that this crate writes and reads.
@@ -117,9 +117,20 @@ pub struct Case {
     /// Socket buffers asked for and granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_buffers: Option<SocketBuffers>,
-    /// Where lost samples went.
+    /// Where lost samples of the measured part went, as far as the two sockets tell; `loss_attribution` knows
+    /// more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossBreakdown>,
+    /// Where the lost samples of the whole case went, those of its warm-up included, by the counters of
+    /// both hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_attribution: Option<LossAttribution>,
+    /// What the (first) publisher's host did meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publisher_telemetry: Option<Telemetry>,
+    /// What the (first) subscriber's host did meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscriber_telemetry: Option<Telemetry>,
     /// Further effective settings, name to value, for whoever wants to repeat the case.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
@@ -160,6 +171,9 @@ impl Case {
             discovery: None,
             socket_buffers: None,
             loss: None,
+            loss_attribution: None,
+            publisher_telemetry: None,
+            subscriber_telemetry: None,
             settings: BTreeMap::new(),
         }
     }

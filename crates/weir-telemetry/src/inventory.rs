@@ -1,12 +1,16 @@
 //! What the host is, once per run.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use procfs::process::Process;
 use procfs::{CpuInfo, Current, Meminfo};
-use weir_results::{Environment, Interface, Warning};
+use weir_results::{Environment, Warning};
+
+use crate::cgroup::cpu_quota;
+use crate::interface::describe_interface;
 
 /// Describes this host and program. `interface` is the network interface that will carry the
 /// samples, e.g. `lo`. Never fails: what the host does not say is left empty.
@@ -17,6 +21,8 @@ use weir_results::{Environment, Interface, Warning};
 pub fn environment(interface: Option<&str>) -> Environment {
     let cpus = CpuInfo::current().ok();
     let logical_cpus = read("/sys/devices/system/cpu/online").and_then(|list| parse_cpu_list(&list));
+    let memory = Meminfo::current().ok();
+    let swap_kib = memory.as_ref().map(|memory| memory.swap_total / 1024);
     Environment {
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
@@ -26,13 +32,24 @@ pub fn environment(interface: Option<&str>) -> Environment {
         logical_cpus: logical_cpus.unwrap_or(0),
         allowed_cpus: allowed_cpus().or(logical_cpus).unwrap_or(0),
         cpu_governor: cpu_governor(),
-        memory_kib: Meminfo::current().map_or(0, |memory| memory.mem_total / 1024),
+        memory_kib: memory.as_ref().map_or(0, |memory| memory.mem_total / 1024),
         virtualised: cpus.as_ref().and_then(virtualised),
         clocksource: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         rmem_max: read_number("/proc/sys/net/core/rmem_max"),
         wmem_max: read_number("/proc/sys/net/core/wmem_max"),
         rmem_default: read_number("/proc/sys/net/core/rmem_default"),
         wmem_default: read_number("/proc/sys/net/core/wmem_default"),
+        cpu_mhz: cpus.as_ref().and_then(|cpus| cpu_mhz(cpus)),
+        smt: read_number::<u8>("/sys/devices/system/cpu/smt/active").map(|active| active == 1),
+        turbo: turbo(),
+        idle_driver: read("/sys/devices/system/cpu/cpuidle/current_driver").filter(|name| name != "none"),
+        isolated_cpus: read("/sys/devices/system/cpu/isolated"),
+        clocksources: read("/sys/devices/system/clocksource/clocksource0/available_clocksource"),
+        container: container(),
+        cpu_quota_percent: cpu_quota().map(|cpus| (cpus * 100.0).round() as u64),
+        swap_kib,
+        swap_used_kib: memory.map(|memory| memory.swap_total.saturating_sub(memory.swap_free) / 1024),
+        sysctls: sysctls(),
         interface: interface.map(describe_interface),
         command: Vec::new(),
     }
@@ -81,22 +98,49 @@ fn virtualised(cpus: &CpuInfo) -> Option<String> {
     })
 }
 
-fn describe_interface(name: &str) -> Interface {
-    let mut interface = Interface { name: name.to_owned(), ..Interface::default() };
-    // A name is one path component or no interface at all.
-    if name.is_empty() || name.contains('/') || name.starts_with('.') {
-        return interface;
-    }
-    let folder = Path::new("/sys/class/net").join(name);
-    interface.mtu = read_number(folder.join("mtu"));
-    // Virtual links say -1 or refuse.
-    interface.speed_mbps = read_number(folder.join("speed"));
-    interface.driver = fs::read_link(folder.join("device/driver")).ok().and_then(last_component);
-    interface
+/// The frequency that the firmware names, or else the one of `/proc/cpuinfo`, which is the present one.
+fn cpu_mhz(cpus: &CpuInfo) -> Option<u64> {
+    let base_khz: Option<u64> = read_number("/sys/devices/system/cpu/cpu0/cpufreq/base_frequency");
+    let present = || cpus.get_info(0)?.get("cpu MHz")?.parse::<f64>().ok().map(|mhz| mhz.round() as u64);
+    base_khz.map(|khz| khz / 1000).or_else(present)
 }
 
-fn last_component(path: PathBuf) -> Option<String> {
-    Some(path.file_name()?.to_str()?.to_owned())
+/// Each driver has a file of its own for it.
+fn turbo() -> Option<bool> {
+    let is_off = read_number::<u8>("/sys/devices/system/cpu/intel_pstate/no_turbo");
+    let is_on = || read_number::<u8>("/sys/devices/system/cpu/cpufreq/boost");
+    is_off.map(|off| off == 0).or_else(|| is_on().map(|on| on == 1))
+}
+
+/// What gives a container away.
+fn container() -> Option<String> {
+    let marks = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
+    let marked = marks.iter().find(|(file, _)| Path::new(file).exists()).map(|(_, name)| (*name).to_owned());
+    read("/run/systemd/container").or(marked)
+}
+
+/// The settings that say how many datagrams may wait, where, and for how long.
+const SYSCTLS: [&str; 14] = [
+    "net.core.busy_poll",
+    "net.core.busy_read",
+    "net.core.default_qdisc",
+    "net.core.netdev_budget",
+    "net.core.netdev_budget_usecs",
+    "net.core.netdev_max_backlog",
+    "net.core.optmem_max",
+    "net.core.rps_sock_flow_entries",
+    "net.ipv4.ipfrag_high_thresh",
+    "net.ipv4.ipfrag_time",
+    "net.ipv4.udp_mem",
+    "net.ipv4.udp_rmem_min",
+    "kernel.timer_migration",
+    "vm.swappiness",
+];
+
+fn sysctls() -> BTreeMap<String, String> {
+    let value = |name: &str| read(format!("/proc/sys/{}", name.replace('.', "/")));
+    let known = SYSCTLS.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?.replace('\t', " "))));
+    known.collect()
 }
 
 /// How many processors a list such as `0-3,8` names; `None` for anything else.
@@ -109,13 +153,13 @@ fn parse_cpu_list(list: &str) -> Option<u32> {
 }
 
 /// The text of a file without surrounding blanks; `None` when unreadable or empty.
-fn read(path: impl AsRef<Path>) -> Option<String> {
+pub(crate) fn read(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn read_number<T: std::str::FromStr>(path: impl AsRef<Path>) -> Option<T> {
+pub(crate) fn read_number<T: std::str::FromStr>(path: impl AsRef<Path>) -> Option<T> {
     read(path)?.parse().ok()
 }
 
@@ -144,14 +188,8 @@ mod tests {
         assert!(!environment.kernel.is_empty());
         assert!(environment.date.ends_with('Z'), "{}", environment.date);
         assert_eq!(environment.date.len(), "2026-11-21T20:00:00Z".len());
-    }
-
-    #[test]
-    fn names_that_are_no_interface_read_nothing() {
-        for name in ["", ".", "..", "../../etc", "a/b"] {
-            let expected = Interface { name: name.to_owned(), ..Interface::default() };
-            assert_eq!(describe_interface(name), expected);
-        }
+        assert!(environment.sysctls.contains_key("net.core.netdev_max_backlog"), "{environment:?}");
+        assert_eq!(environment.interface.unwrap().name, "lo");
     }
 
     #[test]

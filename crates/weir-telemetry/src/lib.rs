@@ -6,10 +6,10 @@
 //! - `host_counters`: what the kernel counted about the host and this process; `cpu`, `memory`, `devices`, `cgroup`:
 //!   the parts, each with the parser of its files; `host_reader`, `proc_file`: reading them again and again
 //! - `sampler`: a thread that does so while a run lasts
-//! - `inventory`: what the host is, once per run, and the doubts that follow from it
+//! - `inventory`: what the host is, once per run, and the doubts that follow from it; `interface`: its network interface
 //! - `loss_watch`: what was dropped while it looked: the evidence of `weir_results::attribute`
 //! - `process`: what this process used
-//! - `queue_drops`: what the queues of devices dropped, by netlink
+//! - `queues`: the queues of devices and what they dropped, by netlink
 //! - `system_calls`: how many system calls it makes
 //! - `udp_counters`: what the kernel counted about UDP; `udp_sockets`: about this process's sockets
 
@@ -18,12 +18,13 @@ mod cpu;
 mod devices;
 mod host_counters;
 mod host_reader;
+mod interface;
 mod inventory;
 mod loss_watch;
 mod memory;
 mod proc_file;
 mod process;
-mod queue_drops;
+mod queues;
 mod sampler;
 mod system_calls;
 mod udp_counters;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use weir_results::DropCounters;
 
-use crate::queue_drops::queue_drops;
+use crate::queues::queues;
 use crate::udp_counters::UdpCounters;
 use crate::udp_sockets::socket_drops;
 
@@ -55,6 +55,7 @@ fn read(device: Option<&str>) -> DropCounters {
         device_sent: devices.map(|(_, sent)| sent),
         device_received: devices.map(|(received, _)| received),
         backlog: text("/proc/thread-self/net/softnet_stat").as_deref().and_then(parse_backlog),
+        sent: udp.map(|udp| udp.out_datagrams),
         delivered: udp.map(|udp| udp.in_datagrams),
         receive_buffer_errors: udp.map(|udp| udp.receive_buffer_errors),
         send_buffer_errors: udp.map(|udp| udp.send_buffer_errors),
@@ -70,11 +71,13 @@ fn namespace() -> Option<u64> {
 }
 
 fn read_queue(device: Option<&str>) -> Option<u64> {
-    let drops = queue_drops().ok()?;
-    let Some(device) = device else { return Some(drops.values().map(|count| u64::from(*count)).sum()) };
+    let queues = queues().ok()?;
+    let Some(device) = device else {
+        return Some(queues.values().map(|queue| u64::from(queue.drops)).sum());
+    };
     let index = nix::net::if_::if_nametoindex(device).ok()?;
     // A device without a queue is not listed, and drops nothing there.
-    Some(drops.get(&index).copied().map_or(0, u64::from))
+    Some(queues.get(&index).map_or(0, |queue| u64::from(queue.drops)))
 }
 
 /// Packets dropped after receiving and instead of sending by a device, or all of them, in the text of
@@ -121,6 +124,7 @@ fn since(now: &DropCounters, before: &DropCounters) -> DropCounters {
         device_sent: of(|counters| counters.device_sent),
         device_received: of(|counters| counters.device_received),
         backlog: of(|counters| counters.backlog),
+        sent: of(|counters| counters.sent),
         delivered: of(|counters| counters.delivered),
         receive_buffer_errors: of(|counters| counters.receive_buffer_errors),
         send_buffer_errors: of(|counters| counters.send_buffer_errors),

@@ -106,8 +106,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The most rows that are kept: of a tenth of a second each, more than three minutes.
-    pub const ROWS_MAX: usize = 2048;
+    /// The most rows that are kept: of a tenth of a second each, a hundred seconds.
+    pub const ROWS_MAX: usize = 1024;
 
     /// The same where rows do not follow the clock.
     pub const FREE_ROWS_MAX: usize = 10_000;

@@ -157,6 +157,11 @@ pub(crate) struct BenchArgs {
     )]
     pub(crate) socket_buffer: usize,
 
+    /// How often both ends look at what their hosts do (processors, interrupts, devices, memory...), for `weir report
+    /// --telemetry`; 0s = never, and so with --costs
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
+    pub(crate) telemetry_period: Duration,
+
     /// Hold the processors out of idle while measuring (threads that only run when nothing else does, and
     /// /dev/cpu_dma_latency where allowed): what a sleeping processor takes to wake up is left out
     #[arg(long)]

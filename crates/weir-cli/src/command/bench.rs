@@ -222,6 +222,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         rates: args.rate.clone(),
         method: Method {
             count_system_calls: args.costs,
+            telemetry_period: Some(args.telemetry_period).filter(|period| !period.is_zero()),
             path: args.path.map(|path| path.to_string()),
             late: args.late,
             ..Method::default()
@@ -287,6 +288,7 @@ fn describe_host(args: &BenchArgs) -> Environment {
             mtu: Some(path.mtu),
             speed_mbps: path.rate_bps.and_then(|rate| u32::try_from(rate / 1_000_000).ok()),
             driver: Some("veth".to_owned()),
+            ..Interface::default()
         });
     }
     environment.command = env::args().collect();

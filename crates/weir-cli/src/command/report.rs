@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use weir_report::ReportOptions;
-use weir_results::Run;
+use weir_results::{Case, Run};
 
-use crate::args::{Format, PlotTest, ReportArgs};
+use crate::args::{Format, PlotTest, ReportArgs, TelemetryForm};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let run = Run::load(&args.run).map_err(Failure::environment)?;
+    if let Some(form) = args.telemetry {
+        return print_telemetry(&run, form);
+    }
     if args.plot.is_empty() {
         let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.costs };
         check_relative_to(&run, &options.relative_to)?;
@@ -29,6 +32,18 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         write_plots(&run, *test, &folder)?;
     }
     Ok(Exit::Success)
+}
+
+fn print_telemetry(run: &Run, form: TelemetryForm) -> Result<Exit, Failure> {
+    let has_any = |case: &Case| case.publisher_telemetry.is_some() || case.subscriber_telemetry.is_some();
+    if !run.cases.iter().any(has_any) {
+        return Err(Failure::usage(anyhow!("the run has no telemetry (--telemetry-period of weir bench)")));
+    }
+    let text = match form {
+        TelemetryForm::Csv => weir_report::telemetry_csv(run),
+        TelemetryForm::Log => weir_report::telemetry_log(run),
+    };
+    output::data(&text).map(|()| Exit::Success)
 }
 
 /// An engine that the run does not have cannot be compared with; without the floor there is just no comparison.

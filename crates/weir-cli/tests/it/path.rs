@@ -50,6 +50,38 @@ fn losses_on_the_way_are_of_single_datagrams_even_where_a_send_holds_many() {
 }
 
 #[test]
+fn losses_are_put_down_to_where_they_were_made() {
+    if is_refused() {
+        return;
+    }
+    let check = |path: &str, place: &str| {
+        let scene = Scene::new();
+        // A rate that every machine keeps up with: nothing else loses.
+        let words = format!(
+            "--engines udp,weir --tests latency --rate 5000/s --sizes 1000 --reliability best-effort --cpus none \
+             --duration 500ms --warmup 0s --domain 81 --path {path}"
+        );
+        let printed = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
+        let document = scene.weir("report results --format json").expect_code(0).json();
+        for case in document["cases"].as_array().unwrap() {
+            let loss = &case["loss_attribution"];
+            let count = |name: &str| loss[name].as_u64().unwrap();
+            assert!(count("lost") > 0, "{case}");
+            let places =
+                ["sender_refused", "sender_queue", "path", "receiver_host", "receiver_socket", "unplaced"];
+            let sum: u64 = places.iter().map(|place| count(place)).sum();
+            assert_eq!(sum, count("lost"), "{loss}");
+            assert!(places.iter().all(|other| count(place) >= count(other)), "{place}: {loss}");
+            let line = format!("lost: {} 1000 B: {}", case["engine"].as_str().unwrap(), count("lost"));
+            assert!(printed.contains(&line), "{line}: {printed}");
+        }
+    };
+    check("veth,loss=10%", "path");
+    // A fifth of what is sent.
+    check("veth,rate=8M", "sender_queue");
+}
+
+#[test]
 fn a_reliable_engine_loses_nothing_across_a_slow_cable_that_loses() {
     if is_refused() {
         return;

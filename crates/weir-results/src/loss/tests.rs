@@ -85,6 +85,7 @@ fn counters(boot_id: &str, namespace: u64) -> DropCounters {
         device_sent: Some(0),
         device_received: Some(0),
         backlog: Some(0),
+        sent: Some(100),
         delivered: Some(100),
         receive_buffer_errors: Some(0),
         send_buffer_errors: Some(0),
@@ -96,8 +97,13 @@ fn counters(boot_id: &str, namespace: u64) -> DropCounters {
 #[test]
 fn the_backlog_of_one_host_is_not_also_the_virtual_device_of_the_sender() {
     let sender = DropCounters { device_sent: Some(5), backlog: Some(5), ..counters("a", 1) };
-    let receiver = DropCounters { backlog: Some(5), ..counters("a", 2) };
+    let receiver = DropCounters { backlog: Some(5), device_received: Some(5), ..counters("a", 2) };
     check(&LossEvidence::new(9, 0, &sender, &receiver, Carried::ONE), [0, 0, 0, 5, 4, 0]);
+    // The backlog dropped what came by other devices.
+    let receiver = DropCounters { backlog: Some(5), ..counters("a", 2) };
+    let sender = DropCounters { backlog: Some(5), ..counters("a", 1) };
+    check(&LossEvidence::new(9, 0, &sender, &receiver, Carried::ONE), [0, 0, 0, 0, 9, 0]);
+    let sender = DropCounters { device_sent: Some(5), ..sender };
     // On two hosts they are two things.
     let receiver = DropCounters { backlog: Some(2), device_received: Some(3), ..counters("b", 2) };
     check(&LossEvidence::new(9, 0, &sender, &receiver, Carried::ONE), [0, 5, 0, 3, 1, 0]);
@@ -137,6 +143,19 @@ fn buffers_are_measured() {
     assert_eq!(SamplesPerBuffer::measured(640, 10, 64), SamplesPerBuffer { mean: 64.0, max: 64.0 });
     assert_eq!(SamplesPerBuffer::measured(0, 0, 64), SamplesPerBuffer { mean: 1.0, max: 64.0 });
     assert_eq!(SamplesPerBuffer::measured(5, 100, 1), SamplesPerBuffer { mean: 0.05, max: 1.0 });
+}
+
+#[test]
+fn what_a_buffer_carries_follows_from_the_kernels_counts() {
+    let one = counters("a", 1);
+    // A train of ten in each send, cut before it arrives.
+    let carried = Carried::measured(1000, &one, 98, &one, 64);
+    assert_eq!(carried.sent, SamplesPerBuffer { mean: 10.0, max: 64.0 });
+    assert_eq!(carried.received, SamplesPerBuffer::ONE);
+    // Fragments.
+    assert_eq!(Carried::measured(5, &one, 4, &one, 1).received, SamplesPerBuffer { mean: 0.04, max: 1.0 });
+    let blind = DropCounters::default();
+    assert_eq!(Carried::measured(5, &blind, 4, &blind, 1), Carried::ONE);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the queueing disciplines of the network devices dropped, by netlink.
+//! The queueing disciplines of the network devices and what they dropped, by netlink.
 //!
 //! Only the few bytes that matter are parsed here: options of disciplines have another form in every
 //! kernel, and one that is not known must not hide the counters.
@@ -10,20 +10,28 @@ use netlink_packet_core::{NetlinkBuffer, NlasIterator};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-/// Drops of the root discipline of each device, by the device's number, in this thread's network
-/// namespace, since each was set up. A device without an entry has no queue that could drop. Counts
-/// buffers: a segmented send that was not cut yet is one.
+/// The root discipline of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Queue {
+    /// E.g. `fq_codel`.
+    pub(crate) kind: String,
+    /// What it dropped since it was set up. Counts buffers: a segmented send that was not cut yet is one.
+    pub(crate) drops: u32,
+}
+
+/// The queues of this thread's network namespace, by the numbers of their devices. A device without an
+/// entry has no queue that could drop.
 ///
 /// # Errors
 /// When the kernel does not answer: no netlink in this container.
-pub(crate) fn queue_drops() -> io::Result<BTreeMap<u32, u32>> {
+pub(crate) fn queues() -> io::Result<BTreeMap<u32, Queue>> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
     socket.send(&dump_request(), 0)?;
-    let mut drops = BTreeMap::new();
-    while take_messages(&socket.recv_from_full()?.0, &mut drops)? == Progress::GoesOn {}
-    Ok(drops)
+    let mut queues = BTreeMap::new();
+    while take_messages(&socket.recv_from_full()?.0, &mut queues)? == Progress::GoesOn {}
+    Ok(queues)
 }
 
 /// Message types, linux/rtnetlink.h and linux/netlink.h.
@@ -39,6 +47,7 @@ const TCMSG_BYTES: usize = 20;
 /// The parent of a root discipline, linux/pkt_sched.h.
 const TC_H_ROOT: u32 = u32::MAX;
 /// Attributes, linux/rtnetlink.h and linux/gen_stats.h.
+const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
 /// Where `struct gnet_stats_queue` has its drops, after length and backlog.
@@ -61,14 +70,14 @@ enum Progress {
 }
 
 /// Takes the messages of one answer.
-fn take_messages(mut bytes: &[u8], drops: &mut BTreeMap<u32, u32>) -> io::Result<Progress> {
+fn take_messages(mut bytes: &[u8], queues: &mut BTreeMap<u32, Queue>) -> io::Result<Progress> {
     let damaged = || io::Error::new(io::ErrorKind::InvalidData, "no netlink message");
     while !bytes.is_empty() {
         let message = NetlinkBuffer::new_checked(bytes).map_err(|_| damaged())?;
         match message.message_type() {
             NLMSG_DONE => return Ok(Progress::IsDone),
             NLMSG_ERROR => return Err(io::Error::other("the kernel does not list its queues")),
-            RTM_NEWQDISC => take_discipline(message.payload(), drops),
+            RTM_NEWQDISC => take_discipline(message.payload(), queues),
             _ => {}
         }
         // Messages begin at multiples of four.
@@ -78,17 +87,19 @@ fn take_messages(mut bytes: &[u8], drops: &mut BTreeMap<u32, u32>) -> io::Result
     Ok(Progress::GoesOn)
 }
 
-/// Takes the counters of a discipline, if it is a device's root.
-fn take_discipline(payload: &[u8], drops: &mut BTreeMap<u32, u32>) {
+/// Takes a discipline, if it is a device's root.
+fn take_discipline(payload: &[u8], queues: &mut BTreeMap<u32, Queue>) {
     let number = |at: usize| {
         let bytes = payload.get(at..at + 4)?;
         Some(u32::from_ne_bytes(bytes.try_into().ok()?))
     };
     // struct tcmsg: family and padding, index, handle, parent, info.
     let (Some(device), Some(TC_H_ROOT)) = (number(4), number(12)) else { return };
-    if let Some(count) = payload.get(TCMSG_BYTES..).and_then(dropped) {
-        let sum = drops.entry(device).or_insert(0_u32);
-        *sum = sum.wrapping_add(count);
+    let attributes = payload.get(TCMSG_BYTES..).unwrap_or_default();
+    if let Some(drops) = dropped(attributes) {
+        let kind = attribute(attributes, TCA_KIND).unwrap_or_default();
+        let kind = String::from_utf8_lossy(&kind).trim_end_matches('\0').to_owned();
+        queues.insert(device, Queue { kind, drops });
     }
 }
 
@@ -139,31 +150,32 @@ mod tests {
     fn roots_are_counted_by_device_and_children_are_not() {
         let answer =
             [discipline(2, TC_H_ROOT, 7), discipline(2, 0x10001, 100), discipline(3, TC_H_ROOT, 0)].concat();
-        let mut drops = BTreeMap::new();
-        assert_eq!(take_messages(&answer, &mut drops).unwrap(), Progress::GoesOn);
-        assert_eq!(drops, BTreeMap::from([(2, 7), (3, 0)]));
-        assert_eq!(take_messages(&message(NLMSG_DONE, &[0; 4]), &mut drops).unwrap(), Progress::IsDone);
-        take_messages(&message(NLMSG_ERROR, &[0; 20]), &mut drops).unwrap_err();
+        let mut queues = BTreeMap::new();
+        assert_eq!(take_messages(&answer, &mut queues).unwrap(), Progress::GoesOn);
+        let queue = |drops| Queue { kind: "tbf".to_owned(), drops };
+        assert_eq!(queues, BTreeMap::from([(2, queue(7)), (3, queue(0))]));
+        assert_eq!(take_messages(&message(NLMSG_DONE, &[0; 4]), &mut queues).unwrap(), Progress::IsDone);
+        take_messages(&message(NLMSG_ERROR, &[0; 20]), &mut queues).unwrap_err();
     }
 
     #[test]
     fn damaged_answers_are_errors_or_nothing() {
         let whole = discipline(2, TC_H_ROOT, 7);
         for length in 0..whole.len() {
-            let mut drops = BTreeMap::new();
-            let taken = take_messages(&whole[..length], &mut drops);
+            let mut queues = BTreeMap::new();
+            let taken = take_messages(&whole[..length], &mut queues);
             assert!(taken.is_err() || length == 0, "{length}");
             // The same with a length that is true.
             if length > HEADER_BYTES {
                 let mut cut = whole[..length].to_vec();
                 cut[..4].copy_from_slice(&(length as u32).to_ne_bytes());
-                let _ = take_messages(&cut, &mut drops);
+                let _ = take_messages(&cut, &mut queues);
             }
         }
     }
 
     #[test]
     fn this_host_answers() {
-        queue_drops().unwrap();
+        queues().unwrap();
     }
 }
