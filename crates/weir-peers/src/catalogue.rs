@@ -87,9 +87,9 @@ impl Peer {
 
 /// The calls of an engine's module, where its feature is on.
 macro_rules! calls {
-    ($feature:literal, $module:ident) => {{
+    ($feature:literal, $($module:ident)::+) => {{
         #[cfg(feature = $feature)]
-        let calls = Some(Calls { open: crate::$module::open, version: crate::$module::version });
+        let calls = Some(Calls { open: crate::$($module)::+::open, version: crate::$($module)::+::version });
         #[cfg(not(feature = $feature))]
         let calls = None;
         calls
@@ -163,6 +163,20 @@ pub static PEERS: &[Peer] = &[
         settings: ZEROMQ_SETTINGS,
         abilities: Abilities { is_dds: false, best_effort: false, many: false, ..DDS },
         calls: calls!("zeromq", zeromq),
+    },
+    Peer {
+        name: "zenoh-udp",
+        about: "Zenoh, peer to peer over UDP: no DDS, and what is lost is not sent again",
+        abilities: Abilities { is_dds: false, reliable: false, many: false, ..DDS },
+        calls: calls!("zenoh", zenoh::udp),
+        ..ZENOH
+    },
+    Peer {
+        name: "zenoh-tcp",
+        about: "Zenoh, peer to peer over TCP: no DDS, and not UDP",
+        abilities: Abilities { is_dds: false, best_effort: false, many: false, ..DDS },
+        calls: calls!("zenoh", zenoh::tcp),
+        ..ZENOH
     },
     Peer {
         name: "aeron",
@@ -356,6 +370,26 @@ macro_rules! int2dds_settings {
 
 const INT2DDS_DEFAULT: &[Setting] = int2dds_settings!("", "true", "");
 const INT2DDS_TUNED: &[Setting] = int2dds_settings!("1000", "false", "4194304");
+
+const ZENOH: Peer = Peer {
+    name: "",
+    about: "",
+    feature: "zenoh",
+    settings: &[
+        Setting {
+            name: "express",
+            value: "",
+            about: "express of the publisher: no message waits for others; empty: true for pings, false for streams",
+        },
+        Setting {
+            name: "lowlatency",
+            value: "false",
+            about: "transport/unicast/lowlatency: another transport, without batches and fragments",
+        },
+    ],
+    abilities: DDS,
+    calls: None,
+};
 
 const AERON: Peer = Peer {
     name: "",

@@ -10,7 +10,7 @@
 //! - [`settings`]: what can be tuned, with its defaults
 //! - `foreign`: engines behind a C interface, with all unsafe code of this crate; `cyclonedds`,
 //!   `fastdds`: what is particular about each
-//! - `aeron`, `dust_dds`, `int2dds`, `rustdds`, `zeromq`: engines that have an interface for Rust
+//! - `aeron`, `dust_dds`, `int2dds`, `rustdds`, `zenoh`, `zeromq`: engines that have an interface for Rust
 //!
 //! Every engine is a Cargo feature of its own, off by default. All of them use UDP only (where they
 //! can), the one interface that they are told, and wait by blocking; but for Aeron, which never does.
@@ -28,12 +28,14 @@ mod fastdds;
 mod foreign;
 #[cfg(feature = "int2dds")]
 mod int2dds;
-#[cfg(any(feature = "aeron", feature = "zeromq"))]
+#[cfg(any(feature = "aeron", feature = "zenoh", feature = "zeromq"))]
 mod message;
 pub mod node;
 #[cfg(feature = "rustdds")]
 mod rustdds;
 pub mod settings;
+#[cfg(feature = "zenoh")]
+mod zenoh;
 #[cfg(feature = "zeromq")]
 mod zeromq;
 

@@ -1,6 +1,12 @@
 //! Engines of others: a short session of each that is built in, and what is said of the others.
 
-#[cfg(any(feature = "aeron", feature = "cyclonedds", feature = "fastdds", feature = "zeromq"))]
+#[cfg(any(
+    feature = "aeron",
+    feature = "cyclonedds",
+    feature = "fastdds",
+    feature = "zenoh",
+    feature = "zeromq"
+))]
 use serde_json::Value;
 
 use crate::support::Scene;
@@ -26,7 +32,13 @@ fn a_short_session(engine: &str, domain: u32, more: &str) {
 }
 
 /// Measured, and by whom is known.
-#[cfg(any(feature = "aeron", feature = "cyclonedds", feature = "fastdds", feature = "zeromq"))]
+#[cfg(any(
+    feature = "aeron",
+    feature = "cyclonedds",
+    feature = "fastdds",
+    feature = "zenoh",
+    feature = "zeromq"
+))]
 fn check(case: &Value) {
     assert_eq!(case["not_measured"], Value::Null, "{case}");
     assert!(case["settings"]["engine_version"].is_string(), "{case}");
@@ -51,8 +63,8 @@ fn fastdds_is_measured() {
     a_short_session("fastdds-tuned", 94, "--instances 3");
 }
 
-/// What is no DDS is reliable, and shown apart.
-#[cfg(any(feature = "aeron", feature = "zeromq"))]
+/// What is no DDS is mostly reliable, and shown apart.
+#[cfg(any(feature = "aeron", feature = "zenoh", feature = "zeromq"))]
 fn a_session_apart(engine: &str, more: &str) {
     let words = format!(
         "--engines {engine} --sizes 32,100k --reliability reliable --verify --format json --cpus none {more}"
@@ -70,6 +82,15 @@ fn a_session_apart(engine: &str, more: &str) {
 #[test]
 fn zeromq_is_measured() {
     a_session_apart("zeromq", "");
+}
+
+#[cfg(feature = "zenoh")]
+#[test]
+fn zenoh_is_measured() {
+    a_session_apart("zenoh-tcp", "");
+    let words = "--engines zenoh-udp --sizes 32 --reliability best-effort --format json --cpus none";
+    let document = Scene::new().bench(words).expect_code(0).json();
+    document["cases"].as_array().unwrap().iter().for_each(check);
 }
 
 #[cfg(feature = "aeron")]
