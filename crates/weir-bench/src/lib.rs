@@ -17,6 +17,7 @@
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
 //! - [`keep_awake`]: holding the processors out of idle
 //! - [`inbox`], [`rally`]: what listeners of other engines do with a sample
+//! - [`doctor`]: what would spoil a measurement; `way`: what is known of the way to another host
 //! - `record`: from what both ends found to a result with its doubts
 //! - [`outside`]: independent programs beside our floor
 //! - [`tuning`]: the settings of engines, and what the user chose instead
@@ -28,6 +29,7 @@ pub mod case;
 pub mod clock;
 pub mod control;
 pub mod coordinator;
+pub mod doctor;
 pub mod endpoint;
 pub mod engine;
 pub mod host;
@@ -48,6 +50,7 @@ pub mod signal;
 pub mod sink;
 pub mod throughput;
 pub mod tuning;
+mod way;
 
 pub use record::Fault;
 pub use session::AgentCommand;

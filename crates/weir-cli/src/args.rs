@@ -2,6 +2,7 @@
 
 mod bench;
 mod by_hand;
+mod doctor;
 mod seeds;
 
 use std::net::SocketAddr;
@@ -12,6 +13,7 @@ use weir_bench::control::Role;
 
 pub(crate) use bench::{BenchArgs, Cpus};
 pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
+pub(crate) use doctor::{DoctorArgs, ScriptPurpose};
 pub(crate) use seeds::{SeedsArgs, SeedsCommand, SeedsEndArgs, SeedsRunArgs};
 
 /// Measures what a network and a publish/subscribe middleware carry.
@@ -30,6 +32,7 @@ Examples:
   weir bench                       measure this machine, about a minute
   weir sub --interface eth0        one end of a case by hand...
   weir pub --interface eth0        ...and the other one, on another host
+  weir doctor                      what would spoil a measurement on this host, and what mends it
   weir report weir-results/RUN     print the tables of an earlier run again
   weir seeds run TABLE             measure a published table, ours beside theirs
 
@@ -41,6 +44,7 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     Pub(PubArgs),
     Sub(SubArgs),
+    Doctor(DoctorArgs),
     Report(ReportArgs),
     Seeds(SeedsArgs),
     Completions(CompletionsArgs),

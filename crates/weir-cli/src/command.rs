@@ -4,5 +4,6 @@ pub(crate) mod agent;
 pub(crate) mod bench;
 pub(crate) mod by_hand;
 pub(crate) mod completions;
+pub(crate) mod doctor;
 pub(crate) mod report;
 pub(crate) mod seeds;

@@ -3,7 +3,7 @@
 //! | code | meaning |
 //! |------|---------|
 //! | 0    | all well |
-//! | 1    | data was lost or damaged where none may be |
+//! | 1    | data was lost or damaged where none may be; `weir doctor`: something would spoil a measurement |
 //! | 2    | usage: an option or value makes no sense; nothing was run |
 //! | 3    | environment: no peer, a process that died, no permission, a port in use, an unwritable folder |
 //! | 130  | interrupted (Ctrl-C) |
@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Success,
     /// Data was lost or damaged where none may be.
     DataLost,
+    /// `weir doctor` found something.
+    Found,
     /// An option or value makes no sense.
     Usage,
     /// The host or a peer did not play along.
@@ -32,7 +34,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Success => 0,
-            Exit::DataLost => 1,
+            Exit::DataLost | Exit::Found => 1,
             Exit::Usage => 2,
             Exit::Environment => 3,
             Exit::Interrupted => 130,

@@ -39,7 +39,7 @@ pub fn environment(interface: Option<&str>) -> Environment {
         wmem_max: read_number("/proc/sys/net/core/wmem_max"),
         rmem_default: read_number("/proc/sys/net/core/rmem_default"),
         wmem_default: read_number("/proc/sys/net/core/wmem_default"),
-        cpu_mhz: cpus.as_ref().and_then(|cpus| cpu_mhz(cpus)),
+        cpu_mhz: cpus.as_ref().and_then(cpu_mhz),
         smt: read_number::<u8>("/sys/devices/system/cpu/smt/active").map(|active| active == 1),
         turbo: turbo(),
         idle_driver: read("/sys/devices/system/cpu/cpuidle/current_driver").filter(|name| name != "none"),

@@ -7,6 +7,7 @@
 //!   the parts, each with the parser of its files; `host_reader`, `proc_file`: reading them again and again
 //! - `sampler`: a thread that does so while a run lasts
 //! - `inventory`: what the host is, once per run, and the doubts that follow from it; `interface`: its network interface
+//! - `checkup`: what would spoil a measurement here, and what mends it
 //! - `loss_watch`: what was dropped while it looked: the evidence of `weir_results::attribute`
 //! - `process`: what this process used
 //! - `queues`: the queues of devices and what they dropped, by netlink
@@ -14,6 +15,7 @@
 //! - `udp_counters`: what the kernel counted about UDP; `udp_sockets`: about this process's sockets
 
 mod cgroup;
+mod checkup;
 mod cpu;
 mod devices;
 mod host_counters;
@@ -31,6 +33,7 @@ mod udp_counters;
 mod udp_sockets;
 
 pub use cgroup::{Throttling, cpu_quota};
+pub use checkup::{Facts, Finding, PathFacts, Purpose, examine, script};
 pub use cpu::CpuTimes;
 pub use devices::DeviceCounters;
 pub use host_counters::HostCounters;

@@ -4,6 +4,7 @@
 
 mod bench;
 mod by_hand;
+mod doctor;
 mod faults;
 mod help;
 mod path;

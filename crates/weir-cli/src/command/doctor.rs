@@ -1,0 +1,109 @@
+//! `weir doctor`: what would spoil a measurement here.
+
+use std::time::Duration;
+
+use weir_bench::doctor::{Facts, Finding, Purpose, default_interface, examine, script, way_to};
+
+use crate::args::{DoctorArgs, ScriptPurpose};
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// How long the host is looked at.
+const WATCH: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
+    let path = args.peer.as_deref().map(way_to).transpose().map_err(Failure::environment)?;
+    let of_path = path.as_ref().and_then(|path| path.interface.clone());
+    let interface = args.interface.clone().or(of_path).or_else(default_interface);
+    let facts = Facts { path, ..Facts::gather(interface.as_deref().unwrap_or("lo"), WATCH) };
+    let findings = examine(&facts);
+    if let Some(purpose) = args.script {
+        let purpose = match purpose {
+            ScriptPurpose::Latency => Purpose::Latency,
+            ScriptPurpose::Throughput => Purpose::Throughput,
+        };
+        output::data(&script(&findings, purpose))?;
+        return Ok(Exit::Success);
+    }
+    output::data(&if args.json { document(&facts, &findings)? } else { list(&facts, &findings) })?;
+    Ok(if findings.iter().any(|finding| !finding.is_note) { Exit::Found } else { Exit::Success })
+}
+
+fn document(facts: &Facts, findings: &[Finding]) -> Result<String, Failure> {
+    let document = serde_json::json!({ "facts": facts, "findings": findings });
+    serde_json::to_string_pretty(&document).map(|text| text + "\n").map_err(Failure::environment)
+}
+
+fn list(facts: &Facts, findings: &[Finding]) -> String {
+    let host = facts.environment.hostname.as_deref().unwrap_or("this host");
+    let interface = facts.environment.interface.as_ref().map_or("none", |interface| &interface.name);
+    let mut text = format!("weir doctor: {host}, interface {interface}\n");
+    if let Some(path) = &facts.path {
+        text += &path_line(path);
+    }
+    let (notes, problems): (Vec<&Finding>, Vec<&Finding>) =
+        findings.iter().partition(|finding| finding.is_note);
+    text += &match problems.len() {
+        0 => "\nnothing found that would spoil a measurement\n".to_owned(),
+        1 => "\n1 thing would spoil a measurement:\n".to_owned(),
+        count => format!("\n{count} things would spoil a measurement:\n"),
+    };
+    problems.iter().for_each(|finding| text += &entry(finding));
+    if !notes.is_empty() {
+        text += "\nworth knowing:\n";
+        notes.iter().for_each(|finding| text += &entry(finding));
+    }
+    if findings.iter().any(|finding| finding.is_mended_by_script) {
+        text += "\nweir doctor --script latency (or throughput) prints the commands as a script; nothing was changed\n";
+    }
+    text
+}
+
+fn path_line(path: &weir_bench::doctor::PathFacts) -> String {
+    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+    let answer = match path.answer_ms {
+        Some(ms) => format!("answers in {ms} ms"),
+        None => "does not answer".to_owned(),
+    };
+    format!(
+        "peer: {} ({}), from {} by {}, path MTU {}, {answer}\n",
+        path.peer,
+        path.address,
+        or_unknown(&path.local_address),
+        or_unknown(&path.interface),
+        path.path_mtu.map_or_else(|| "unknown".to_owned(), |mtu| mtu.to_string()),
+    )
+}
+
+/// The finding, and below it the command.
+fn entry(finding: &Finding) -> String {
+    let spoils = match finding.spoils {
+        Purpose::Latency => " (latency)",
+        Purpose::Throughput => " (throughput)",
+        Purpose::Both => "",
+    };
+    let mut text = format!("- {}{spoils}: {}\n", finding.code, finding.text);
+    if let Some(command) = &finding.command {
+        text += &format!("    {command}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_has_problems_before_notes_each_with_its_command() {
+        let mut facts = Facts { is_optimised: true, ..Facts::default() };
+        assert!(list(&facts, &examine(&facts)).ends_with("\nnothing found that would spoil a measurement\n"));
+        facts.environment.rmem_max = Some(212_992);
+        facts.environment.virtualised = Some("KVM".to_owned());
+        let text = list(&facts, &examine(&facts));
+        let expected = "\n1 thing would spoil a measurement:\n- receive-buffer-limit (throughput): sockets get at most 212992 \
+                        bytes of receive buffer where 4194304 are asked for: a burst that comes while the reader is away \
+                        is lost\n    sysctl -w net.core.rmem_max=16777216\n\nworth knowing:\n- virtual-machine: ";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.ends_with("nothing was changed\n"), "{text}");
+    }
+}

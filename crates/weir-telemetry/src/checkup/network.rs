@@ -1,0 +1,180 @@
+//! Sockets, the interface, and the way to another host.
+
+use weir_results::Interface;
+
+use super::{Facts, Finding, PathFacts, Purpose};
+
+/// What both ends of `weir bench` ask for; the kernel doubles it.
+const BUFFER_BYTES: u64 = 4 << 20;
+/// Packets that a processor may set aside before it drops.
+const BACKLOG: u64 = 10_000;
+/// From this speed on, packets of 1500 bytes are what limits.
+const FAST_MBPS: u32 = 10_000;
+
+pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut findings = buffers(facts);
+    let interface = facts.environment.interface.as_ref().filter(|interface| interface.name != "lo");
+    if let Some(interface) = interface {
+        findings.extend(link(interface));
+        findings.extend(offloads(interface));
+        findings.extend(interrupts(interface));
+        findings.extend(drops(facts, interface));
+        findings.extend(polling(facts));
+    }
+    if let Some(path) = &facts.path {
+        findings.extend(way(path, interface));
+    }
+    findings
+}
+
+fn buffers(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let limits = [
+        (
+            "receive-buffer-limit",
+            "rmem_max",
+            facts.environment.rmem_max,
+            "receive",
+            "a burst that comes while the reader is away is lost",
+        ),
+        (
+            "send-buffer-limit",
+            "wmem_max",
+            facts.environment.wmem_max,
+            "send",
+            "a sender stops as soon as the device falls behind",
+        ),
+    ];
+    for (code, name, limit, kind, effect) in limits {
+        if let Some(limit) = limit.filter(|limit| *limit < BUFFER_BYTES) {
+            let text = format!(
+                "sockets get at most {limit} bytes of {kind} buffer where {BUFFER_BYTES} are asked for: {effect}"
+            );
+            let mend = format!("sysctl -w net.core.{name}={}", 4 * BUFFER_BYTES);
+            findings.push(Finding::new(code, Purpose::Throughput, text).mended_by(mend));
+        }
+    }
+    let backlog = facts.environment.sysctls.get("net.core.netdev_max_backlog");
+    if let Some(backlog) =
+        backlog.and_then(|text| text.parse::<u64>().ok()).filter(|backlog| *backlog < BACKLOG)
+    {
+        let text = format!("a processor sets aside at most {backlog} received packets, and drops the others");
+        let mend = format!("sysctl -w net.core.netdev_max_backlog={BACKLOG}");
+        findings.push(Finding::new("backlog", Purpose::Throughput, text).mended_by(mend).note());
+    }
+    findings
+}
+
+fn link(interface: &Interface) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let name = &interface.name;
+    let Some(mtu) = interface.mtu else {
+        let text = format!("there is no interface `{name}`");
+        return vec![Finding::new("no-interface", Purpose::Both, text).see("ip -brief address")];
+    };
+    if mtu < 1500 {
+        let text = format!("the MTU of {name} is {mtu}: samples that fit elsewhere are fragmented here");
+        findings.push(
+            Finding::new("mtu", Purpose::Both, text).mended_by(format!("ip link set dev {name} mtu 1500")),
+        );
+    } else if mtu == 1500 && interface.speed_mbps.is_some_and(|speed| speed >= FAST_MBPS) {
+        let text = format!(
+            "the MTU of {name} is 1500 at {} Mbit/s: packets per second limit before bits do (9000 only where the whole path has it)",
+            interface.speed_mbps.unwrap_or_default()
+        );
+        let show = format!("ip link set dev {name} mtu 9000");
+        findings.push(Finding::new("mtu-standard", Purpose::Throughput, text).see(show).note());
+    }
+    if interface.duplex.as_deref() == Some("half") {
+        let text = format!("{name} runs half duplex: what it sends collides with what it receives");
+        findings.push(
+            Finding::new("half-duplex", Purpose::Both, text)
+                .mended_by(format!("ethtool -s {name} duplex full autoneg on")),
+        );
+    }
+    findings
+}
+
+fn offloads(interface: &Interface) -> Vec<Finding> {
+    let name = &interface.name;
+    let wanted = [
+        ("generic-receive-offload", "gro", "each received packet goes through the kernel by itself"),
+        ("generic-segmentation-offload", "gso", "each sent packet goes through the kernel by itself"),
+        ("tx-checksumming", "tx", "the processor computes the checksums of what is sent"),
+        ("rx-checksumming", "rx", "the processor computes the checksums of what is received"),
+    ];
+    let is_off = |offload: &&(&str, &str, &str)| interface.offloads.get(offload.0) == Some(&false);
+    let finding = |(offload, option, effect): &(&str, &str, &str)| {
+        Finding::new("offload", Purpose::Throughput, format!("{offload} of {name} is off: {effect}"))
+            .mended_by(format!("ethtool -K {name} {option} on"))
+    };
+    wanted.iter().filter(is_off).map(finding).collect()
+}
+
+/// Interrupts that are held back so that several packets share one.
+fn interrupts(interface: &Interface) -> Vec<Finding> {
+    let name = &interface.name;
+    let value = |key: &str| interface.coalescing.get(key).map(String::as_str);
+    let waits_us = value("rx-usecs").and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
+    let mut mend = format!("ethtool -C {name}");
+    let how = match (value("adaptive-rx") == Some("on"), waits_us) {
+        (true, _) => {
+            mend += " adaptive-rx off";
+            "for as long as the driver sees fit".to_owned()
+        }
+        (false, 0) => return Vec::new(),
+        (false, us) => format!("for up to {us} us"),
+    };
+    if value("rx-usecs").is_some() {
+        mend += " rx-usecs 0";
+    }
+    let text =
+        format!("{name} holds back the interrupt of a received packet {how}: latency comes in steps of that");
+    vec![Finding::new("interrupt-coalescing", Purpose::Latency, text).mended_by(mend)]
+}
+
+fn drops(facts: &Facts, interface: &Interface) -> Option<Finding> {
+    let name = &interface.name;
+    let dropped: f64 = facts.watched.values(&format!("{name}.recv_drops")).sum();
+    (dropped > 0.0).then(|| {
+        let text = format!("{name} dropped {dropped} packets while it was looked at");
+        Finding::new("dropping", Purpose::Both, text).see(format!("ethtool -S {name}"))
+    })
+}
+
+fn polling(facts: &Facts) -> Option<Finding> {
+    (facts.environment.sysctls.get("net.core.busy_poll")? == "0").then(|| {
+        let text = "a receiver that waits sleeps until the interrupt, and does not poll the device (costs a processor)";
+        Finding::new("busy-poll", Purpose::Latency, text)
+            .mended_by("sysctl -w net.core.busy_poll=50 net.core.busy_read=50")
+            .note()
+    })
+}
+
+fn way(path: &PathFacts, interface: Option<&Interface>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let (peer, address) = (&path.peer, &path.address);
+    if path.local_address.is_none() {
+        let text = format!("there is no route to {peer} ({address})");
+        return vec![Finding::new("no-route", Purpose::Both, text).see(format!("ip route get {address}"))];
+    }
+    if path.is_same_host {
+        let text =
+            format!("{peer} is this host: packets go through the loopback interface, which has no wire");
+        findings.push(Finding::new("same-host", Purpose::Both, text).note());
+        return findings;
+    }
+    if !path.answers {
+        let text = format!("{peer} ({address}) does not answer: it is off, or a firewall is between");
+        findings.push(Finding::new("unreachable", Purpose::Both, text).see(format!("ping -c 3 {address}")));
+    }
+    let own_mtu = interface.and_then(|interface| interface.mtu);
+    if let Some((path_mtu, own_mtu)) = path.path_mtu.zip(own_mtu).filter(|(path, own)| path < own) {
+        let text = format!(
+            "packets to {peer} may have {path_mtu} bytes where the interface takes {own_mtu}: larger ones are fragmented on \
+             the way"
+        );
+        findings.push(Finding::new("path-mtu", Purpose::Both, text).see(format!("tracepath -n {address}")));
+    }
+    findings
+}

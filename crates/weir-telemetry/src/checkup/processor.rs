@@ -1,0 +1,187 @@
+//! Processors, memory and clocks.
+
+use super::{Facts, Finding, Purpose};
+
+/// What may be busy before it shows in a measurement, percent of all processors.
+const BUSY_PERCENT: f64 = 10.0;
+/// The same for what a hypervisor takes.
+const STEAL_PERCENT: f64 = 1.0;
+/// Memory that must be left, percent.
+const MEMORY_LEFT_PERCENT: f64 = 5.0;
+
+pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(build(facts));
+    findings.extend(cores(facts));
+    findings.extend(quota(facts));
+    findings.extend(load(facts));
+    findings.extend(frequency(facts));
+    findings.extend(idle(facts));
+    findings.extend(clock(facts));
+    findings.extend(memory(facts));
+    findings.extend(virtualisation(facts));
+    findings
+}
+
+fn build(facts: &Facts) -> Option<Finding> {
+    (!facts.is_optimised).then(|| {
+        Finding::new(
+            "debug-build",
+            Purpose::Both,
+            "this build of Weir is not optimised: its figures are its own",
+        )
+        .see("cargo build --release")
+    })
+}
+
+fn cores(facts: &Facts) -> Vec<Finding> {
+    let environment = &facts.environment;
+    let mut findings = Vec::new();
+    if environment.allowed_cpus == 1 {
+        let text =
+            "this process may use one processor only, so both ends take turns and waiting always sleeps";
+        let finding = Finding::new("one-core", Purpose::Both, text);
+        findings.push(match environment.logical_cpus {
+            0 | 1 => finding,
+            cpus => finding.see(format!("taskset -cp 0-{} $$", cpus - 1)),
+        });
+    }
+    if environment.smt == Some(true) {
+        let text =
+            "two logical processors share a core: ends that are placed on such a pair slow each other down";
+        findings.push(
+            Finding::new("smt", Purpose::Latency, text)
+                .mended_by("echo off > /sys/devices/system/cpu/smt/control")
+                .note(),
+        );
+    }
+    if facts.has_irqbalance {
+        let text = "irqbalance moves interrupts from processor to processor while you measure";
+        findings
+            .push(Finding::new("irqbalance", Purpose::Latency, text).mended_by("systemctl stop irqbalance"));
+    }
+    findings
+}
+
+fn quota(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let environment = &facts.environment;
+    if let Some(percent) = environment.cpu_quota_percent
+        && percent < 100 * u64::from(environment.allowed_cpus.max(1))
+    {
+        let cpus = percent as f64 / 100.0;
+        let text = format!(
+            "the control group of this process has a quota of {cpus} processors: whoever uses it up is stopped, mostly for \
+             tens of milliseconds"
+        );
+        let finding = Finding::new("cpu-quota", Purpose::Both, text);
+        findings.push(match environment.container.as_deref() {
+            Some(container @ ("docker" | "podman")) => {
+                finding.see(format!("{container} update --cpus=0 CONTAINER   # on the host of the container"))
+            }
+            _ => finding.see("systemctl set-property --runtime UNIT CPUQuota="),
+        });
+    }
+    if latest(facts, "cgroup.throttled_percent") > 0.0 {
+        let text = "the control group of this process was stopped for its quota while it was looked at";
+        findings.push(Finding::new("throttled", Purpose::Both, text).see("cat /sys/fs/cgroup/cpu.stat"));
+    }
+    findings
+}
+
+fn load(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let idle = facts.watched.values("cpu.idle_percent").last();
+    let steal = latest(facts, "cpu.steal_percent");
+    if let Some(busy) = idle.map(|idle| 100.0 - idle - steal).filter(|busy| *busy > BUSY_PERCENT) {
+        let text = format!("others use {busy:.0} % of the processors");
+        let show = "ps -eo pid,pcpu,comm --sort=-pcpu | head";
+        findings.push(Finding::new("busy", Purpose::Both, text).see(show));
+    }
+    if steal > STEAL_PERCENT {
+        let text = format!("the hypervisor took {steal:.0} % of the processors for others");
+        findings.push(Finding::new("steal", Purpose::Both, text));
+    }
+    findings
+}
+
+fn frequency(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let governor = facts.environment.cpu_governor.as_deref();
+    if let Some(governor) = governor.filter(|governor| *governor != "performance") {
+        let text =
+            format!("the frequency governor is `{governor}`: a processor that has waited begins slowly");
+        let mend = "for file in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance > $file; done";
+        findings.push(Finding::new("governor", Purpose::Both, text).mended_by(mend));
+    }
+    if facts.environment.turbo == Some(true) {
+        let text =
+            "processors run above their nominal frequency for as long as they stay cool: repeats differ";
+        let mend = "if [ -e /sys/devices/system/cpu/intel_pstate/no_turbo ]; \
+                    then echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo; \
+                    else echo 0 > /sys/devices/system/cpu/cpufreq/boost; fi";
+        findings.push(Finding::new("turbo", Purpose::Both, text).see(mend).note());
+    }
+    findings
+}
+
+fn idle(facts: &Facts) -> Option<Finding> {
+    let driver = facts.environment.idle_driver.as_deref()?;
+    let text = format!(
+        "processors that wait are put to sleep ({driver}), and take up to hundreds of microseconds to wake up; weir bench \
+         --keep-awake holds them out of it"
+    );
+    Some(
+        Finding::new("idle-states", Purpose::Latency, text)
+            .mended_by("cpupower idle-set --disable-by-latency 1"),
+    )
+}
+
+fn clock(facts: &Facts) -> Option<Finding> {
+    let source = facts.environment.clocksource.as_deref()?;
+    if ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"].contains(&source) {
+        return None;
+    }
+    let text = format!("reading the clock takes a system call or more with the clock source `{source}`");
+    let finding = Finding::new("clock-source", Purpose::Both, text);
+    let has_tsc =
+        facts.environment.clocksources.as_deref().is_some_and(|all| all.split(' ').any(|name| name == "tsc"));
+    let mend = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource";
+    Some(if has_tsc { finding.mended_by(mend) } else { finding })
+}
+
+fn memory(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let used = facts.watched.values("memory.used_percent").last();
+    if let Some(used) = used.filter(|used| *used > 100.0 - MEMORY_LEFT_PERCENT) {
+        let text = format!("{used:.0} % of the memory is in use: what is measured may be paged out");
+        let show = "ps -eo pid,rss,comm --sort=-rss | head";
+        findings.push(Finding::new("memory", Purpose::Both, text).see(show));
+    }
+    if latest(facts, "swapping.in_pages") + latest(facts, "swapping.out_pages") > 0.0 {
+        let text = "the host swaps: a page that comes from disk takes milliseconds";
+        findings.push(Finding::new("swapping", Purpose::Both, text).mended_by("swapoff -a"));
+    }
+    findings
+}
+
+fn virtualisation(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(hypervisor) = &facts.environment.virtualised {
+        let text = format!(
+            "this is a virtual machine ({hypervisor}): figures are those of its devices and neighbours, too"
+        );
+        findings.push(Finding::new("virtual-machine", Purpose::Both, text).note());
+    }
+    if let Some(container) = &facts.environment.container {
+        let text = format!(
+            "this is a container ({container}): its network may pass a bridge and address translation"
+        );
+        findings.push(Finding::new("container", Purpose::Both, text).note());
+    }
+    findings
+}
+
+fn latest(facts: &Facts, name: &str) -> f64 {
+    facts.watched.values(name).last().unwrap_or(0.0)
+}
