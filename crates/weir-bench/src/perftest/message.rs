@@ -1,5 +1,8 @@
 //! What a sample is for, and what an initialization ping says of the run.
 
+use serde::{Deserialize, Serialize};
+use weir_results::DropCounters;
+
 use crate::payload::{FINAL, HEADER_BYTES, NO_ECHO, SampleHeader};
 
 /// Size of an initialization ping, header included: RTI Perftest's payload of 1234 octets.
@@ -104,6 +107,32 @@ impl Description {
     }
 }
 
+/// What a publisher says with its final marker: what its side knows of losses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Farewell {
+    /// Samples that its system refused to send.
+    pub(super) refused: u64,
+    /// What its host dropped while it wrote.
+    pub(super) drops: DropCounters,
+}
+
+impl Farewell {
+    /// More than any has.
+    const BYTES_MAX: usize = 4096;
+
+    /// Writes it into the octets of a final marker.
+    pub(super) fn write(&self, octets: &mut Vec<u8>) {
+        octets.clear();
+        // Plain numbers and names: there is nothing that could not be written.
+        octets.extend(serde_json::to_vec(self).unwrap_or_default());
+    }
+
+    /// Reads it; `None` when there is none, as from an earlier version.
+    pub(super) fn read(octets: &[u8]) -> Option<Self> {
+        serde_json::from_slice(octets.get(..octets.len().min(Self::BYTES_MAX))?).ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +151,18 @@ mod tests {
         for ns in [0, 1, u64::from(u32::MAX), 1 << 32, u64::MAX] {
             assert_eq!(sent_ns(&stamped(SampleHeader::data(0, 0), ns)), ns);
         }
+    }
+
+    #[test]
+    fn a_farewell_is_read_back_and_anything_else_is_none() {
+        let drops = DropCounters { queue: Some(7), ..DropCounters::default() };
+        let farewell = Farewell { refused: 3, drops };
+        let mut octets = vec![9; 3];
+        farewell.write(&mut octets);
+        assert_eq!(Farewell::read(&octets), Some(farewell));
+        assert_eq!(Farewell::read(&[]), None);
+        assert_eq!(Farewell::read(&[0; 1234]), None);
+        assert_eq!(Farewell::read(&vec![b' '; 1 << 20]), None);
     }
 
     #[test]

@@ -8,9 +8,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError};
 use weir_results::{LatencyKind, LatencyRecorder, LatencySummary};
+use weir_telemetry::LossWatch;
 
 use super::announcement::{Roll, RollListener};
-use super::message::{self, Kind};
+use super::message::{self, Farewell, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::pacing::Schedule;
 use super::settings::PublisherSettings;
@@ -162,10 +163,11 @@ impl<'a, T: Owned> Run<'a, T> {
             self.stage("Sending data ...".to_owned());
             self.sample.octets_mut().clear();
             self.sample.octets_mut().resize(settings.data_len - HEADER_BYTES, 0);
+            let watch = LossWatch::start(None);
             let start_ns = clock::now_ns();
             (sent, end) = if settings.latency_test { self.ping()? } else { self.stream()? };
             sent_in = Duration::from_nanos(clock::now_ns() - start_ns);
-            end = self.finish(sent, end)?;
+            end = self.finish(sent, end, &watch)?;
         }
         self.note_echoes();
         Ok(Published { sent, sent_in, latency: self.recorder.summary(LatencyKind::HalfRtt), end })
@@ -439,11 +441,12 @@ impl<'a, T: Owned> Run<'a, T> {
     }
 
     /// Tells the subscribers that this was all, until they say that they know.
-    fn finish(&mut self, sent: u64, end: End) -> Result<End, EndpointError> {
+    fn finish(&mut self, sent: u64, end: End, watch: &LossWatch) -> Result<End, EndpointError> {
         if self.settings.node.reliable && end == End::Complete && !self.wait_until_acknowledged()? {
             return Ok(if self.is_stopped() { End::Interrupted } else { End::PeerGone });
         }
-        self.sample.octets_mut().clear();
+        let farewell = Farewell { refused: self.writer.send_counters().refused, drops: watch.counters() };
+        farewell.write(self.sample.octets_mut());
         let key = self.key(0);
         self.sample.set_header(&message::header(Kind::Final, self.settings.pid, sent, key));
         for _ in 0..FINAL_TRIES {

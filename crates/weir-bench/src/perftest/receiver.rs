@@ -7,7 +7,7 @@ use parking_lot::{Condvar, Mutex};
 use weir_dds::{DataReader, DataReaderListener, DataWriter, Guid, SampleSeq};
 use weir_results::{SequenceCounts, SequenceTracker};
 
-use super::message::{Description, Kind};
+use super::message::{Description, Farewell, Kind};
 use crate::clock;
 use crate::engine::test_data::Owned;
 use crate::payload::{HEADER_BYTES, SampleHeader, extend_sequence};
@@ -55,6 +55,8 @@ struct Stream {
     tracker: SequenceTracker,
     expected: u64,
     is_finished: bool,
+    /// What its publisher said at the end.
+    farewell: Option<Farewell>,
 }
 
 impl Tally {
@@ -119,6 +121,29 @@ impl Tally {
         counts
     }
 
+    /// Publishers that are done.
+    fn finals(&self) -> usize {
+        self.streams.iter().filter(|stream| stream.is_finished).count()
+    }
+
+    /// Keeps what a publisher says with its final marker, if it is one that is served.
+    fn note_farewell(&mut self, header: &SampleHeader, writer: Guid, octets: &[u8]) {
+        let served = |stream: &&mut Stream| stream.entity_id == header.entity_id && stream.writer == writer;
+        if let Some(stream) = self.streams.iter_mut().find(served) {
+            stream.farewell = Farewell::read(octets);
+        }
+    }
+
+    /// What all publishers said at the end; `None` when one of them did not.
+    pub(super) fn farewells(&self) -> Option<Vec<Farewell>> {
+        self.streams.iter().map(|stream| stream.farewell.clone()).collect()
+    }
+
+    /// Samples that the publishers sent, as far as their numbers tell.
+    pub(super) fn sent(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.expected).sum()
+    }
+
     /// From the first sample to the end, or to the last sample.
     pub(super) fn received_in(&self) -> Duration {
         let end_ns = self.finished_ns.unwrap_or(self.last_ns);
@@ -139,7 +164,14 @@ fn find(streams: &mut Vec<Stream>, publishers: usize, entity_id: i32, writer: Gu
         Some(at) => Some(&mut streams[at]).filter(|stream| stream.writer == writer),
         None if streams.len() < publishers => {
             let tracker = SequenceTracker::starting_at(0);
-            streams.push(Stream { entity_id, writer, tracker, expected: 0, is_finished: false });
+            streams.push(Stream {
+                entity_id,
+                writer,
+                tracker,
+                expected: 0,
+                is_finished: false,
+                farewell: None,
+            });
             streams.last_mut()
         }
         None => None,
@@ -187,6 +219,7 @@ impl<T: Owned> Receiver<T> {
         let now_ns = clock::now_ns();
         let mut tally = self.tally.lock();
         let before = (tally.has_begun, tally.has_all(limits.publishers), tally.is_finished());
+        let finals = tally.finals();
         // What tells of a writer's end is no sample.
         for sample in samples.iter().filter(|sample| sample.info.valid_data) {
             let header = sample.data.header();
@@ -198,6 +231,17 @@ impl<T: Owned> Receiver<T> {
                 }
                 // What cannot be echoed is a lost ping, which the publisher counts.
                 let _ = self.echo.write(&sample.data);
+            }
+        }
+        if tally.finals() > finals {
+            let is_final = |header: &SampleHeader| Kind::of(header) == Kind::Final;
+            let all = samples.iter().filter(|sample| sample.info.valid_data);
+            for sample in all.filter(|sample| is_final(&sample.data.header())) {
+                tally.note_farewell(
+                    &sample.data.header(),
+                    sample.info.publication_handle,
+                    sample.data.octets(),
+                );
             }
         }
         if before != (tally.has_begun, tally.has_all(limits.publishers), tally.is_finished()) {

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_dds::{DataReader, DataWriter};
-use weir_results::SequenceCounts;
+use weir_results::{Carried, DropCounters, LossAttribution, LossEvidence, SequenceCounts, attribute};
+use weir_telemetry::LossWatch;
 
 use super::message::{self, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
-use super::receiver::{Receiver, ReceiverListener};
+use super::receiver::{Receiver, ReceiverListener, Tally};
 use super::settings::{NodeSettings, Receive, SubscriberSettings};
 use super::{End, Event};
 use crate::clock;
@@ -32,7 +33,7 @@ pub struct Interval {
 }
 
 /// What a subscriber found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Received {
     /// Size of the samples, header included; 0 when none came.
     pub data_len: usize,
@@ -42,6 +43,8 @@ pub struct Received {
     pub received_in: Duration,
     /// Datagrams that found the socket's buffer full.
     pub kernel_drops: u64,
+    /// Where the lost samples went.
+    pub loss: LossAttribution,
     /// How it ended.
     pub end: End,
 }
@@ -90,6 +93,7 @@ fn run<T: Owned>(
     node.place_threads()?;
     let ends = Ends { reader, receiver, announcement, sid: settings.sid };
     let stop = AtomicBool::new(false);
+    let loss_watch = LossWatch::start(None);
     let end = std::thread::scope(|scope| {
         if let Receive::Thread { delay, count } = settings.node.receive {
             let (ends, stop) = (&ends, &stop);
@@ -105,8 +109,27 @@ fn run<T: Owned>(
         counts: tally.counts(),
         received_in: tally.received_in(),
         kernel_drops: node.participant.receive_drops().into(),
+        loss: explain_loss(&tally, loss_watch.counters()),
         end,
     })
+}
+
+/// Datagrams of one buffer of the kernel at most: `UDP_MAX_SEGMENTS`.
+const SEGMENTS_MAX: u64 = 128;
+
+/// Where the lost samples went. What the publishers' hosts dropped came with the final markers; without them a part stays
+/// unplaced.
+fn explain_loss(tally: &Tally, receiver: DropCounters) -> LossAttribution {
+    let farewells = tally.farewells().unwrap_or_default();
+    let refused = farewells.iter().map(|farewell| farewell.refused).sum();
+    let drops: Vec<DropCounters> = farewells.into_iter().map(|farewell| farewell.drops).collect();
+    let sender = DropCounters::together(&drops);
+    let per_batch =
+        tally.description.map_or(1, |description| description.batch_bytes / description.data_len.max(1));
+    let max = SEGMENTS_MAX * u64::from(per_batch.max(1));
+    let carried = Carried::measured(tally.sent(), &sender, tally.samples, &receiver, max);
+    let evidence = LossEvidence::new(tally.counts().lost, refused, &sender, &receiver, carried);
+    LossAttribution { sender, receiver, ..attribute(&evidence) }
 }
 
 /// Takes samples on a thread of its own.

@@ -4,6 +4,8 @@
 //! Making namespaces takes root and some programs; where that is refused, a test says so and passes, unless
 //! `WEIR_REQUIRE_NETNS` is set.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests that can't go on fails the test")]
+
 use std::fs::File;
 use std::io;
 use std::net::SocketAddrV4;

@@ -124,6 +124,9 @@ fn subscribe(
         "duplicates {}, reordered {}, datagrams dropped at the socket {}",
         counts.duplicates, counts.reordered, received.kernel_drops
     ));
+    if received.loss.lost > 0 {
+        talk.warning(&received.loss.to_string());
+    }
     if counts.lost > 0 && received.kernel_drops > 0 {
         talk.warning(&format!(
             "{} datagrams found the socket's buffer full: raise WEIR_RECEIVE_BUFFER and `sysctl net.core.rmem_max`",

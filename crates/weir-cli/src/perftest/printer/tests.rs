@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weir_bench::perftest::End;
-use weir_results::{LatencyKind, LatencyRecorder, SequenceCounts};
+use weir_results::{LatencyKind, LatencyRecorder, LossAttribution, SequenceCounts};
 
 use super::*;
 
@@ -38,6 +38,7 @@ fn received() -> Received {
         counts: SequenceCounts { received: 98_447_835, lost: 608_768, ..SequenceCounts::default() },
         received_in: Duration::from_millis(20_000),
         kernel_drops: 0,
+        loss: LossAttribution::default(),
         end: End::Complete,
     }
 }
@@ -149,6 +150,7 @@ fn nothing_received_prints_zeros() {
         counts: SequenceCounts::default(),
         received_in: Duration::ZERO,
         kernel_drops: 0,
+        loss: LossAttribution::default(),
         end: End::Interrupted,
     };
     for format in [Format::Csv, Format::Json, Format::Legacy] {
