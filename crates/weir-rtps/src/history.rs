@@ -254,13 +254,29 @@ impl History {
     }
 
     /// Memory for a datagram of `len` bytes, to be filled and then committed.
+    #[inline]
     pub(crate) fn reserve(&mut self, len: usize) -> &mut [u8] {
-        let fitting = self.open.filter(|open| self.fits(*open, len));
-        let place = fitting.unwrap_or_else(|| self.open_block(len));
-        let block = &mut self.blocks[place as usize];
-        let used = block.used;
-        match block.bytes_mut() {
-            Some(bytes) => &mut bytes[used..used + len],
+        self.prepare(len);
+        self.reserved(len)
+    }
+
+    /// Sees to it that there is memory for a datagram of `len` bytes.
+    #[inline]
+    pub(crate) fn prepare(&mut self, len: usize) {
+        if !self.open.is_some_and(|open| self.fits(open, len)) {
+            self.open_block(len);
+        }
+    }
+
+    /// The memory that was prepared last.
+    #[inline]
+    pub(crate) fn reserved(&mut self, len: usize) -> &mut [u8] {
+        let block = self.open.and_then(|open| self.blocks.get_mut(open as usize));
+        match block.and_then(|block| {
+            let used = block.used;
+            block.bytes_mut()?.get_mut(used..used + len)
+        }) {
+            Some(bytes) => bytes,
             // `fits` or `open_block` has just made sure of it.
             None => unreachable!("the open block is ours alone"),
         }
@@ -270,17 +286,19 @@ impl History {
     #[inline]
     fn fits(&mut self, open: u32, len: usize) -> bool {
         let block = &mut self.blocks[open as usize];
-        let (used, live) = (block.used, block.live);
-        let Some(bytes) = block.bytes_mut() else { return false };
-        let room = bytes.len();
-        if live == 0 {
-            // Starting over keeps the memory warm in the cache and few pages in use.
+        let (used, live, room) = (block.used, block.live, block.len());
+        // Starting over keeps the memory warm in the cache and few pages in use.
+        let is_empty = live == 0;
+        // A large sample shares its block with nobody: it would be held up.
+        let has_room = if is_empty { room >= len } else { room - used >= len && room <= self.block_len };
+        if !has_room || block.bytes_mut().is_none() {
+            return false;
+        }
+        if is_empty {
             block.used = 0;
             self.used -= used;
-            return room >= len;
         }
-        // A large sample shares its block with nobody: it would be held up.
-        room - used >= len && room <= self.block_len
+        true
     }
 
     /// Makes the `len` bytes that were reserved last the next sample, which costs `charge` bytes in flight.

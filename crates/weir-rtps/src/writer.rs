@@ -273,6 +273,7 @@ impl WriterCore {
             if let Some(policy) = &self.config.batch {
                 self.history.make_room(policy.max_bytes);
             }
+            self.history.prepare(len);
         }
         Ok(Reservation { core: self, payload_len, extension, fragment_size: 0 })
     }
@@ -688,7 +689,7 @@ impl Reservation<'_> {
         if self.fragment_size != 0 {
             return self.core.history.reserve(len);
         }
-        let datagram = self.core.history.reserve(compose::datagram_len(len));
+        let datagram = self.core.history.reserved(compose::datagram_len(len));
         &mut datagram[compose::PAYLOAD_AT..compose::PAYLOAD_AT + len]
     }
 
@@ -728,7 +729,7 @@ impl Reservation<'_> {
             return Ok(sn);
         }
         let len = compose::datagram_len(self.payload_len);
-        core.template.fill(core.history.reserve(len), sn, timestamp, self.payload_len);
+        core.template.fill(core.history.reserved(len), sn, timestamp, self.payload_len);
         core.history.commit(len, charge(len));
         core.burst.datagrams += 1;
         if core.config.batch.is_some() {

@@ -1,6 +1,7 @@
 //! A set of small numbers of which the next one is found at once, however few there are.
 
-/// Each bit of a level tells whether a word of the level below has any bit set.
+/// Each bit of a level tells whether a word of the level below may have any bit set: it is set with the first one, and
+/// cleared when a search finds the word empty. A number that comes and goes all the time costs one level.
 #[derive(Debug, Default)]
 pub(super) struct IndexSet {
     levels: [Vec<u64>; LEVELS],
@@ -13,16 +14,28 @@ impl IndexSet {
     /// Adds or removes a number.
     #[inline]
     pub(super) fn set(&mut self, index: u32, is_in: bool) {
+        let (word, bit) = (index as usize / 64, 1_u64 << (index % 64));
+        match self.levels[0].get_mut(word) {
+            Some(bits) if !is_in => *bits &= !bit,
+            Some(bits) if *bits != 0 => *bits |= bit,
+            _ if !is_in => {}
+            _ => self.begin(index),
+        }
+    }
+
+    /// Adds a number to a word that has none.
+    #[inline(never)]
+    fn begin(&mut self, index: u32) {
         let mut index = index as usize;
-        for level in &mut self.levels {
+        for (depth, level) in self.levels.iter_mut().enumerate() {
             let (word, bit) = (index / 64, 1 << (index % 64));
             if word >= level.len() {
                 level.resize((word + 1).next_power_of_two(), 0);
             }
             let before = level[word];
-            level[word] = if is_in { before | bit } else { before & !bit };
-            // The levels above change only when the word becomes empty, or is empty no more.
-            if (before == 0) == (level[word] == 0) {
+            level[word] |= bit;
+            // What may have bits set is known to the levels above; of the lowest, that is what is looked at here.
+            if depth > 0 && before & bit != 0 {
                 return;
             }
             index = word;
@@ -30,21 +43,27 @@ impl IndexSet {
     }
 
     /// The first number in the set from `from` on.
-    pub(super) fn first_from(&self, from: u32) -> Option<u32> {
+    pub(super) fn first_from(&mut self, from: u32) -> Option<u32> {
         let mut index = from as usize;
         let mut depth = 0;
         loop {
             let level = self.levels.get(depth)?;
             let rest = level.get(index / 64).map_or(0, |word| word & (u64::MAX << (index % 64)));
-            if rest != 0 {
-                let mut found = index / 64 * 64 + rest.trailing_zeros() as usize;
-                for level in self.levels[..depth].iter().rev() {
-                    found = found * 64 + level[found].trailing_zeros() as usize;
-                }
+            if rest == 0 {
+                index = index / 64 + 1;
+                depth += 1;
+                continue;
+            }
+            let found = index / 64 * 64 + rest.trailing_zeros() as usize;
+            if depth == 0 {
                 return Some(found as u32);
             }
-            index = index / 64 + 1;
-            depth += 1;
+            if self.levels[depth - 1][found] == 0 {
+                self.levels[depth][found / 64] &= !(1 << (found % 64));
+            } else {
+                depth -= 1;
+                index = found * 64;
+            }
         }
     }
 

@@ -62,7 +62,7 @@ impl Template {
         let (head, payload) = extension.split_at_mut(DATA_LEN);
         head.copy_from_slice(&self.bytes[DATA_AT..]);
         fill_data(head, sn, padded);
-        payload[payload_len..padded].fill(0);
+        pad(payload, payload_len, padded);
     }
 
     /// Writes everything but the payload into `datagram`, whose payload is there already.
@@ -80,6 +80,14 @@ impl Template {
         head[24..28].copy_from_slice(&timestamp.seconds.to_le_bytes());
         head[28..32].copy_from_slice(&timestamp.fraction.to_le_bytes());
         fill_data(&mut head[DATA_AT..], sn, padded);
+        pad(payload, payload_len, padded);
+    }
+}
+
+/// Zeroes behind the payload; most need none.
+#[inline]
+fn pad(payload: &mut [u8], payload_len: usize, padded: usize) {
+    if payload_len < padded {
         payload[payload_len..padded].fill(0);
     }
 }

@@ -99,8 +99,13 @@ impl WriterCore {
         (self.burst.datagrams, self.burst.bytes) = open.map_or((0, 0), |open| (1, open.len));
         self.open = open;
         let first_item = out.items.len();
-        let destinations = Arc::clone(&self.destinations);
-        self.append_new(now, end, &destinations, out);
+        if self.large.is_empty() && self.unsent < end && !self.is_amid_sample() {
+            self.append_samples(self.unsent..end, &self.destinations, out);
+            self.unsent = end;
+        } else {
+            let destinations = Arc::clone(&self.destinations);
+            self.append_new(now, end, &destinations, out);
+        }
         self.instances.sent(&mut self.history, self.unsent.prev());
         if !self.has_reliable_readers() {
             self.acknowledged = self.unsent.prev();
@@ -229,8 +234,15 @@ impl WriterCore {
     }
 
     /// Appends the samples of `range` that are still there, as few sends as possible.
-    fn append_samples(&mut self, range: Range<SequenceNumber>, to: &Destinations, out: &mut Outbox) {
+    fn append_samples(&self, range: Range<SequenceNumber>, to: &Destinations, out: &mut Outbox) {
         if to.is_empty() {
+            return;
+        }
+        if range.start.next() == range.end {
+            let entry = self.history.entry(range.start);
+            if let Some(only) = entry.filter(|entry| entry.is_alive() && entry.fragment_size == 0) {
+                self.append_run(Some(Run { first: only, last: only, datagrams: 1, samples: 1 }), to, out);
+            }
             return;
         }
         let segment_max = self.config.coalescing.map_or(0, |coalescing| coalescing.segment_max as usize);
