@@ -61,4 +61,9 @@ mod tests {
     fn participant() {
         check("participant", crate::participant::run, crate::participant::seeds());
     }
+
+    #[test]
+    fn udp_control() {
+        check("udp_control", crate::udp_control::run, crate::udp_control::seeds());
+    }
 }

@@ -7,6 +7,7 @@
 //! - [`message`]: arbitrary bytes as an RTPS message.
 //! - [`parameter_list`]: arbitrary bytes as a parameter list.
 //! - [`participant`]: a live participant between hostile datagrams and an honest peer.
+//! - [`udp_control`]: a server of UDP tests and whatever a client says to it.
 //!
 //! Each function takes arbitrary bytes and panics if a promise of the crates under test is broken.
 #![forbid(unsafe_code)]
@@ -18,5 +19,6 @@ pub mod endpoints;
 pub mod message;
 pub mod parameter_list;
 pub mod participant;
+pub mod udp_control;
 
 mod input;

@@ -4,16 +4,13 @@
 //! sleeps in the kernel while the case runs, sets the [`Signal`] when the other end is done, and
 //! ends the process when the coordinator is gone, so that no agent is ever left behind.
 
-use std::fs::File;
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use thiserror::Error;
 use weir_results::ProcessFigures;
 use weir_telemetry::{
@@ -30,7 +27,7 @@ use crate::endpoint::{End, EndReport, EndpointError, Engine, Pinger, Ponger, Pub
 use crate::engine;
 use crate::open_loop::Schedule;
 use crate::signal::Signal;
-use crate::{latency, throughput};
+use crate::{latency, path, throughput};
 
 /// Where and as what an agent joins.
 #[derive(Clone, Debug)]
@@ -352,13 +349,8 @@ fn pin(cpu: usize) -> Result<(), Failure> {
     weir_udp::affinity::pin_process(cpu).map_err(|source| Failure::Pin { cpu, source })
 }
 
-/// Moves this process, which has one thread yet, into a network namespace. The control channel stays connected.
 fn enter_namespace(file: &Path) -> Result<(), Failure> {
-    let enter = || -> std::io::Result<()> {
-        let namespace = File::open(file)?;
-        Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
-    };
-    enter().map_err(|source| Failure::Namespace { file: file.to_owned(), source })
+    path::enter_namespace(file).map_err(|source| Failure::Namespace { file: file.to_owned(), source })
 }
 
 fn failure(error: &Failure) -> FromAgent {

@@ -8,8 +8,13 @@
 mod veth;
 
 use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
 use std::str::FromStr;
 
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use thiserror::Error;
 
 pub use veth::{Place, VethError, VethPath};
@@ -99,6 +104,16 @@ impl fmt::Display for PathSpec {
         }
         write!(f, ",gso={}", if self.gso { "on" } else { "off" })
     }
+}
+
+/// Moves the calling thread, and those that it starts from then on, into the network namespace of this file. Sockets that are
+/// open stay where they are.
+///
+/// # Errors
+/// When there is no such namespace, or no permission.
+pub fn enter_namespace(file: &Path) -> io::Result<()> {
+    let namespace = File::open(file)?;
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
 /// Bits per second: a number with M or G of 10^6 or 10^9.

@@ -212,7 +212,7 @@ fn enter_schedule(result: &mut Case, sent: &[&PublisherOutcome], received: &[&Su
         return;
     };
     result.latency_us = *one_way;
-    result.schedule_lag_us = Some(ScheduleLag { p50: lag.p50, p99: lag.p99, max: lag.max });
+    result.schedule_lag_us = Some(ScheduleLag { p50: lag.p50, p99: lag.p99, p99_9: None, max: lag.max });
     let (asked, reached) =
         (result.rate_samples_per_s, result.throughput.map(|figures| figures.offered_samples_per_s));
     if let Some((asked, reached)) = asked.zip(reached).filter(|(asked, reached)| *reached < asked * KEPT) {

@@ -4,6 +4,7 @@ mod bench;
 mod by_hand;
 mod doctor;
 mod seeds;
+mod udp;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ pub(crate) use bench::{BenchArgs, Cpus};
 pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
 pub(crate) use doctor::{DoctorArgs, ScriptPurpose};
 pub(crate) use seeds::{SeedsArgs, SeedsCommand, SeedsEndArgs, SeedsRunArgs};
+pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpRate, UdpServerArgs, Way};
 
 /// Measures what a network and a publish/subscribe middleware carry.
 ///
@@ -30,6 +32,8 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   weir bench                       measure this machine, about a minute
+  weir udp server                  one end of tests of UDP itself...
+  weir udp --to HOST               ...and the other one, on another host
   weir sub --interface eth0        one end of a case by hand...
   weir pub --interface eth0        ...and the other one, on another host
   weir doctor                      what would spoil a measurement on this host, and what mends it
@@ -42,6 +46,7 @@ Exit codes: 0 all well, 1 data lost or damaged where none may be, 2 usage,
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(Box<BenchArgs>),
+    Udp(Box<UdpArgs>),
     Pub(PubArgs),
     Sub(SubArgs),
     Doctor(DoctorArgs),

@@ -7,3 +7,4 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod report;
 pub(crate) mod seeds;
+pub(crate) mod udp;

@@ -29,6 +29,7 @@ use exit::Failure;
 pub fn weir() -> ExitCode {
     let done = match Args::parse().command {
         Command::Bench(args) => command::bench::run(&args),
+        Command::Udp(args) => command::udp::run(&args),
         Command::Pub(args) => command::by_hand::publish(&args),
         Command::Sub(args) => command::by_hand::subscribe(&args),
         Command::Doctor(args) => command::doctor::run(&args),

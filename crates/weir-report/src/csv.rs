@@ -19,7 +19,10 @@ use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary}
 /// processes `samples` (warm-up included) and `system_calls`; `path` (what lay between the ends), `kept_awake`; of the open loop `load_percent` and
 /// `lag_p50_us, lag_p99_us, lag_max_us`; where the loss of the whole case went, warm-up included: `loss_placed`
 /// (all of it) `= loss_sender_refused + loss_sender_queue + loss_path + loss_receiver_host + loss_receiver_socket +
-/// loss_unplaced`; of the
+/// loss_unplaced`; of UDP tests
+/// `lag_p99_9_us, mode, flows, direction, duplex, connected, gro, ip_version, dscp, multicast_group, asked_mbps, offered_mbps, jitter_us,
+/// one_way_p99_9_us, reorder_extent_max, reorder_extent_mean, longest_gap, late, corrupt, strangers, gso_fallbacks, datagrams_per_receive,
+/// clocks_shared, clock_offset_us, clock_error_us, clock_drift_us`; of the
 /// point that the case is a repeat of, the figure that decides (`p50_us` or `samples_per_s`): `point_median,
 /// point_low, point_high` (95 % interval), `relative_to, ratio, ratio_low, ratio_high, pairs, verdict`.
 ///
@@ -99,7 +102,42 @@ fn cells(case: &Case) -> Vec<(String, String)> {
         cell("loss_receiver_socket", loss.map(|loss| loss.receiver_socket)),
         cell("loss_unplaced", loss.map(|loss| loss.unplaced)),
     ]);
+    cells.extend(udp_cells(case));
     cells
+}
+
+/// What only UDP tests have.
+fn udp_cells(case: &Case) -> Vec<(String, String)> {
+    let udp = case.udp.as_ref();
+    let clocks = udp.and_then(|udp| udp.clocks);
+    vec![
+        cell("lag_p99_9_us", case.schedule_lag_us.and_then(|lag| lag.p99_9)),
+        cell("mode", udp.map(|udp| udp.mode)),
+        cell("flows", udp.map(|udp| udp.flows)),
+        cell("direction", udp.map(|udp| udp.direction)),
+        cell("duplex", udp.map(|udp| udp.duplex)),
+        cell("connected", udp.map(|udp| udp.connected)),
+        cell("gro", udp.map(|udp| udp.gro)),
+        cell("ip_version", udp.map(|udp| udp.ip_version)),
+        cell("dscp", udp.and_then(|udp| udp.dscp)),
+        cell("multicast_group", udp.and_then(|udp| udp.multicast.as_ref())),
+        cell("asked_mbps", udp.and_then(|udp| udp.asked_mbps)),
+        cell("offered_mbps", udp.map(|udp| udp.offered_mbps)),
+        cell("jitter_us", udp.and_then(|udp| udp.jitter_us)),
+        cell("one_way_p99_9_us", udp.and_then(|udp| udp.one_way_p99_9_us)),
+        cell("reorder_extent_max", udp.map(|udp| udp.reorder_extent_max)),
+        cell("reorder_extent_mean", udp.map(|udp| udp.reorder_extent_mean)),
+        cell("longest_gap", udp.map(|udp| udp.longest_gap)),
+        cell("late", udp.map(|udp| udp.late)),
+        cell("corrupt", udp.map(|udp| udp.corrupt)),
+        cell("strangers", udp.map(|udp| udp.strangers)),
+        cell("gso_fallbacks", udp.map(|udp| udp.gso_fallbacks)),
+        cell("datagrams_per_receive", udp.and_then(|udp| udp.datagrams_per_receive)),
+        cell("clocks_shared", clocks.map(|clocks| clocks.shared)),
+        cell("clock_offset_us", clocks.map(|clocks| clocks.offset_us)),
+        cell("clock_error_us", clocks.map(|clocks| clocks.error_us)),
+        cell("clock_drift_us", clocks.map(|clocks| clocks.drift_us)),
+    ]
 }
 
 fn latency_cells(latency: Option<&LatencySummary>) -> [(String, String); 12] {

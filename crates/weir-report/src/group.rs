@@ -224,11 +224,12 @@ fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Divides the cases of a run into groups.
+/// Divides the cases of a run into groups. UDP tests have tables of their own.
 pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
-    let closed = run.cases.iter().filter(|case| !is_open_loop(case));
+    let cases = || run.cases.iter().filter(|case| case.udp.is_none());
+    let closed = cases().filter(|case| !is_open_loop(case));
     let kind = closed.filter_map(|case| case.latency_us).next().map_or(LatencyKind::HalfRtt, |l| l.kind);
-    let (floors, others): (Vec<&Case>, Vec<&Case>) = run.cases.iter().partition(|case| case.engine == FLOOR);
+    let (floors, others): (Vec<&Case>, Vec<&Case>) = cases().partition(|case| case.engine == FLOOR);
     let mut by_key: BTreeMap<GroupKey, Vec<&Case>> = BTreeMap::new();
     for case in others {
         by_key.entry(GroupKey::of(case, kind)).or_default().push(case);

@@ -13,8 +13,10 @@
 //! - `csv`: one table of all cases
 //! - `telemetry`: what the hosts did meanwhile, as one table or as hpcbench's log
 //! - `json`: the one document of a run
-//! - `plot`: SVG plots by sample size
+//! - `udp`: tables of UDP tests
+//! - `plot`: SVG plots by sample size; `chart`: an SVG plot of whatever lines
 
+mod chart;
 mod compare;
 mod compared;
 mod cost;
@@ -26,11 +28,14 @@ mod notes;
 mod plot;
 mod table;
 mod telemetry;
+mod udp;
 
 pub use crate::csv::csv;
+pub use chart::{LineChart, line_chart};
 pub use compare::ReportOptions;
 pub use json::json;
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};
 pub use table::tables;
 pub use telemetry::{telemetry_csv, telemetry_log};
+pub use udp::udp_line;

@@ -11,6 +11,7 @@ use crate::compared::Compared;
 use crate::cost::cost_table;
 use crate::group::{Group, Point, groups};
 use crate::loss::loss_lines;
+use crate::udp::udp_tables;
 
 /// The mark of a percentile that the count can't support.
 const UNSUPPORTED: char = '~';
@@ -20,7 +21,8 @@ const UNSUPPORTED: char = '~';
 /// repeats the median is shown, with smallest and largest below where they differ.
 #[must_use]
 pub fn tables(run: &Run, options: &ReportOptions) -> String {
-    let tables: Vec<String> = groups(run).iter().map(|group| group_table(group, options)).collect();
+    let mut tables: Vec<String> = groups(run).iter().map(|group| group_table(group, options)).collect();
+    tables.extend(udp_tables(run));
     tables.join("\n")
 }
 
@@ -227,7 +229,7 @@ fn is_not_supported(point: &Point<'_>) -> bool {
     point.repeats.iter().all(is_one)
 }
 
-fn number_cell(text: String) -> Cell {
+pub(crate) fn number_cell(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 

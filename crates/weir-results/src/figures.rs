@@ -81,6 +81,9 @@ pub struct ScheduleLag {
     pub p50: f64,
     /// 99th percentile.
     pub p99: f64,
+    /// 99.9th percentile; `None` where it was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_9: Option<f64>,
     /// The most.
     pub max: f64,
 }

@@ -83,6 +83,18 @@ impl ResultsWriter {
     /// # Errors
     /// When the folder or file can't be made, or the folder holds a run already.
     pub fn create(dir: impl AsRef<Path>, environment: &Environment) -> Result<Self, ResultsError> {
+        Self::create_with_peer(dir, environment, None)
+    }
+
+    /// The same for a run whose other end is another machine, or another process that was there before.
+    ///
+    /// # Errors
+    /// As [`ResultsWriter::create`].
+    pub fn create_with_peer(
+        dir: impl AsRef<Path>,
+        environment: &Environment,
+        peer: Option<&Environment>,
+    ) -> Result<Self, ResultsError> {
         let path = make_folder(dir.as_ref())?;
         let file = OpenOptions::new().append(true).create_new(true).open(&path).map_err(|source| {
             if source.kind() == io::ErrorKind::AlreadyExists {
@@ -92,7 +104,7 @@ impl ResultsWriter {
             }
         })?;
         let mut writer = Self { file, path };
-        writer.write_line(&Header { schema: SCHEMA_VERSION, environment: environment.clone() })?;
+        writer.write_line(&Header::new(environment, peer))?;
         Ok(writer)
     }
 
@@ -120,7 +132,7 @@ impl ResultsWriter {
         file.set_len(whole as u64).map_err(write_error)?;
         let mut writer = Self { file, path };
         if whole == 0 {
-            writer.write_line(&Header { schema: SCHEMA_VERSION, environment: environment.clone() })?;
+            writer.write_line(&Header::new(environment, None))?;
         }
         Ok(writer)
     }
@@ -189,6 +201,14 @@ impl Run {
 struct Header {
     schema: u32,
     environment: Environment,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    peer: Option<Environment>,
+}
+
+impl Header {
+    fn new(environment: &Environment, peer: Option<&Environment>) -> Self {
+        Self { schema: SCHEMA_VERSION, environment: environment.clone(), peer: peer.cloned() }
+    }
 }
 
 fn make_folder(dir: &Path) -> Result<PathBuf, ResultsError> {
@@ -204,7 +224,7 @@ fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
     let header: serde_json::Value = serde_json::from_str(first).map_err(|source| parse_error(0, source))?;
     check_schema(&header, path)?;
     let header: Header = serde_json::from_value(header).map_err(|source| parse_error(0, source))?;
-    let mut run = Run::new(header.environment);
+    let mut run = Run { peer: header.peer, ..Run::new(header.environment) };
     for (index, line) in lines {
         if line.trim().is_empty() {
             continue;

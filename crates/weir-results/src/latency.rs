@@ -209,6 +209,15 @@ impl LatencyRecorder {
         self.count >= percentile.count_needed()
     }
 
+    /// The time that this share (0 to 1) of what was recorded does not exceed, nanoseconds; 0 of nothing.
+    #[must_use]
+    pub fn quantile_ns(&self, share: f64) -> u64 {
+        if self.count == 0 {
+            return 0;
+        }
+        self.histogram.value_at_quantile(share).clamp(self.min_ns, self.max_ns)
+    }
+
     /// Adds what `other` recorded.
     ///
     /// # Panics
@@ -353,6 +362,15 @@ mod tests {
         all.record_lost();
         assert_eq!(merged.summary(LatencyKind::HalfRtt), all.summary(LatencyKind::HalfRtt));
         assert_eq!((merged.count(), merged.lost()), (90_001, 1));
+    }
+
+    #[test]
+    fn any_share_can_be_asked_for() {
+        let recorder = recorded((1..=100_000).map(|n| n * 100));
+        let truth_ns = 9_990_000.0;
+        assert!((recorder.quantile_ns(0.999) as f64 / truth_ns - 1.0).abs() < 1e-3);
+        assert_eq!(recorder.quantile_ns(1.0), 10_000_000);
+        assert_eq!(LatencyRecorder::new().quantile_ns(0.5), 0);
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! - `loss`: where lost samples went, by the counters of both hosts
 //! - `bootstrap`: how sure a median and a ratio of two engines are
 //! - `summary`: median and spread over repeats
+//! - `udp`: what a UDP test knows beyond other cases
 //! - `warning`: the closed list of doubts about a result, each with advice
 //! - `file`: JSON lines on disk, one finished case per line
 //! - `units`: sizes and durations, parsed and printed
@@ -29,6 +30,7 @@ mod sequence;
 mod summary;
 mod telemetry;
 mod throughput;
+mod udp;
 mod units;
 mod warning;
 
@@ -45,6 +47,7 @@ pub use sequence::{Arrival, SequenceCounts, SequenceTracker};
 pub use summary::Spread;
 pub use telemetry::Telemetry;
 pub use throughput::{ThroughputCounts, ThroughputSummary};
+pub use udp::{ClockRelation, Direction, UdpFigures, UdpMode};
 pub use units::{
     UnitError, format_duration, format_rate, format_size, parse_duration, parse_size, parse_sizes,
 };

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::{
     Discovery, Environment, LatencySummary, LossAttribution, LossBreakdown, ProcessFigures, ScheduleLag,
-    SocketBuffers, Telemetry, ThroughputSummary, Warning,
+    SocketBuffers, Telemetry, ThroughputSummary, UdpFigures, Warning,
 };
 
 /// Version of the results format that this crate writes and reads.
@@ -22,6 +22,9 @@ pub struct Run {
     pub schema: u32,
     /// The machine and program.
     pub environment: Environment,
+    /// The machine and program at the other end, where that is another process that was there before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Environment>,
     /// What was measured, in the order it was.
     pub cases: Vec<Case>,
 }
@@ -30,7 +33,7 @@ impl Run {
     /// A run without cases yet.
     #[must_use]
     pub const fn new(environment: Environment) -> Self {
-        Self { schema: SCHEMA_VERSION, environment, cases: Vec::new() }
+        Self { schema: SCHEMA_VERSION, environment, peer: None, cases: Vec::new() }
     }
 }
 
@@ -131,6 +134,9 @@ pub struct Case {
     /// What the (first) subscriber's host did meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber_telemetry: Option<Telemetry>,
+    /// What only a UDP test has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpFigures>,
     /// Further effective settings, name to value, for whoever wants to repeat the case.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
@@ -174,6 +180,7 @@ impl Case {
             loss_attribution: None,
             publisher_telemetry: None,
             subscriber_telemetry: None,
+            udp: None,
             settings: BTreeMap::new(),
         }
     }
@@ -197,6 +204,10 @@ impl Case {
             && self.kept_awake == other.kept_awake
             && self.same_load(other)
             && self.coalescing == other.coalescing
+            && match (&self.udp, &other.udp) {
+                (Some(udp), Some(other)) => udp.same_conditions(other),
+                (udp, other) => udp.is_none() && other.is_none(),
+            }
     }
 
     /// Of a share of the maximum, which differs from run to run, the share is what was asked for.
@@ -310,7 +321,7 @@ pub struct ParseNameError {
 }
 
 impl ParseNameError {
-    fn new(found: &str, expected: &'static str) -> Self {
+    pub(crate) fn new(found: &str, expected: &'static str) -> Self {
         Self { found: found.to_owned(), expected }
     }
 }

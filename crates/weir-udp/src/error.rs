@@ -1,7 +1,7 @@
 //! What can go wrong when a socket is set up, and what to do about it.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 /// Why a socket could not be opened or configured. The text names the address and the remedy.
 ///
@@ -20,7 +20,7 @@ pub enum UdpError {
     #[error("cannot bind a UDP socket to {address}: {source}; {}", bind_advice(source))]
     Bind {
         /// The address asked for.
-        address: SocketAddrV4,
+        address: SocketAddr,
         /// What the kernel answered.
         source: io::Error,
     },
@@ -28,7 +28,7 @@ pub enum UdpError {
     #[error("cannot connect a UDP socket to {address}: {source}; {}", route_advice(source))]
     Connect {
         /// The destination asked for.
-        address: SocketAddrV4,
+        address: SocketAddr,
         /// What the kernel answered.
         source: io::Error,
     },
@@ -40,7 +40,7 @@ pub enum UdpError {
         /// What to do about it.
         advice: &'static str,
         /// The address the socket was meant for.
-        address: SocketAddrV4,
+        address: SocketAddr,
         /// What the kernel answered.
         source: io::Error,
     },
@@ -53,7 +53,7 @@ pub enum UdpError {
         /// `join` or `leave`.
         action: &'static str,
         /// The group.
-        group: Ipv4Addr,
+        group: IpAddr,
         /// The interface, by address or index.
         interface: crate::MulticastInterface,
         /// What the kernel answered.
@@ -86,9 +86,7 @@ fn bind_advice(source: &io::Error) -> &'static str {
         io::ErrorKind::AddrInUse => {
             "another socket has this port: stop its process (ss -lunp names it), take another port, or share it with reuse_address"
         }
-        io::ErrorKind::AddrNotAvailable => {
-            "no interface of this host has this address (ip -4 addr lists them)"
-        }
+        io::ErrorKind::AddrNotAvailable => "no interface of this host has this address (ip addr lists them)",
         io::ErrorKind::PermissionDenied => "ports below 1024 need CAP_NET_BIND_SERVICE: take a higher one",
         _ => "check the address",
     }
@@ -110,21 +108,23 @@ fn multicast_advice(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
         Some(libc::EADDRINUSE) => "this socket is a member already",
         Some(libc::EADDRNOTAVAIL) => "this socket is not a member on that interface",
-        Some(libc::ENODEV) => "no interface has that address or index (ip -4 addr lists them)",
+        Some(libc::ENODEV) => "no interface has that address or index (ip addr lists them)",
         Some(libc::ENOBUFS) => "too many groups for one socket (sysctl net.ipv4.igmp_max_memberships)",
-        Some(libc::EINVAL) => "a group lies within 224.0.0.0 and 239.255.255.255",
+        Some(libc::EINVAL) => "a group lies within 224.0.0.0 and 239.255.255.255, or begins with ff",
         _ => "check the group and the interface",
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
     use super::*;
 
     #[test]
     fn text_names_the_address_and_the_remedy() {
         let error = UdpError::Bind {
-            address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411),
+            address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411).into(),
             source: io::Error::from_raw_os_error(libc::EADDRINUSE),
         };
         let text = error.to_string();

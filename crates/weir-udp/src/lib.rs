@@ -13,7 +13,10 @@
 //! - [`interfaces()`]: the host's IPv4 addresses; [`affinity`]: which CPU a thread runs on, and how
 //!   exactly its timers fire; [`threads`]: the same for threads that others started, and their priorities.
 //!
-//! Deliberately not here: RTPS (this crate knows bytes and addresses only), IPv6, an async runtime,
+//! Sockets are of IPv4 or IPv6; what the engine alone needs ([`Outgoing::to`], [`Received::from`],
+//! [`interfaces()`]) is of IPv4.
+//!
+//! Deliberately not here: RTPS (this crate knows bytes and addresses only), an async runtime,
 //! other operating systems, retries, pacing, a thread of its own.
 
 pub mod affinity;

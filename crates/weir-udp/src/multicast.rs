@@ -1,7 +1,7 @@
 //! Joining and leaving multicast groups.
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use socket2::InterfaceIndexOrAddress;
 
@@ -53,7 +53,7 @@ impl UdpSocket {
         let interface = interface.into();
         self.as_socket2()
             .join_multicast_v4_n(&group, &to_socket2(interface))
-            .map_err(|source| UdpError::Multicast { action: "join", group, interface, source })
+            .map_err(|source| UdpError::Multicast { action: "join", group: group.into(), interface, source })
     }
 
     /// Undoes [`join_multicast`](Self::join_multicast); closing the socket does so too.
@@ -68,7 +68,20 @@ impl UdpSocket {
         let interface = interface.into();
         self.as_socket2()
             .leave_multicast_v4_n(&group, &to_socket2(interface))
-            .map_err(|source| UdpError::Multicast { action: "leave", group, interface, source })
+            .map_err(|source| UdpError::Multicast { action: "leave", group: group.into(), interface, source })
+    }
+
+    /// The same as [`join_multicast`](Self::join_multicast) for IPv6, on the interface with this index.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn join_multicast_v6(&self, group: Ipv6Addr, index: u32) -> Result<(), UdpError> {
+        self.as_socket2().join_multicast_v6(&group, index).map_err(|source| UdpError::Multicast {
+            action: "join",
+            group: group.into(),
+            interface: index.into(),
+            source,
+        })
     }
 }
 

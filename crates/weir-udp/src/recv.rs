@@ -38,7 +38,7 @@ pub struct RecvBatch {
 /// One received message: a datagram, or several of one sender that the kernel coalesced.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
-    /// Who sent it; 0.0.0.0:0 with [`RecvBatch::without_sources`].
+    /// Who sent it, over IPv4 (over IPv6 it means nothing); 0.0.0.0:0 with [`RecvBatch::without_sources`].
     pub from: SocketAddrV4,
     /// The payload; several payloads end to end when coalesced.
     pub bytes: &'a [u8],

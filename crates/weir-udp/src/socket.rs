@@ -1,7 +1,7 @@
 //! The socket itself: set-up, buffer sizes, and one datagram at a time.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,8 +16,9 @@ use crate::sys;
 /// How a socket is to be opened. `SocketOptions { bind, ..Default::default() }` is a plain socket.
 #[derive(Clone, Debug)]
 pub struct SocketOptions {
-    /// The local address; port 0 lets the kernel choose one.
-    pub bind: SocketAddrV4,
+    /// The local address; port 0 lets the kernel choose one. Its family is the socket's: one on IPv6 addresses
+    /// carries IPv6 only.
+    pub bind: SocketAddr,
     /// Shares the port with other sockets that say so too (`SO_REUSEADDR`). Meant for multicast,
     /// where each of them gets every datagram; of unicast datagrams only one gets any.
     pub reuse_address: bool,
@@ -38,12 +39,14 @@ pub struct SocketOptions {
     pub busy_poll_us: Option<u32>,
     /// Sends multicast from the interface with this address; `None` leaves it to the routes.
     pub multicast_interface: Option<Ipv4Addr>,
+    /// The same by the interface's number, for IPv6.
+    pub multicast_interface_index: Option<u32>,
     /// Multicast that we send reaches members on this host too.
     pub multicast_loop: bool,
     /// How many routers multicast passes, plus one.
     pub multicast_ttl: u32,
-    /// The type-of-service octet of what is sent (`IP_TOS`: DSCP in the upper six bits); `None` leaves
-    /// it at 0.
+    /// The type-of-service octet of what is sent (`IP_TOS`, `IPV6_TCLASS`: DSCP in the upper six bits);
+    /// `None` leaves it at 0.
     pub type_of_service: Option<u8>,
     /// May send to broadcast addresses (`SO_BROADCAST`); the kernel refuses it otherwise.
     pub broadcast: bool,
@@ -51,9 +54,9 @@ pub struct SocketOptions {
 
 impl SocketOptions {
     /// A plain socket on `bind`.
-    pub fn new(bind: SocketAddrV4) -> Self {
+    pub fn new(bind: impl Into<SocketAddr>) -> Self {
         Self {
-            bind,
+            bind: bind.into(),
             reuse_address: false,
             recv_buffer: None,
             send_buffer: None,
@@ -61,6 +64,7 @@ impl SocketOptions {
             gso: true,
             busy_poll_us: None,
             multicast_interface: None,
+            multicast_interface_index: None,
             multicast_loop: true,
             multicast_ttl: 1,
             type_of_service: None,
@@ -70,7 +74,7 @@ impl SocketOptions {
 }
 
 impl Default for SocketOptions {
-    /// A plain socket on every address and a port of the kernel's choice.
+    /// A plain socket on every IPv4 address and a port of the kernel's choice.
     fn default() -> Self {
         Self::new(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))
     }
@@ -85,11 +89,11 @@ pub enum Wait {
     DontWait,
 }
 
-/// An IPv4 UDP socket. All methods take `&self`: threads may share it, the kernel serialises them.
+/// A UDP socket, of IPv4 or IPv6. All methods take `&self`: threads may share it, the kernel serialises them.
 #[derive(Debug)]
 pub struct UdpSocket {
     socket: Socket,
-    bound: SocketAddrV4,
+    bound: SocketAddr,
     recv_buffer: usize,
     send_buffer: usize,
     gso: bool,
@@ -105,7 +109,7 @@ impl UdpSocket {
     /// [`UdpError`] names the address and what to do: the port is in use, the address is not ours,
     /// an option needs a privilege.
     pub fn bind(options: &SocketOptions) -> Result<Self, UdpError> {
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))
+        let socket = Socket::new(Domain::for_address(options.bind), Type::DGRAM, Some(Protocol::UDP))
             .map_err(|source| UdpError::Open { source })?;
         let recv_buffer = grant(&socket, options.recv_buffer, &RECV_BUFFER)
             .map_err(|source| refused(options, "SO_RCVBUF", source))?;
@@ -115,7 +119,7 @@ impl UdpSocket {
         socket
             .bind(&options.bind.into())
             .map_err(|source| UdpError::Bind { address: options.bind, source })?;
-        let bound = local_addr(&socket).unwrap_or(options.bind);
+        let bound = local_address(&socket).unwrap_or(options.bind);
         let gso = options.gso && sys::option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT).is_ok();
         Ok(Self {
             socket,
@@ -128,10 +132,19 @@ impl UdpSocket {
         })
     }
 
-    /// The local address. After [`connect`](Self::connect) of a socket bound to every address it is
-    /// the one that the route to the peer chose.
+    /// The local address of an IPv4 socket. After [`connect`](Self::connect) of a socket bound to every
+    /// address it is the one that the route to the peer chose. For IPv6 see
+    /// [`local_address`](Self::local_address): here it is 0.0.0.0 with the port.
     pub fn local_addr(&self) -> SocketAddrV4 {
-        local_addr(&self.socket).unwrap_or(self.bound)
+        match self.local_address() {
+            SocketAddr::V4(address) => address,
+            SocketAddr::V6(address) => SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, address.port()),
+        }
+    }
+
+    /// The local address, of either family.
+    pub fn local_address(&self) -> SocketAddr {
+        local_address(&self.socket).unwrap_or(self.bound)
     }
 
     /// Fixes the peer: [`send`](Self::send) goes there, the kernel looks the route up once, and only
@@ -139,7 +152,8 @@ impl UdpSocket {
     ///
     /// # Errors
     /// [`UdpError::Connect`] when there is no route.
-    pub fn connect(&self, peer: SocketAddrV4) -> Result<(), UdpError> {
+    pub fn connect(&self, peer: impl Into<SocketAddr>) -> Result<(), UdpError> {
+        let peer = peer.into();
         self.socket.connect(&peer.into()).map_err(|source| UdpError::Connect { address: peer, source })
     }
 
@@ -203,6 +217,15 @@ impl UdpSocket {
     #[inline]
     pub fn send(&self, datagram: &[u8]) -> io::Result<usize> {
         Ok(retry_on_intr(|| rustix::net::send(&self.socket, datagram, SendFlags::empty()))?)
+    }
+
+    /// Sends one datagram to `to` by one `sendto(2)`, of a socket that is not connected.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    #[inline]
+    pub fn send_to(&self, datagram: &[u8], to: SocketAddr) -> io::Result<usize> {
+        Ok(retry_on_intr(|| rustix::net::sendto(&self.socket, datagram, SendFlags::empty(), &to))?)
     }
 
     /// Receives one datagram by one `recv(2)`; returns its length, at most `buffer.len()`: the rest
@@ -285,13 +308,25 @@ fn configure(socket: &Socket, options: &SocketOptions) -> Result<(), UdpError> {
     if options.gro {
         check("UDP_GRO", sys::set_option(fd, libc::SOL_UDP, libc::UDP_GRO, 1))?;
     }
-    if let Some(octet) = options.type_of_service {
-        check("IP_TOS", socket.set_tos_v4(octet.into()))?;
-    }
     if options.broadcast {
         check("SO_BROADCAST", socket.set_broadcast(true))?;
     }
     check("SO_RXQ_OVFL", sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1))?;
+    match options.bind {
+        SocketAddr::V4(_) => configure_v4(socket, options, check),
+        SocketAddr::V6(_) => configure_v6(socket, options, check),
+    }
+}
+
+/// What only IPv4 has, or has by another name.
+fn configure_v4(
+    socket: &Socket,
+    options: &SocketOptions,
+    check: impl Fn(&'static str, io::Result<()>) -> Result<(), UdpError>,
+) -> Result<(), UdpError> {
+    if let Some(octet) = options.type_of_service {
+        check("IP_TOS", socket.set_tos_v4(octet.into()))?;
+    }
     if let Some(interface) = options.multicast_interface {
         check("IP_MULTICAST_IF", socket.set_multicast_if_v4(&interface))?;
     }
@@ -302,17 +337,36 @@ fn configure(socket: &Socket, options: &SocketOptions) -> Result<(), UdpError> {
     check("IP_MULTICAST_ALL", socket.set_multicast_all_v4(false))
 }
 
+/// What only IPv6 has, or has by another name.
+fn configure_v6(
+    socket: &Socket,
+    options: &SocketOptions,
+    check: impl Fn(&'static str, io::Result<()>) -> Result<(), UdpError>,
+) -> Result<(), UdpError> {
+    check("IPV6_V6ONLY", socket.set_only_v6(true))?;
+    if let Some(octet) = options.type_of_service {
+        check("IPV6_TCLASS", socket.set_tclass_v6(octet.into()))?;
+    }
+    if let Some(index) = options.multicast_interface_index {
+        check("IPV6_MULTICAST_IF", socket.set_multicast_if_v6(index))?;
+    }
+    check("IPV6_MULTICAST_LOOP", socket.set_multicast_loop_v6(options.multicast_loop))?;
+    check("IPV6_MULTICAST_HOPS", socket.set_multicast_hops_v6(options.multicast_ttl))?;
+    check("IPV6_MULTICAST_ALL", socket.set_multicast_all_v6(false))
+}
+
 fn refused(options: &SocketOptions, option: &'static str, source: io::Error) -> UdpError {
     let advice = match option {
         "SO_BUSY_POLL" => "more than net.core.busy_read needs CAP_NET_ADMIN: run without busy polling",
         "UDP_GRO" => "the kernel must be 5.0 or later: run without GRO",
         "IP_MULTICAST_IF" => "no interface of this host has this address (ip -4 addr lists them)",
-        "IP_MULTICAST_TTL" => "it lies within 0 and 255",
+        "IPV6_MULTICAST_IF" => "no interface of this host has this number (ip link lists them)",
+        "IP_MULTICAST_TTL" | "IPV6_MULTICAST_HOPS" => "it lies within 0 and 255",
         _ => "the kernel must be 4.12 or later",
     };
     UdpError::Option { option, advice, address: options.bind, source }
 }
 
-fn local_addr(socket: &Socket) -> Option<SocketAddrV4> {
-    socket.local_addr().ok()?.as_socket_ipv4()
+fn local_address(socket: &Socket) -> Option<SocketAddr> {
+    socket.local_addr().ok()?.as_socket()
 }

@@ -26,6 +26,13 @@ pub enum Request {
     Hello {
         /// The version.
         version: u64,
+        /// A fresh number, as text, for who has a secret.
+        nonce: Option<String>,
+    },
+    /// The answer to a server that asks for the secret.
+    Proof {
+        /// As text.
+        proof: String,
     },
     /// Asks for a UDP socket that talks to the client's.
     Setup {
@@ -66,10 +73,17 @@ pub enum Request {
 /// What a server says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
+    /// The client has to prove that it knows the secret.
+    Challenge {
+        /// A fresh number, as text.
+        nonce: String,
+    },
     /// The answer to a client of the right version.
     Hello {
         /// The version.
         version: u64,
+        /// The server's own proof, if it has a secret.
+        proof: Option<String>,
     },
     /// The UDP socket.
     Setup {
@@ -127,8 +141,8 @@ pub enum ControlError {
     #[error("the peer said nothing for {} s", .0.as_secs())]
     Silent(Duration),
     /// A line without end.
-    #[error("the peer sent a line of more than {LINE_BYTES_MAX} bytes")]
-    TooLong,
+    #[error("the peer sent a line of more than {0} bytes")]
+    TooLong(usize),
     /// A line that means nothing, or nothing here.
     #[error("the peer sent a line that makes no sense here: `{0}`")]
     Nonsense(String),
@@ -142,7 +156,10 @@ impl Request {
     #[must_use]
     pub fn line(&self) -> String {
         match self {
-            Self::Hello { version } => format!("WEIR-UDPTEST version={version}"),
+            Self::Hello { version, nonce } => {
+                with_text(format!("WEIR-UDPTEST version={version}"), "nonce", nonce)
+            }
+            Self::Proof { proof } => format!("PROOF mac={proof}"),
             Self::Setup { port, datagram, buffer, tos } => {
                 format!("SETUP port={port} datagram={datagram} buffer={buffer} tos={tos}")
             }
@@ -161,7 +178,8 @@ impl Request {
     pub fn parse(line: &str) -> Option<Self> {
         let fields = Fields::of(line)?;
         Some(match fields.word {
-            "WEIR-UDPTEST" => Self::Hello { version: fields.number("version")? },
+            "WEIR-UDPTEST" => Self::Hello { version: fields.number("version")?, nonce: fields.text("nonce") },
+            "PROOF" => Self::Proof { proof: fields.text("mac")? },
             "SETUP" => Self::Setup {
                 port: fields.number("port")?,
                 datagram: fields.number("datagram")?,
@@ -190,7 +208,10 @@ impl Response {
     #[must_use]
     pub fn line(&self) -> String {
         match self {
-            Self::Hello { version } => format!("WEIR-UDPSERVER version={version}"),
+            Self::Challenge { nonce } => format!("CHALLENGE nonce={nonce}"),
+            Self::Hello { version, proof } => {
+                with_text(format!("WEIR-UDPSERVER version={version}"), "proof", proof)
+            }
             Self::Setup { port, send_buffer, recv_buffer, token } => {
                 format!("UDPPORT port={port} sndbuf={send_buffer} rcvbuf={recv_buffer} token={token}")
             }
@@ -218,7 +239,10 @@ impl Response {
         }
         let fields = Fields::of(line)?;
         Some(match fields.word {
-            "WEIR-UDPSERVER" => Self::Hello { version: fields.number("version")? },
+            "CHALLENGE" => Self::Challenge { nonce: fields.text("nonce")? },
+            "WEIR-UDPSERVER" => {
+                Self::Hello { version: fields.number("version")?, proof: fields.text("proof") }
+            }
             "UDPPORT" => Self::Setup {
                 port: fields.number("port")?,
                 send_buffer: fields.number("sndbuf")?,
@@ -255,15 +279,32 @@ impl<'a> Fields<'a> {
     }
 
     fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
-        let value = self.rest.split(' ').find_map(|field| field.strip_prefix(name)?.strip_prefix('='))?;
-        value.parse().ok()
+        self.value(name)?.parse().ok()
     }
+
+    /// Letters and digits.
+    fn text(&self, name: &str) -> Option<String> {
+        let is_plain =
+            |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        self.value(name).filter(is_plain).map(str::to_owned)
+    }
+
+    fn value(&self, name: &str) -> Option<&'a str> {
+        self.rest.split(' ').find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
+    }
+}
+
+/// A line with one more field, if there is one.
+fn with_text(line: String, name: &str, value: &Option<String>) -> String {
+    value.as_ref().map_or_else(|| line.clone(), |value| format!("{line} {name}={value}"))
 }
 
 /// One end of a control connection.
 #[derive(Debug)]
 pub(crate) struct Control {
     stream: TcpStream,
+    /// The longest line that it takes, its end included.
+    line_max: usize,
     /// What arrived beyond the last line, at most one line's worth.
     pending: Vec<u8>,
 }
@@ -273,15 +314,19 @@ impl Control {
     const LOOK: Duration = Duration::from_millis(20);
 
     pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
+        Self::with_lines_of(stream, LINE_BYTES_MAX)
+    }
+
+    /// An end that takes lines of up to so many octets.
+    pub(crate) fn with_lines_of(stream: TcpStream, line_max: usize) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         // A peer that does not read must not hold us up.
         stream.set_write_timeout(Some(Duration::from_secs(10)))?;
-        Ok(Self { stream, pending: Vec::with_capacity(LINE_BYTES_MAX) })
+        Ok(Self { stream, line_max, pending: Vec::new() })
     }
 
     /// Says a line.
     pub(crate) fn say(&mut self, line: &str) -> Result<(), ControlError> {
-        debug_assert!(line.len() < LINE_BYTES_MAX, "{line}");
         Ok(self.stream.write_all(format!("{line}\n").as_bytes())?)
     }
 
@@ -299,11 +344,11 @@ impl Control {
                 self.pending.drain(..=end);
                 return Ok(line);
             }
-            if self.pending.len() >= LINE_BYTES_MAX {
-                return Err(ControlError::TooLong);
+            if self.pending.len() >= self.line_max {
+                return Err(ControlError::TooLong(self.line_max));
             }
             let mut bytes = [0; LINE_BYTES_MAX];
-            let room = LINE_BYTES_MAX - self.pending.len();
+            let room = (self.line_max - self.pending.len()).min(LINE_BYTES_MAX);
             let count = self.read(&mut bytes[..room], deadline, patience)?;
             self.pending.extend_from_slice(&bytes[..count]);
         }
@@ -396,7 +441,9 @@ mod tests {
     #[test]
     fn lines_come_out_as_they_went_in() {
         let requests = [
-            Request::Hello { version: 1 },
+            Request::Hello { version: 1, nonce: None },
+            Request::Hello { version: 1, nonce: Some("0a".repeat(16)) },
+            Request::Proof { proof: "f".repeat(64) },
             Request::Setup { port: 65535, datagram: 65000, buffer: u64::MAX, tos: 255 },
             Request::Trial { trial: u32::MAX, size: 1, both: 1, time_ns: u64::MAX, message: 0, rate: 3 },
             Request::Echo,
@@ -419,7 +466,9 @@ mod tests {
             system_ns: most,
         };
         let responses = [
-            Response::Hello { version: 1 },
+            Response::Hello { version: 1, proof: None },
+            Response::Hello { version: 1, proof: Some("f".repeat(64)) },
+            Response::Challenge { nonce: "0a".repeat(16) },
             Response::Setup { port: 1, send_buffer: most, recv_buffer: most, token: most },
             Response::Ready,
             Response::Counted(counted),
@@ -436,7 +485,7 @@ mod tests {
     fn a_line_without_end_is_refused_after_its_limit() {
         let (mut peer, mut control) = pair();
         peer.write_all(&[b'a'; 4 * LINE_BYTES_MAX]).unwrap();
-        assert!(matches!(control.hear(PATIENCE), Err(ControlError::TooLong)));
+        assert!(matches!(control.hear(PATIENCE), Err(ControlError::TooLong(_))));
         assert!(control.pending.capacity() <= 2 * LINE_BYTES_MAX);
     }
 
@@ -470,8 +519,8 @@ mod tests {
 
         #[test]
         fn plausible_lines_do_not_panic(
-            word in "(SETUP|TRIAL|WEIR-UDPTEST|UDPPORT|RESULT|LOG)",
-            fields in "( (port|size|both|time|rate|bytes|version|trial|message|tos|buffer|datagram)=-?[0-9]{0,24}){0,8}",
+            word in "(SETUP|TRIAL|WEIR-UDPTEST|UDPPORT|RESULT|LOG|PROOF|CHALLENGE)",
+            fields in "( (port|size|both|time|rate|bytes|version|trial|message|tos|buffer|datagram|nonce|mac)=-?[0-9a-z]{0,24}){0,8}",
         ) {
             let line = format!("{word}{fields}");
             if let Some(request) = Request::parse(&line) {

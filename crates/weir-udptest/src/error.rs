@@ -15,8 +15,8 @@ pub enum UdptestError {
     /// An option or a combination of options makes no sense.
     #[error("{0}")]
     Usage(String),
-    /// The name of the server has no IPv4 address.
-    #[error("cannot find an IPv4 address of host {host}: {reason}")]
+    /// The name of the server has no address.
+    #[error("cannot find an address of host {host}: {reason}")]
     Host {
         /// As it was given.
         host: String,
@@ -25,17 +25,23 @@ pub enum UdptestError {
     },
     /// Nobody listens there, or nobody can be reached.
     #[error(
-        "cannot reach a udpserver at {address}: {source}; is udpserver running there, and on this port (-p)?"
+        "cannot reach a {program} at {address}: {source}; is {program} running there, and on this port ({option})?"
     )]
     NoServer {
+        /// What should be there.
+        program: &'static str,
+        /// How the port is given.
+        option: &'static str,
         /// Host and port.
         address: String,
         /// What the kernel answered.
         source: io::Error,
     },
     /// Whatever listens there is no udpserver of ours.
-    #[error("{address} does not answer like a udpserver of version {version}: {said}")]
+    #[error("{address} does not answer like a {program} of version {version}: {said}")]
     WrongPeer {
+        /// What should be there.
+        program: &'static str,
         /// Host and port.
         address: String,
         /// The version of the control connection that we speak.
@@ -46,6 +52,9 @@ pub enum UdptestError {
     /// The server does not want to.
     #[error("the server refuses: {0}")]
     Refused(String),
+    /// The server gave up in the middle of a measurement.
+    #[error("the server ended the measurement: {0}")]
+    Ended(String),
     /// The control connection ended or carried nonsense in the middle of a test.
     #[error("lost the server: {0}")]
     Lost(#[from] ControlError),
@@ -82,6 +91,17 @@ pub enum UdptestError {
         /// What the kernel answered.
         source: io::Error,
     },
+    /// This process may not run on a processor.
+    #[error("cannot run on processor {cpu}: {source}; choose another one (--cpus)")]
+    Pin {
+        /// The processor.
+        cpu: usize,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The shared secret can't be had.
+    #[error("{0}")]
+    Secret(String),
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,

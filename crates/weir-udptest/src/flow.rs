@@ -1,7 +1,7 @@
 //! One direction of a stream: send until the time is over, or receive and count.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,10 @@ const FINS: usize = 10;
 
 /// Nothing arrived for so long, and the sender is done: nothing will.
 const QUIET: Duration = Duration::from_millis(200);
+/// A receiver goes on no longer than this once the sender is done, whoever keeps sending.
+const DRAIN: Duration = Duration::from_secs(5);
+/// A sender that can send nothing for so long gives up.
+const STALL: Duration = Duration::from_secs(60);
 /// How often a receiver looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 /// Datagrams per receive call.
@@ -53,6 +57,7 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
     }
     let payload = payload(pace.write_bytes);
     let mut sent = Sent::default();
+    let mut refused_since: Option<Instant> = None;
     let start = Instant::now();
     loop {
         let now = Instant::now();
@@ -73,6 +78,10 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
         if send_one(socket, &payload)? {
             sent.packets += 1;
             sent.bytes += payload.len() as u64;
+            refused_since = None;
+        } else if refused_since.get_or_insert_with(Instant::now).elapsed() >= STALL {
+            let text = format!("no datagram could be sent for {} s", STALL.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
     }
 }
@@ -154,9 +163,12 @@ pub(crate) fn receive(
     let mut begin = Some(begin);
     let mut moments = Moments::default();
     let mut received = Received::default();
-    let mut quiet_since = None;
+    let (mut quiet_since, mut told_at): (Option<Instant>, Option<Instant>) = (None, None);
     while !halt.load(Ordering::Relaxed) {
         let is_sent = sent.load(Ordering::Relaxed);
+        if is_sent && told_at.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
+            break;
+        }
         // Once the peer is done, what is here is all there is, save for what is still on its way.
         let wait = if is_sent && moments.end.is_some() { Wait::DontWait } else { Wait::Block };
         let count = match socket.recv_batch(&mut batch, BATCH, wait) {
@@ -209,7 +221,7 @@ fn take(batch: &RecvBatch, id: TrialId, moments: &mut Moments, received: &mut Re
 }
 
 /// A socket with buffers of so many octets, as the kernel reports them; 0 leaves the default.
-pub(crate) fn buffered(bind: SocketAddrV4, buffer_bytes: u64, tos: u8) -> SocketOptions {
+pub(crate) fn buffered(bind: impl Into<SocketAddr>, buffer_bytes: u64, tos: u8) -> SocketOptions {
     // The kernel doubles what it is asked for.
     let half = usize::try_from(buffer_bytes / 2).ok().filter(|half| *half > 0);
     SocketOptions {
@@ -266,7 +278,7 @@ mod tests {
     const ID: TrialId = TrialId { token: 9, trial: 1 };
 
     fn pair() -> (UdpSocket, UdpSocket) {
-        let options = SocketOptions::new("127.0.0.1:0".parse().unwrap());
+        let options = SocketOptions::new("127.0.0.1:0".parse::<SocketAddr>().unwrap());
         let (one, other) = (UdpSocket::bind(&options).unwrap(), UdpSocket::bind(&options).unwrap());
         one.connect(other.local_addr()).unwrap();
         other.connect(one.local_addr()).unwrap();

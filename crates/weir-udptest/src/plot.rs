@@ -1,8 +1,45 @@
-//! The plot beside the report: a script for gnuplot.
+//! The plots beside the report: a script for gnuplot, and what a picture of the same needs.
 
 use std::path::Path;
 
 use crate::settings::{Mode, Settings};
+use crate::trial::Trial;
+
+/// What a plot shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlotData {
+    /// What stands above it.
+    pub title: String,
+    /// What the horizontal axis shows.
+    pub x_label: &'static str,
+    /// What the vertical axis shows.
+    pub y_label: &'static str,
+    /// Whether the horizontal axis is logarithmic.
+    pub logarithmic: bool,
+    /// Names and points.
+    pub lines: Vec<(&'static str, Vec<(f64, f64)>)>,
+}
+
+/// The throughputs of a report.
+pub(crate) fn data(mode: Mode, trials: &[Trial], title: &str) -> PlotData {
+    let is_growing = mode == Mode::Exponential;
+    let line = |figure: fn(&Trial) -> f64| {
+        let x = |(index, trial): (usize, &Trial)| {
+            if is_growing { trial.write_bytes as f64 } else { (index + 1) as f64 }
+        };
+        trials.iter().enumerate().map(|(index, trial)| (x((index, trial)), figure(trial))).collect()
+    };
+    PlotData {
+        title: title.to_owned(),
+        x_label: if is_growing { "Message size (Bytes)" } else { "Trials" },
+        y_label: "Throughput (Mbps)",
+        logarithmic: is_growing,
+        lines: vec![
+            ("Network throughput", line(Trial::network_mbps)),
+            ("Local throughput", line(Trial::local_mbps)),
+        ],
+    }
+}
 
 /// A script that draws the report's throughputs into `<output>.ps` and `<output>.eps`.
 pub(crate) fn gnuplot(settings: &Settings, output: &Path, title: &str) -> String {

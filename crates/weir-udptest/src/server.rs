@@ -5,33 +5,61 @@
 
 mod session;
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::address::{canonical, listen};
 use crate::error::UdptestError;
+use crate::floor::{self, FLOOR_PORT};
+use crate::secret::Secret;
+
+pub(crate) use session::SessionError;
 
 /// How a server is to work.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// The address to listen on; the unspecified one is all of them.
-    pub bind: Ipv4Addr,
+    /// Whom it answers.
+    pub kind: ServerKind,
+    /// The address to listen on; `None` is all of them, of IPv4 and IPv6.
+    pub bind: Option<IpAddr>,
     /// The port to listen on; 0 lets the kernel choose.
     pub port: u16,
     /// How many sessions at a time.
     pub sessions_max: usize,
     /// How long a trial may be asked to last.
     pub trial_max: Duration,
+    /// What a client has to know.
+    pub secret: Option<Secret>,
+    /// Whether clients may have it join multicast groups.
+    pub allow_multicast: bool,
 }
 
-impl Default for ServerSettings {
-    fn default() -> Self {
+/// Whom a server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// `udptest`.
+    Udptest,
+    /// `weir udp`.
+    Floor,
+}
+
+impl ServerSettings {
+    /// The defaults of a kind.
+    #[must_use]
+    pub fn new(kind: ServerKind) -> Self {
         Self {
-            bind: Ipv4Addr::UNSPECIFIED,
-            port: 5678,
+            kind,
+            bind: None,
+            port: match kind {
+                ServerKind::Udptest => 5678,
+                ServerKind::Floor => FLOOR_PORT,
+            },
             sessions_max: 8,
             trial_max: Duration::from_secs(3600),
+            secret: None,
+            allow_multicast: false,
         }
     }
 }
@@ -49,10 +77,18 @@ impl Server {
     /// # Errors
     /// [`UdptestError::Listen`] when the address or the port can't be had.
     pub fn bind(settings: ServerSettings) -> Result<Self, UdptestError> {
-        let address = SocketAddrV4::new(settings.bind, settings.port);
-        let listener = TcpListener::bind(address)
-            .map_err(|source| UdptestError::Listen { address: address.to_string(), source })?;
+        let listener = listen(settings.bind, settings.port)?;
         Ok(Self { listener, settings })
+    }
+
+    /// The address that it listens on.
+    ///
+    /// # Errors
+    /// [`UdptestError::Listen`] when the kernel does not say.
+    pub fn address(&self) -> Result<SocketAddr, UdptestError> {
+        let unknown =
+            |source| UdptestError::Listen { address: format!("port {}", self.settings.port), source };
+        self.listener.local_addr().map_err(unknown)
     }
 
     /// The port that it listens on.
@@ -67,8 +103,7 @@ impl Server {
         let log: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(log);
         loop {
             match self.listener.accept() {
-                Ok((stream, SocketAddr::V4(peer))) => self.start(stream, peer, &active, &log),
-                Ok((_, SocketAddr::V6(_))) => {}
+                Ok((stream, peer)) => self.start(stream, canonical(peer), &active, &log),
                 Err(error) => {
                     log(&format!("cannot accept a connection: {error}"));
                     // Mostly out of file descriptors: trying at once again would only burn a processor.
@@ -78,10 +113,28 @@ impl Server {
         }
     }
 
+    /// Waits for one connection and serves it on this thread.
+    ///
+    /// # Errors
+    /// When nobody can be accepted; what becomes of the session is told to `log`.
+    pub fn serve_one(&self, log: &dyn Fn(&str)) -> std::io::Result<()> {
+        let (stream, peer) = self.listener.accept()?;
+        let peer = canonical(peer);
+        let ended = match self.settings.kind {
+            ServerKind::Udptest => session::serve(stream, peer, &self.settings, log),
+            ServerKind::Floor => floor::session::serve(stream, peer, &self.settings, log),
+        };
+        log(&format!(
+            "{peer}: session ended{}",
+            ended.err().map_or_else(String::new, |error| format!(": {error}"))
+        ));
+        Ok(())
+    }
+
     fn start(
         &self,
         stream: TcpStream,
-        peer: SocketAddrV4,
+        peer: SocketAddr,
         active: &Arc<AtomicUsize>,
         log: &Arc<dyn Fn(&str) + Send + Sync>,
     ) {
@@ -95,16 +148,18 @@ impl Server {
         }
         let (settings, session_log) = (self.settings.clone(), Arc::clone(log));
         let spawned = std::thread::Builder::new().name(format!("session {peer}")).spawn(move || {
-            let ended = if place.number > max {
-                session::refuse(stream, max)
-            } else {
-                session::serve(stream, peer, &settings, &*session_log)
+            let ended = match (settings.kind, place.number > max) {
+                (ServerKind::Udptest, true) => session::refuse(stream, max),
+                (ServerKind::Udptest, false) => session::serve(stream, peer, &settings, &*session_log),
+                (ServerKind::Floor, true) => floor::session::refuse(stream, max),
+                (ServerKind::Floor, false) => floor::session::serve(stream, peer, &settings, &*session_log),
             };
+            // Before anybody hears that it is free.
+            drop(place);
             match ended {
                 Ok(()) => session_log(&format!("{peer}: session ended")),
                 Err(error) => session_log(&format!("{peer}: session ended: {error}")),
             }
-            drop(place);
         });
         if let Err(error) = spawned {
             // Its place is free again: it went with the closure.
@@ -132,3 +187,6 @@ impl Drop for Place {
         self.active.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::address::Family;
 use crate::error::UdptestError;
+use crate::plot::PlotData;
+use crate::secret::Secret;
 
 /// The largest datagram, as in hpcbench.
 pub const DATAGRAM_BYTES_MAX: u64 = 65_000;
@@ -72,6 +75,8 @@ impl ServiceType {
 pub struct Settings {
     /// The server, or the target of the generator, as typed.
     pub host: String,
+    /// Which addresses of that host are meant.
+    pub family: Family,
     /// The port of the server's control connection, or the UDP port for the generator.
     pub port: u16,
     /// Which test.
@@ -104,6 +109,10 @@ pub struct Settings {
     pub verbose: bool,
     /// Whether the generator may send to multicast and broadcast addresses.
     pub many_receivers: bool,
+    /// What the server and we know.
+    pub secret: Option<Secret>,
+    /// Draws a plot as an SVG document, to go beside gnuplot's script; `None` leaves it out.
+    pub draw: Option<fn(&PlotData) -> String>,
 }
 
 impl Settings {
@@ -112,6 +121,7 @@ impl Settings {
     pub fn new(host: &str, mode: Mode) -> Self {
         Self {
             host: host.to_owned(),
+            family: Family::Any,
             port: 5678,
             mode,
             client_buffer_bytes: None,
@@ -128,6 +138,8 @@ impl Settings {
             plot: false,
             verbose: false,
             many_receivers: false,
+            secret: None,
+            draw: None,
         }
     }
 
@@ -196,6 +208,11 @@ impl Settings {
         if self.output.is_some() {
             return refuse("the generator (-g) writes no report (-o)");
         }
+        if self.secret.is_some() {
+            return refuse(
+                "the generator (-g) talks to no server that could ask for a secret (--secret-file)",
+            );
+        }
         if self.port == 0 {
             return refuse("the generator (-g) needs a UDP port to send to (-p)");
         }
@@ -234,6 +251,7 @@ mod tests {
         check(|settings| settings.data_bytes = Some(0), "-d");
         check(|settings| settings.repeat = 0, "-r");
         check(|settings| settings.plot = true, "-o");
+        check(|settings| settings.system_log = true, "-o");
         check(|settings| settings.port = 0, "-p");
         check(|settings| settings.mode = Mode::RoundTrip { message_bytes: 0 }, "-A");
         check(|settings| settings.mode = Mode::Generator, "-T");

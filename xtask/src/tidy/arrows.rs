@@ -24,7 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-rtps", &["weir-cdr", "weir-wire"]),
     ("weir-telemetry", &["weir-results"]),
     ("weir-udp", &[]),
-    ("weir-udptest", &["weir-telemetry", "weir-udp"]),
+    ("weir-udptest", &["weir-results", "weir-telemetry", "weir-udp"]),
     ("weir-wire", &["weir-cdr"]),
     ("xtask", &[]),
 ];

@@ -20,11 +20,10 @@ pub(super) const DATAGRAM_BYTES_MAX: usize = 65_507;
 /// Opens the socket of one end, on a port of the kernel's choice.
 pub(super) fn open(case: &CaseSpec, gro: bool) -> Result<UdpSocket, EndpointError> {
     let options = SocketOptions {
-        bind: SocketAddrV4::new(case.address, case.port.unwrap_or(0)),
         recv_buffer: Some(case.socket_buffer_bytes),
         send_buffer: Some(case.socket_buffer_bytes),
         gro,
-        ..SocketOptions::default()
+        ..SocketOptions::new(SocketAddrV4::new(case.address, case.port.unwrap_or(0)))
     };
     UdpSocket::bind(&options).map_err(|error| environment(&error))
 }

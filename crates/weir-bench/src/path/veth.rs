@@ -5,7 +5,7 @@
 //! takes namespaces, cable, queues and rules away: there is nothing that could be left behind and would have to be cleaned up.
 
 use std::io::{self, BufRead, BufReader};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -34,6 +34,8 @@ pub struct Place {
     pub interface: &'static str,
     /// The address of that interface.
     pub address: Ipv4Addr,
+    /// Its IPv6 address.
+    pub address_v6: Ipv6Addr,
 }
 
 /// Why there is no cable.
@@ -75,9 +77,15 @@ impl VethPath {
             "ip link add {device} mtu {mtu} type veth peer name {device} mtu {mtu} netns {peer}",
             device = Self::INTERFACE
         ))?;
-        for (namespace, address) in [(&path.publisher, ADDRESSES[0]), (&path.subscriber, ADDRESSES[1])] {
+        for (namespace, index) in [(&path.publisher, 0), (&path.subscriber, 1)] {
             namespace.run("ip link set lo up")?;
-            namespace.run(&format!("ip address add {address}/24 dev {}", Self::INTERFACE))?;
+            namespace.run(&format!("ip address add {}/24 dev {}", ADDRESSES[index], Self::INTERFACE))?;
+            // A host without IPv6 measures without it.
+            let _ = namespace.run(&format!(
+                "ip -6 address add {}/64 dev {} nodad",
+                ADDRESSES_V6[index],
+                Self::INTERFACE
+            ));
             namespace.run(&format!("ip link set {} up", Self::INTERFACE))?;
             namespace.run(&format!("ip route add default dev {}", Self::INTERFACE))?;
             path.shape(namespace)?;
@@ -97,11 +105,16 @@ impl VethPath {
     /// Where the ends of a kind live.
     #[must_use]
     pub fn place(&self, role: Role) -> Place {
-        let (namespace, address) = match role {
-            Role::Publisher => (&self.publisher, ADDRESSES[0]),
-            Role::Subscriber => (&self.subscriber, ADDRESSES[1]),
+        let (namespace, index) = match role {
+            Role::Publisher => (&self.publisher, 0),
+            Role::Subscriber => (&self.subscriber, 1),
         };
-        Place { namespace: namespace.file(), interface: Self::INTERFACE, address }
+        Place {
+            namespace: namespace.file(),
+            interface: Self::INTERFACE,
+            address: ADDRESSES[index],
+            address_v6: ADDRESSES_V6[index],
+        }
     }
 
     /// Loses packets from now on, at random in both directions, as far as that was asked for.
@@ -245,6 +258,9 @@ impl Drop for Namespace {
 
 /// The ends of the cable: publishers, subscribers.
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
+
+const ADDRESSES_V6: [Ipv6Addr; 2] =
+    [Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 2)];
 
 /// How long a cable may take to carry packets.
 const UP_WAIT: Duration = Duration::from_secs(5);

@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use clap::{ArgAction, Parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use weir_udptest::{Mode, ServiceType, Settings, UdptestError, parse_bytes, parse_rate};
+use weir_report::{LineChart, line_chart};
+use weir_udptest::{
+    Family, Mode, PlotData, Secret, ServiceType, Settings, UdptestError, parse_bytes, parse_rate,
+};
 
 /// Measures UDP between this host and one that runs udpserver: throughput, losses, round trip times.
 ///
@@ -67,7 +70,7 @@ struct Args {
     /// Write a report
     #[arg(short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write a gnuplot script, to FILE.plot (needs -o)
+    /// Write a gnuplot script to FILE.plot and a picture to FILE.svg (needs -o)
     #[arg(short = 'P')]
     plot: bool,
     /// Type of service: 1 low delay, 2 high throughput, 3 AF11, 4 AF13, 5 AF41, 6 AF43
@@ -85,6 +88,15 @@ struct Args {
     /// Show all counts of each trial
     #[arg(short = 'v')]
     verbose: bool,
+    /// Over IPv4 [default: whichever the name has first]
+    #[arg(long, conflicts_with = "ipv6")]
+    ipv4: bool,
+    /// Over IPv6
+    #[arg(long)]
+    ipv6: bool,
+    /// A file with the secret that the server knows, too; it is never sent
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
     /// Let the generator send to multicast and broadcast addresses
     #[arg(long)]
     allow_multicast: bool,
@@ -152,7 +164,18 @@ fn settings(args: &Args) -> Result<Settings, UdptestError> {
             "-a or -A, -e, -g and -i are different tests: choose one".to_owned(),
         ));
     }
+    let family = match (args.ipv4, args.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    // A secret that can't be read is a slip of whoever typed the command.
+    let secret = args.secret_file.as_deref().map(Secret::read).transpose();
+    let secret = secret.map_err(|error| UdptestError::Usage(error.to_string()))?;
     Ok(Settings {
+        family,
+        secret,
+        draw: Some(draw),
         port: args.port,
         client_buffer_bytes: args.client_buffer,
         server_buffer_bytes: args.server_buffer,
@@ -169,6 +192,17 @@ fn settings(args: &Args) -> Result<Settings, UdptestError> {
         verbose: args.verbose,
         many_receivers: args.allow_multicast,
         ..Settings::new(&args.host, mode)
+    })
+}
+
+/// Draws what gnuplot would, without it.
+fn draw(plot: &PlotData) -> String {
+    line_chart(&LineChart {
+        title: &plot.title,
+        x_label: plot.x_label,
+        y_label: plot.y_label,
+        logarithmic: plot.logarithmic,
+        lines: plot.lines.iter().map(|(name, points)| (*name, &points[..])).collect(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! `weir bench`: the main job.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let mut plan = make_plan(args, settings)?;
     let environment = describe_host(args);
     let path = args.path.map(VethPath::lay).transpose().map_err(Failure::environment)?;
-    let mut writer = create_writer(args, &environment)?;
+    let mut writer = create_writer(args.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
     let agent = this_program()?;
     if args.format == Format::Table {
@@ -296,13 +296,17 @@ fn describe_host(args: &BenchArgs) -> Environment {
 }
 
 /// Makes the output folder before anything is measured: a run that cannot be kept is not made.
-fn create_writer(args: &BenchArgs, environment: &Environment) -> Result<ResultsWriter, Failure> {
+pub(super) fn create_writer(
+    folder: Option<&Path>,
+    environment: &Environment,
+    peer: Option<&Environment>,
+) -> Result<ResultsWriter, Failure> {
     let failure = |error: ResultsError| match error {
         ResultsError::AlreadyExists { .. } => Failure::usage(error),
         _ => Failure::environment(error),
     };
-    if let Some(folder) = &args.output {
-        return ResultsWriter::create(folder, environment).map_err(failure);
+    if let Some(folder) = folder {
+        return ResultsWriter::create_with_peer(folder, environment, peer).map_err(failure);
     }
     // 2026-11-21T20:00:00Z without what file names do badly with; a second run in the same second
     // gets a number.
@@ -312,7 +316,7 @@ fn create_writer(args: &BenchArgs, environment: &Environment) -> Result<ResultsW
         PathBuf::from("weir-results").join(format!("{time}{suffix}"))
     };
     let free = (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000));
-    ResultsWriter::create(&free, environment).map_err(failure)
+    ResultsWriter::create_with_peer(&free, environment, peer).map_err(failure)
 }
 
 fn this_program() -> Result<AgentCommand, Failure> {

@@ -14,4 +14,6 @@ mod perftest_scripts;
 mod report;
 mod seeds;
 mod support;
+mod udp;
 mod udptest;
+mod udptest_page;

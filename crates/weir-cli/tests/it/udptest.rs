@@ -1,6 +1,8 @@
 //! `udptest` and `udpserver`: the commands of hpcbench's page, shortened, in a network namespace.
 
-use std::io::{BufRead, BufReader};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -63,7 +65,7 @@ fn the_commands_of_the_page_work() {
         assert!(output.status.success(), "{words}: {stdout} {}", String::from_utf8_lossy(&output.stderr));
         stdout
     };
-    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let stored = "Test done! The results are stored in file \"output.txt\"\n";
 
     for (words, trials) in [
@@ -86,6 +88,10 @@ fn the_commands_of_the_page_work() {
         assert!(gnuplot.status.success(), "{}", String::from_utf8_lossy(&gnuplot.stderr));
         assert!(read("output.txt.ps").starts_with("%!PS"));
     }
+    let svg = read("output.txt.svg");
+    assert!(svg.starts_with("<svg ") && svg.contains("Message size (Bytes)"), "{svg}");
+    // A dot for each of twelve sizes on either line, and the legend's two.
+    assert_eq!(svg.matches("<circle").count(), 26);
     assert!(
         run("-ah 127.0.0.1 -r 1").contains("\n1 trials with message size 64 Bytes.\nUDP RTT min/avg/max = ")
     );
@@ -103,6 +109,11 @@ fn the_commands_of_the_page_work() {
     }
 
     for (words, code, why) in [
+        ("-h 127.0.0.1 -c", 2, "name it with -o"),
+        ("-h 127.0.0.1 -P", 2, "name it with -o"),
+        ("-gh 127.0.0.1 -T 1M --secret-file output.txt", 2, "talks to no server"),
+        ("-h 127.0.0.1 --secret-file missing", 2, "missing"),
+        ("-h 127.0.0.1 --ipv6", 3, "IPv4 addresses only"),
         ("-h 127.0.0.1 -o missing/output", 3, "cannot write missing/output"),
         ("-h 127.0.0.1 -p 1", 3, "cannot reach a udpserver"),
         ("-h 127.0.0.1 -b 4k -l 65000", 2, "does not fit"),
@@ -113,4 +124,125 @@ fn the_commands_of_the_page_work() {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(code) && stderr.contains(why), "{words}: {stderr}");
     }
+}
+
+/// A server on this host's loopback.
+fn local_server(words: &str) -> (Server, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_udpserver"))
+        .args(["-p", "0", "--bind", "127.0.0.1"])
+        .args(words.split_whitespace())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let port =
+        line.trim().strip_prefix("TCP socket listening on port [").unwrap().trim_end_matches(']').to_owned();
+    (Server(child), port)
+}
+
+fn local_udptest(port: &str, folder: &Path, words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_udptest"));
+    command.args(["-h", "127.0.0.1", "-p", port]).args(words.split_whitespace()).current_dir(folder);
+    command
+}
+
+#[track_caller]
+fn expect(mut command: Command, code: i32, why: &str) -> String {
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(code) && stderr.contains(why), "{:?}: {stderr}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_secret_is_asked_for_and_both_sides_prove_it() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("secret"), "correct horse\n").unwrap();
+    fs::write(folder.path().join("wrong"), "correct mouse\n").unwrap();
+    let secret = folder.path().join("secret").display().to_string();
+    let (_closed, closed) = local_server(&format!("--secret-file {secret}"));
+    let (_open, open) = local_server("");
+    let run = |port: &str, words: &str, code: i32, why: &str| {
+        expect(local_udptest(port, folder.path(), &format!("-t 0.05 -r 1 {words}")), code, why)
+    };
+    assert!(run(&closed, "--secret-file secret", 0, "").contains("(1) Throughput: "));
+    run(&closed, "--secret-file wrong", 3, "does not know the secret");
+    run(&closed, "", 3, "asks for a secret (--secret-file)");
+    run(&open, "--secret-file secret", 3, "does not prove that it knows the secret");
+}
+
+#[test]
+fn a_server_that_is_killed_ends_the_test_and_what_was_measured_is_kept() {
+    for words in ["-t 0.05 -r 100000", "-i -t 0.05 -r 100000", "-a -r 100000"] {
+        let folder = TempDir::new().unwrap();
+        let (server, port) = local_server("");
+        let mut command = local_udptest(&port, folder.path(), &format!("{words} -o output.txt"));
+        let mut client = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("(1) ")), "{words}");
+        drop(server);
+        let output = client.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(3) && stderr.contains("lost the server"), "{words}: {stderr}");
+        let report = fs::read_to_string(folder.path().join("output.txt")).unwrap();
+        let kept = if words.starts_with("-a") { "UDP RTT min/avg/max" } else { "# Process information" };
+        assert!(
+            report.contains(kept) && report.contains("\n1 ") | report.contains("(1) "),
+            "{words}: {report}"
+        );
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_and_a_client_that_is_killed_are_survived() {
+    let folder = TempDir::new().unwrap();
+    let (_server, port) = local_server("--max-sessions 1");
+    // A file that may not grow beyond a few kilobytes is a disk that is full then.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 4; exec {} -h 127.0.0.1 -p {port} -t 0 -m 1 -r 100000 -o output.txt",
+        env!("CARGO_BIN_EXE_udptest")
+    );
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).current_dir(folder.path()).stdout(Stdio::null());
+    expect(command, 3, "cannot write output.txt");
+    let report = fs::read_to_string(folder.path().join("output.txt")).unwrap();
+    assert!(rows(&report) > 2 && report.len() <= 4096, "{report}");
+    let mut command = local_udptest(&port, folder.path(), "-i -t 0.05 -r 100000");
+    let mut client = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("(1) ")));
+    client.kill().unwrap();
+    client.wait().unwrap();
+    // The server's only place becomes free.
+    loop {
+        let output = local_udptest(&port, folder.path(), "-t 0.05 -r 1").output().unwrap();
+        if output.status.success() {
+            break;
+        }
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains("try again later"), "{stderr}");
+    }
+}
+
+#[test]
+fn somebody_else_and_another_version_are_told_apart() {
+    let folder = TempDir::new().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let answers = std::thread::spawn(move || {
+        for answer in
+            ["SSH-2.0-OpenSSH\r\n", "WEIR-UDPSERVER version=2\n", "REFUSED this udpserver speaks version 2\n"]
+        {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    });
+    let run = |why: &str| expect(local_udptest(&port, folder.path(), "-r 1"), 3, why);
+    run("does not answer like a udpserver of version 1: it said `SSH-2.0-OpenSSH`");
+    run("does not answer like a udpserver of version 1: it said `WEIR-UDPSERVER version=2`");
+    run("the server refuses: this udpserver speaks version 2");
+    answers.join().unwrap();
+    run("cannot reach a udpserver at 127.0.0.1");
 }

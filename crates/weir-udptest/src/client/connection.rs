@@ -1,21 +1,21 @@
 //! A client's end of a session: the control connection, and the UDP socket beside it.
 
-use std::net::{SocketAddr, SocketAddrV4, TcpStream, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use weir_udp::{SocketOptions, UdpSocket};
 
+use crate::address::{connect, resolve, with_port};
 use crate::control::{Control, ControlError, Counted, LOG_BYTES_MAX, Request, Response, VERSION};
 use crate::datagram::TrialId;
 use crate::error::UdptestError;
 use crate::flow::{self, Pace};
 use crate::report::{Buffers, Heading, ctime};
+use crate::secret::{self, Nonce, Numbers, Secret};
 use crate::settings::{Mode, ServiceType, Settings};
 use crate::trial::Trial;
 
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(10);
 /// How long the server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A client sends as long as its settings say, which its own clock ends.
@@ -35,31 +35,33 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects, and has both sides open their UDP sockets.
     pub(super) fn open(settings: &Settings) -> Result<Self, UdptestError> {
-        let address = resolve(&settings.host, settings.port)?;
+        let addresses = resolve(&settings.host, settings.port, settings.family)?;
         let named = format!("{}:{}", settings.host, settings.port);
-        let stream = TcpStream::connect_timeout(&address.into(), CONNECT)
-            .map_err(|source| UdptestError::NoServer { address: named.clone(), source })?;
+        let stream = connect(&addresses).map_err(|source| UdptestError::NoServer {
+            program: "udpserver",
+            option: "-p",
+            address: named.clone(),
+            source,
+        })?;
         let local = stream.local_addr().map_err(ControlError::from)?;
+        let address = stream.peer_addr().map_err(ControlError::from)?;
         let mut control = Control::new(stream).map_err(ControlError::from)?;
-        greet(&mut control, &named)?;
+        greet(&mut control, &named, settings.secret.as_ref())?;
 
-        let SocketAddr::V4(local) = local else {
-            return Err(UdptestError::Usage("UDP over IPv4 only".to_owned()));
-        };
         let tos = settings.service_type.map_or(0, ServiceType::octet);
-        let options = client_socket(SocketAddrV4::new(*local.ip(), 0), settings, tos);
+        let options = client_socket(with_port(local, 0), settings, tos);
         let socket = UdpSocket::bind(&options)?;
         let datagram = match settings.mode {
             Mode::RoundTrip { message_bytes } => message_bytes,
             _ => settings.datagram_bytes,
         };
         let buffer = settings.server_buffer_bytes.or(settings.client_buffer_bytes).unwrap_or(0);
-        let request = Request::Setup { port: socket.local_addr().port(), datagram, buffer, tos };
+        let request = Request::Setup { port: socket.local_address().port(), datagram, buffer, tos };
         let response = ask(&mut control, &request, PATIENCE)?;
         let Response::Setup { port, send_buffer, recv_buffer, token } = response else {
             return Err(nonsense(&response));
         };
-        socket.connect(SocketAddrV4::new(*address.ip(), port))?;
+        socket.connect(with_port(address, port))?;
         let client_buffers =
             Buffers { send: socket.granted_send_buffer() as u64, recv: socket.granted_recv_buffer() as u64 };
         let server_buffers = Buffers { send: send_buffer, recv: recv_buffer };
@@ -204,14 +206,33 @@ fn supervise(
 }
 
 /// Introduces this client, and makes sure of what it talks to.
-fn greet(control: &mut Control, named: &str) -> Result<(), UdptestError> {
-    let wrong = |said: String| UdptestError::WrongPeer { address: named.to_owned(), version: VERSION, said };
-    control.say(&Request::Hello { version: VERSION }.line())?;
-    let line = control.hear(PATIENCE).map_err(|error| wrong(error.to_string()))?;
-    match Response::parse(&line) {
-        Some(Response::Hello { version: VERSION }) => Ok(()),
-        Some(Response::Refused { reason }) => Err(UdptestError::Refused(reason)),
-        _ => Err(wrong(format!("it said `{}`", line.escape_debug()))),
+fn greet(control: &mut Control, named: &str, secret: Option<&Secret>) -> Result<(), UdptestError> {
+    let wrong = |said: String| UdptestError::WrongPeer {
+        program: "udpserver",
+        address: named.to_owned(),
+        version: VERSION,
+        said,
+    };
+    let client = Nonce::fresh()?;
+    control.say(&Request::Hello { version: VERSION, nonce: Some(client.text()) }.line())?;
+    let mut asked = None;
+    loop {
+        let line = control.hear(PATIENCE).map_err(|error| wrong(error.to_string()))?;
+        match Response::parse(&line) {
+            Some(Response::Hello { version: VERSION, proof }) => {
+                return secret::check_server(named, secret, asked, proof.as_deref());
+            }
+            Some(Response::Challenge { nonce }) if asked.is_none() => {
+                let server =
+                    Nonce::parse(&nonce).ok_or_else(|| wrong("it said a wrong number".to_owned()))?;
+                let numbers = Numbers { client, server };
+                let proof = secret::answer(named, secret, &numbers)?;
+                control.say(&Request::Proof { proof }.line())?;
+                asked = Some(numbers);
+            }
+            Some(Response::Refused { reason }) => return Err(UdptestError::Refused(reason)),
+            _ => return Err(wrong(format!("it said `{}`", line.escape_debug()))),
+        }
     }
 }
 
@@ -237,18 +258,7 @@ fn nonsense(response: &Response) -> UdptestError {
     ControlError::Nonsense(response.line()).into()
 }
 
-/// The first IPv4 address of a host.
-pub(super) fn resolve(host: &str, port: u16) -> Result<SocketAddrV4, UdptestError> {
-    let fail = |reason: String| UdptestError::Host { host: host.to_owned(), reason };
-    let found = (host, port).to_socket_addrs().map_err(|error| fail(error.to_string()))?;
-    let mut found = found.filter_map(|address| match address {
-        SocketAddr::V4(address) => Some(address),
-        SocketAddr::V6(_) => None,
-    });
-    found.next().ok_or_else(|| fail("it has IPv6 addresses only".to_owned()))
-}
-
-fn client_socket(bind: SocketAddrV4, settings: &Settings, tos: u8) -> SocketOptions {
+fn client_socket(bind: SocketAddr, settings: &Settings, tos: u8) -> SocketOptions {
     flow::buffered(bind, settings.client_buffer_bytes.unwrap_or(0), tos)
 }
 

@@ -1,13 +1,13 @@
 //! The generator: datagrams at a rate to a host that need not know about it.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
 use weir_udp::{Interface, SocketOptions, UdpSocket, interfaces};
 
 use super::Console;
-use super::connection::resolve;
+use crate::address::resolve;
 use crate::error::UdptestError;
 use crate::flow::{self, Pace};
 use crate::settings::{ServiceType, Settings};
@@ -21,14 +21,15 @@ pub(super) fn run(
     halt: &AtomicBool,
     console: &mut Console<'_>,
 ) -> Result<(), UdptestError> {
-    let target = resolve(&settings.host, settings.port)?;
-    if !settings.many_receivers && reaches_many(*target.ip()) {
-        return Err(many_receivers(*target.ip()));
+    let target = resolve(&settings.host, settings.port, settings.family)?[0];
+    if !settings.many_receivers && reaches_many(target.ip()) {
+        return Err(many_receivers(target.ip()));
     }
+    let any = if target.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let options = SocketOptions {
         broadcast: settings.many_receivers,
         ..flow::buffered(
-            SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0),
+            SocketAddr::new(any, 0),
             settings.client_buffer_bytes.unwrap_or(0),
             settings.service_type.map_or(0, ServiceType::octet),
         )
@@ -36,7 +37,7 @@ pub(super) fn run(
     let socket = UdpSocket::bind(&options)?;
     socket.connect(target).map_err(|error| match error.kind() {
         // The kernel knows broadcast addresses that no interface tells of.
-        io::ErrorKind::PermissionDenied => many_receivers(*target.ip()),
+        io::ErrorKind::PermissionDenied => many_receivers(target.ip()),
         _ => UdptestError::Socket(error),
     })?;
     let rate = settings.rate_bps.unwrap_or(1);
@@ -59,18 +60,17 @@ pub(super) fn run(
 }
 
 /// Whether more than one host may receive what is sent there, as far as this host's interfaces tell.
-fn reaches_many(target: Ipv4Addr) -> bool {
+fn reaches_many(target: IpAddr) -> bool {
+    let IpAddr::V4(ip) = target else { return target.is_multicast() };
     // A network of one or two addresses (/32, /31) has no broadcast address.
     let is_broadcast = |interface: &Interface| {
         let host_bits = !interface.netmask.to_bits();
-        host_bits > 1 && interface.address.to_bits() | host_bits == target.to_bits()
+        host_bits > 1 && interface.address.to_bits() | host_bits == ip.to_bits()
     };
-    target.is_multicast()
-        || target.is_broadcast()
-        || interfaces().unwrap_or_default().iter().any(is_broadcast)
+    ip.is_multicast() || ip.is_broadcast() || interfaces().unwrap_or_default().iter().any(is_broadcast)
 }
 
-fn many_receivers(target: Ipv4Addr) -> UdptestError {
+fn many_receivers(target: IpAddr) -> UdptestError {
     UdptestError::Usage(format!(
         "{target} reaches more than one host: --allow-multicast says that this is meant"
     ))

@@ -101,6 +101,10 @@ impl Test<'_, '_> {
             let hosts = &connection.heading;
             let title = format!("UDP throughput: {} <--> {}", hosts.client_host, hosts.server_host);
             write_beside(output, ".plot", plot::gnuplot(self.settings, output, &title).as_bytes())?;
+            if let Some(draw) = self.settings.draw {
+                let svg = draw(&plot::data(self.settings.mode, &self.trials, &title));
+                write_beside(output, ".svg", svg.as_bytes())?;
+            }
         }
         self.watch.write(connection)
     }

@@ -1,7 +1,7 @@
 //! One session of a server: does what the lines of one client ask for, within bounds.
 
 use std::io;
-use std::net::{SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
@@ -10,10 +10,12 @@ use thiserror::Error;
 use weir_udp::{UdpError, UdpSocket, Wait};
 
 use super::ServerSettings;
+use crate::address::{canonical, with_port};
 use crate::control::{Control, ControlError, Counted, Request, Response, VERSION};
 use crate::datagram::TrialId;
 use crate::flow::{self, Pace};
 use crate::report::ctime;
+use crate::secret::{Nonce, Numbers, Side};
 use crate::settings::DATAGRAM_BYTES_MAX;
 use crate::system_log::SystemLog;
 
@@ -23,12 +25,17 @@ const GREETING: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(300);
 /// How much longer than asked for a trial may take, for a message that needs more than the time.
 const GRACE: Duration = Duration::from_secs(600);
+/// The largest buffers that a client gets, each way; it is told what it got.
+const BUFFER_BYTES_MAX: u64 = 64 << 20;
 /// How often an echo looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// What a client hears that came without a number for its proof.
+const WANTED: &str = "this server asks for a secret (--secret-file)";
+
 /// Why a session ended early.
 #[derive(Debug, Error)]
-pub(super) enum SessionError {
+pub(crate) enum SessionError {
     #[error(transparent)]
     Control(#[from] ControlError),
     #[error(transparent)]
@@ -51,12 +58,12 @@ pub(super) fn refuse(stream: TcpStream, sessions_max: usize) -> Result<(), Sessi
 /// Serves a client until it goes.
 pub(super) fn serve(
     stream: TcpStream,
-    peer: SocketAddrV4,
+    peer: SocketAddr,
     settings: &ServerSettings,
     log: &dyn Fn(&str),
 ) -> Result<(), SessionError> {
     let mut session = Session {
-        local: stream.local_addr()?,
+        local: canonical(stream.local_addr()?),
         control: Control::new(stream)?,
         peer,
         settings,
@@ -84,7 +91,7 @@ pub(super) fn serve(
 struct Session<'a> {
     control: Control,
     local: SocketAddr,
-    peer: SocketAddrV4,
+    peer: SocketAddr,
     settings: &'a ServerSettings,
     link: Option<Link>,
     system_log: SystemLog,
@@ -101,11 +108,7 @@ struct Link {
 
 impl Session<'_> {
     fn run(&mut self) -> Result<(), SessionError> {
-        let greeting = self.control.hear(GREETING)?;
-        if Request::parse(&greeting) != Some(Request::Hello { version: VERSION }) {
-            return Err(refused(format!("this udpserver speaks version {VERSION} of its protocol only")));
-        }
-        self.say(&Response::Hello { version: VERSION })?;
+        self.greet()?;
         loop {
             let line = self.control.hear(IDLE)?;
             match Request::parse(&line) {
@@ -124,9 +127,35 @@ impl Session<'_> {
                 Some(Request::Echo) => self.echo()?,
                 Some(Request::Watch) => self.watch()?,
                 Some(Request::Log) => self.send_log()?,
-                Some(Request::Hello { .. } | Request::Sent) | None => return Err(nonsense(line)),
+                Some(Request::Hello { .. } | Request::Proof { .. } | Request::Sent) | None => {
+                    return Err(nonsense(line));
+                }
             }
         }
+    }
+
+    /// Makes sure of whom it talks to.
+    fn greet(&mut self) -> Result<(), SessionError> {
+        let line = self.control.hear(GREETING)?;
+        let Some(Request::Hello { version: VERSION, nonce }) = Request::parse(&line) else {
+            return Err(refused(format!("this udpserver speaks version {VERSION} of its protocol only")));
+        };
+        let mut proof = None;
+        if let Some(secret) = &self.settings.secret {
+            let client = nonce.as_deref().and_then(Nonce::parse).ok_or_else(|| refused(WANTED.to_owned()))?;
+            let server = Nonce::fresh().map_err(|error| refused(error.to_string()))?;
+            let numbers = Numbers { client, server };
+            self.say(&Response::Challenge { nonce: server.text() })?;
+            let line = self.control.hear(GREETING)?;
+            let Some(Request::Proof { proof: shown }) = Request::parse(&line) else {
+                return Err(nonsense(line));
+            };
+            if !secret.accepts(Side::Client, &numbers, &shown) {
+                return Err(refused("the client does not know the secret of this server".to_owned()));
+            }
+            proof = Some(secret.proof(Side::Server, &numbers));
+        }
+        Ok(self.say(&Response::Hello { version: VERSION, proof })?)
     }
 
     fn say(&mut self, response: &Response) -> Result<(), ControlError> {
@@ -135,18 +164,15 @@ impl Session<'_> {
 
     /// Opens the UDP socket: on the address that the client reached, connected to the client.
     fn setup(&mut self, port: u16, datagram: u64, buffer: u64, tos: u8) -> Result<(), SessionError> {
-        let SocketAddr::V4(local) = self.local else {
-            return Err(refused("UDP over IPv4 only".to_owned()));
-        };
         if port == 0 || !(1..=DATAGRAM_BYTES_MAX).contains(&datagram) {
             return Err(refused("no such port or size of datagrams".to_owned()));
         }
-        let options = flow::buffered(SocketAddrV4::new(*local.ip(), 0), buffer, tos);
+        let options = flow::buffered(with_port(self.local, 0), buffer.min(BUFFER_BYTES_MAX), tos);
         let socket = UdpSocket::bind(&options)?;
-        socket.connect(SocketAddrV4::new(*self.peer.ip(), port))?;
+        socket.connect(with_port(self.peer, port))?;
         let token = fastrand::u64(..);
         let response = Response::Setup {
-            port: socket.local_addr().port(),
+            port: socket.local_address().port(),
             send_buffer: socket.granted_send_buffer() as u64,
             recv_buffer: socket.granted_recv_buffer() as u64,
             token,

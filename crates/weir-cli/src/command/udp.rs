@@ -1,0 +1,283 @@
+//! `weir udp`: what UDP itself carries.
+
+mod plan;
+mod server;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, anyhow};
+use weir_bench::case::CpuPair;
+use weir_bench::control::Role;
+use weir_bench::host;
+use weir_bench::keep_awake::KeepAwake;
+use weir_bench::path::{self, VethPath};
+use weir_report::ReportOptions;
+use weir_results::{Case, Environment, Interface, ResultsWriter, Run, Warning};
+use weir_udptest::{Client, ClientSettings, Family, Secret, UdptestError, cases};
+
+use super::bench::create_writer;
+use super::report;
+use crate::args::{Cpus, Format, SecretArgs, UdpArgs, UdpCommand};
+use crate::exit::{Exit, Failure};
+use crate::{output, signals};
+use plan::{Plan, Step};
+use server::LocalServer;
+
+pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
+    if let Some(UdpCommand::Server(args)) = &args.command {
+        return server::run(args);
+    }
+    let plan = Plan::new(args).map_err(|text| Failure::usage(anyhow!(text)))?;
+    let halt = signals::watch()?;
+    let path = args.path.map(VethPath::lay).transpose().map_err(Failure::environment)?;
+    let mut other_end = OtherEnd::find(args, path.as_ref())?;
+    let cpus = processors(args)?;
+    let awake = args.keep_awake.then(KeepAwake::start).transpose();
+    let awake = awake
+        .context("cannot keep the processors awake: leave --keep-awake out")
+        .map_err(Failure::environment)?;
+    let mut client = Client::connect(&other_end.settings).map_err(failure)?;
+    let is_ipv6 = client.is_ipv6();
+    plan.check(is_ipv6).map_err(|text| Failure::usage(anyhow!(text)))?;
+    let environment = describe_host(&client, path.as_ref());
+    let peer = other_end.describe(client.server());
+    let mut writer = create_writer(args.output.as_deref(), &environment, Some(&peer))?;
+    if args.format == Format::Table {
+        report::talk_block(&weir_report::environment(&environment));
+        if args.to.is_some() {
+            report::talk_block(&format!("other end\n{}", weir_report::environment(&peer)));
+        }
+    }
+    let mut run = Run { peer: Some(peer), ..Run::new(environment) };
+    let conditions = Conditions {
+        path: path.as_ref().map(|path| path.spec().to_string()),
+        awake: awake.as_ref().map(KeepAwake::description),
+        cpus: cpus.map_or_else(|| "none".to_owned(), |cpus| format!("{},{}", cpus.0, cpus.1)),
+        verbose: args.verbose,
+    };
+    let mut runner = Runner { client: &mut client, is_ipv6, cpus, halt: &halt, conditions: &conditions };
+    let ended = runner.go_through(&plan, path.as_ref(), &mut writer, &mut run);
+    // What was measured is shown and kept, whatever ended it.
+    let printed = report::print(&run, args.format, &ReportOptions::default());
+    output::talk(&format!("results: {}", writer.path().display()));
+    drop(client);
+    other_end.end();
+    printed?;
+    ended
+}
+
+/// Goes through the plan.
+struct Runner<'a> {
+    client: &'a mut Client,
+    is_ipv6: bool,
+    /// Of this end and the server's.
+    cpus: Option<(usize, usize)>,
+    halt: &'a AtomicBool,
+    conditions: &'a Conditions,
+}
+
+/// What all results of a run have in common.
+struct Conditions {
+    path: Option<String>,
+    awake: Option<String>,
+    cpus: String,
+    verbose: bool,
+}
+
+impl Runner<'_> {
+    fn go_through(
+        &mut self,
+        plan: &Plan,
+        path: Option<&VethPath>,
+        writer: &mut ResultsWriter,
+        run: &mut Run,
+    ) -> Result<Exit, Failure> {
+        let mut exit = Exit::Success;
+        if let Some(path) = path {
+            path.start_losses().map_err(Failure::environment)?;
+        }
+        for step in &plan.steps {
+            let (found, failed) = self.step(step, run);
+            for case in found {
+                if self.conditions.verbose {
+                    output::talk(&weir_report::udp_line(&case));
+                }
+                // The control connection works, but UDP does not.
+                let arrived = case.subscriber.and_then(|figures| figures.samples).unwrap_or(0);
+                if case.warnings.contains(&Warning::NothingReceived) && arrived == 0 {
+                    exit = Exit::Environment;
+                }
+                // Measuring on would only lose more.
+                writer.append(&case).map_err(Failure::environment)?;
+                run.cases.push(case);
+            }
+            match failed {
+                None => {}
+                Some(Failure { exit: Exit::Usage, .. }) => exit = Exit::Environment,
+                Some(failure) => return Err(failure),
+            }
+        }
+        Ok(exit)
+    }
+
+    /// One measurement: its cases, and what went wrong; with the code of usage when the next one may work.
+    fn step(&mut self, step: &Step, run: &Run) -> (Vec<Case>, Option<Failure>) {
+        let mut point = step.point.clone();
+        point.server_cpu = self.cpus.map(|(_, server)| server);
+        let measured = match step.resolve(&mut point, run) {
+            Ok(()) => self.client.measure(&point, self.cpus.map(|(own, _)| own), self.halt),
+            Err(reason) => Err(UdptestError::Refused(reason)),
+        };
+        if let Err(UdptestError::Interrupted) = measured {
+            return (Vec::new(), Some(failure(UdptestError::Interrupted)));
+        }
+        let figures = measured.as_ref().map_err(ToString::to_string);
+        let mut found = cases(&point, self.is_ipv6, figures);
+        for case in &mut found {
+            case.repeat = step.repeat;
+            case.load_percent = step.percent;
+            case.path.clone_from(&self.conditions.path);
+            case.kept_awake = self.conditions.awake.is_some();
+            let settings = [
+                ("cpus", Some(self.conditions.cpus.clone())),
+                ("duration", Some(format!("{:?}", point.duration))),
+                ("warmup", Some(format!("{:?}", point.warmup))),
+                ("keep_awake", self.conditions.awake.clone()),
+            ];
+            case.settings
+                .extend(settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        }
+        let failed = measured.err().map(|error| match error {
+            UdptestError::Refused(_) | UdptestError::Usage(_) => Failure::usage(error),
+            error => failure(error),
+        });
+        if let Some(failure) = failed.as_ref().filter(|failure| failure.exit == Exit::Usage) {
+            output::talk(&format!("weir: {}", failure.error));
+        }
+        (found, failed)
+    }
+}
+
+/// The other end, and the process that it is, if it was started here.
+struct OtherEnd {
+    settings: ClientSettings,
+    server: Option<LocalServer>,
+    interface: Option<Interface>,
+}
+
+impl OtherEnd {
+    fn find(args: &UdpArgs, path: Option<&VethPath>) -> Result<Self, Failure> {
+        let secret = secret(&args.secret)?;
+        let family = match (args.ipv4, args.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        };
+        if let Some(host) = &args.to {
+            let settings = ClientSettings { host: host.clone(), port: args.port, family, secret };
+            return Ok(Self { settings, server: None, interface: None });
+        }
+        let place = path.map(|path| path.place(Role::Subscriber));
+        let address = match (&place, args.ipv6) {
+            (Some(place), true) => place.address_v6.to_string(),
+            (Some(place), false) => place.address.to_string(),
+            (None, true) => "::1".to_owned(),
+            (None, false) => "127.0.0.1".to_owned(),
+        };
+        let namespace = place.as_ref().map(|place| place.namespace.clone());
+        let server = LocalServer::start(&address, namespace, args.multicast.is_some())?;
+        // This end lives in the other namespace from here on; the thread that measures inherits that.
+        if let Some(path) = path {
+            enter(&path.place(Role::Publisher).namespace)?;
+        }
+        let settings = ClientSettings {
+            host: address,
+            port: server.port(),
+            family,
+            secret: Some(server.secret().clone()),
+        };
+        Ok(Self { settings, server: Some(server), interface: path.map(cable) })
+    }
+
+    /// The other host, with the cable to it.
+    fn describe(&self, server: &Environment) -> Environment {
+        let mut environment = server.clone();
+        environment.interface = self.interface.clone().or(environment.interface);
+        environment
+    }
+
+    /// Ends the process that was started here.
+    fn end(&mut self) {
+        self.server = None;
+    }
+}
+
+/// The secret in a file, if there is one.
+fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
+    let read = args.secret_file.as_deref().map(Secret::read).transpose();
+    read.map_err(Failure::usage)
+}
+
+/// The processors of this end and of the server's.
+fn processors(args: &UdpArgs) -> Result<Option<(usize, usize)>, Failure> {
+    match args.cpus {
+        Some(Cpus::None) => Ok(None),
+        Some(Cpus::Pair(cpus)) => {
+            // The server's are its own to judge.
+            let own = CpuPair { subscriber: cpus.publisher, ..cpus };
+            host::check_cpus(own).map_err(Failure::usage)?;
+            Ok(Some((cpus.publisher, cpus.subscriber)))
+        }
+        // One processor for all flows of an end would measure the processor.
+        None if args.to.is_some() || args.flows.iter().any(|flows| *flows > 1) => Ok(None),
+        None => {
+            let cpus = host::default_cpus().map_err(Failure::environment)?;
+            Ok(cpus.map(|cpus| (cpus.publisher, cpus.subscriber)))
+        }
+    }
+}
+
+fn describe_host(client: &Client, path: Option<&VethPath>) -> Environment {
+    let mut environment = host::environment(client.interface().as_deref().unwrap_or("lo"));
+    if let Some(path) = path {
+        environment.interface = Some(cable(path));
+    }
+    environment.command = env::args().collect();
+    environment
+}
+
+fn cable(path: &VethPath) -> Interface {
+    let spec = path.spec();
+    Interface {
+        name: VethPath::INTERFACE.to_owned(),
+        mtu: Some(spec.mtu),
+        speed_mbps: spec.rate_bps.and_then(|rate| u32::try_from(rate / 1_000_000).ok()),
+        driver: Some("veth".to_owned()),
+        ..Interface::default()
+    }
+}
+
+fn failure(error: UdptestError) -> Failure {
+    let exit = match &error {
+        UdptestError::Usage(_) => Exit::Usage,
+        UdptestError::Interrupted => Exit::Interrupted,
+        _ => Exit::Environment,
+    };
+    Failure { exit, error: error.into() }
+}
+
+/// Moves this thread, and those to come, into a network namespace.
+fn enter(namespace: &Path) -> Result<(), Failure> {
+    path::enter_namespace(namespace)
+        .with_context(|| format!("cannot enter the network namespace {}", namespace.display()))
+        .map_err(Failure::environment)
+}
+
+/// The program's own file.
+fn this_program() -> Result<PathBuf, Failure> {
+    env::current_exe()
+        .context("cannot find this program's own file, which it starts again for the other end")
+        .map_err(Failure::environment)
+}

@@ -1,0 +1,181 @@
+//! From options to a list of measurements.
+
+use weir_results::{Case, Run, Spread, Test, UdpMode};
+use weir_udptest::{Point, PointTest};
+
+use crate::args::{UdpArgs, UdpRate, Way};
+
+/// What is measured, in order.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+}
+
+/// One measurement.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) point: Point,
+    /// Which repetition it is, from 1.
+    pub(super) repeat: u32,
+    /// Percent of the maximum that its rate is.
+    pub(super) percent: Option<f64>,
+}
+
+impl Plan {
+    /// Goes through everything once per repetition, so that a machine that changes its pace does so for all.
+    pub(super) fn new(args: &UdpArgs) -> Result<Self, String> {
+        let rates = rates(&args.rate);
+        let mut steps = Vec::new();
+        for repeat in 1..=args.repeat {
+            for &size in &args.sizes {
+                let size_bytes = usize::try_from(size).map_err(|_| format!("{size} bytes is no datagram"))?;
+                if args.tests.contains(&Test::Latency) && args.multicast.is_none() {
+                    let point =
+                        Point { test: PointTest::RoundTrip, ..blank(args, size_bytes, UdpMode::Send) };
+                    let point = Point { forward: true, reverse: false, flows: 1, gro: false, ..point };
+                    steps.push(Step { point, repeat, percent: None });
+                }
+                if args.tests.contains(&Test::Throughput) {
+                    for &mode in &args.mode {
+                        steps.extend(streams(args, size_bytes, mode, &rates, repeat));
+                    }
+                }
+            }
+        }
+        if steps.is_empty() {
+            return Err(
+                "there is nothing to measure: round trips (--tests latency) have no multicast".to_owned()
+            );
+        }
+        Ok(Self { steps })
+    }
+
+    /// Refuses what no end would do, before anything is measured.
+    pub(super) fn check(&self, is_ipv6: bool) -> Result<(), String> {
+        self.steps.iter().try_for_each(|step| step.point.check(is_ipv6))
+    }
+}
+
+impl Step {
+    /// Makes a rate that is a share of the maximum a number: the median of what was measured before under the same conditions.
+    pub(super) fn resolve(&self, point: &mut Point, run: &Run) -> Result<(), String> {
+        let Some(percent) = self.percent else { return Ok(()) };
+        let is_maximum = |case: &&Case| {
+            case.size_bytes == point.size_bytes as u64
+                && case.rate_samples_per_s.is_none()
+                && case.udp.as_ref().is_some_and(|udp| udp.mode == point.mode && udp.flows == point.flows)
+        };
+        let rates = run.cases.iter().filter(is_maximum).filter_map(|case| case.throughput);
+        let maximum = Spread::of(rates.map(|throughput| throughput.samples_per_s));
+        let maximum = maximum.map(|spread| spread.median).filter(|maximum| *maximum > 0.0);
+        let maximum = maximum.ok_or("its maximum, which the rate is a share of, was not measured")?;
+        point.datagrams_per_s = Some(maximum * percent / 100.0);
+        Ok(())
+    }
+}
+
+/// The rates, after the maximum that shares are of.
+fn rates(asked: &[UdpRate]) -> Vec<UdpRate> {
+    let has_share = asked.iter().any(|rate| matches!(rate, UdpRate::Percent(_)));
+    let mut rates: Vec<UdpRate> = asked.to_vec();
+    if has_share {
+        rates.retain(|rate| *rate != UdpRate::Max);
+        rates.insert(0, UdpRate::Max);
+    }
+    rates
+}
+
+fn streams(args: &UdpArgs, size_bytes: usize, mode: UdpMode, rates: &[UdpRate], repeat: u32) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for &flows in &args.flows {
+        for &rate in rates {
+            let mut point = Point { flows, ..blank(args, size_bytes, mode) };
+            let mut percent = None;
+            match rate {
+                UdpRate::Max => {}
+                UdpRate::Bits(bits) => point.datagrams_per_s = Some(bits / (size_bytes.max(1) as f64 * 8.0)),
+                UdpRate::Datagrams(datagrams) => point.datagrams_per_s = Some(datagrams),
+                UdpRate::Percent(share) => {
+                    percent = Some(share);
+                    // Until it is known: whatever a rate changes holds already.
+                    point.datagrams_per_s = Some(1.0);
+                }
+            }
+            steps.push(Step { point, repeat, percent });
+        }
+    }
+    steps
+}
+
+fn blank(args: &UdpArgs, size_bytes: usize, mode: UdpMode) -> Point {
+    Point {
+        test: PointTest::Stream,
+        size_bytes,
+        mode,
+        flows: 1,
+        gro: args.gro.unwrap_or(mode == UdpMode::Gso),
+        connected: !args.unconnected,
+        wait: args.wait,
+        server_cpu: None,
+        dscp: args.dscp,
+        multicast: args.multicast,
+        multicast_ttl: args.ttl,
+        forward: args.direction != Way::Reverse,
+        reverse: args.direction != Way::Forward,
+        datagrams_per_s: None,
+        warmup: args.warmup,
+        duration: args.duration,
+        buffer_bytes: Some(args.socket_buffer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use weir_results::{Reliability, ThroughputSummary, UdpFigures};
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    fn plan(words: &str) -> Result<Plan, String> {
+        let typed = ["weir", "udp"].into_iter().chain(words.split_whitespace());
+        let Command::Udp(args) = Args::parse_from(typed).command else { panic!("{words}") };
+        Plan::new(&args)
+    }
+
+    #[test]
+    fn everything_is_gone_through_once_per_repetition() {
+        let steps = plan("--sizes 32,64 --mode send,gso --flows 1,2 --rate 1M,max --repeat 2").unwrap().steps;
+        // Per size a round trip, and 2 modes x 2 flows x 2 rates.
+        assert_eq!(steps.len(), 2 * 2 * (1 + 8));
+        assert!(steps[..18].iter().all(|step| step.repeat == 1));
+        assert_eq!(steps[0].point.test, PointTest::RoundTrip);
+        assert_eq!(steps[1].point.datagrams_per_s, Some(3906.25));
+        assert!(steps.iter().all(|step| step.point.check(false).is_ok()));
+        assert!(steps.iter().all(|step| step.point.gro == (step.point.mode == UdpMode::Gso)));
+    }
+
+    #[test]
+    fn shares_come_after_the_maximum_that_they_are_of() {
+        let steps = plan("--tests throughput --sizes 100 --mode gso --rate 50%").unwrap().steps;
+        assert_eq!(steps.len(), 2);
+        let mut point = steps[1].point.clone();
+        let mut run = Run::new(weir_results::Environment::default());
+        assert!(steps[1].resolve(&mut point, &run).unwrap_err().contains("was not measured"));
+        let mut case = Case::new("udp-gso", Test::Throughput, Reliability::None, 100);
+        case.throughput = Some(ThroughputSummary { samples_per_s: 5000.0, ..ThroughputSummary::default() });
+        case.udp = Some(UdpFigures { mode: UdpMode::Gso, flows: 1, ..UdpFigures::default() });
+        run.cases.push(case);
+        steps[1].resolve(&mut point, &run).unwrap();
+        assert_eq!(point.datagrams_per_s, Some(2500.0));
+    }
+
+    #[test]
+    fn directions_and_multicast_are_as_asked() {
+        let both = plan("--tests throughput --direction both --sizes 32 --mode send").unwrap().steps;
+        assert!(both[0].point.forward && both[0].point.reverse);
+        assert!(plan("--tests latency --multicast 239.0.0.1").unwrap_err().contains("no multicast"));
+        let refused = plan("--sizes 70000").unwrap().check(false).unwrap_err();
+        assert!(refused.contains("65507"), "{refused}");
+    }
+}

@@ -1,0 +1,115 @@
+//! `weir udp server`, and the one that `weir udp` starts for itself.
+
+use std::env;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio, exit};
+use std::thread;
+
+use anyhow::{Context, anyhow};
+use weir_udptest::{Secret, Server, ServerKind, ServerSettings};
+
+use super::{enter, secret, this_program};
+use crate::args::UdpServerArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Serves until it is ended.
+pub(super) fn run(args: &UdpServerArgs) -> Result<Exit, Failure> {
+    if let Some(namespace) = &args.namespace {
+        enter(namespace)?;
+    }
+    let settings = ServerSettings {
+        bind: args.bind,
+        port: args.port,
+        sessions_max: args.max_sessions.max(1),
+        trial_max: args.max_time,
+        secret: secret(&args.secret)?.or(inherited_secret()?),
+        allow_multicast: args.allow_multicast,
+        ..ServerSettings::new(ServerKind::Floor)
+    };
+    let server = Server::bind(settings).map_err(Failure::environment)?;
+    let address = server.address().map_err(Failure::environment)?;
+    output::data(&format!("{LISTENING}{address}"))?;
+    if args.until_eof {
+        thread::spawn(|| {
+            // Whatever comes, it ends when whoever started this process does.
+            let _ = io::stdin().lock().read_to_end(&mut Vec::new());
+            exit(0);
+        });
+    }
+    let is_verbose = args.verbose;
+    server.run(move |event| {
+        if is_verbose {
+            output::talk(event);
+        }
+    })
+}
+
+/// What the first line of a server begins with.
+const LISTENING: &str = "weir udp server listening on ";
+
+/// The environment variable that carries the secret to a server that this program starts.
+const SECRET_VARIABLE: &str = "WEIR_UDP_SECRET";
+
+fn inherited_secret() -> Result<Option<Secret>, Failure> {
+    let Some(text) = env::var_os(SECRET_VARIABLE) else { return Ok(None) };
+    Secret::new(text.as_encoded_bytes()).map(Some).map_err(Failure::usage)
+}
+
+/// A server in a process of its own, for one run: it ends when this value goes, and when this process does.
+pub(super) struct LocalServer {
+    child: Child,
+    port: u16,
+    secret: Secret,
+}
+
+impl LocalServer {
+    /// Starts it on an address of this host, or of a network namespace. It answers nobody but us.
+    pub(super) fn start(address: &str, namespace: Option<PathBuf>, multicast: bool) -> Result<Self, Failure> {
+        let text = Secret::random_text().map_err(Failure::environment)?;
+        let mut command = Command::new(this_program()?);
+        command.args(["udp", "server", "--until-eof", "--port", "0", "--bind", address]);
+        command.args(multicast.then_some("--allow-multicast"));
+        if let Some(namespace) = namespace {
+            command.arg("--namespace").arg(namespace);
+        }
+        command.env(SECRET_VARIABLE, &text).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // A terminal's Ctrl-C is for this process, which then ends that one.
+        command.process_group(0);
+        let mut child =
+            command.spawn().context("cannot start the other end").map_err(Failure::environment)?;
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            // Nothing is the answer of a server that could not listen, and said why.
+            let _ = BufReader::new(stdout).read_line(&mut line);
+        }
+        let port =
+            line.trim().strip_prefix(LISTENING).and_then(|address| address.rsplit(':').next()?.parse().ok());
+        let secret = Secret::new(text.as_bytes()).map_err(Failure::environment)?;
+        let server = Self { child, port: port.unwrap_or(0), secret };
+        if port.is_none() {
+            return Err(Failure::environment(anyhow!(
+                "the other end, a process on this host, did not start"
+            )));
+        }
+        Ok(server)
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(super) fn secret(&self) -> &Secret {
+        &self.secret
+    }
+}
+
+impl Drop for LocalServer {
+    fn drop(&mut self) {
+        // Both fail only when it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

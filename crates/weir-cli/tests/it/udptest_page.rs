@@ -1,0 +1,198 @@
+//! The commands of hpcbench's page, letter by letter, between two hosts: network namespaces with names of their own, joined by a
+//! cable, where `mk4` is looked up as on a real host. They leave nothing behind: the namespaces end with their processes.
+//!
+//! The quick ones run in every test. With `WEIR_PAGE_NOTE=FILE` all of them do, which takes five minutes, and FILE becomes a
+//! note of each command with its output: docs/udptest-page.md is one.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+/// Every command of the page that runs a test, what it prints, and the files that it leaves.
+const COMMANDS: &[(&str, &str, &[&str])] = &[
+    ("./udptest -h mk4 -r 6 -o output.txt", " (6) Throughput: ", &["output.txt"]),
+    ("./udptest -ih mk4 -r 6 -o output.txt", " (6) Throughput: ", &["output.txt"]),
+    ("./udptest -eh mk4 -o output.txt", STORED, &["output.txt"]),
+    ("./udptest -ah mk4", "\n10 trials with message size 64 Bytes.\nUDP RTT min/avg/max = ", &[]),
+    (
+        "./udptest -h mk4 -A 1k -r 5 -o output.txt",
+        "\n5 trials with message size 1024 Bytes.\n",
+        &["output.txt"],
+    ),
+    ("udptest -v -h mk4 -t 10 -T 150M -r 1", "\nNetwork-throughput(Mbps): 1", &[]),
+    ("udptest -g -h mk2 -t 10 -T 200M", "\nSent-packets: ", &[]),
+    ("udptest -gh mk6 -p 3000 -t 10 -T 200M", "Try to send UDP packets to mk6 on port 3000\n", &[]),
+    ("udptest -ch mk4 -r 5 -o output", SERVER_LOG, &["output", "output.c_log", "output.s_log"]),
+    ("udptest -h mk4 -b 500k -l 8k -q 2 -r 5 -o output.txt", " (5) Throughput: ", &["output.txt"]),
+    ("udptest -h mk4 -b 10k -d 500 -o output.txt", " (10) Throughput: ", &["output.txt"]),
+];
+const STORED: &str = "Test done! The results are stored in file \"output.txt\"\n";
+const SERVER_LOG: &str = "server-syslog: \"output.s_log\"\n";
+
+/// Those that take a few seconds at most.
+const QUICK: &[&str] = &["./udptest -ah mk4", "./udptest -h mk4 -A 1k -r 5 -o output.txt"];
+
+/// A host: namespaces kept by a process that waits for the end of its input.
+struct Host(Child);
+
+impl Host {
+    fn new(name: &str, hosts: &Path) -> Self {
+        let script = format!(
+            "hostname {name} && mount --bind {} /etc/hosts && ip link set lo up && echo inside && exec cat",
+            hosts.display()
+        );
+        let mut child = Command::new("unshare")
+            .args(["--net", "--uts", "--mount", "sh", "-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), "inside", "no namespaces for {name}");
+        Self(child)
+    }
+
+    /// A shell's command line there, in a folder.
+    fn command(&self, folder: &Path, line: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.0.id().to_string(), "--net", "--uts", "--mount", "sh", "-c"]);
+        let tools = Path::new(env!("CARGO_BIN_EXE_udptest")).parent().unwrap();
+        command.arg(format!("cd {} && export PATH={}:$PATH && {line}", folder.display(), tools.display()));
+        command
+    }
+
+    fn run(&self, folder: &Path, line: &str) -> String {
+        let output = self.command(folder, line).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Two hosts with a cable, and a server on the second; ended when dropped.
+struct Testbed {
+    mk1: Host,
+    mk4: Host,
+    folder: TempDir,
+    server: Child,
+}
+
+impl Testbed {
+    fn lay() -> Self {
+        let folder = TempDir::new().unwrap();
+        let hosts = folder.path().join("hosts");
+        let names = "127.0.0.1 localhost\n10.78.0.1 mk1\n10.78.0.2 mk2\n10.78.0.4 mk4\n10.78.0.6 mk6\nfd00:78::4 mk4six\n";
+        fs::write(&hosts, names).unwrap();
+        let (mk1, mk4) = (Host::new("mk1", &hosts), Host::new("mk4", &hosts));
+        let at = folder.path();
+        mk1.run(at, &format!("ip link add eth0 type veth peer name eth0 netns {}", mk4.0.id()));
+        mk1.run(at, "ip address add 10.78.0.1/24 dev eth0 && ip -6 address add fd00:78::1/64 dev eth0 nodad");
+        // mk2 and mk6 are hosts without a server.
+        mk4.run(at, "for n in 2 4 6; do ip address add 10.78.0.$n/24 dev eth0; done");
+        mk4.run(at, "ip -6 address add fd00:78::4/64 dev eth0 nodad");
+        for host in [&mk1, &mk4] {
+            host.run(at, "ip link set eth0 up");
+        }
+        // The kernel says so up to a second later, and drops packets until then.
+        while !mk1.run(at, "ip -oneline link show dev eth0").contains(" state UP ") {
+            std::thread::yield_now();
+        }
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_udptest"), folder.path().join("udptest")).unwrap();
+        let mut server = mk4.command(at, "exec udpserver").stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "TCP socket listening on port [5678]\n");
+        Self { mk1, mk4, folder, server }
+    }
+
+    /// Runs a command on mk1 and checks what it printed and left.
+    fn check(&self, line: &str, printed: &str, files: &[&str]) -> String {
+        let stdout = self.mk1.run(self.folder.path(), line);
+        assert!(stdout.contains(printed), "{line}: {stdout}");
+        for file in files {
+            let text = fs::read_to_string(self.folder.path().join(file)).unwrap();
+            assert!(text.lines().next().unwrap().starts_with("# "), "{file}: {text}");
+            assert!(file.contains("_log") || text.contains("mk1") && text.contains("mk4"), "{file}: {text}");
+        }
+        stdout
+    }
+}
+
+impl Drop for Testbed {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+fn is_refused() -> bool {
+    let script = "hostname mk0 && mount --bind /dev/null /etc/hosts && ip link set lo up";
+    let can = Command::new("unshare").args(["--net", "--uts", "--mount", "sh", "-c", script]).output();
+    let refused = !can.is_ok_and(|output| output.status.success());
+    assert!(!refused || std::env::var_os("WEIR_REQUIRE_NETNS").is_none(), "no namespaces here");
+    refused
+}
+
+#[test]
+fn the_pages_commands_work_between_two_hosts_as_they_stand() {
+    if is_refused() {
+        return;
+    }
+    let testbed = Testbed::lay();
+    let note = std::env::var_os("WEIR_PAGE_NOTE");
+    let mut text = String::from(HEADING);
+    for (line, printed, files) in COMMANDS {
+        if note.is_none() && !QUICK.contains(line) {
+            continue;
+        }
+        let stdout = testbed.check(line, printed, files);
+        text += &format!("\n```\n[mk1 ~/hpcbench/udp]$ {line}\n{stdout}");
+        for file in *files {
+            let content = fs::read_to_string(testbed.folder.path().join(file)).unwrap();
+            text += &format!("[mk1 ~/hpcbench/udp]$ cat {file}\n{content}");
+        }
+        text += "```\n";
+    }
+    if let Some(note) = note {
+        let trimmed: Vec<&str> = text.lines().map(str::trim_end).collect();
+        fs::write(note, trimmed.join("\n") + "\n").unwrap();
+    }
+    // The same over IPv6, by a name that has nothing else.
+    testbed.check("./udptest -ah mk4six -r 1", "\n1 trials with message size 64 Bytes.\n", &[]);
+    testbed.check("./udptest -ih mk4six -t 0.1 -r 1", " (1) Throughput: ", &[]);
+    // A server that the system chooses a port for.
+    let mut other = testbed
+        .mk4
+        .command(testbed.folder.path(), "exec udpserver -p 0")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(other.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(line.starts_with("TCP socket listening on port [") && !line.contains("[0]"), "{line}");
+}
+
+const HEADING: &str = "\
+# hpcbench's page, command by command
+
+Every command of hpcbench's UDP page that runs a test, letter by letter, with what it printed and left: between two network
+namespaces `mk1` and `mk4` joined by virtual Ethernet on one machine of two processors, `udpserver` running on `mk4`, the names in
+`/etc/hosts`. The figures are those of that machine while it had other work; their shape is what this note is about. Made by
+
+```sh
+WEIR_PAGE_NOTE=$PWD/docs/udptest-page.md cargo test -p weir-cli --test it udptest_page
+```
+";

@@ -1,0 +1,137 @@
+//! An SVG plot of named lines, with axes that the caller names.
+
+use plotters::element::Circle;
+use plotters::prelude::{
+    ChartBuilder, DrawingAreaErrorKind, IntoDrawingArea, IntoFont, LineSeries, RGBColor, SVGBackend,
+    SeriesLabelPosition, ShapeStyle, WHITE,
+};
+
+/// What a plot shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LineChart<'a> {
+    /// What stands above it.
+    pub title: &'a str,
+    /// What the horizontal axis shows.
+    pub x_label: &'a str,
+    /// What the vertical axis shows; it begins at zero.
+    pub y_label: &'a str,
+    /// Whether the horizontal axis goes by powers of two: points at or below zero are left out then.
+    pub logarithmic: bool,
+    /// Names and points.
+    pub lines: Vec<(&'a str, &'a [(f64, f64)])>,
+}
+
+/// The plot as a whole SVG document.
+///
+/// # Panics
+/// Never: drawing into a string does not fail.
+#[must_use]
+pub fn line_chart(chart: &LineChart<'_>) -> String {
+    let mut svg = String::new();
+    draw(&mut svg, chart).expect("drawing into a string does not fail");
+    svg
+}
+
+fn draw(svg: &mut String, chart: &LineChart<'_>) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let lines: Vec<(&str, Vec<(f64, f64)>)> =
+        chart.lines.iter().map(|(name, points)| (*name, placed(points, chart.logarithmic))).collect();
+    let points = || lines.iter().flat_map(|(_, points)| points);
+    let (least, most) = span(points().map(|(x, _)| *x));
+    let (_, highest) = span(points().map(|(_, y)| *y));
+    let margin = ((most - least) * 0.03).max(0.25);
+    let area = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut plot = ChartBuilder::on(&area)
+        .caption(chart.title, (FONT, 20).into_font().color(&INK))
+        .margin(16)
+        .x_label_area_size(48)
+        .y_label_area_size(76)
+        .build_cartesian_2d(least - margin..most + margin, 0.0..(highest * 1.08).max(1e-9))?;
+    let x_text = |x: &f64| if chart.logarithmic { number(x.exp2()) } else { number(*x) };
+    plot.configure_mesh()
+        .x_desc(chart.x_label)
+        .y_desc(chart.y_label)
+        .axis_desc_style((FONT, 14).into_font().color(&INK))
+        .label_style((FONT, 13).into_font().color(&INK))
+        .bold_line_style(GRID)
+        .light_line_style(WHITE)
+        .x_label_formatter(&x_text)
+        .y_label_formatter(&|y| number(*y))
+        .draw()?;
+    for ((name, points), colour) in lines.iter().zip(COLOURS.iter().cycle()) {
+        let stroke = ShapeStyle { color: (*colour).into(), filled: true, stroke_width: 2 };
+        let series = LineSeries::new(points.iter().copied(), stroke);
+        plot.draw_series(series)?.label(*name).legend(move |at| Circle::new((at.0 + 8, at.1), 4, stroke));
+        plot.draw_series(points.iter().map(|point| Circle::new(*point, 3, stroke)))?;
+    }
+    plot.configure_series_labels()
+        .position(SeriesLabelPosition::LowerRight)
+        .label_font((FONT, 14).into_font().color(&INK))
+        .background_style(WHITE)
+        .border_style(GRID)
+        .draw()?;
+    area.present()
+}
+
+/// The points that can be drawn, where they are drawn.
+fn placed(points: &[(f64, f64)], logarithmic: bool) -> Vec<(f64, f64)> {
+    let place = |&(x, y): &(f64, f64)| if logarithmic { (x.log2(), y) } else { (x, y) };
+    points.iter().map(place).filter(|(x, y)| x.is_finite() && y.is_finite() && *y >= 0.0).collect()
+}
+
+/// The least and the greatest; of none, 0 and 1.
+fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (least, most) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| (x.min(least), x.max(most)));
+    if least <= most { (least, most) } else { (0.0, 1.0) }
+}
+
+/// A number to two decimals without needless ones; nothing between two trials or powers of two needs more.
+fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+const WIDTH: u32 = 800;
+const HEIGHT: u32 = 480;
+const FONT: &str = "sans-serif";
+const INK: RGBColor = RGBColor(31, 41, 55);
+const GRID: RGBColor = RGBColor(225, 228, 232);
+const COLOURS: [RGBColor; 4] =
+    [RGBColor(0, 95, 204), RGBColor(217, 119, 6), RGBColor(0, 136, 102), RGBColor(190, 60, 120)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart<'a>(logarithmic: bool, points: &'a [(f64, f64)]) -> LineChart<'a> {
+        LineChart {
+            title: "UDP throughput: a <--> b",
+            x_label: "Message size (Bytes)",
+            y_label: "Throughput (Mbps)",
+            logarithmic,
+            lines: vec![("Network", points), ("Local", points)],
+        }
+    }
+
+    #[test]
+    fn every_point_and_name_is_drawn_and_texts_are_escaped() {
+        let svg = line_chart(&chart(true, &[(1.0, 1.0), (1024.0, 800.0), (1460.0, 956.0)]));
+        assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
+        for text in ["&lt;--&gt;", "Network", "Local", "Message size (Bytes)", "Throughput (Mbps)"] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
+        // Two lines of three points, and a dot for each in the legend.
+        assert_eq!(svg.matches("<circle").count(), 2 * 3 + 2);
+    }
+
+    #[test]
+    fn nothing_one_point_and_points_that_have_no_place_do_no_harm() {
+        for points in [&[][..], &[(1.0, 5.0)], &[(0.0, 5.0), (f64::NAN, 1.0), (2.0, f64::INFINITY)]] {
+            for logarithmic in [false, true] {
+                assert!(line_chart(&chart(logarithmic, points)).contains("</svg>"));
+            }
+        }
+        assert_eq!([1.0, 0.5, 1234.0, 2.25].map(number), ["1", "0.5", "1234", "2.25"]);
+    }
+}

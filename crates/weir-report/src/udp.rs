@@ -1,0 +1,307 @@
+//! Tables of UDP tests: round trips, streams as fast as they go, streams by a schedule.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use weir_results::{Case, Run, Spread, Test, UdpFigures};
+
+use crate::loss::loss_line;
+use crate::table::{dash, number_cell, trimmed};
+
+/// All UDP tests of a run, one table for each kind and set of conditions.
+pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
+    let mut groups: Vec<(Kind, String, Vec<Point<'_>>)> = Vec::new();
+    for (case, udp) in run.cases.iter().filter_map(|case| Some((case, case.udp.as_ref()?))) {
+        let (kind, conditions) = (Kind::of(case), conditions(case, udp));
+        let at = groups.iter().position(|(k, c, _)| *k == kind && *c == conditions);
+        let points = match at {
+            Some(at) => &mut groups[at].2,
+            None => {
+                groups.push((kind, conditions, Vec::new()));
+                let last = groups.len() - 1;
+                &mut groups[last].2
+            }
+        };
+        match points.iter_mut().find(|point| point.repeats[0].same_point(case)) {
+            Some(point) => point.repeats.push(case),
+            None => points.push(Point { udp, repeats: vec![case] }),
+        }
+    }
+    groups.sort_by_key(|(kind, _, _)| *kind);
+    groups.iter().map(|(kind, conditions, points)| table(*kind, conditions, points)).collect()
+}
+
+/// One measurement in a line: `gso 1460 B forward: 7053.2 Mbit/s of 7100.1 sent, lost 0.66 %`.
+#[must_use]
+pub fn udp_line(case: &Case) -> String {
+    let what = case.udp.as_ref().map_or_else(String::new, |udp| {
+        let asked = udp.asked_mbps.map_or_else(String::new, |asked| format!(" at {asked} Mbit/s"));
+        format!("{} {} B {}{asked}: ", udp.mode, case.size_bytes, udp.direction)
+    });
+    if let Some(why) = &case.not_measured {
+        return format!("{what}{why}");
+    }
+    if let (Some(stream), Some(udp)) = (&case.throughput, &case.udp) {
+        let delay =
+            case.latency_us.map_or_else(String::new, |delay| format!(", one way p50 {:.1} us", delay.p50));
+        return format!(
+            "{what}{:.1} Mbit/s of {:.1} sent, lost {:.2} %{delay}",
+            stream.mbps, udp.offered_mbps, stream.lost_percent
+        );
+    }
+    case.latency_us.map_or_else(
+        || format!("{what}no figures"),
+        |rtt| format!("{what}round trip p50 {:.2} us, p99 {:.2} us, lost {}", rtt.p50, rtt.p99, rtt.lost),
+    )
+}
+
+/// Which table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    RoundTrip,
+    Fast,
+    Scheduled,
+}
+
+impl Kind {
+    fn of(case: &Case) -> Self {
+        match (case.test, case.rate_samples_per_s) {
+            (Test::Latency, _) => Self::RoundTrip,
+            (Test::Throughput, None) => Self::Fast,
+            (Test::Throughput, Some(_)) => Self::Scheduled,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::RoundTrip => "UDP round trips (microseconds, there and back)",
+            Self::Fast => "UDP streams, as fast as they go",
+            Self::Scheduled => {
+                "UDP streams by a schedule (delays one way from the intended time, microseconds)"
+            }
+        }
+    }
+}
+
+/// All repeats of one measurement.
+struct Point<'a> {
+    udp: &'a UdpFigures,
+    repeats: Vec<&'a Case>,
+}
+
+/// What does not stand in the rows.
+fn conditions(case: &Case, udp: &UdpFigures) -> String {
+    let mut words = vec![format!("IPv{}", udp.ip_version), format!("wait: {}", case.wait)];
+    words.extend((!udp.connected).then(|| "not connected".to_owned()));
+    words.extend(udp.duplex.then(|| "both directions at once".to_owned()));
+    words.extend(udp.dscp.map(|dscp| format!("DSCP {dscp}")));
+    words.extend(udp.multicast.as_ref().map(|group| format!("to {group}")));
+    words.extend(case.kept_awake.then(|| "processors kept awake".to_owned()));
+    words.extend(case.settings.get("cpus").filter(|cpus| *cpus != "none").map(|cpus| format!("cpus {cpus}")));
+    words.extend(case.path.as_ref().map(|path| format!("path: {path}")));
+    words.join(", ")
+}
+
+/// A figure as a column: heading, decimals, and where it is.
+type Column = (&'static str, usize, fn(&Case) -> Option<f64>);
+
+const ROUND_TRIP: &[Column] = &[
+    ("Mean", 2, |case| case.latency_us.map(|l| l.mean)),
+    ("Std", 2, |case| case.latency_us.map(|l| l.std)),
+    ("Min", 2, |case| case.latency_us.map(|l| l.min)),
+    ("50%", 2, |case| case.latency_us.map(|l| l.p50)),
+    ("90%", 2, |case| case.latency_us.map(|l| l.p90)),
+    ("99%", 2, |case| case.latency_us.map(|l| l.p99)),
+    ("99.99%", 2, |case| case.latency_us.map(|l| l.p99_99)),
+    ("Max", 2, |case| case.latency_us.map(|l| l.max)),
+    ("Count", 0, |case| case.latency_us.map(|l| l.count as f64)),
+    ("Lost", 0, |case| case.latency_us.map(|l| l.lost as f64)),
+];
+
+const FAST: &[Column] = &[
+    ("Sent Mbit/s", 1, |case| case.udp.as_ref().map(|u| u.offered_mbps)),
+    ("Received Mbit/s", 1, |case| case.throughput.map(|t| t.mbps)),
+    ("Datagrams/s", 0, |case| case.throughput.map(|t| t.samples_per_s)),
+    ("Lost", 0, |case| case.throughput.map(|t| t.lost as f64)),
+    ("Lost %", 2, |case| case.throughput.map(|t| t.lost_percent)),
+    ("Gap", 0, |case| case.udp.as_ref().map(|u| u.longest_gap as f64)),
+    ("Dup", 0, |case| case.throughput.map(|t| t.duplicates as f64)),
+    ("Reord", 0, |case| case.throughput.map(|t| t.reordered as f64)),
+    ("Extent", 0, |case| case.udp.as_ref().map(|u| u.reorder_extent_max as f64)),
+    ("Per send", 1, |case| case.throughput.and_then(|t| t.datagrams_per_send)),
+    ("Per receive", 1, |case| case.udp.as_ref().and_then(|u| u.datagrams_per_receive)),
+];
+
+const SCHEDULED: &[Column] = &[
+    ("Asked Mbit/s", 3, |case| case.udp.as_ref().and_then(|u| u.asked_mbps)),
+    ("Sent Mbit/s", 3, |case| case.udp.as_ref().map(|u| u.offered_mbps)),
+    ("Received Mbit/s", 3, |case| case.throughput.map(|t| t.mbps)),
+    ("Lost", 0, |case| case.throughput.map(|t| t.lost as f64)),
+    ("Lost %", 2, |case| case.throughput.map(|t| t.lost_percent)),
+    ("Dup", 0, |case| case.throughput.map(|t| t.duplicates as f64)),
+    ("Reord", 0, |case| case.throughput.map(|t| t.reordered as f64)),
+    ("Extent", 0, |case| case.udp.as_ref().map(|u| u.reorder_extent_max as f64)),
+    ("Jitter", 2, |case| case.udp.as_ref().and_then(|u| u.jitter_us)),
+    ("50%", 2, |case| case.latency_us.map(|l| l.p50)),
+    ("99%", 2, |case| case.latency_us.map(|l| l.p99)),
+    ("99.9%", 2, |case| case.udp.as_ref().and_then(|u| u.one_way_p99_9_us)),
+    ("Max", 2, |case| case.latency_us.map(|l| l.max)),
+    ("Lag 50%", 2, |case| case.schedule_lag_us.map(|lag| lag.p50)),
+    ("Lag 99.9%", 2, |case| case.schedule_lag_us.and_then(|lag| lag.p99_9)),
+    ("Clock error", 2, |case| case.udp.as_ref().and_then(|u| u.clocks).map(|c| c.error_us)),
+];
+
+fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
+    let columns = match kind {
+        Kind::RoundTrip => ROUND_TRIP,
+        Kind::Fast => FAST,
+        Kind::Scheduled => SCHEDULED,
+    };
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    let first: &[&str] =
+        if kind == Kind::RoundTrip { &["Size (B)"] } else { &["Mode", "Size (B)", "Flows", "Direction"] };
+    let headings = first.iter().copied().chain(columns.iter().map(|(heading, _, _)| *heading));
+    table.set_header(headings.map(str::to_owned));
+    let (measured, missing): (Vec<_>, Vec<_>) =
+        points.iter().partition(|point| point.repeats.iter().any(|case| case.not_measured.is_none()));
+    for point in &measured {
+        let udp = point.udp;
+        let size = number_cell(point.repeats[0].size_bytes.to_string());
+        let mut cells = match kind {
+            Kind::RoundTrip => vec![size],
+            _ => {
+                let mode = if udp.gro { format!("{}+gro", udp.mode) } else { udp.mode.to_string() };
+                vec![Cell::new(mode), size, number_cell(udp.flows.to_string()), Cell::new(udp.direction)]
+            }
+        };
+        cells
+            .extend(columns.iter().map(|(_, decimals, figure)| number_cell(text(point, *decimals, *figure))));
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut().skip(first.len()) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut text = format!("{}, {conditions}\n\n{}\n", kind.title(), trimmed(&table.to_string()));
+    let notes = notes(kind, points, &missing);
+    if !notes.is_empty() {
+        text.push_str(&format!("\n{}\n", notes.join("\n")));
+    }
+    text
+}
+
+/// The median over the repeats and, where they differ, smallest and largest on a second line.
+fn text(point: &Point<'_>, decimals: usize, figure: fn(&Case) -> Option<f64>) -> String {
+    let spread = Spread::of(point.repeats.iter().filter_map(|case| figure(case)));
+    let Some(Spread { median, min, max, .. }) = spread else { return dash() };
+    let number = |value: f64| format!("{value:.decimals$}");
+    if number(min) == number(max) {
+        return number(median);
+    }
+    format!("{}\n{}..{}", number(median), number(min), number(max))
+}
+
+fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if points.iter().any(|point| point.repeats.len() > 1) {
+        notes.push("median over the repeats, smallest..largest below".to_owned());
+    }
+    match kind {
+        Kind::RoundTrip => {}
+        Kind::Fast => notes.push(
+            "gap: most datagrams missing in a row; extent: how many numbers the latest reordered one was behind".to_owned(),
+        ),
+        Kind::Scheduled => {
+            notes.push(
+                "lag: how late datagrams left, which counts into the delay; jitter: RFC 3550; extent: how many numbers \
+                 the latest reordered one was behind"
+                    .to_owned(),
+            );
+            let clocks = || points.iter().flat_map(|point| &point.repeats).filter_map(|case| case.udp.as_ref()?.clocks);
+            notes.push(if clocks().all(|clocks| clocks.shared) {
+                "both ends read the same clock".to_owned()
+            } else {
+                "the ends have clocks of their own: delays are corrected by the measured offset, and wrong by the clock \
+                 error at most"
+                    .to_owned()
+            });
+        }
+    }
+    for point in points {
+        let name = match kind {
+            Kind::RoundTrip => "round trips".to_owned(),
+            _ => format!("{} {}", point.udp.mode, point.udp.direction),
+        };
+        let is_repeated = point.repeats.len() > 1;
+        notes.extend(point.repeats.iter().filter_map(|case| loss_line(case, &name, is_repeated)));
+    }
+    for case in missing.iter().map(|point| point.repeats[0]) {
+        notes.push(udp_line(case));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_results::{
+        ClockRelation, Direction, Environment, LatencySummary, Reliability, ScheduleLag, ThroughputSummary,
+        UdpMode,
+    };
+
+    use super::*;
+
+    fn case(mode: UdpMode, asked_mbps: Option<f64>) -> Case {
+        let mut case = Case::new(mode.engine(), Test::Throughput, Reliability::None, 1000);
+        case.rate_samples_per_s = asked_mbps.map(|asked| asked * 125.0);
+        case.throughput = Some(ThroughputSummary { mbps: 99.5, lost: 3, ..ThroughputSummary::default() });
+        case.udp = Some(UdpFigures {
+            mode,
+            flows: 1,
+            ip_version: 4,
+            connected: true,
+            asked_mbps,
+            ..UdpFigures::default()
+        });
+        case
+    }
+
+    #[test]
+    fn each_kind_has_a_table_and_repeats_share_a_row() {
+        let mut run = Run::new(Environment::default());
+        let mut again = case(UdpMode::Send, None);
+        again.repeat = 2;
+        again.throughput = Some(ThroughputSummary { mbps: 101.5, ..ThroughputSummary::default() });
+        let mut scheduled = case(UdpMode::Gso, Some(10.0));
+        scheduled.latency_us = Some(LatencySummary { p50: 12.25, ..LatencySummary::default() });
+        scheduled.schedule_lag_us = Some(ScheduleLag { p99_9: Some(3.5), ..ScheduleLag::default() });
+        if let Some(udp) = &mut scheduled.udp {
+            udp.clocks = Some(ClockRelation { error_us: 8.5, ..ClockRelation::default() });
+        }
+        let mut round_trip = Case::new("udp", Test::Latency, Reliability::None, 32);
+        round_trip.latency_us = Some(LatencySummary { p50: 7.77, ..LatencySummary::default() });
+        round_trip.udp = Some(UdpFigures { ip_version: 6, ..UdpFigures::default() });
+        run.cases = vec![case(UdpMode::Send, None), again, scheduled, round_trip];
+        let tables = udp_tables(&run);
+        assert_eq!(tables.len(), 3);
+        assert!(tables[0].starts_with("UDP round trips") && tables[0].contains("7.77"), "{}", tables[0]);
+        assert!(tables[0].contains("IPv6, wait: block, not connected"), "{}", tables[0]);
+        assert!(
+            tables[1].contains("99.5..101.5") && tables[1].contains("as fast as they go"),
+            "{}",
+            tables[1]
+        );
+        let scheduled = &tables[2];
+        for text in ["10.000", "12.25", "3.50", "8.50", "wrong by the clock error at most"] {
+            assert!(scheduled.contains(text), "{text}: {scheduled}");
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_came_of_it() {
+        let mut case = case(UdpMode::Gso, Some(10.0));
+        assert_eq!(udp_line(&case), "gso 1000 B forward at 10 Mbit/s: 99.5 Mbit/s of 0.0 sent, lost 0.00 %");
+        case.not_measured = Some(weir_results::NotMeasured::Failed { reason: "no peer".to_owned() });
+        if let Some(udp) = &mut case.udp {
+            udp.direction = Direction::Reverse;
+        }
+        assert_eq!(udp_line(&case), "gso 1000 B reverse at 10 Mbit/s: failed: no peer");
+    }
+}

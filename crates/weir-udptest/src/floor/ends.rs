@@ -1,0 +1,141 @@
+//! The sockets of a measurement.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use weir_results::SocketBuffers;
+use weir_udp::{MulticastInterface, SocketOptions, UdpError, UdpSocket};
+
+use super::point::Point;
+use crate::address::{interface_of, on_interface, with_port};
+
+/// One of the two ends of a measurement: its sockets, one for each flow.
+#[derive(Debug)]
+pub(super) struct Ends {
+    pub(super) sockets: Vec<UdpSocket>,
+    /// Where a socket that is not connected sends to.
+    pub(super) to: Vec<Option<SocketAddr>>,
+    pub(super) buffers: SocketBuffers,
+}
+
+impl Ends {
+    /// Opens the sockets on the address that the control connection has at this end. Sends go from there to the address
+    /// that it has at the other end, and nowhere else, a group apart that the client itself names.
+    pub(super) fn open(point: &Point, local: SocketAddr, role: Role) -> Result<Self, UdpError> {
+        let receives = if role == Role::Client { point.reverse } else { point.forward };
+        let interface = point.multicast.and_then(|_| interface_of(local.ip()));
+        let index = interface.map(|(_, index)| index);
+        let joined = point.multicast.filter(|_| role == Role::Server);
+        let bind = joined.map_or(with_port(local, 0), |group| on_interface(group, 0, index));
+        let options = SocketOptions {
+            recv_buffer: point.buffer_bytes,
+            send_buffer: point.buffer_bytes,
+            gro: point.gro && receives,
+            type_of_service: point.dscp.map(|dscp| dscp << 2),
+            multicast_interface: match (point.multicast, local.ip()) {
+                (Some(_), IpAddr::V4(ip)) => Some(ip),
+                _ => None,
+            },
+            multicast_interface_index: point.multicast.and(index),
+            multicast_ttl: point.multicast_ttl.into(),
+            ..SocketOptions::new(bind)
+        };
+        let sockets: Vec<UdpSocket> =
+            (0..point.flows).map(|_| UdpSocket::bind(&options)).collect::<Result<_, _>>()?;
+        for socket in &sockets {
+            match (joined, local.ip()) {
+                (Some(IpAddr::V4(group)), IpAddr::V4(ip)) => {
+                    socket.join_multicast(group, MulticastInterface::Address(ip))?;
+                }
+                (Some(IpAddr::V6(group)), _) => socket.join_multicast_v6(group, index.unwrap_or(0))?,
+                _ => {}
+            }
+        }
+        let asked = point.buffer_bytes.map(|bytes| bytes as u64);
+        let buffers = SocketBuffers {
+            receive_asked: asked,
+            receive_granted: sockets.first().map(|socket| socket.granted_recv_buffer() as u64),
+            send_asked: asked,
+            send_granted: sockets.first().map(|socket| socket.granted_send_buffer() as u64),
+        };
+        let to = vec![None; sockets.len()];
+        Ok(Self { sockets, to, buffers })
+    }
+
+    /// Their ports, by flow.
+    pub(super) fn ports(&self) -> Vec<u16> {
+        self.sockets.iter().map(|socket| socket.local_address().port()).collect()
+    }
+
+    /// Makes the other end's ports those that datagrams go to.
+    pub(super) fn connect(
+        &mut self,
+        point: &Point,
+        local: SocketAddr,
+        peer: SocketAddr,
+        role: Role,
+        ports: &[u16],
+    ) -> Result<(), UdpError> {
+        if point.multicast.is_some() && role == Role::Server {
+            return Ok(());
+        }
+        let index = point.multicast.and_then(|_| interface_of(local.ip())).map(|(_, index)| index);
+        for ((socket, to), port) in self.sockets.iter().zip(&mut self.to).zip(ports) {
+            let address = point
+                .multicast
+                .map_or_else(|| with_port(peer, *port), |group| on_interface(group, *port, index));
+            if point.connected {
+                socket.connect(address)?;
+            } else {
+                *to = Some(address);
+            }
+        }
+        Ok(())
+    }
+
+    /// Datagrams that the sockets dropped so far.
+    pub(super) fn drops(&self) -> Option<u64> {
+        self.sockets.iter().map(|socket| socket.kernel_drops().ok().map(u64::from)).sum()
+    }
+}
+
+/// Which side of the control connection an end is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Client,
+    Server,
+}
+
+/// What the control connection tells the loops.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// Everything is to end at once.
+    stop: AtomicBool,
+    /// The senders at the other end are done: how far each flow came.
+    finished: OnceLock<Vec<u64>>,
+}
+
+impl Shared {
+    /// Ends everything at once.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether everything is to end.
+    #[inline]
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The senders at the other end sent so many datagrams, by flow. Only the first call counts.
+    pub(super) fn finish(&self, sent: Vec<u64>) {
+        let _ = self.finished.set(sent);
+    }
+
+    /// How many datagrams a flow has, once that is known.
+    #[inline]
+    pub(super) fn sent(&self, flow: usize) -> Option<u64> {
+        self.finished.get().map(|sent| sent.get(flow).copied().unwrap_or(0))
+    }
+}

@@ -1,0 +1,98 @@
+//! What the ends found, as it travels over the control connection.
+
+use serde::{Deserialize, Serialize};
+use weir_results::{
+    DropCounters, Environment, LatencySummary, ProcessFigures, ScheduleLag, SequenceCounts, SocketBuffers,
+};
+
+/// Who a server is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostReport {
+    /// Its host.
+    pub environment: Environment,
+    /// The name of its clock.
+    pub clock: String,
+}
+
+/// What the senders of one end did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SendReport {
+    /// Datagrams of each flow, warm-up included: they have the numbers `0..sent`.
+    pub sent: Vec<u64>,
+    /// Datagrams of the measured part, of all flows.
+    pub offered: u64,
+    /// How long the measured part took, nanoseconds.
+    pub offered_in_ns: u64,
+    /// Datagrams per second of the measured part: the sum over the flows.
+    pub offered_per_s: f64,
+    /// System calls that sent them, warm-up included.
+    pub system_calls: u64,
+    /// Datagrams that the system refused, warm-up included.
+    pub refused: u64,
+    /// Sends that the kernel would not cut, warm-up included.
+    pub gso_fallbacks: u64,
+    /// What this end's host dropped meanwhile.
+    pub drops: DropCounters,
+    /// How far behind the schedule datagrams left; `None` without one.
+    pub lag: Option<ScheduleLag>,
+    /// What the process used.
+    pub process: ProcessFigures,
+    /// Its sockets' buffers.
+    pub buffers: SocketBuffers,
+}
+
+/// What the receivers of one end saw.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReceiveReport {
+    /// Counts of the measured part.
+    pub counts: SequenceCounts,
+    /// From the last datagram of the warm-up to the last counted one, nanoseconds; 0 when there were none.
+    pub received_in_ns: u64,
+    /// Datagrams that arrived at all, of any kind.
+    pub arrivals: u64,
+    /// System calls that brought them.
+    pub system_calls: u64,
+    /// Datagrams of a wrong size.
+    pub corrupt: u64,
+    /// Datagrams of somebody else.
+    pub strangers: u64,
+    /// Datagrams dropped at the sockets, warm-up included, as the kernel counts.
+    pub kernel_drops: Option<u64>,
+    /// What this end's host dropped meanwhile.
+    pub drops: DropCounters,
+    /// Datagrams lost before the measured part.
+    pub lost_in_warmup: u64,
+    /// One-way delays; `None` without a schedule.
+    pub one_way: Option<LatencySummary>,
+    /// Their 99.9th percentile, microseconds.
+    pub one_way_p99_9_us: Option<f64>,
+    /// Jitter of RFC 3550, microseconds; `None` without a schedule.
+    pub jitter_us: Option<f64>,
+    /// The latest of the reordered datagrams, in numbers.
+    pub reorder_extent_max: u64,
+    /// The sum of that over the reordered ones.
+    pub reorder_extent_sum: u64,
+    /// The most consecutive numbers that were missing at once.
+    pub longest_gap: u64,
+    /// What the process used.
+    pub process: ProcessFigures,
+    /// Its sockets' buffers.
+    pub buffers: SocketBuffers,
+}
+
+/// What the measuring end of round trips found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PingReport {
+    /// Round trips.
+    pub summary: LatencySummary,
+    /// Datagrams sent, warm-up included.
+    pub sent: u64,
+    /// How long the measured part took, nanoseconds.
+    pub measured_in_ns: u64,
+    /// What this end's host dropped meanwhile.
+    pub drops: DropCounters,
+    /// What the process used.
+    pub process: ProcessFigures,
+    /// Its socket's buffers.
+    pub buffers: SocketBuffers,
+}

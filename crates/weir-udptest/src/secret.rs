@@ -1,0 +1,222 @@
+//! The shared secret: who has it proves so without saying it.
+//!
+//! Each side names a fresh random number; each answers with HMAC-SHA256 (RFC 2104, FIPS 180-4), under the secret, of both
+//! numbers and of what it is. So a recorded proof is worth nothing a second time, and a proof of a client is none of a server. What
+//! follows on the connection is neither encrypted nor signed: it keeps strangers from using a server, not from listening.
+
+use std::fmt;
+use std::path::Path;
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+
+use crate::error::UdptestError;
+
+/// What both sides know and nobody else.
+#[derive(Clone)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// The fewest octets: shorter ones could be found by trying.
+    pub const BYTES_MIN: usize = 8;
+
+    /// The most octets.
+    pub const BYTES_MAX: usize = 4096;
+
+    /// A secret of these octets.
+    ///
+    /// # Errors
+    /// [`UdptestError::Secret`] when it is too short or too long.
+    pub fn new(octets: &[u8]) -> Result<Self, UdptestError> {
+        if (Self::BYTES_MIN..=Self::BYTES_MAX).contains(&octets.len()) {
+            return Ok(Self(octets.to_vec()));
+        }
+        Err(UdptestError::Secret(format!(
+            "a secret has {} to {} bytes, this one {}",
+            Self::BYTES_MIN,
+            Self::BYTES_MAX,
+            octets.len()
+        )))
+    }
+
+    /// Text that nobody can guess, for a secret between two processes.
+    ///
+    /// # Errors
+    /// [`UdptestError::Secret`] when the kernel has no random numbers.
+    pub fn random_text() -> Result<String, UdptestError> {
+        Ok(format!("{}{}", Nonce::fresh()?.text(), Nonce::fresh()?.text()))
+    }
+
+    /// The secret in a file, without the line end that an editor leaves there.
+    ///
+    /// # Errors
+    /// [`UdptestError::Secret`] when the file can't be read, or holds too little or too much.
+    pub fn read(path: &Path) -> Result<Self, UdptestError> {
+        let name = |reason: String| UdptestError::Secret(format!("{}: {reason}", path.display()));
+        let octets = std::fs::read(path).map_err(|error| name(error.to_string()))?;
+        let end = octets.iter().rposition(|octet| !matches!(octet, b'\n' | b'\r')).map_or(0, |last| last + 1);
+        Self::new(&octets[..end]).map_err(|error| name(error.to_string()))
+    }
+
+    /// The proof of `side` in the exchange with these numbers, as text.
+    pub(crate) fn proof(&self, side: Side, numbers: &Numbers) -> String {
+        hex(&self.mac(side, numbers).finalize().into_bytes())
+    }
+
+    /// Whether `proof` is that of `side`; takes the same time for every wrong one.
+    pub(crate) fn accepts(&self, side: Side, numbers: &Numbers, proof: &str) -> bool {
+        unhex(proof).is_some_and(|proof| self.mac(side, numbers).verify_slice(&proof).is_ok())
+    }
+
+    #[expect(clippy::expect_used, reason = "HMAC takes keys of every length")]
+    fn mac(&self, side: Side, numbers: &Numbers) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
+        mac.update(side.label());
+        // Both have a fixed length, so that no two exchanges look the same.
+        mac.update(&numbers.server.0);
+        mac.update(&numbers.client.0);
+        mac
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(not shown)")
+    }
+}
+
+/// A client's answer to a server that asks for the secret.
+pub(crate) fn answer(
+    named: &str,
+    secret: Option<&Secret>,
+    numbers: &Numbers,
+) -> Result<String, UdptestError> {
+    let unknown = || UdptestError::Secret(format!("the server at {named} asks for a secret (--secret-file)"));
+    Ok(secret.ok_or_else(unknown)?.proof(Side::Client, numbers))
+}
+
+/// Whoever has a secret talks only to servers that prove that they have it, too.
+pub(crate) fn check_server(
+    named: &str,
+    secret: Option<&Secret>,
+    numbers: Option<Numbers>,
+    proof: Option<&str>,
+) -> Result<(), UdptestError> {
+    let Some(secret) = secret else { return Ok(()) };
+    let is_known =
+        numbers.zip(proof).is_some_and(|(numbers, proof)| secret.accepts(Side::Server, &numbers, proof));
+    if is_known {
+        return Ok(());
+    }
+    Err(UdptestError::Secret(format!(
+        "the server at {named} does not prove that it knows the secret (--secret-file)"
+    )))
+}
+
+/// Who proves something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    fn label(self) -> &'static [u8] {
+        match self {
+            Self::Client => b"weir udp client 1\0",
+            Self::Server => b"weir udp server 1\0",
+        }
+    }
+}
+
+/// The random numbers of an exchange.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub(crate) client: Nonce,
+    pub(crate) server: Nonce,
+}
+
+/// A random number that is used once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Nonce([u8; Self::BYTES]);
+
+impl Nonce {
+    const BYTES: usize = 16;
+
+    /// A fresh one, of the kernel's.
+    pub(crate) fn fresh() -> Result<Self, UdptestError> {
+        let mut octets = [0; Self::BYTES];
+        let got = rustix::rand::getrandom(&mut octets[..], rustix::rand::GetRandomFlags::empty());
+        match got {
+            Ok(Self::BYTES) => Ok(Self(octets)),
+            Ok(_) => Err(UdptestError::Secret("the kernel has too few random numbers".to_owned())),
+            Err(error) => Err(UdptestError::Secret(format!("no random numbers: {error}"))),
+        }
+    }
+
+    /// As text.
+    pub(crate) fn text(&self) -> String {
+        hex(&self.0)
+    }
+
+    /// From its text.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Some(Self(unhex(text)?.try_into().ok()?))
+    }
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// The octets of at most 64 pairs of hexadecimal digits.
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let is_hex =
+        text.len() <= 128 && text.len().is_multiple_of(2) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let pairs = || (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok());
+    if is_hex { pairs().collect() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers() -> Numbers {
+        Numbers { client: Nonce([1; 16]), server: Nonce([2; 16]) }
+    }
+
+    #[test]
+    fn a_proof_is_of_one_secret_one_side_and_one_exchange() {
+        let secret = Secret::new(b"correct horse").unwrap();
+        let proof = secret.proof(Side::Client, &numbers());
+        assert!(secret.accepts(Side::Client, &numbers(), &proof));
+        assert!(secret.accepts(Side::Client, &numbers(), &proof.to_uppercase()));
+        assert!(!secret.accepts(Side::Server, &numbers(), &proof));
+        assert!(!Secret::new(b"correct mouse").unwrap().accepts(Side::Client, &numbers(), &proof));
+        let later = Numbers { server: Nonce([3; 16]), ..numbers() };
+        assert!(!secret.accepts(Side::Client, &later, &proof));
+        for wrong in ["", "zz", "é", &proof[2..], &"0".repeat(64)] {
+            assert!(!secret.accepts(Side::Client, &numbers(), wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_fresh_and_read_back() {
+        let (one, other) = (Nonce::fresh().unwrap(), Nonce::fresh().unwrap());
+        assert_ne!(one, other);
+        assert_eq!(Nonce::parse(&one.text()), Some(one));
+        assert_eq!(Nonce::parse("00"), None);
+    }
+
+    #[test]
+    fn a_file_may_end_with_a_line_and_short_secrets_are_refused() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("secret");
+        std::fs::write(&path, "correct horse\r\n").unwrap();
+        assert_eq!(Secret::read(&path).unwrap().0, b"correct horse");
+        assert!(!format!("{:?}", Secret::read(&path).unwrap()).contains("horse"));
+        std::fs::write(&path, "short\n").unwrap();
+        assert!(Secret::read(&path).unwrap_err().to_string().contains("8 to 4096 bytes, this one 5"));
+        assert!(Secret::read(&folder.path().join("none")).unwrap_err().to_string().contains("none"));
+    }
+}

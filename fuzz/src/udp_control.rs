@@ -1,0 +1,104 @@
+//! Arbitrary bytes as what a client says to `udpserver` or `weir udp server`: the lines by themselves, and a session that hears them.
+
+use std::io::Write;
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
+use std::time::Duration;
+
+use weir_udptest::{FloorRequest, FloorResponse, Request, Response, Server, ServerKind, ServerSettings};
+
+/// No measurement lasts longer here.
+const TRIAL_MAX: Duration = Duration::from_millis(5);
+
+/// Inputs are small: whatever is sent fits the buffers of a connection.
+const BYTES_MAX: usize = 4096;
+
+/// The first byte chooses the server, if any, the rest is what a client says before it goes.
+///
+/// # Panics
+///
+/// If a line does not read back as what it was written from, or a session does not end with its client.
+pub fn run(data: &[u8]) {
+    let Some((choice, said)) = data.split_first() else { return };
+    let said = &said[..said.len().min(BYTES_MAX)];
+    for line in String::from_utf8_lossy(said).lines() {
+        lines(line);
+    }
+    match choice % 4 {
+        2 => session(ServerKind::Udptest, said),
+        3 => session(ServerKind::Floor, said),
+        // Sessions wait for this and that: there is more to find in lines in the same time.
+        _ => {}
+    }
+}
+
+/// Seeds for the corpus: name and bytes.
+pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
+    let udptest = [
+        Request::Hello { version: 1, nonce: None }.line(),
+        Request::Setup { port: 9, datagram: 1460, buffer: 0, tos: 8 }.line(),
+        Request::Watch.line(),
+        Request::Trial { trial: 1, size: 1460, both: 1, time_ns: 1000, message: 1, rate: 1 }.line(),
+        Request::Sent.line(),
+        Request::Log.line(),
+    ];
+    let point = "{\"message\":\"point\",\"point\":{\"test\":\"stream\",\"size_bytes\":64,\"mode\":\"gso\",\"flows\":2,\"gro\":true,\
+                 \"connected\":true,\"wait\":\"block\",\"server_cpu\":null,\"dscp\":46,\"multicast\":null,\"multicast_ttl\":1,\
+                 \"forward\":true,\"reverse\":true,\"datagrams_per_s\":1000.0,\"warmup\":{\"secs\":0,\"nanos\":0},\
+                 \"duration\":{\"secs\":0,\"nanos\":1000000},\"buffer_bytes\":65536}}";
+    let floor = [
+        FloorRequest::Hello { version: 1, nonce: "00".repeat(16) }.line(),
+        FloorRequest::Clock.line(),
+        point.to_owned(),
+        FloorRequest::Connect { ports: vec![9, 9] }.line(),
+        FloorRequest::Start { ahead_ns: -5 }.line(),
+        FloorRequest::Go.line(),
+        FloorRequest::Finish { sent: vec![3, 4] }.line(),
+    ];
+    vec![("udptest", seed(2, &udptest)), ("floor", seed(3, &floor))]
+}
+
+fn seed(choice: u8, lines: &[String]) -> Vec<u8> {
+    let mut data = vec![choice];
+    for line in lines {
+        data.extend_from_slice(line.as_bytes());
+        data.push(b'\n');
+    }
+    data
+}
+
+/// Every line is a message of either kind, or none; what is one can be written and read again.
+fn lines(line: &str) {
+    if let Some(request) = Request::parse(line) {
+        assert_eq!(Request::parse(&request.line()), Some(request));
+    }
+    if let Some(response) = Response::parse(line) {
+        assert_eq!(Response::parse(&response.line()), Some(response));
+    }
+    if let Some(request) = FloorRequest::parse(line) {
+        // Numbers with fractions may come back as their neighbours.
+        assert!(FloorRequest::parse(&request.line()).is_some());
+        if let FloorRequest::Point { point } = request {
+            // Whatever it is, it makes sense or it is refused.
+            let _ = (point.check(false), point.check(true));
+        }
+    }
+    if let Some(response) = FloorResponse::parse(line) {
+        assert!(FloorResponse::parse(&response.line()).is_some());
+    }
+}
+
+/// A server that hears all of it at once, and then that the client has gone.
+fn session(kind: ServerKind, said: &[u8]) {
+    let settings = ServerSettings {
+        bind: Some(Ipv4Addr::LOCALHOST.into()),
+        port: 0,
+        trial_max: TRIAL_MAX,
+        ..ServerSettings::new(kind)
+    };
+    let server = Server::bind(settings).expect("loopback can be listened on");
+    let address = server.address().expect("a listener has an address");
+    let mut client = TcpStream::connect(address).expect("a listener can be reached");
+    client.write_all(said).expect("so little fits a connection");
+    client.shutdown(Shutdown::Write).expect("an open connection can be half closed");
+    server.serve_one(&|_| {}).expect("the connection is there");
+}
