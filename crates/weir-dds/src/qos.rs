@@ -28,8 +28,8 @@ pub enum Coalescing {
     /// One send call per sample.
     Off,
     /// Only when the gap between two writes is shorter than a send call do samples wait for each other: the next write
-    /// sends them after the time of about three send calls, and when none comes they leave after as long as the burst
-    /// lasted. A sample that is written alone leaves at once.
+    /// sends them after the time of about three send calls, and when none comes they leave after
+    /// `delay_max`. A sample that is written alone leaves at once.
     Automatic {
         /// Longest time that a sample may be held back.
         delay_max: Duration,

@@ -18,8 +18,6 @@ pub(super) struct Burst {
     /// Writes since then without a look at the clock.
     pub(super) untimed: u32,
     pub(super) queued_since: Option<Time>,
-    /// When the first sample of the burst was held back.
-    began: Time,
     /// How long a send call takes, smoothed; `None` before the first.
     send_time: Option<Duration>,
     /// Datagrams that were not handed out yet, and their bytes.
@@ -34,11 +32,10 @@ impl Burst {
         self.send_time.map_or(delay_max, |time| delay_max.min(time * config::COALESCING_SENDS))
     }
 
-    /// When what is held back is sent although no write came: after as long as the burst lasted. So the end of a short
-    /// burst does not wait, and a long one does not keep a timer busy.
+    /// When what is held back is sent although no write came. Not earlier: a timer that interrupts the writer costs
+    /// more than it gains.
     pub(super) fn flush_at(&self, delay_max: Duration) -> Option<Time> {
-        let since = self.queued_since?;
-        Some(since + since.since(self.began).max(2 * self.hold(delay_max)).min(delay_max))
+        Some(self.queued_since? + delay_max)
     }
 }
 
@@ -86,9 +83,6 @@ impl WriterCore {
         burst.last_activity = Some(now);
         let is_burst = burst.quick_writes > config::COALESCING_AFTER_WRITES;
         if is_burst && burst.queued_since.is_none() && 2 * len <= config::SEGMENTED_MAX_BYTES {
-            if burst.quick_writes == config::COALESCING_AFTER_WRITES + 1 {
-                burst.began = now;
-            }
             burst.queued_since = Some(now);
         }
     }
