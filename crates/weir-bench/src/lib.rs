@@ -15,6 +15,7 @@
 //! - [`latency`], [`throughput`], [`open_loop`]: the measurements
 //! - [`path`]: what lies between the ends; [`link`]: what it could carry of samples
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
+//! - [`goals`]: the series of cases that tell whether the engine is where it is to be; [`at_rest`]: programs that wait
 //! - [`keep_awake`]: holding the processors out of idle
 //! - [`inbox`], [`rally`]: what listeners of other engines do with a sample
 //! - [`doctor`]: what would spoil a measurement; `way`: what is known of the way to another host
@@ -24,6 +25,7 @@
 //! - [`host`]: interfaces and processors; [`clock`]: monotonic nanoseconds
 
 pub mod agent;
+pub mod at_rest;
 pub mod by_hand;
 pub mod case;
 pub mod clock;
@@ -32,6 +34,7 @@ pub mod coordinator;
 pub mod doctor;
 pub mod endpoint;
 pub mod engine;
+pub mod goals;
 pub mod host;
 pub mod inbox;
 pub mod keep_awake;

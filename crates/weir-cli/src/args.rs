@@ -3,6 +3,7 @@
 mod bench;
 mod by_hand;
 mod doctor;
+mod goals;
 mod seeds;
 mod udp;
 
@@ -15,6 +16,7 @@ use weir_bench::control::Role;
 pub(crate) use bench::{BenchArgs, Cpus};
 pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
 pub(crate) use doctor::{DoctorArgs, ScriptPurpose};
+pub(crate) use goals::GoalsArgs;
 pub(crate) use seeds::{SeedsArgs, SeedsCommand, SeedsEndArgs, SeedsRunArgs};
 pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpRate, UdpServerArgs, Way};
 
@@ -50,6 +52,7 @@ pub(crate) enum Command {
     Pub(PubArgs),
     Sub(SubArgs),
     Doctor(DoctorArgs),
+    Goals(GoalsArgs),
     Report(ReportArgs),
     Seeds(SeedsArgs),
     Completions(CompletionsArgs),

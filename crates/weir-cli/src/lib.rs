@@ -33,6 +33,7 @@ pub fn weir() -> ExitCode {
         Command::Pub(args) => command::by_hand::publish(&args),
         Command::Sub(args) => command::by_hand::subscribe(&args),
         Command::Doctor(args) => command::doctor::run(&args),
+        Command::Goals(args) => command::goals::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Completions(args) => command::completions::run(&args),
         Command::Agent(args) => command::agent::run(&args),

@@ -10,6 +10,7 @@
 //! - `compared`: the columns that say so
 //! - `cost`: what the ends of a case cost
 //! - `loss`: where lost samples went
+//! - `goals`: what the engine is to reach, and whether it does
 //! - `csv`: one table of all cases
 //! - `telemetry`: what the hosts did meanwhile, as one table or as hpcbench's log
 //! - `json`: the one document of a run
@@ -21,6 +22,7 @@ mod compare;
 mod compared;
 mod cost;
 mod csv;
+mod goals;
 mod group;
 mod json;
 mod loss;
@@ -33,6 +35,7 @@ mod udp;
 pub use crate::csv::csv;
 pub use chart::{LineChart, line_chart};
 pub use compare::ReportOptions;
+pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
 pub use json::json;
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};

@@ -151,7 +151,7 @@ impl Finished {
     }
 }
 
-fn exit(outcome: RunOutcome) -> Exit {
+pub(super) fn exit(outcome: RunOutcome) -> Exit {
     match outcome {
         RunOutcome { interrupted: true, .. } => Exit::Interrupted,
         RunOutcome { data_lost: true, .. } => Exit::DataLost,
@@ -319,7 +319,7 @@ pub(super) fn create_writer(
     ResultsWriter::create_with_peer(&free, environment, peer).map_err(failure)
 }
 
-fn this_program() -> Result<AgentCommand, Failure> {
+pub(super) fn this_program() -> Result<AgentCommand, Failure> {
     let program = env::current_exe()
         .context("cannot find this program's own file, which it starts again for each end of a case")
         .map_err(Failure::environment)?;

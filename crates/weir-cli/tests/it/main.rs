@@ -6,6 +6,7 @@ mod bench;
 mod by_hand;
 mod doctor;
 mod faults;
+mod goals;
 mod help;
 mod path;
 mod peers;

@@ -1,0 +1,90 @@
+//! What a program takes while it waits for others, seen from outside.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Resident memory of a program that waits, bytes: measured when it has printed its first line.
+///
+/// # Errors
+/// Why it is not known.
+pub fn resident_bytes(program: &Path, domain: u32) -> Result<u64, String> {
+    let child = Command::new(program)
+        .envs([("WEIR_INTERFACES", "lo"), ("WEIR_DOMAIN_ID", &domain.to_string())])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child =
+        Ended(child.map_err(|error| format!("{} cannot be started: {error}", program.display()))?);
+    let mut line = String::new();
+    let stdout = child.0.stdout.take().ok_or_else(|| "its output is not there".to_owned())?;
+    // It says that it waits when its threads are up and its sockets open.
+    let read = BufReader::new(stdout).read_line(&mut line);
+    read.map_err(|error| format!("its output cannot be read: {error}"))?;
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.0.id()));
+    let status = status.map_err(|error| format!("its memory is not known: {error}"))?;
+    resident_in(&status).ok_or_else(|| "its memory is not known".to_owned())
+}
+
+/// The size of a program without its symbols, bytes.
+///
+/// # Errors
+/// Why it is not known.
+pub fn stripped_bytes(program: &Path) -> Result<u64, String> {
+    let copy = Temporary(std::env::temp_dir().join(format!("weir-stripped-{}", std::process::id())));
+    let stripped = Command::new("strip").arg("-o").arg(&copy.0).arg(program).stderr(Stdio::null()).status();
+    match stripped {
+        Ok(status) if status.success() => {}
+        Ok(status) => return Err(format!("strip failed ({status})")),
+        Err(error) => {
+            return Err(format!("strip cannot be started: {error} (on Debian: apt install binutils)"));
+        }
+    }
+    Ok(std::fs::metadata(&copy.0).map_err(|error| error.to_string())?.len())
+}
+
+/// The line `VmRSS` of `/proc/PID/status`.
+fn resident_in(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Ends its process when it goes.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // Both fail only when it is gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A file that is removed when it goes.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resident_memory_is_read_in_kibibytes() {
+        assert_eq!(resident_in("VmHWM:\t    9000 kB\nVmRSS:\t    2844 kB\n"), Some(2844 * 1024));
+        assert_eq!(resident_in("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_says_why() {
+        let missing = Path::new("/weir/has/no/such/program");
+        assert!(resident_bytes(missing, 0).unwrap_err().contains("cannot be started"));
+        assert!(stripped_bytes(missing).is_err());
+    }
+}

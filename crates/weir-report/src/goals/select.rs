@@ -1,0 +1,205 @@
+//! Which cases a line of the table speaks of, and the figure that it takes from them.
+
+use weir_results::{
+    Better, Case, LatencySummary, ProcessFigures, Reliability, Run, Spread, Test, WaitStrategy, format_rate,
+};
+
+use super::NOT_MEASURED;
+use crate::group::FLOOR;
+
+/// The engine whose goals these are.
+pub(super) const OURS: &str = "weir";
+
+/// One point, or the same point of several series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Point {
+    /// The series that it was measured in: see [`SERIES`].
+    pub(super) series: &'static str,
+    pub(super) engine: &'static str,
+    pub(super) test: Test,
+    pub(super) reliability: Reliability,
+    pub(super) size_bytes: u64,
+    pub(super) is_batched: bool,
+    pub(super) is_keyed: bool,
+    pub(super) loans: bool,
+    pub(super) wait: WaitStrategy,
+    /// Percent of the maximum; `None` = no open loop.
+    pub(super) load_percent: Option<f64>,
+}
+
+/// The setting of a case that names the series it was measured in.
+pub(super) const SERIES: &str = "series";
+
+impl Point {
+    pub(super) const fn latency(
+        series: &'static str,
+        engine: &'static str,
+        reliability: Reliability,
+        size: u64,
+    ) -> Self {
+        Self {
+            series,
+            engine,
+            test: Test::Latency,
+            reliability,
+            size_bytes: size,
+            is_batched: false,
+            is_keyed: false,
+            loans: false,
+            wait: WaitStrategy::Block,
+            load_percent: None,
+        }
+    }
+
+    pub(super) const fn stream(
+        series: &'static str,
+        engine: &'static str,
+        reliability: Reliability,
+        size: u64,
+    ) -> Self {
+        Self { test: Test::Throughput, ..Self::latency(series, engine, reliability, size) }
+    }
+
+    fn matches(&self, case: &Case) -> bool {
+        case.engine == self.engine
+            && case.settings.get(SERIES).is_some_and(|series| series == self.series)
+            && case.test == self.test
+            // The floor knows none, whatever its case says.
+            && (self.engine == FLOOR || case.reliability == self.reliability)
+            && case.size_bytes == self.size_bytes
+            && (case.batch_bytes > 0) == self.is_batched
+            && case.keyed == self.is_keyed
+            && case.loans == self.loans
+            && case.wait == self.wait
+            && case.load_percent == self.load_percent
+    }
+
+    fn name(&self) -> String {
+        let words = [(self.is_batched, "batches"), (self.loans, "loans"), (self.is_keyed, "keyed")];
+        let words = words.iter().filter_map(|(is_so, word)| is_so.then_some(*word));
+        words.fold(self.engine.to_owned(), |name, word| format!("{name}, {word}"))
+    }
+
+    /// The figure of each repeat, or why there is none.
+    fn find(&self, run: &Run, figure: &Figure) -> Result<Found, String> {
+        let cases: Vec<&Case> = run.cases.iter().filter(|case| self.matches(case)).collect();
+        let name = self.name();
+        let Some(first) = cases.first() else { return Err(format!("{name}: {NOT_MEASURED}")) };
+        let lost: u64 = cases.iter().filter_map(|case| case.throughput).map(|it| it.lost).sum();
+        if self.reliability == Reliability::Reliable && lost > 0 {
+            return Err(format!("{name}: lost {lost} reliable samples"));
+        }
+        let by_repeat: Vec<(u32, f64)> =
+            cases.iter().filter_map(|case| Some((case.repeat, (figure.of)(case)?))).collect();
+        if by_repeat.is_empty() {
+            let why = first.not_measured.as_ref().map_or(NOT_MEASURED, |why| why.reason());
+            return Err(format!("{name}: {why}"));
+        }
+        Ok(Found { name, by_repeat })
+    }
+}
+
+/// Points of which the best counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Side(pub(super) Vec<Point>);
+
+impl Side {
+    /// The point with the best median; or why there is none.
+    pub(super) fn best(&self, run: &Run, figure: &Figure) -> Result<Found, String> {
+        let found: Vec<Result<Found, String>> = self.0.iter().map(|point| point.find(run, figure)).collect();
+        let order = |found: &&Found| match figure.better {
+            Better::More => -found.median(),
+            Better::Less => found.median(),
+        };
+        let best = found.iter().flatten().min_by(|a, b| order(a).total_cmp(&order(b)));
+        best.cloned().ok_or_else(|| {
+            let why: Vec<String> = found.into_iter().filter_map(Result::err).collect();
+            why.join("; ")
+        })
+    }
+}
+
+/// The figures of a point.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    pub(super) name: String,
+    /// By the number of the repeat.
+    pub(super) by_repeat: Vec<(u32, f64)>,
+}
+
+impl Found {
+    fn median(&self) -> f64 {
+        Spread::of(self.by_repeat.iter().map(|(_, value)| *value)).map_or(f64::NAN, |spread| spread.median)
+    }
+
+    /// Its name and median.
+    pub(super) fn shown(&self, figure: &Figure) -> String {
+        format!("{} {}", self.name, figure.shown(self.median()))
+    }
+}
+
+/// What is taken from a case.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Figure {
+    pub(super) of: fn(&Case) -> Option<f64>,
+    pub(super) better: Better,
+    pub(super) unit: Unit,
+}
+
+/// How a figure is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Microseconds,
+    PerSecond,
+    Gbps,
+    SecondsPerMillion,
+}
+
+/// Median latency.
+pub(super) const P50: Figure =
+    Figure { of: |case| latency(case, |it| it.p50), better: Better::Less, unit: Unit::Microseconds };
+/// 99th percentile of latency.
+pub(super) const P99: Figure =
+    Figure { of: |case| latency(case, |it| it.p99), better: Better::Less, unit: Unit::Microseconds };
+/// Samples received.
+pub(super) const RATE: Figure = Figure {
+    of: |case| case.throughput.map(|it| it.samples_per_s),
+    better: Better::More,
+    unit: Unit::PerSecond,
+};
+/// Payload received.
+pub(super) const GBPS: Figure =
+    Figure { of: |case| case.throughput.map(|it| it.mbps / 1e3), better: Better::More, unit: Unit::Gbps };
+/// Processor time of both ends.
+pub(super) const CPU: Figure =
+    Figure { of: cpu_per_million, better: Better::Less, unit: Unit::SecondsPerMillion };
+/// The rate that arrived when less than 0.1 % was lost.
+pub(super) const RATE_WITHOUT_LOSS: Figure = Figure {
+    of: |case| case.throughput.filter(|it| it.lost_percent < 0.1).map(|it| it.samples_per_s),
+    better: Better::More,
+    unit: Unit::PerSecond,
+};
+
+impl Figure {
+    pub(super) fn shown(&self, value: f64) -> String {
+        match self.unit {
+            Unit::Microseconds => format!("{value:.1} us"),
+            Unit::PerSecond => format!("{}/s", format_rate(value)),
+            Unit::Gbps => format!("{value:.1} Gbit/s"),
+            Unit::SecondsPerMillion => format!("{value:.2} s"),
+        }
+    }
+}
+
+fn latency(case: &Case, figure: fn(&LatencySummary) -> f64) -> Option<f64> {
+    case.latency_us.as_ref().filter(|latency| latency.count > 0).map(figure)
+}
+
+fn cpu_per_million(case: &Case) -> Option<f64> {
+    let of = |end: Option<ProcessFigures>| {
+        let end = end?;
+        let samples = end.samples.filter(|samples| *samples > 0)?;
+        Some((end.cpu_user_s + end.cpu_system_s) / samples as f64 * 1e6)
+    };
+    Some(of(case.publisher)? + of(case.subscriber)?)
+}

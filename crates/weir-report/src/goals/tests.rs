@@ -1,0 +1,192 @@
+use weir_results::{
+    Case, Discovery, Environment, LatencySummary, NotMeasured, ProcessFigures, Reliability, Test,
+    ThroughputSummary, WaitStrategy,
+};
+
+use super::*;
+
+fn in_series(series: &str, case: Case) -> Case {
+    let settings = std::iter::once((select::SERIES.to_owned(), series.to_owned())).collect();
+    Case { settings, ..case }
+}
+
+fn latency(series: &str, engine: &str, reliability: Reliability, repeat: u32, p50: f64) -> Case {
+    let latency_us = Some(LatencySummary { count: 9, p50, p99: p50 * 2.0, ..LatencySummary::default() });
+    let case = Case { repeat, latency_us, ..Case::new(engine, Test::Latency, reliability, 32) };
+    in_series(series, case)
+}
+
+fn stream(series: &str, engine: &str, repeat: u32, samples_per_s: f64) -> Case {
+    let throughput = Some(ThroughputSummary { samples_per_s, ..ThroughputSummary::default() });
+    let case = Case { repeat, throughput, ..Case::new(engine, Test::Throughput, Reliability::Reliable, 32) };
+    in_series(series, case)
+}
+
+fn rows(cases: Vec<Case>) -> Vec<GoalRow> {
+    goals(&Run { cases, ..Run::new(Environment::default()) }, &[])
+}
+
+/// The line with this measure and this word in what is asked.
+fn row(cases: Vec<Case>, measure: &str, asked: &str) -> GoalRow {
+    let rows = rows(cases);
+    let found = rows.iter().find(|row| row.measure == measure && row.asked.contains(asked));
+    found.unwrap_or_else(|| panic!("no line {measure}, {asked}")).clone()
+}
+
+#[test]
+fn without_cases_nothing_can_be_told_and_every_line_says_why() {
+    for row in rows(Vec::new()) {
+        assert!(matches!(row.verdict, GoalVerdict::CannotTell), "{row:?}");
+        assert!(row.figures.contains("not measured"), "{row:?}");
+    }
+}
+
+#[test]
+fn the_whole_interval_decides() {
+    let check = |ratios: [f64; 6], verdict, measured: &str| {
+        let mut cases = Vec::new();
+        for (repeat, ratio) in (1..).zip(ratios) {
+            // The machine changes its pace from pair to pair.
+            let pace = f64::from(repeat);
+            cases.push(latency("latency", "udp", Reliability::BestEffort, repeat, 10.0 * pace));
+            cases.push(latency("latency", "weir", Reliability::BestEffort, repeat, 10.0 * pace * ratio));
+        }
+        let row = row(cases, "one-way p50, block, 32 B", "raw UDP");
+        assert_eq!((row.verdict, row.measured.as_str()), (verdict, measured));
+        assert_eq!(row.asked, "at most 1.10 x raw UDP");
+    };
+    check([1.04, 1.05, 1.06, 1.05, 1.04, 1.06], GoalVerdict::Reached, "1.05 [1.04, 1.06]");
+    check([1.20, 1.25, 1.20, 1.21, 1.20, 1.22], GoalVerdict::Missed, "1.21 [1.20, 1.23]");
+    check([1.00, 1.25, 1.05, 1.21, 1.02, 1.22], GoalVerdict::CannotTell, "1.13 [1.01, 1.23]");
+}
+
+#[test]
+fn few_pairs_have_their_smallest_and_largest_for_an_interval() {
+    let pair = |repeat, ratio: f64| {
+        [stream("streams", "cyclonedds", repeat, 1e6), stream("streams", "weir", repeat, 1e6 * ratio)]
+    };
+    let measure = "reliable, unbatched, 32 B, zero lost";
+    let verdict = |ratio| row([pair(1, 7.0), pair(2, ratio)].concat(), measure, "best peer").verdict;
+    assert_eq!(verdict(6.1), GoalVerdict::Reached);
+    assert_eq!(verdict(5.9), GoalVerdict::CannotTell);
+}
+
+#[test]
+fn the_best_peer_is_the_one_to_beat_and_one_that_loses_is_none() {
+    let measure = "reliable, unbatched, 32 B, zero lost";
+    let mut cases = vec![
+        stream("streams", "weir", 1, 8e6),
+        stream("streams", "cyclonedds", 1, 1e6),
+        stream("streams", "fastdds-tuned", 1, 2e6),
+    ];
+    let found = row(cases.clone(), measure, "best peer");
+    assert_eq!(
+        (found.verdict, found.figures.as_str()),
+        (GoalVerdict::Missed, "weir 8.00 M/s; fastdds-tuned 2.00 M/s")
+    );
+    cases[2].throughput.as_mut().unwrap().lost = 5;
+    let found = row(cases.clone(), measure, "best peer");
+    assert_eq!((found.verdict, found.measured.as_str()), (GoalVerdict::Reached, "8.00 [8.00, 8.00]"));
+    cases[0].throughput.as_mut().unwrap().lost = 3;
+    let found = row(cases, measure, "best peer");
+    assert_eq!(
+        (found.verdict, found.figures.as_str()),
+        (GoalVerdict::CannotTell, "weir: lost 3 reliable samples")
+    );
+}
+
+#[test]
+fn figures_are_asked_for_without_a_base_and_of_the_right_series_only() {
+    let batched = |series, rate| Case { batch_bytes: 8192, ..stream(series, "weir", 1, rate) };
+    let measure = "reliable, batched or coalesced, 32 B, zero lost";
+    let found = row(vec![batched("streams", 10.5e6)], measure, "10.0 M/s");
+    assert_eq!(
+        (found.verdict, found.measured.as_str()),
+        (GoalVerdict::Reached, "10.5 M/s [10.5 M/s, 10.5 M/s]")
+    );
+    assert_eq!(row(vec![batched("keyed", 10.5e6)], measure, "10.0 M/s").verdict, GoalVerdict::CannotTell);
+}
+
+#[test]
+fn what_could_not_be_run_says_why() {
+    let reason = "spinning needs a processor".to_owned();
+    let aeron = Case {
+        wait: WaitStrategy::Spin,
+        latency_us: None,
+        not_measured: Some(NotMeasured::Failed { reason }),
+        ..latency("spin", "aeron", Reliability::Reliable, 1, 1.0)
+    };
+    let ours = Case { wait: WaitStrategy::Spin, ..latency("spin", "weir", Reliability::Reliable, 1, 1.0) };
+    let found = row(vec![ours, aeron], "one-way p50, spin, reliable, 32 B", "Aeron");
+    assert_eq!(found.figures, "aeron: spinning needs a processor; aeron-tuned: not measured");
+}
+
+#[test]
+fn processor_time_is_that_of_both_ends_by_the_samples_of_each() {
+    let end = |cpu_user_s, samples| {
+        Some(ProcessFigures {
+            cpu_user_s,
+            cpu_system_s: 1.0,
+            samples: Some(samples),
+            ..ProcessFigures::default()
+        })
+    };
+    let case =
+        |engine, publisher, subscriber| Case { publisher, subscriber, ..stream("streams", engine, 1, 1.0) };
+    let cases = vec![
+        case("weir", end(1.0, 4_000_000), end(2.0, 2_000_000)),
+        case("cyclonedds", end(3.0, 1_000_000), end(4.0, 1_000_000)),
+    ];
+    let found = row(cases, "processor time per million samples, 32 B", "best peer");
+    assert_eq!(
+        (found.verdict, found.figures.as_str()),
+        (GoalVerdict::Reached, "weir 2.00 s; cyclonedds 9.00 s")
+    );
+    assert_eq!(found.measured, "0.22 [0.22, 0.22]");
+}
+
+#[test]
+fn under_loss_the_p99_is_compared_with_the_median_without() {
+    let cases = vec![
+        Case { size_bytes: 1024, ..latency("loss", "weir", Reliability::Reliable, 1, 20.0) },
+        Case { size_bytes: 1024, ..latency("lossless", "weir", Reliability::Reliable, 1, 5.0) },
+    ];
+    let found = row(cases, "ping p99, 1 KiB, 10 % lost on the way", "lossless");
+    assert_eq!((found.verdict, found.measured.as_str()), (GoalVerdict::Reached, "8.00 [8.00, 8.00]"));
+}
+
+#[test]
+fn the_slowest_discovery_decides() {
+    let case = |from_first_ms, from_last_ms, late_ms| Case {
+        discovery: Some(Discovery { from_first_ms, from_last_ms, late_ms }),
+        ..latency("discovery", "weir", Reliability::Reliable, 1, 1.0)
+    };
+    let cases = vec![case(1.0, 0.5, 0.0), case(51.0, 0.5, 0.0), case(309.0, 9.0, 300.0)];
+    let together = row(cases.clone(), "two started together are matched", "50 ms");
+    assert_eq!((together.verdict, together.measured.as_str()), (GoalVerdict::Missed, "26.0 ms, most 51.0"));
+    assert_eq!(row(cases, "a late one is matched", "10 ms").verdict, GoalVerdict::Reached);
+}
+
+#[test]
+fn programs_at_rest_have_their_lines() {
+    let program = AtRest {
+        name: "hello".to_owned(),
+        resident: Some(Ok(5_900_000)),
+        stripped: Some(Err("strip is not installed".to_owned())),
+    };
+    let rows = goals(&Run::new(Environment::default()), &[program]);
+    let [.., resident, stripped] = &rows[..] else { panic!("two lines") };
+    assert_eq!((resident.verdict, resident.measured.as_str()), (GoalVerdict::Reached, "5.9 MB"));
+    assert_eq!(
+        (stripped.verdict, stripped.figures.as_str()),
+        (GoalVerdict::CannotTell, "strip is not installed")
+    );
+}
+
+#[test]
+fn the_table_counts_the_verdicts() {
+    let text =
+        goals_table(&rows(vec![stream("streams", "weir", 1, 8e6), stream("streams", "cyclonedds", 1, 1e6)]));
+    assert!(text.contains("| reliable, unbatched, 32 B, zero lost"), "{text}");
+    assert!(text.contains("\n1 reached, 0 missed, "), "{text}");
+}
