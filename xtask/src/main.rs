@@ -33,6 +33,7 @@ fn main() -> ExitCode {
             Ok(seeds) => ci::run_one("sim", |environment| steps::sim(environment, seeds)),
             Err(reason) => refuse(&reason),
         },
+        ["seeds"] => ci::run_one("seeds", steps::seeds),
         ["help" | "--help" | "-h"] => {
             print!("{}", usage());
             ExitCode::SUCCESS
@@ -69,6 +70,7 @@ fn usage() -> String {
         text += &format!("  {:<12} {}\n", step.name, step.about);
     }
     text += "\n  sim          the simulated swarm with N random configurations, optimised; not part of ci\n";
+    text += "  seeds      RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
     text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"
 }
 

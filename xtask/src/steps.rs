@@ -90,6 +90,16 @@ pub(crate) fn sim(environment: &Environment, seeds: u32) -> Outcome {
     counted_within(cargo.env("WEIR_SIM_SEEDS", seeds.to_string()), limit)
 }
 
+/// The scripts that RTI published, with all of their loops, one second a run.
+pub(crate) fn seeds(environment: &Environment) -> Outcome {
+    if let Err(reason) = environment.require(&NETNS) {
+        return Outcome::Skipped(reason);
+    }
+    let arguments = ["test", "--release", "--locked", "--package", "weir-cli", "--test", "it", "published_"];
+    let mut cargo = environment.cargo(&[&arguments[..], &["--", "--test-threads=1"]].concat());
+    counted_within(cargo.env("WEIR_REQUIRE_NETNS", "1").env("WEIR_ALL_SCRIPTS", "1"), SCRIPTS_LIMIT)
+}
+
 fn tshark(environment: &Environment) -> Outcome {
     outside(environment, &["tshark"], &["WEIR_REQUIRE_TSHARK"], &TSHARK)
 }
@@ -218,6 +228,8 @@ const INTEROP_CRATE: &str = "weir-interop";
 
 /// Longest that any one program may take: the whole of `ci` has 15 minutes.
 pub(crate) const LIMIT: Duration = Duration::from_secs(600);
+/// Longest that the published scripts may take.
+const SCRIPTS_LIMIT: Duration = Duration::from_secs(1800);
 /// Longest that one configuration of the simulation may take, on average.
 const SEED_LIMIT: Duration = Duration::from_secs(1);
 const PROBE_LIMIT: Duration = Duration::from_secs(10);

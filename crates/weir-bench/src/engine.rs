@@ -6,7 +6,7 @@
 
 mod mock;
 mod peer;
-mod raw;
+pub(crate) mod raw;
 pub(crate) mod test_data;
 mod udp;
 mod udp_gso;

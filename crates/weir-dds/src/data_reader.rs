@@ -322,6 +322,11 @@ impl<T> DataReader<T> {
         self.inner.endpoint.matched.lock().read()
     }
 
+    /// GUIDs of the writers that are matched (DDS 1.4 §2.2.2.5.3.34).
+    pub fn matched_publications(&self) -> Vec<Guid> {
+        self.inner.endpoint.core.lock().matched().collect()
+    }
+
     /// Which writers do not fit. Reading the status sets its changes to zero.
     pub fn requested_incompatible_qos_status(&self) -> IncompatibleQosStatus {
         self.inner.endpoint.incompatible.lock().read()

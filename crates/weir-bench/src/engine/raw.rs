@@ -15,7 +15,7 @@ use crate::endpoint::EndpointError;
 use crate::payload;
 
 /// The most that one UDP datagram carries over IPv4: 65535 less the headers of IP and UDP.
-pub(super) const DATAGRAM_BYTES_MAX: usize = 65_507;
+pub(crate) const DATAGRAM_BYTES_MAX: usize = 65_507;
 
 /// Opens the socket of one end, on a port of the kernel's choice.
 pub(super) fn open(case: &CaseSpec, gro: bool) -> Result<UdpSocket, EndpointError> {
@@ -61,7 +61,7 @@ pub(super) fn sample_buffer(case: &CaseSpec) -> Vec<u8> {
 /// Blocking gives the kernel the whole `timeout` again after spinning: one more or less does not
 /// matter, and the receive timeout of the socket never has to be changed.
 #[inline]
-pub(super) fn wait<T>(
+pub(crate) fn wait<T>(
     socket: &UdpSocket,
     strategy: WaitStrategy,
     timeout: Duration,

@@ -8,6 +8,9 @@ use crate::payload::{FINAL, HEADER_BYTES, NO_ECHO, SampleHeader};
 /// Size of an initialization ping, header included: RTI Perftest's payload of 1234 octets.
 pub(super) const INITIALIZE_BYTES: usize = HEADER_BYTES + 1234;
 
+/// Octets of a description, without what fills up an initialization ping.
+pub(super) const DESCRIPTION_BYTES: usize = 12;
+
 /// What a sample is for; it travels in the field `latency_ping`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -21,7 +24,8 @@ pub(super) enum Kind {
     Initialize,
     /// A subscriber that waits to be served.
     Here,
-    /// A subscriber that has heard from all the publishers that it will serve.
+    /// A subscriber that has heard from all the publishers that it will serve. Its octets are the numbers of those
+    /// that are done.
     Serving,
     /// Of a later version.
     Unknown,
@@ -78,6 +82,17 @@ pub(super) fn sent_ns(header: &SampleHeader) -> u64 {
     u64::from(header.ts_sec.cast_unsigned()) << 32 | u64::from(header.ts_usec)
 }
 
+/// Writes numbers of publishers into the octets of an announcement.
+pub(super) fn write_numbers(numbers: impl Iterator<Item = i32>, octets: &mut Vec<u8>) {
+    octets.clear();
+    numbers.for_each(|number| octets.extend_from_slice(&number.to_le_bytes()));
+}
+
+/// Reads them.
+pub(super) fn read_numbers(octets: &[u8]) -> impl Iterator<Item = i32> {
+    octets.as_chunks::<4>().0.iter().map(|word| i32::from_le_bytes(*word))
+}
+
 /// What a publisher says of its run before it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Description {
@@ -87,15 +102,18 @@ pub struct Description {
     pub batch_bytes: u32,
     /// Whether every sample is a ping that the publisher waits for.
     pub is_latency_test: bool,
+    /// Whether the publisher will run again with samples of another size.
+    pub more_follows: bool,
 }
 
 impl Description {
-    /// Writes it into the octets of an initialization ping.
+    /// Writes it into the octets of an initialization ping, or of a final marker.
     pub(super) fn write(&self, octets: &mut Vec<u8>) {
         octets.clear();
         octets.extend_from_slice(&self.data_len.to_le_bytes());
         octets.extend_from_slice(&self.batch_bytes.to_le_bytes());
-        octets.extend_from_slice(&u32::from(self.is_latency_test).to_le_bytes());
+        let flags = u32::from(self.is_latency_test) | u32::from(self.more_follows) << 1;
+        octets.extend_from_slice(&flags.to_le_bytes());
         octets.resize(INITIALIZE_BYTES - HEADER_BYTES, 0);
     }
 
@@ -103,7 +121,13 @@ impl Description {
     pub(super) fn read(octets: &[u8]) -> Option<Self> {
         let (words, _) = octets.as_chunks::<4>();
         let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
-        Some(Self { data_len: word(0)?, batch_bytes: word(1)?, is_latency_test: word(2)? & 1 == 1 })
+        let flags = word(2)?;
+        Some(Self {
+            data_len: word(0)?,
+            batch_bytes: word(1)?,
+            is_latency_test: flags & 1 != 0,
+            more_follows: flags & 2 != 0,
+        })
     }
 }
 
@@ -120,15 +144,15 @@ impl Farewell {
     /// More than any has.
     const BYTES_MAX: usize = 4096;
 
-    /// Writes it into the octets of a final marker.
-    pub(super) fn write(&self, octets: &mut Vec<u8>) {
-        octets.clear();
+    /// Writes it behind the description in the octets of a final marker.
+    pub(super) fn append_to(&self, octets: &mut Vec<u8>) {
         // Plain numbers and names: there is nothing that could not be written.
         octets.extend(serde_json::to_vec(self).unwrap_or_default());
     }
 
     /// Reads it; `None` when there is none, as from an earlier version.
     pub(super) fn read(octets: &[u8]) -> Option<Self> {
+        let octets = octets.get(DESCRIPTION_BYTES..)?;
         serde_json::from_slice(octets.get(..octets.len().min(Self::BYTES_MAX))?).ok()
     }
 }
@@ -157,8 +181,8 @@ mod tests {
     fn a_farewell_is_read_back_and_anything_else_is_none() {
         let drops = DropCounters { queue: Some(7), ..DropCounters::default() };
         let farewell = Farewell { refused: 3, drops };
-        let mut octets = vec![9; 3];
-        farewell.write(&mut octets);
+        let mut octets = vec![9; DESCRIPTION_BYTES];
+        farewell.append_to(&mut octets);
         assert_eq!(Farewell::read(&octets), Some(farewell));
         assert_eq!(Farewell::read(&[]), None);
         assert_eq!(Farewell::read(&[0; 1234]), None);
@@ -166,12 +190,23 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_publishers_are_read_back() {
+        let mut octets = vec![1];
+        write_numbers([0, 7, -1].into_iter(), &mut octets);
+        assert_eq!(read_numbers(&octets).collect::<Vec<_>>(), [0, 7, -1]);
+        assert_eq!(read_numbers(&octets[..7]).count(), 1);
+    }
+
+    #[test]
     fn a_description_is_read_back_and_a_short_one_refused() {
-        let described = Description { data_len: 63_000, batch_bytes: 8192, is_latency_test: true };
         let mut octets = vec![9; 3];
-        described.write(&mut octets);
-        assert_eq!(octets.len(), 1234);
-        assert_eq!(Description::read(&octets), Some(described));
+        for (is_latency_test, more_follows) in [(true, false), (false, true), (true, true)] {
+            let described =
+                Description { data_len: 63_000, batch_bytes: 8192, is_latency_test, more_follows };
+            described.write(&mut octets);
+            assert_eq!(octets.len(), 1234);
+            assert_eq!(Description::read(&octets), Some(described));
+        }
         assert_eq!(Description::read(&octets[..11]), None);
         assert_eq!(Description::read(&[]), None);
     }

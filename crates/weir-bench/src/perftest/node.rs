@@ -21,6 +21,9 @@ pub(super) const ANNOUNCEMENT: &str = "Announcement";
 /// How long a write waits for room before it is looked whether anybody still listens.
 const WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
+/// How long a killed end is believed to live. It costs an announcement of some hundred bytes every 1.7 seconds.
+const LEASE: Duration = Duration::from_secs(5);
+
 /// How long a sample may wait for its batch to fill.
 const BATCH_DELAY: Duration = Duration::from_millis(10);
 
@@ -55,6 +58,7 @@ impl Node {
         }
         participant.peers.extend_from_slice(&settings.peers);
         participant.name = Some("perftest".to_owned());
+        participant.lease_duration = LEASE;
         let participant = DomainParticipant::new(settings.domain, participant).map_err(environment)?;
         Ok(Self { participant, settings: settings.clone() })
     }
@@ -69,6 +73,10 @@ impl Node {
         let qos = DataWriterQos::default().keep_all().max_blocking_time(WRITE_PATIENCE);
         let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
         let qos = match self.settings.send_queue {
+            // It keeps what everybody has, too, so it cannot keep all.
+            _ if self.keeps_for_late(topic) => {
+                qos.transient_local().keep_last(self.settings.kept_per_instance(batch.data_len))
+            }
             // A queue of batches holds all of their samples.
             Some(places) => qos.resource_limits(ResourceLimits {
                 max_samples: Some(places.saturating_mul(batch.samples())),
@@ -88,6 +96,7 @@ impl Node {
     ) -> Result<DataReader<T>, EndpointError> {
         let qos = DataReaderQos::default().keep_all();
         let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
+        let qos = if self.keeps_for_late(topic) { qos.transient_local() } else { qos };
         let qos = match self.settings.receive_queue {
             Some(places) => {
                 qos.resource_limits(ResourceLimits { max_samples: Some(places), ..ResourceLimits::UNLIMITED })
@@ -110,6 +119,11 @@ impl Node {
     ) -> Result<DataReader<T>, EndpointError> {
         let qos = DataReaderQos::default().reliable().keep_all().transient_local();
         self.create_reader(ANNOUNCEMENT, qos, Some(listener))
+    }
+
+    /// The durability that was asked for is that of the samples only, as in RTI Perftest.
+    fn keeps_for_late(&self, topic: &str) -> bool {
+        self.settings.transient_local && topic == THROUGHPUT
     }
 
     fn create_writer<T: Owned>(

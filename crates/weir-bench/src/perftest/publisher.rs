@@ -6,21 +6,23 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError};
+use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError, Guid};
 use weir_results::{LatencyKind, LatencyRecorder, LatencySummary};
 use weir_telemetry::LossWatch;
 
 use super::announcement::{Roll, RollListener};
-use super::message::{self, Farewell, Kind};
+use super::message::{self, DESCRIPTION_BYTES, Farewell, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::pacing::Schedule;
+use super::probe::{Probe, Role};
+use super::raw;
 use super::settings::PublisherSettings;
-use super::subscriber::mismatch;
+use super::waiting::Waiting;
 use super::{End, Event};
 use crate::clock;
 use crate::endpoint::EndpointError;
 use crate::engine::test_data::{KeyedTestData, Owned, TestData};
-use crate::payload::{HEADER_BYTES, key_of, wire_sequence};
+use crate::payload::{HEADER_BYTES, SampleHeader, key_of, wire_sequence};
 
 /// A ping that came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +51,13 @@ const ECHO_PATIENCE: Duration = Duration::from_millis(200);
 const FINAL_TRIES: u32 = 50;
 const FINAL_PATIENCE: Duration = Duration::from_millis(100);
 
-/// The pause between the last echo of an initialization ping and the samples.
+/// How often a publisher looks whether its subscribers are still there, at least.
+const LOOK_AROUND: Duration = Duration::from_millis(200);
+
+/// How long echoes of initialization pings are waited for after the last one; when all are back, no longer.
 const SETTLE: Duration = Duration::from_secs(1);
+/// How often it is looked for them.
+const SETTLE_TICK: Duration = Duration::from_millis(20);
 
 /// Runs once for the subscribers that announce themselves.
 ///
@@ -62,6 +69,9 @@ pub fn publish(
     on_event: &mut dyn FnMut(Event),
 ) -> Result<Published, EndpointError> {
     settings.check()?;
+    if let Some(peers) = &settings.node.raw {
+        return raw::publish(settings, peers, interrupted, on_event);
+    }
     if settings.node.keyed {
         Run::<KeyedTestData>::open(settings, interrupted, on_event)?.run()
     } else {
@@ -71,6 +81,7 @@ pub fn publish(
 
 /// Echoes that arrive while the publisher writes.
 struct EchoListener<T> {
+    pid: u32,
     sample: Mutex<T>,
     echoes: mpsc::Sender<Echo>,
     warmed_up: Arc<AtomicU64>,
@@ -81,7 +92,7 @@ impl<T: Owned> DataReaderListener<T> for EchoListener<T> {
         let mut sample = self.sample.lock();
         while let Some(info) = reader.take_next_sample(&mut *sample) {
             let header = sample.header();
-            if info.valid_data && Kind::of(&header) == Kind::Initialize {
+            if info.valid_data && is_warm_up(&header, self.pid) {
                 self.warmed_up.fetch_add(1, Ordering::Relaxed);
             }
             if info.valid_data && matches!(Kind::of(&header), Kind::Ping(_)) {
@@ -93,12 +104,19 @@ impl<T: Owned> DataReaderListener<T> for EchoListener<T> {
     }
 }
 
+/// Whether it is the echo of an initialization ping of ours: other publishers' pings are echoed to us as well.
+fn is_warm_up(header: &SampleHeader, pid: u32) -> bool {
+    Kind::of(header) == Kind::Initialize && header.entity_id == pid.cast_signed()
+}
+
 struct Run<'a, T> {
     settings: &'a PublisherSettings,
     interrupted: &'a AtomicBool,
     on_event: &'a mut dyn FnMut(Event),
     roll: Arc<Roll>,
-    _announcements: DataReader<T>,
+    announcements: DataReader<T>,
+    /// By which the subscribers of this run announce themselves.
+    served: Vec<Guid>,
     writer: DataWriter<T>,
     /// Only the publisher that sends pings has one.
     echo_reader: Option<DataReader<T>>,
@@ -111,7 +129,11 @@ struct Run<'a, T> {
     sample: T,
     /// Where the next sample's content begins.
     content_at: usize,
-    _node: Node,
+    /// Samples that may be written before acknowledgements are waited for, and how many were; see
+    /// [`PublisherSettings::acknowledged_every`].
+    acknowledged_every: u64,
+    unacknowledged: u64,
+    node: Node,
 }
 
 impl<'a, T: Owned> Run<'a, T> {
@@ -127,6 +149,7 @@ impl<'a, T: Owned> Run<'a, T> {
         let (sender, echoes) = mpsc::channel();
         let warmed_up = Arc::new(AtomicU64::new(0));
         let listener = (!settings.latency_test).then(|| EchoListener {
+            pid: settings.pid,
             sample: Mutex::new(T::default()),
             echoes: sender,
             warmed_up: Arc::clone(&warmed_up),
@@ -139,7 +162,8 @@ impl<'a, T: Owned> Run<'a, T> {
             interrupted,
             on_event,
             roll,
-            _announcements: announcements,
+            announcements,
+            served: Vec::new(),
             writer,
             echo_reader,
             echoes,
@@ -148,7 +172,9 @@ impl<'a, T: Owned> Run<'a, T> {
             has_first_echo: false,
             sample: T::default(),
             content_at: 0,
-            _node: node,
+            acknowledged_every: settings.acknowledged_every().unwrap_or(u64::MAX),
+            unacknowledged: 0,
+            node,
         })
     }
 
@@ -182,29 +208,34 @@ impl<'a, T: Owned> Run<'a, T> {
     }
 
     fn wait_for_subscribers(&mut self) -> Result<End, EndpointError> {
+        const TICK: Duration = Duration::from_millis(200);
         let wanted = self.settings.num_subscribers;
+        let probe = Probe::open(&self.node, &self.settings.node, Role::Publisher)?;
+        let mut waiting = Waiting::new(probe, &self.settings.node);
         self.stage(format!("Waiting to discover {wanted} subscribers ..."));
-        let mut told = None;
-        while self.writer.wait_for_subscriptions(wanted, Duration::from_secs(1)).is_err() {
+        while self.writer.wait_for_subscriptions(wanted, TICK).is_err() {
+            waiting.look("subscriber", self.roll.here(), self.on_event);
             if self.is_stopped() {
                 return Ok(End::Interrupted);
-            }
-            let status = self.writer.offered_incompatible_qos_status();
-            if status.last_policy.is_some() && told != status.last_policy {
-                told = status.last_policy;
-                (self.on_event)(Event::Warning(mismatch("subscriber", told)));
             }
         }
         self.stage("Waiting for subscribers announcement ...".to_owned());
+        let mut looked_ns = clock::now_ns();
         while self.roll.here() < wanted {
+            if clock::now_ns() - looked_ns >= TICK.as_nanos() as u64 {
+                looked_ns = clock::now_ns();
+                waiting.look("subscriber", self.roll.here(), self.on_event);
+            }
             if self.is_stopped() {
                 return Ok(End::Interrupted);
             }
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(2));
         }
+        self.served = self.roll.unfinished(self.settings.pid);
         if let Some(reader) = &self.echo_reader {
             // The way back is there as well.
-            while reader.wait_for_publications(wanted, Duration::from_secs(1)).is_err() {
+            while reader.wait_for_publications(wanted, TICK).is_err() {
+                waiting.look("subscriber", self.roll.here(), self.on_event);
                 if self.is_stopped() {
                     return Ok(End::Interrupted);
                 }
@@ -233,19 +264,24 @@ impl<'a, T: Owned> Run<'a, T> {
         if settings.node.reliable && !self.wait_until_acknowledged()? {
             return Ok(if self.is_stopped() { End::Interrupted } else { End::PeerGone });
         }
-        self.settle();
+        self.settle(pings);
         Ok(End::Complete)
     }
 
-    /// Waits until the subscribers have echoed what they will of the initialization pings: a backlog of them would
-    /// delay the first sample.
-    fn settle(&mut self) {
+    /// Waits until the subscribers have echoed the initialization pings, or what they will of them: a backlog would delay
+    /// the first sample.
+    fn settle(&mut self, pings: u64) {
+        let all = pings.saturating_mul(self.settings.num_subscribers.into());
         let (mut heard, mut quiet_since_ns) = (0, clock::now_ns());
         while clock::now_ns() - quiet_since_ns < SETTLE.as_nanos() as u64 && !self.is_stopped() {
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(SETTLE_TICK);
+            if heard >= all && all > 0 {
+                return;
+            }
             if let Some(reader) = self.echo_reader.as_ref().filter(|_| self.settings.latency_test) {
                 while reader.take_next_sample(&mut self.sample).is_some() {
-                    self.warmed_up.fetch_add(1, Ordering::Relaxed);
+                    let is_ours = is_warm_up(&self.sample.header(), self.settings.pid);
+                    self.warmed_up.fetch_add(u64::from(is_ours), Ordering::Relaxed);
                 }
             }
             let warmed_up = self.warmed_up.load(Ordering::Relaxed);
@@ -266,6 +302,13 @@ impl<'a, T: Owned> Run<'a, T> {
     /// Writes the sample; `Some` when the run is over because nobody makes room.
     #[inline]
     fn write(&mut self) -> Result<Option<End>, EndpointError> {
+        if self.unacknowledged >= self.acknowledged_every {
+            self.unacknowledged = 0;
+            if !self.wait_until_acknowledged()? {
+                return Ok(self.trouble());
+            }
+        }
+        self.unacknowledged += 1;
         loop {
             match self.writer.write(&self.sample) {
                 Ok(()) => return Ok(None),
@@ -279,13 +322,33 @@ impl<'a, T: Owned> Run<'a, T> {
         }
     }
 
+    /// The pause after a sample, if there is one; `Some` when the run is over meanwhile.
+    #[inline]
+    fn pause(&self) -> Option<End> {
+        let mut left = self.settings.sleep?;
+        loop {
+            let part = left.min(LOOK_AROUND);
+            std::thread::sleep(part);
+            left -= part;
+            if left.is_zero() {
+                return None;
+            }
+            if let Some(end) = self.trouble() {
+                return Some(end);
+            }
+        }
+    }
+
     /// Why the run has to end, if it has.
     fn trouble(&self) -> Option<End> {
         if self.is_stopped() {
             return Some(End::Interrupted);
         }
-        let matched = self.writer.publication_matched_status().current_count;
-        (matched < self.settings.num_subscribers).then_some(End::PeerGone)
+        // Not their number: those of the next run may be there already, and who knows that we are done may go.
+        let (unfinished, there) =
+            (self.roll.unfinished(self.settings.pid), self.announcements.matched_publications());
+        let is_missed = |writer: &&Guid| unfinished.contains(writer) && !there.contains(writer);
+        self.served.iter().find(is_missed).map(|_| End::PeerGone)
     }
 
     /// Writes as fast as it goes, or at a rate.
@@ -296,7 +359,8 @@ impl<'a, T: Owned> Run<'a, T> {
         // How many samples go by between two looks at the clock.
         let look = (65_536 / settings.data_len as u64).clamp(1, 64);
         let start_ns = clock::now_ns();
-        let end_ns = deadline(start_ns, settings.execution_time);
+        let end_ns = settings.end_ns(start_ns);
+        let mut next_look_ns = start_ns;
         let schedule = settings.rate.map(|rate| Schedule::new(rate, start_ns));
         let (mut pings, mut next_ping) = (0_u64, if settings.pid == 0 { 0 } else { u64::MAX });
         let mut sequence = 0;
@@ -322,21 +386,23 @@ impl<'a, T: Owned> Run<'a, T> {
                 return Ok((sequence, end));
             }
             sequence += 1;
-            if let Some(pause) = settings.sleep {
-                std::thread::sleep(pause);
+            if let Some(end) = self.pause() {
+                return Ok((sequence, end));
             }
             if sequence % look == 0 || schedule.is_some() || settings.sleep.is_some() {
                 if self.is_stopped() {
                     return Ok((sequence, End::Interrupted));
                 }
-                if clock::now_ns() >= end_ns {
+                let now_ns = clock::now_ns();
+                if now_ns >= end_ns {
                     self.stage("Finishing test due to timer...".to_owned());
                     break;
                 }
-                if sequence % (look << 12) == 0
-                    && let Some(end) = self.trouble()
-                {
-                    return Ok((sequence, end));
+                if now_ns >= next_look_ns {
+                    next_look_ns = now_ns + LOOK_AROUND.as_nanos() as u64;
+                    if let Some(end) = self.trouble() {
+                        return Ok((sequence, end));
+                    }
                 }
             }
         }
@@ -366,7 +432,7 @@ impl<'a, T: Owned> Run<'a, T> {
             return Err(EndpointError::Engine("only publisher 0 can run a latency test".to_owned()));
         };
         let start_ns = clock::now_ns();
-        let end_ns = deadline(start_ns, settings.execution_time);
+        let end_ns = settings.end_ns(start_ns);
         let schedule = settings.rate.map(|rate| Schedule::new(rate, start_ns));
         let mut echo = T::default();
         for sequence in 0..settings.num_iter {
@@ -395,8 +461,8 @@ impl<'a, T: Owned> Run<'a, T> {
                     break clock::now_ns();
                 }
             };
-            if let Some(pause) = settings.sleep {
-                std::thread::sleep(pause);
+            if let Some(end) = self.pause() {
+                return Ok((sequence + 1, end));
             }
             if self.is_stopped() {
                 return Ok((sequence + 1, End::Interrupted));
@@ -445,8 +511,11 @@ impl<'a, T: Owned> Run<'a, T> {
         if self.settings.node.reliable && end == End::Complete && !self.wait_until_acknowledged()? {
             return Ok(if self.is_stopped() { End::Interrupted } else { End::PeerGone });
         }
-        let farewell = Farewell { refused: self.writer.send_counters().refused, drops: watch.counters() };
-        farewell.write(self.sample.octets_mut());
+        // For those who have heard no initialization ping.
+        let octets = self.sample.octets_mut();
+        self.settings.description().write(octets);
+        octets.truncate(DESCRIPTION_BYTES);
+        Farewell { refused: self.writer.send_counters().refused, drops: watch.counters() }.append_to(octets);
         let key = self.key(0);
         self.sample.set_header(&message::header(Kind::Final, self.settings.pid, sent, key));
         for _ in 0..FINAL_TRIES {
@@ -456,13 +525,13 @@ impl<'a, T: Owned> Run<'a, T> {
             self.writer.flush();
             let until_ns = clock::now_ns() + FINAL_PATIENCE.as_nanos() as u64;
             while clock::now_ns() < until_ns {
-                if self.roll.finished() >= self.settings.num_subscribers {
+                if self.roll.finished(self.settings.pid) >= self.settings.num_subscribers {
                     self.stage("Finishing test...".to_owned());
                     return Ok(end);
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
-            if self.writer.publication_matched_status().current_count == 0 {
+            if self.trouble() == Some(End::PeerGone) {
                 break;
             }
         }
@@ -484,8 +553,4 @@ fn wait_for_echo<T: Owned>(reader: &DataReader<T>, echo: &mut T, sequence: u64) 
         }
     }
     false
-}
-
-fn deadline(start_ns: u64, time: Option<Duration>) -> u64 {
-    time.map_or(u64::MAX, |time| start_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
 }

@@ -22,7 +22,7 @@ pub(super) struct Receiver<T> {
     echo: DataWriter<T>,
     tally: Mutex<Tally>,
     samples: Mutex<SampleSeq<T>>,
-    /// Told when the first sample has come, and when all publishers are done.
+    /// Told when the first sample has come, and when a publisher is done.
     pub(super) news: Condvar,
 }
 
@@ -62,7 +62,7 @@ struct Stream {
 impl Tally {
     /// Counts one sample that was received at `now_ns`; `true` when it shall be echoed.
     #[inline]
-    fn accept(
+    pub(super) fn accept(
         &mut self,
         limits: Limits,
         header: &SampleHeader,
@@ -102,6 +102,13 @@ impl Tally {
         }
     }
 
+    /// Takes in what one of the publishers says of its run.
+    pub(super) fn describe(&mut self, writer: Guid, octets: &[u8]) {
+        if self.description.is_none() && self.streams.iter().any(|stream| stream.writer == writer) {
+            self.description = Description::read(octets);
+        }
+    }
+
     /// Whether all publishers were heard that will be served.
     pub(super) fn has_all(&self, publishers: usize) -> bool {
         self.streams.len() >= publishers
@@ -110,6 +117,21 @@ impl Tally {
     /// Whether all publishers are done.
     pub(super) fn is_finished(&self) -> bool {
         self.finished_ns.is_some()
+    }
+
+    /// The numbers of the publishers that are done.
+    pub(super) fn done(&self) -> impl Iterator<Item = i32> {
+        self.streams.iter().filter(|stream| stream.is_finished).map(|stream| stream.entity_id)
+    }
+
+    /// Whether this publisher is one of those that are served.
+    pub(super) fn serves(&self, entity_id: i32, writer: Guid) -> bool {
+        self.streams.iter().any(|stream| stream.entity_id == entity_id && stream.writer == writer)
+    }
+
+    /// Whether a publisher is not done and not among these writers any more.
+    pub(super) fn misses_one(&self, matched: &[Guid]) -> bool {
+        self.streams.iter().any(|stream| !stream.is_finished && !matched.contains(&stream.writer))
     }
 
     /// What was received and lost, of all publishers.
@@ -151,10 +173,13 @@ impl Tally {
     }
 }
 
+/// Which samples are a subscriber's.
 #[derive(Clone, Copy)]
-struct Limits {
-    sid: u32,
-    publishers: usize,
+pub(super) struct Limits {
+    /// Its number.
+    pub(super) sid: u32,
+    /// How many publishers it serves.
+    pub(super) publishers: usize,
 }
 
 /// The stream that a sample belongs to: that of its writer, or a new one if a publisher is still expected.
@@ -218,17 +243,18 @@ impl<T: Owned> Receiver<T> {
         let limits = Limits { sid: self.sid, publishers: self.num_publishers };
         let now_ns = clock::now_ns();
         let mut tally = self.tally.lock();
-        let before = (tally.has_begun, tally.has_all(limits.publishers), tally.is_finished());
+        let state = |tally: &Tally| (tally.has_begun, tally.has_all(limits.publishers), tally.done().count());
+        let before = state(&tally);
         let finals = tally.finals();
         // What tells of a writer's end is no sample.
         for sample in samples.iter().filter(|sample| sample.info.valid_data) {
             let header = sample.data.header();
             let bytes = sample.data.octets().len() + HEADER_BYTES;
             let is_echoed = tally.accept(limits, &header, sample.info.publication_handle, bytes, now_ns);
+            if matches!(Kind::of(&header), Kind::Initialize | Kind::Final) {
+                tally.describe(sample.info.publication_handle, sample.data.octets());
+            }
             if is_echoed {
-                if Kind::of(&header) == Kind::Initialize && tally.description.is_none() {
-                    tally.description = Description::read(sample.data.octets());
-                }
                 // What cannot be echoed is a lost ping, which the publisher counts.
                 let _ = self.echo.write(&sample.data);
             }
@@ -244,7 +270,7 @@ impl<T: Owned> Receiver<T> {
                 );
             }
         }
-        if before != (tally.has_begun, tally.has_all(limits.publishers), tally.is_finished()) {
+        if before != state(&tally) {
             self.news.notify_all();
         }
     }
@@ -316,6 +342,32 @@ mod tests {
         accept(&mut tally, Kind::Final, 1, 7);
         assert!(tally.is_finished());
         assert_eq!(tally.counts().received, 1);
+    }
+
+    #[test]
+    fn a_publisher_that_vanishes_before_its_end_is_missed() {
+        let mut tally = Tally::default();
+        let limits = Limits { sid: 0, publishers: 2 };
+        for pid in [0, 1] {
+            tally.accept(limits, &header(Kind::Data, pid, 0, [0; 4]), guid(pid as u8), 100, 1);
+        }
+        assert!(!tally.misses_one(&[guid(0), guid(1)]));
+        assert!(tally.misses_one(&[guid(1), guid(9)]));
+        tally.accept(limits, &header(Kind::Final, 0, 1, [0; 4]), guid(0), 28, 2);
+        assert_eq!(tally.done().collect::<Vec<_>>(), [0]);
+        assert!(!tally.misses_one(&[guid(1)]) && !tally.is_finished());
+    }
+
+    #[test]
+    fn only_publishers_that_are_served_describe_the_run() {
+        let mut tally = Tally::default();
+        let mut octets = Vec::new();
+        Description { data_len: 64, more_follows: true, ..Description::default() }.write(&mut octets);
+        tally.describe(guid(7), &octets);
+        assert_eq!(tally.description, None);
+        accept(&mut tally, Kind::Final, 0, 7);
+        tally.describe(guid(7), &octets);
+        assert!(tally.description.unwrap().more_follows);
     }
 
     #[test]

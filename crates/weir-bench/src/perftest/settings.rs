@@ -1,9 +1,11 @@
 //! What both ends, and each of them, must know.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::pacing::Rate;
+use super::raw::RawPeer;
 use super::threads::ThreadSettings;
 use super::{Description, Peer};
 use crate::endpoint::EndpointError;
@@ -70,8 +72,12 @@ pub struct NodeSettings {
     pub receive: Receive,
     /// Whether [`Event`](super::Event)s of echoes and of seconds are wanted.
     pub intervals: bool,
+    /// Whether readers that come late get the last samples (TRANSIENT_LOCAL).
+    pub transient_local: bool,
     /// Processors and priorities of its threads.
     pub threads: ThreadSettings,
+    /// Plain UDP in place of DDS, and where a publisher finds its subscribers.
+    pub raw: Option<Vec<RawPeer>>,
 }
 
 /// What a publisher does.
@@ -104,7 +110,9 @@ pub struct PublisherSettings {
     /// The one instance to write; `None`: round all of them.
     pub write_instance: Option<u32>,
     /// Content of the samples, taken piece by piece; `None`: zeros.
-    pub content: Option<Vec<u8>>,
+    pub content: Option<Arc<[u8]>>,
+    /// Whether the same publisher will run again with another size.
+    pub more_follows: bool,
 }
 
 /// What a subscriber does.
@@ -118,6 +126,23 @@ pub struct SubscriberSettings {
     pub num_publishers: u32,
 }
 
+/// Samples of an instance that a publisher keeps for late subscribers, at most, and bytes of all of them.
+const KEPT_MAX: u64 = 8192;
+const KEPT_BYTES_MAX: u64 = 64 << 20;
+
+impl NodeSettings {
+    fn instances_written(&self) -> u64 {
+        if self.keyed { u64::from(self.instances.max(1)) } else { 1 }
+    }
+
+    /// Samples of each instance that a publisher of TRANSIENT_LOCAL samples keeps.
+    pub(super) fn kept_per_instance(&self, data_len: usize) -> u32 {
+        let room = KEPT_BYTES_MAX / self.instances_written() / data_len.max(1) as u64;
+        let kept = self.send_queue.map_or(KEPT_MAX, u64::from).min(room).max(1);
+        u32::try_from(kept).unwrap_or(u32::MAX)
+    }
+}
+
 /// Places in the queue that initialization pings stand for unless a size is given: RTI Perftest's default.
 const SEND_QUEUE: u64 = 50;
 
@@ -129,12 +154,28 @@ impl PublisherSettings {
             data_len: word(self.data_len),
             batch_bytes: word(self.batch_bytes),
             is_latency_test: self.latency_test,
+            more_follows: self.more_follows,
         }
     }
 
     /// Samples that fill a batch; 1 without batches.
     pub(super) fn samples_per_batch(&self) -> u64 {
         (self.batch_bytes / self.data_len.max(1)).max(1) as u64
+    }
+
+    /// Samples after which a publisher of TRANSIENT_LOCAL samples waits for acknowledgements: it keeps the last ones, so
+    /// it must not write over some that a subscriber misses. `None`: it need not wait.
+    pub(super) fn acknowledged_every(&self) -> Option<u64> {
+        let node = &self.node;
+        let instances = if self.write_instance.is_some() { 1 } else { node.instances_written() };
+        let kept = u64::from(node.kept_per_instance(self.data_len));
+        (node.transient_local && node.reliable).then(|| (kept * instances / 2).max(1))
+    }
+
+    /// When a run that begins at `start_ns` ends by time.
+    pub(super) fn end_ns(&self, start_ns: u64) -> u64 {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.execution_time.map_or(u64::MAX, |time| start_ns.saturating_add(nanos(time)))
     }
 
     /// How many initialization pings are sent.
@@ -179,6 +220,7 @@ pub(super) mod tests {
             sleep: None,
             write_instance: None,
             content: None,
+            more_follows: false,
         }
     }
 
@@ -196,8 +238,27 @@ pub(super) mod tests {
             receive_queue: None,
             receive: Receive::Listener,
             intervals: false,
+            transient_local: false,
             threads: ThreadSettings::default(),
+            raw: None,
         }
+    }
+
+    #[test]
+    fn what_is_kept_for_late_subscribers_is_bounded_and_never_written_over() {
+        let node = NodeSettings { transient_local: true, ..node() };
+        let small = PublisherSettings { node: node.clone(), ..publisher(32) };
+        assert_eq!((node.kept_per_instance(32), small.acknowledged_every()), (8192, Some(4096)));
+        assert_eq!(publisher(32).acknowledged_every(), None);
+        let large = PublisherSettings { node: node.clone(), ..publisher(100 << 20) };
+        assert_eq!((node.kept_per_instance(100 << 20), large.acknowledged_every()), (1, Some(1)));
+        let keyed = NodeSettings { keyed: true, instances: 100_000, ..node.clone() };
+        let keyed = PublisherSettings { node: keyed, ..publisher(64) };
+        assert_eq!((keyed.node.kept_per_instance(64), keyed.acknowledged_every()), (10, Some(500_000)));
+        let one = PublisherSettings { write_instance: Some(3), ..keyed };
+        assert_eq!(one.acknowledged_every(), Some(5));
+        let queue = NodeSettings { send_queue: Some(50), ..node };
+        assert_eq!(queue.kept_per_instance(32), 50);
     }
 
     #[test]

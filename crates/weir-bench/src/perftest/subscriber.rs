@@ -4,15 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use weir_dds::{DataReader, DataWriter};
 use weir_results::{Carried, DropCounters, LossAttribution, LossEvidence, SequenceCounts, attribute};
 use weir_telemetry::LossWatch;
 
 use super::message::{self, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
+use super::probe::{Probe, Role};
+use super::raw;
 use super::receiver::{Receiver, ReceiverListener, Tally};
 use super::settings::{NodeSettings, Receive, SubscriberSettings};
-use super::{End, Event};
+use super::waiting::Waiting;
+use super::{Description, End, Event};
 use crate::clock;
 use crate::endpoint::EndpointError;
 use crate::engine::test_data::{KeyedTestData, Owned, TestData};
@@ -45,6 +49,8 @@ pub struct Received {
     pub kernel_drops: u64,
     /// Where the lost samples went.
     pub loss: LossAttribution,
+    /// What the publisher said of its run.
+    pub description: Option<Description>,
     /// How it ended.
     pub end: End,
 }
@@ -64,7 +70,9 @@ pub fn subscribe(
     interrupted: &AtomicBool,
     on_event: &mut dyn FnMut(Event),
 ) -> Result<Received, EndpointError> {
-    if settings.node.keyed {
+    if settings.node.raw.is_some() {
+        raw::subscribe(settings, interrupted, on_event)
+    } else if settings.node.keyed {
         run::<KeyedTestData>(settings, interrupted, on_event)
     } else {
         run::<TestData>(settings, interrupted, on_event)
@@ -76,6 +84,8 @@ struct Ends<T> {
     receiver: Arc<Receiver<T>>,
     announcement: DataWriter<T>,
     sid: u32,
+    /// What was announced last, for how many publishers that are done, and when.
+    last_said: Mutex<Option<(Kind, usize, u64)>>,
 }
 
 fn run<T: Owned>(
@@ -91,7 +101,7 @@ fn run<T: Owned>(
     let announcement = node.announcement_writer()?;
     let reader = node.reader(THROUGHPUT, listener)?;
     node.place_threads()?;
-    let ends = Ends { reader, receiver, announcement, sid: settings.sid };
+    let ends = Ends { reader, receiver, announcement, sid: settings.sid, last_said: Mutex::new(None) };
     let stop = AtomicBool::new(false);
     let loss_watch = LossWatch::start(None);
     let end = std::thread::scope(|scope| {
@@ -99,7 +109,7 @@ fn run<T: Owned>(
             let (ends, stop) = (&ends, &stop);
             scope.spawn(move || read(&ends.reader, &ends.receiver, delay, count, stop));
         }
-        let end = watch(&ends, settings, interrupted, on_event);
+        let end = watch(&node, &ends, settings, interrupted, on_event);
         stop.store(true, Ordering::Relaxed);
         end
     })?;
@@ -110,6 +120,7 @@ fn run<T: Owned>(
         received_in: tally.received_in(),
         kernel_drops: node.participant.receive_drops().into(),
         loss: explain_loss(&tally, loss_watch.counters()),
+        description: tally.description,
         end,
     })
 }
@@ -119,7 +130,7 @@ const SEGMENTS_MAX: u64 = 128;
 
 /// Where the lost samples went. What the publishers' hosts dropped came with the final markers; without them a part stays
 /// unplaced.
-fn explain_loss(tally: &Tally, receiver: DropCounters) -> LossAttribution {
+pub(super) fn explain_loss(tally: &Tally, receiver: DropCounters) -> LossAttribution {
     let farewells = tally.farewells().unwrap_or_default();
     let refused = farewells.iter().map(|farewell| farewell.refused).sum();
     let drops: Vec<DropCounters> = farewells.into_iter().map(|farewell| farewell.drops).collect();
@@ -152,32 +163,33 @@ fn read<T: Owned>(
 
 /// Announces, reports, and notices the end.
 fn watch<T: Owned>(
+    node: &Node,
     ends: &Ends<T>,
     settings: &SubscriberSettings,
     interrupted: &AtomicBool,
     on_event: &mut dyn FnMut(Event),
 ) -> Result<End, EndpointError> {
     let publishers = settings.num_publishers;
+    let probe = Probe::open(node, &settings.node, Role::Subscriber)?;
+    let mut waiting = Some(Waiting::new(probe, &settings.node));
     on_event(Event::Stage(format!("Waiting to discover {publishers} publishers ...")));
-    let mut told = None;
-    while ends.reader.wait_for_publications(publishers, SECOND).is_err() {
+    while ends.reader.wait_for_publications(publishers, SECOND / 5).is_err() {
         if interrupted.load(Ordering::Relaxed) {
             return Ok(End::Interrupted);
         }
-        let status = ends.reader.requested_incompatible_qos_status();
-        if status.last_policy.is_some() && told != status.last_policy {
-            told = status.last_policy;
-            on_event(Event::Warning(mismatch("publisher", told)));
+        if let Some(waiting) = &mut waiting {
+            let found = ends.reader.subscription_matched_status().current_count;
+            waiting.look("publisher", found, on_event);
         }
         // Publishers that were heard already may be done before the others come.
-        ends.announce_if_waiting(settings)?;
+        ends.announce_if_new(settings)?;
     }
     on_event(Event::Stage("Waiting for data ...".to_owned()));
-    ends.announce_if_waiting(settings)?;
     let mut report = Report::default();
     let mut is_serving = false;
     let mut next_ns = clock::now_ns() + SECOND.as_nanos() as u64;
     let end = loop {
+        ends.announce_if_new(settings)?;
         let mut tally = ends.receiver.tally();
         if !tally.is_finished() {
             let left = Duration::from_nanos(next_ns.saturating_sub(clock::now_ns()));
@@ -189,7 +201,8 @@ fn watch<T: Owned>(
         drop(tally);
         if has_all && !is_serving {
             is_serving = true;
-            ends.announce(Kind::Serving)?;
+            // What it is for is over, and it would only be in the way.
+            waiting = None;
             report.begin(ends, on_event);
         }
         if is_finished {
@@ -201,14 +214,18 @@ fn watch<T: Owned>(
         if clock::now_ns() >= next_ns {
             next_ns += SECOND.as_nanos() as u64;
             report.second(ends, &settings.node, on_event);
-            ends.announce_if_waiting(settings)?;
-            if has_begun && ends.reader.subscription_matched_status().current_count == 0 {
+            let matched = ends.reader.matched_publications();
+            if let Some(waiting) = &mut waiting {
+                waiting.look("publisher", matched.len() as u32, on_event);
+            }
+            if has_begun && ends.receiver.tally().misses_one(&matched) {
                 break End::PeerGone;
             }
         }
     };
-    ends.announce(Kind::Final)?;
+    // Who leaves before the end just leaves: publishers that are not done notice that.
     if end == End::Complete {
+        ends.announce(Kind::Final)?;
         // A publisher that has gone meanwhile needs to know nothing.
         let _ = ends.announcement.wait_for_acknowledgments(FAREWELL);
     }
@@ -216,14 +233,30 @@ fn watch<T: Owned>(
 }
 
 impl<T: Owned> Ends<T> {
-    fn announce_if_waiting(&self, settings: &SubscriberSettings) -> Result<(), EndpointError> {
-        let is_waiting = !self.receiver.tally().has_all(settings.num_publishers as usize);
-        if is_waiting { self.announce(Kind::Here) } else { Ok(()) }
+    /// Announces that we wait, or that we serve and who is done, when that was not said yet or long ago.
+    fn announce_if_new(&self, settings: &SubscriberSettings) -> Result<(), EndpointError> {
+        let now_ns = clock::now_ns();
+        let (is_serving, done) = {
+            let tally = self.receiver.tally();
+            (tally.has_all(settings.num_publishers as usize), tally.done().count())
+        };
+        let said = if is_serving { Kind::Serving } else { Kind::Here };
+        let mut last = self.last_said.lock();
+        let is_old = last.is_none_or(|(kind, count, at_ns)| {
+            (kind, count) != (said, done) || (!is_serving && now_ns - at_ns >= SECOND.as_nanos() as u64)
+        });
+        if !is_old {
+            return Ok(());
+        }
+        *last = Some((said, done, now_ns));
+        drop(last);
+        self.announce(said)
     }
 
     fn announce(&self, said: Kind) -> Result<(), EndpointError> {
         let mut sample = T::default();
         sample.set_header(&message::header(said, self.sid, 0, self.sid.to_le_bytes()));
+        message::write_numbers(self.receiver.tally().done(), sample.octets_mut());
         self.announcement.write(&sample).map_err(failed)?;
         self.announcement.flush();
         Ok(())
@@ -261,12 +294,4 @@ impl Report {
         drop(tally);
         on_event(Event::Interval(interval));
     }
-}
-
-/// Why the other end is not matched.
-pub(super) fn mismatch(other: &str, policy: Option<weir_dds::PolicyId>) -> String {
-    let policy = policy.map_or_else(|| "a policy".to_owned(), |policy| format!("{policy:?}"));
-    format!(
-        "a {other} was found whose QoS does not fit: {policy}; give both ends the same -bestEffort, -keyed and -domain"
-    )
 }

@@ -22,7 +22,8 @@ pub(super) fn version() -> String {
 }
 
 fn publisher(text: &mut String, publishing: &Publishing) {
-    let settings = &publishing.settings;
+    let [first, ..] = &publishing.runs[..] else { return };
+    let settings = &first.settings;
     text.push_str(if settings.latency_test {
         "Mode: LATENCY TEST (Ping-Pong test)\n\n"
     } else {
@@ -32,10 +33,16 @@ fn publisher(text: &mut String, publishing: &Publishing) {
     let mut line = |what: &str, value: String| _ = writeln!(text, "\t{what}: {value}");
     line("Publisher ID", settings.pid.to_string());
     line("Latency count", format!("1 latency sample every {} samples", settings.latency_count));
-    line("Data Size", settings.data_len.to_string());
+    let sizes: Vec<String> = publishing.runs.iter().map(|run| run.settings.data_len.to_string()).collect();
+    line("Data Size", sizes.join(", "));
+    let batching =
+        publishing.runs.iter().find(|run| matches!(run.batching, Batching::On(_))).unwrap_or(first);
     line(
         "Batching",
-        match publishing.batching {
+        match batching.batching {
+            Batching::On(bytes) if publishing.runs.len() > 1 => {
+                format!("{bytes} Bytes where two samples fit")
+            }
             Batching::On(bytes) => format!("{bytes} Bytes (Use \"-batchSize 0\" to disable batching)"),
             Batching::Off => "No (Use \"-batchSize\" to setup batching)".to_owned(),
             Batching::Unsuitable(why) => format!("Disabled by perftest: {why}."),
@@ -68,13 +75,21 @@ fn subscriber(text: &mut String, settings: &SubscriberSettings) {
 
 fn common(text: &mut String, node: &NodeSettings) {
     text.push_str("Perftest Configuration:\n");
-    let reliability = if node.reliable { "Reliable" } else { "Best Effort" };
+    let reliability = match (&node.raw, node.reliable) {
+        (Some(_), _) => "None (-rawTransport)",
+        (None, true) => "Reliable",
+        (None, false) => "Best Effort",
+    };
     let keyed = if node.keyed { format!("Yes, {} instances", node.instances) } else { "No".to_owned() };
     _ = writeln!(text, "\tReliability: {reliability}\n\tKeyed: {keyed}");
 }
 
 fn transport(text: &mut String, node: &NodeSettings) {
-    let receive = if node.receive == Receive::Listener { "Listeners" } else { "WaitSets" };
+    let receive = match (&node.raw, node.receive) {
+        (Some(_), _) => "Sockets",
+        (None, Receive::Listener) => "Listeners",
+        (None, Receive::Thread { .. }) => "WaitSets",
+    };
     let interfaces = if node.interfaces.is_empty() { "all".to_owned() } else { node.interfaces.join(", ") };
     let multicast = match node.multicast {
         Some(groups) => groups.throughput.to_string(),
@@ -82,8 +97,9 @@ fn transport(text: &mut String, node: &NodeSettings) {
     };
     _ = writeln!(
         text,
-        "\tReceive using: {receive}\n\tDomain: {}\n\tTransport Configuration: UDPv4, interfaces: {interfaces}, \
+        "\tReceive using: {receive}\n\tDomain: {}\n\tTransport Configuration: {}UDPv4, interfaces: {interfaces}, \
          multicast: {multicast}",
-        node.domain
+        node.domain,
+        if node.raw.is_some() { "raw " } else { "" }
     );
 }

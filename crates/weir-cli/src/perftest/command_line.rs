@@ -29,7 +29,9 @@ impl Typed {
             let is_value = |next: &String| !next.starts_with('-');
             let value = match option.takes {
                 Takes::Nothing => String::new(),
-                Takes::MaybeNumber(..) | Takes::MaybeText => arguments.next_if(is_value).unwrap_or_default(),
+                Takes::MaybeNumber(..) | Takes::MaybeText(_) => {
+                    arguments.next_if(is_value).unwrap_or_default()
+                }
                 _ => arguments
                     .next_if(is_value)
                     .ok_or_else(|| format!("Missing '{}' after '-{}'", wanted(option.takes), option.name))?,
@@ -108,7 +110,7 @@ pub(super) fn wanted(takes: Takes) -> String {
         Takes::Nothing => String::new(),
         Takes::Number(..) => "number".to_owned(),
         Takes::MaybeNumber(..) => "[number]".to_owned(),
-        Takes::MaybeText => "[value]".to_owned(),
+        Takes::MaybeText(what) => format!("[{what}]"),
         Takes::OneOf(choices) => choices.join("|"),
         Takes::Text(what) => what.to_owned(),
     }

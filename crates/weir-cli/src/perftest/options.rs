@@ -19,7 +19,7 @@ pub(super) enum Takes {
     /// One of these, in any case.
     OneOf(&'static [&'static str]),
     Text(&'static str),
-    MaybeText,
+    MaybeText(&'static str),
 }
 
 /// What becomes of an option.
@@ -78,6 +78,12 @@ const WORKING: &[OptionDef] = &[
         "0: errors only, 1 and 2: notes and warnings, 3: also counters at the end [1]",
     ),
     works("domain", Number(0, 232), Both, "DDS domain [1]"),
+    works(
+        "durability",
+        Number(0, 3),
+        Both,
+        "0: volatile, 1: the last samples are kept for late subscribers (TRANSIENT_LOCAL) [0]",
+    ),
     works("keyed", Nothing, Both, "a topic with a key"),
     works("instances", Number(1, 1_000_000), Both, "number of instances of a keyed topic [1]"),
     works(
@@ -161,6 +167,12 @@ const WORKING: &[OptionDef] = &[
         "initialization pings [one per place in the queue and instance]",
     ),
     works("latencyTest", Nothing, Publisher, "ping-pong: one sample at a time, each echoed"),
+    works(
+        "scan",
+        MaybeText("a:b:c"),
+        Both,
+        "one run after the other with samples of these sizes [32, 64... 32768, 63000]; a subscriber follows",
+    ),
     works("numSubscribers", Number(1, INT), Publisher, "subscribers to wait for [1]"),
     works("pidMultiPubTest", Number(0, INT), Publisher, "number of this publisher; only 0 sends pings [0]"),
     works(
@@ -196,6 +208,12 @@ const WORKING: &[OptionDef] = &[
     works("allowInterfaces", Text("address"), Both, "the same; several with commas"),
     works("peer", Text("address[:port]"), Both, "host to announce to beside multicast; may be repeated"),
     works("transport", OneOf(TRANSPORTS), Both, "UDPv4, the only one"),
+    works(
+        "rawTransport",
+        Nothing,
+        Both,
+        "plain UDP sockets without DDS, the floor; the publisher names its subscribers by -peer address[:sid]",
+    ),
     works("multicast", Nothing, Both, "receive by 239.255.1.1, .1.2 and .1.100"),
     works(
         "multicastAddr",
@@ -235,7 +253,6 @@ const REFUSED: &[OptionDef] = &[
         Both,
         "the engine has no dynamic types; leave it out to use the compiled type",
     ),
-    refused("durability", Number(0, 3), Both, "samples are volatile, as with -durability 0; leave it out"),
     refused("noDirectCommunication", Nothing, Both, "there is no persistence service; leave it out"),
     refused("noPositiveAcks", Nothing, Both, "readers always acknowledge; leave it out, or use -bestEffort"),
     refused("keepDurationUsec", Number(1, u64::MAX), Both, "readers always acknowledge; leave it out"),
@@ -261,7 +278,8 @@ const REFUSED: &[OptionDef] = &[
         "asynchronous",
         Nothing,
         Both,
-        "samples are sent by the thread that writes, large ones too; leave it out",
+        "there is no thread that publishes: samples leave by the thread that writes, and the rest of a large one as its \
+         readers make room; leave it out",
     ),
     refused(
         "flowController",
@@ -322,12 +340,6 @@ const REFUSED: &[OptionDef] = &[
         "samples are encoded where they are sent from, so there is no such time apart",
     ),
     refused(
-        "scan",
-        MaybeText,
-        Publisher,
-        "run once for each size in a loop of the shell, or use `weir bench --sizes`",
-    ),
-    refused(
         "cft",
         Text("a[:b]"),
         Subscriber,
@@ -350,12 +362,6 @@ const REFUSED: &[OptionDef] = &[
     refused("transportCertAuthority", Text("file"), Both, ONLY_UDP),
     refused("transportCertFile", Text("file"), Both, ONLY_UDP),
     refused("transportPrivateKey", Text("file"), Both, ONLY_UDP),
-    refused(
-        "rawTransport",
-        Nothing,
-        Both,
-        "use `weir bench --engines udp`, or `weir pub` and `weir sub` with `--engine udp`",
-    ),
     refused("secureGovernanceFile", Text("file"), Both, NO_SECURITY),
     refused("securePermissionsFile", Text("file"), Both, NO_SECURITY),
     refused("secureCertAuthority", Text("file"), Both, NO_SECURITY),

@@ -1,5 +1,6 @@
 //! Results in the formats of RTI Perftest 4.x: CSV, JSON, and the legacy lines.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -16,7 +17,11 @@ use crate::exit::Failure;
 pub(super) struct Printer {
     settings: OutputSettings,
     out: Box<dyn Write>,
-    /// Rows of intervals so far.
+    /// Runs so far, this one included.
+    runs: u64,
+    /// Runs of which something was printed as JSON.
+    json_runs: Cell<u64>,
+    /// Rows of intervals so far, of this run.
     rows: u64,
     running: Running,
     /// Sum of the rates of the intervals so far, samples per second.
@@ -41,7 +46,30 @@ impl Printer {
     }
 
     fn new(settings: OutputSettings, out: Box<dyn Write>, cpu: Box<dyn Fn() -> f64>) -> Self {
-        Self { settings, out, rows: 0, running: Running::default(), rates: 0.0, cpu }
+        Self {
+            settings,
+            out,
+            runs: 0,
+            json_runs: Cell::new(0),
+            rows: 0,
+            running: Running::default(),
+            rates: 0.0,
+            cpu,
+        }
+    }
+
+    /// A run begins.
+    pub(super) fn begin_run(&mut self) {
+        self.runs += 1;
+        (self.rows, self.running, self.rates) = (0, Running::default(), 0.0);
+    }
+
+    /// All runs are over.
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        if self.settings.format == Format::Json {
+            self.write(if self.json_runs.get() > 0 { JSON_END } else { JSON_EMPTY })?;
+        }
+        self.flush()
     }
 
     /// One ping that came back.
@@ -113,7 +141,9 @@ impl Printer {
                 text + &self.cpu_column() + "\n"
             }
             Format::Legacy => {
-                let mut text = format!(
+                let mut text = self.legacy_start(length);
+                _ = write!(
+                    text,
                     "Length: {length:5}  Latency: Ave {} μs Std {std:6.1} μs Min {} μs Max {} μs",
                     self.rounded(summary.mean, 6),
                     us(summary.min, 6),
@@ -140,7 +170,7 @@ impl Printer {
                 if self.settings.precise {
                     _ = write!(text, ",\"unsupported\":[{}]", unsupported(summary));
                 }
-                text + &self.cpu_json() + JSON_END
+                text + &self.cpu_json() + JSON_RUN_END
             }
         };
         self.write(&text)
@@ -200,11 +230,14 @@ impl Printer {
                 );
                 text + &self.cpu_column() + "\n"
             }
-            Format::Legacy => format!(
-                "Length: {length:5}  Packets: {samples:8}  Packets/s(ave): {rate:7}  Mbps(ave): {mbps:7.1}  \
+            Format::Legacy => {
+                self.legacy_start(length)
+                    + &format!(
+                        "Length: {length:5}  Packets: {samples:8}  Packets/s(ave): {rate:7}  Mbps(ave): {mbps:7.1}  \
                  Lost: {lost:5} ({lost_percent:1.2}%){}\n",
-                self.cpu_legacy()
-            ),
+                        self.cpu_legacy()
+                    )
+            }
             Format::Json => {
                 let mut text = self.json_summary(length);
                 _ = write!(
@@ -212,7 +245,7 @@ impl Printer {
                     "\"packets\":{samples},\"packets/sAve\":{rate},\"mbpsAve\":{mbps:.1},\"lost\":{lost},\
                      \"lostPercent\":{lost_percent:.2}"
                 );
-                text + &self.cpu_json() + JSON_END
+                text + &self.cpu_json() + JSON_RUN_END
             }
         };
         self.write(&text)
@@ -227,26 +260,41 @@ impl Printer {
     /// What precedes the first row of intervals.
     fn begin(&mut self, length: usize, title: &str, header: &str) -> String {
         let is_first = self.rows == 0;
+        let legacy_start = self.legacy_start(length);
         self.rows += 1;
         match self.settings.format {
-            Format::Json if is_first => json_start(length),
+            Format::Legacy => legacy_start,
+            Format::Json if is_first => self.json_start(length),
             Format::Csv if is_first && self.settings.headers => {
                 format!("\n{title}\n{header}{}\n", self.cpu_header())
             }
-            Format::Csv | Format::Json | Format::Legacy => String::new(),
+            Format::Csv | Format::Json => String::new(),
         }
     }
 
     fn summary_title(&self, title: &str, header: &str) -> String {
-        if !self.settings.headers {
+        // Rows of a scan are one table, unless intervals lie between.
+        if !self.settings.headers || (self.runs > 1 && !self.settings.intervals) {
             return String::new();
         }
         let title = if self.settings.intervals { format!("\n{title}\n") } else { String::new() };
         format!("{title}{header}{}\n", self.cpu_header())
     }
 
+    fn json_start(&self, length: usize) -> String {
+        let begin = if self.json_runs.get() > 0 { "," } else { "{\"perftest\":[" };
+        self.json_runs.set(self.json_runs.get() + 1);
+        format!("{begin}{{\"length\":{length},\"intervals\":[")
+    }
+
+    /// What announces another size in the lines of old.
+    fn legacy_start(&self, length: usize) -> String {
+        let is_new = self.runs > 1 && self.rows == 0;
+        if is_new { format!("********** New data length is {length}\n") } else { String::new() }
+    }
+
     fn json_summary(&self, length: usize) -> String {
-        let start = if self.rows == 0 { json_start(length) } else { String::new() };
+        let start = if self.rows == 0 { self.json_start(length) } else { String::new() };
         format!("{start}],\"summary\":{{")
     }
 
@@ -298,11 +346,9 @@ const LATENCY_SUMMARY: &str = "Sample Size (Bytes), Ave (μs), Std (μs), Min (�
 const THROUGHPUT_ROW: &str = "Length (Bytes), Total Samples,  Samples/s, Avg Samples/s,     Mbps,  Avg Mbps, Lost Samples, Lost Samples (%)";
 const THROUGHPUT_SUMMARY: &str =
     "Sample Size (Bytes), Total Samples, Avg Samples/s,    Avg Mbps, Lost Samples, Lost Samples (%)";
-const JSON_END: &str = "}}]}\n";
-
-fn json_start(length: usize) -> String {
-    format!("{{\"perftest\":[{{\"length\":{length},\"intervals\":[")
-}
+const JSON_RUN_END: &str = "}}";
+const JSON_END: &str = "]}\n";
+const JSON_EMPTY: &str = "{\"perftest\":[]}\n";
 
 fn unsupported(summary: &LatencySummary) -> String {
     let names = Percentile::ALL.into_iter().filter(|percentile| !summary.supports(*percentile));

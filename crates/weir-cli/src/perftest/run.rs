@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, anyhow};
 use weir_bench::endpoint::EndpointError;
-use weir_bench::perftest::{self, Echo, End, Event, SubscriberSettings};
+use weir_bench::perftest::{self, Echo, End, Event, PublisherSettings, Received, SubscriberSettings};
 
 use super::banner;
 use super::command_line::Typed;
@@ -35,7 +35,11 @@ pub(crate) fn run(
     let role = settings::role(&typed).map_err(usage)?;
     let verbosity = typed.number("verbosity").unwrap_or(1);
     if verbosity > 0 {
-        typed.notes.iter().for_each(|note| output::talk(&format!("perftest: {note}")));
+        typed
+            .notes
+            .iter()
+            .chain(&settings::notes(&typed))
+            .for_each(|note| output::talk(&format!("perftest: {note}")));
     }
     output::talk(&banner::banner(&role));
     let talk = Talk { verbosity };
@@ -52,8 +56,33 @@ fn publish(
     mut printer: Printer,
     talk: Talk,
 ) -> Result<Exit, Failure> {
-    let settings = &publishing.settings;
     let mut file = publishing.latency_file.as_deref().map(LatencyFile::open).transpose()?;
+    let mut end = End::Complete;
+    for (at, run) in publishing.runs.iter().enumerate() {
+        if publishing.runs.len() > 1 {
+            let (number, all) = (at + 1, publishing.runs.len());
+            output::talk(&format!("Samples of {} bytes ({number} of {all}):", run.settings.data_len));
+        }
+        printer.begin_run();
+        end = publish_once(&run.settings, interrupted, &mut printer, file.as_mut(), talk)?;
+        if end != End::Complete {
+            break;
+        }
+    }
+    printer.finish()?;
+    if let Some(file) = &mut file {
+        file.flush()?;
+    }
+    ended(end, "the subscriber")
+}
+
+fn publish_once(
+    settings: &PublisherSettings,
+    interrupted: &AtomicBool,
+    printer: &mut Printer,
+    mut file: Option<&mut LatencyFile>,
+    talk: Talk,
+) -> Result<End, Failure> {
     let mut trouble = None;
     let mut on_event = |event| {
         let done = match event {
@@ -73,9 +102,6 @@ fn publish(
         printer.latency(settings.data_len, &published.latency)?;
     }
     printer.flush()?;
-    if let Some(file) = &mut file {
-        file.flush()?;
-    }
     if let Some(trouble) = trouble {
         return Err(trouble);
     }
@@ -87,24 +113,41 @@ fn publish(
             published.latency.lost, published.sent
         ));
     }
-    ended(published.end, "the subscriber")
+    Ok(published.end)
 }
 
+/// Serves a run of the publishers, and those that they say will follow.
 fn subscribe(
     settings: &SubscriberSettings,
     interrupted: &AtomicBool,
     mut printer: Printer,
     talk: Talk,
 ) -> Result<Exit, Failure> {
-    let mut described_len = 0;
+    let mut is_lossy = false;
+    let end = loop {
+        printer.begin_run();
+        let received = subscribe_once(settings, interrupted, &mut printer, talk)?;
+        is_lossy |= settings.node.reliable && received.counts.lost > 0;
+        let more_follows = received.description.is_some_and(|description| description.more_follows);
+        if received.end != End::Complete || !more_follows {
+            break received.end;
+        }
+    };
+    printer.finish()?;
+    let exit = ended(end, "the publisher")?;
+    Ok(if is_lossy && exit == Exit::Success { Exit::DataLost } else { exit })
+}
+
+fn subscribe_once(
+    settings: &SubscriberSettings,
+    interrupted: &AtomicBool,
+    printer: &mut Printer,
+    talk: Talk,
+) -> Result<Received, Failure> {
     let mut trouble = None;
     let mut on_event = |event| {
         let done = match event {
             Event::Interval(interval) => printer.interval(&interval),
-            Event::Described(description) => {
-                described_len = description.data_len as usize;
-                Ok(())
-            }
             other => {
                 talk.event(&other);
                 Ok(())
@@ -113,6 +156,7 @@ fn subscribe(
         trouble = trouble.take().or(done.err());
     };
     let received = perftest::subscribe(settings, interrupted, &mut on_event).map_err(failure)?;
+    let described_len = received.description.map_or(0, |description| description.data_len as usize);
     let length = if received.data_len == 0 { described_len } else { received.data_len };
     printer.throughput(length, &received)?;
     printer.flush()?;
@@ -133,9 +177,7 @@ fn subscribe(
             received.kernel_drops
         ));
     }
-    let exit = ended(received.end, "the publisher")?;
-    let is_lost = settings.node.reliable && counts.lost > 0 && exit == Exit::Success;
-    Ok(if is_lost { Exit::DataLost } else { exit })
+    Ok(received)
 }
 
 fn ended(end: End, other: &str) -> Result<Exit, Failure> {

@@ -1,7 +1,10 @@
 //! From options to a run.
 
+mod raw;
+
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use weir_bench::perftest::{
@@ -15,15 +18,22 @@ use super::command_line::Typed;
 #[derive(Debug)]
 pub(super) enum Role {
     Publish(Box<Publishing>),
-    Subscribe(SubscriberSettings),
+    Subscribe(Box<SubscriberSettings>),
 }
 
-/// A publisher, and why it batches or not.
+/// What a publisher does.
 #[derive(Debug)]
 pub(super) struct Publishing {
+    /// Its runs; several with `-scan`.
+    pub(super) runs: Vec<PublisherRun>,
+    pub(super) latency_file: Option<PathBuf>,
+}
+
+/// One run of a publisher, and why it batches or not.
+#[derive(Debug)]
+pub(super) struct PublisherRun {
     pub(super) settings: PublisherSettings,
     pub(super) batching: Batching,
-    pub(super) latency_file: Option<PathBuf>,
 }
 
 /// Whether samples are put together.
@@ -72,11 +82,26 @@ pub(super) fn role(typed: &Typed) -> Result<Role, String> {
     if typed.has("pub") {
         return Ok(Role::Publish(Box::new(publishing(typed, node)?)));
     }
-    Ok(Role::Subscribe(SubscriberSettings {
+    Ok(Role::Subscribe(Box::new(SubscriberSettings {
         node,
         sid: narrow(typed.number("sidMultiSubTest").unwrap_or(0)),
         num_publishers: narrow(typed.number("numPublishers").unwrap_or(1)),
-    }))
+    })))
+}
+
+/// Options that change nothing beside others, each with the reason.
+pub(super) fn notes(typed: &Typed) -> Vec<String> {
+    let (is_publisher, is_raw) = (typed.has("pub"), typed.has("rawTransport"));
+    let table = [
+        (is_publisher && typed.has("scan"), "dataLen", "-scan has the sizes"),
+        (!is_publisher, "scan", "a subscriber follows its publisher in any case"),
+        (!is_publisher, "dataLen", "a subscriber learns it from its publisher"),
+        (is_raw, "bestEffort", "-rawTransport repeats nothing in any case"),
+        (is_raw, "useReadThread", "-rawTransport has a thread that reads in any case"),
+        (is_raw && !is_publisher, "peer", "with -rawTransport a subscriber answers whoever sends to it"),
+    ];
+    let idle = table.into_iter().filter(|(applies, name, _)| *applies && typed.has(name));
+    idle.map(|(_, name, why)| format!("-{name} changes nothing: {why}")).collect()
 }
 
 /// How results are written.
@@ -108,8 +133,9 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
     if typed.has("writeInstance") && !keyed {
         return Err("-writeInstance needs -keyed: without a key there are no instances".to_owned());
     }
+    let raw = raw::peers(typed)?;
     let mut peers = Vec::new();
-    for peer in typed.all("peer") {
+    for peer in typed.all("peer").iter().filter(|_| raw.is_none()) {
         peers.push(peer.parse().map_err(|error| format!("-peer: {error}"))?);
     }
     let names = typed.text("nic").into_iter().chain(typed.text("allowInterfaces"));
@@ -121,15 +147,29 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
         interfaces,
         peers,
         multicast: multicast(typed)?,
-        reliable: !typed.has("bestEffort"),
+        reliable: !typed.has("bestEffort") && raw.is_none(),
         keyed,
         instances: narrow(instances),
         send_queue: typed.number("sendQueueSize").map(narrow),
         receive_queue: typed.number("receiveQueueSize").map(narrow),
         receive: receive(typed)?,
         intervals: !typed.has("noPrintIntervals") || typed.has("latencyFile"),
+        transient_local: durability(typed)?,
         threads: ThreadSettings { priorities: priorities(typed)?, cpus: cpus(typed)? },
+        raw,
     })
+}
+
+/// Whether the last samples are kept for late subscribers.
+fn durability(typed: &Typed) -> Result<bool, String> {
+    match typed.number("durability") {
+        None | Some(0) => Ok(false),
+        Some(1) => Ok(true),
+        Some(kind) => Err(format!(
+            "-durability {kind} is not supported: there is no persistence service; use 0, or 1 for samples that their writer \
+             keeps"
+        )),
+    }
 }
 
 /// The greatest, middle and least priority of `SCHED_FIFO` have letters.
@@ -201,18 +241,56 @@ fn multicast(typed: &Typed) -> Result<Option<Groups>, String> {
 }
 
 fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {
-    let data_len = typed.number("dataLen").unwrap_or(DATA_LEN);
     let latency_test = typed.has("latencyTest");
-    let execution_time = typed.number("executionTime").map(Duration::from_secs);
-    let pid = narrow(typed.number("pidMultiPubTest").unwrap_or(0));
-    if latency_test && pid != 0 {
+    if latency_test && typed.number("pidMultiPubTest").is_some_and(|pid| pid != 0) {
         return Err("-latencyTest is for publisher 0: the others send no pings".to_owned());
+    }
+    if latency_test && typed.number("latencyCount").is_some_and(|count| count > 1) {
+        return Err("-latencyCount has to be 1 with -latencyTest: every sample is a ping".to_owned());
     }
     if typed.has("instances")
         && typed.number("writeInstance").is_some_and(|at| at >= u64::from(node.instances))
     {
         return Err("-writeInstance counts from 0, and has to be less than -instances".to_owned());
     }
+    let content: Option<Arc<[u8]>> = content(typed)?.map(Arc::from);
+    let sizes = sizes(typed)?;
+    let mut runs = Vec::new();
+    for (at, size) in sizes.iter().enumerate() {
+        let more_follows = at + 1 < sizes.len();
+        runs.push(publisher_run(typed, *size, node.clone(), content.clone(), more_follows)?);
+    }
+    Ok(Publishing { runs, latency_file: typed.text("latencyFile").map(PathBuf::from) })
+}
+
+/// The sizes of `-scan` unless others are given.
+const SCAN: [u64; 12] = [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 63_000];
+
+/// The sizes of the runs, one after the other.
+fn sizes(typed: &Typed) -> Result<Vec<u64>, String> {
+    let Some(text) = typed.text("scan") else { return Ok(vec![typed.number("dataLen").unwrap_or(DATA_LEN)]) };
+    if !typed.has("executionTime") && !typed.has("numIter") {
+        return Err("-scan needs -executionTime or -numIter, which are for each size".to_owned());
+    }
+    if text.is_empty() {
+        return Ok(SCAN.to_vec());
+    }
+    let one = |text: &str| text.parse().ok().filter(|size| (28..=1 << 30).contains(size));
+    let sizes = text.split([':', ',']).map(one).collect::<Option<Vec<u64>>>();
+    sizes.ok_or_else(|| {
+        format!("-scan takes sizes from 28 to {}, such as 32:1024:63000, not '{text}'", 1 << 30)
+    })
+}
+
+fn publisher_run(
+    typed: &Typed,
+    data_len: u64,
+    node: NodeSettings,
+    content: Option<Arc<[u8]>>,
+    more_follows: bool,
+) -> Result<PublisherRun, String> {
+    let latency_test = typed.has("latencyTest");
+    let execution_time = typed.number("executionTime").map(Duration::from_secs);
     let batching = batching(typed, data_len, latency_test)?;
     let settings = PublisherSettings {
         node,
@@ -228,20 +306,21 @@ fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {
         }),
         initial_burst: typed.number("initialBurstSize"),
         num_subscribers: narrow(typed.number("numSubscribers").unwrap_or(1)),
-        pid,
+        pid: narrow(typed.number("pidMultiPubTest").unwrap_or(0)),
         rate: rate(typed, data_len)?,
         sleep: typed.number("sleep").map(Duration::from_millis),
         write_instance: typed.number("writeInstance").map(narrow),
-        content: content(typed)?,
+        content,
+        more_follows,
     };
-    if latency_test && typed.number("latencyCount").is_some_and(|count| count > 1) {
-        return Err("-latencyCount has to be 1 with -latencyTest: every sample is a ping".to_owned());
-    }
-    Ok(Publishing { settings, batching, latency_file: typed.text("latencyFile").map(PathBuf::from) })
+    Ok(PublisherRun { settings, batching })
 }
 
 fn batching(typed: &Typed, data_len: u64, latency_test: bool) -> Result<Batching, String> {
     let told = typed.number("batchSize");
+    if typed.has("rawTransport") {
+        return raw::batching(typed, data_len, told);
+    }
     let bytes = told.unwrap_or(BATCH_BYTES);
     if bytes == 0 {
         return Ok(Batching::Off);
@@ -257,7 +336,7 @@ fn batching(typed: &Typed, data_len: u64, latency_test: bool) -> Result<Batching
     } else {
         return Ok(Batching::On(usize::try_from(bytes).unwrap_or(usize::MAX)));
     };
-    match told {
+    match told.filter(|_| !typed.has("scan")) {
         Some(told) => Err(format!("-batchSize {told} cannot be: {reason}; use -batchSize 0")),
         None => Ok(Batching::Unsuitable(reason)),
     }
@@ -318,9 +397,13 @@ mod tests {
         Typed::parse(line.split_whitespace().map(str::to_owned)).unwrap()
     }
 
-    fn publisher(line: &str) -> Result<Publishing, String> {
+    fn publisher(line: &str) -> Result<PublisherRun, String> {
+        runs(line).map(|mut runs| runs.remove(0))
+    }
+
+    fn runs(line: &str) -> Result<Vec<PublisherRun>, String> {
         match role(&typed(&format!("-pub {line}")))? {
-            Role::Publish(publishing) => Ok(*publishing),
+            Role::Publish(publishing) => Ok(publishing.runs),
             Role::Subscribe(_) => Err("subscribes".to_owned()),
         }
     }
@@ -345,6 +428,39 @@ mod tests {
         for line in ["-latencyTest -batchSize 10", "-batchSize 100", "-batchSize 65000 -dataLen 65500"] {
             assert!(publisher(line).unwrap_err().contains("use -batchSize 0"), "{line}");
         }
+    }
+
+    #[test]
+    fn a_scan_is_a_run_for_each_size() {
+        let plan = |line: &str| -> Vec<(usize, usize, bool)> {
+            let of = |run: PublisherRun| {
+                (run.settings.data_len, run.settings.batch_bytes, run.settings.more_follows)
+            };
+            runs(line).unwrap().into_iter().map(of).collect()
+        };
+        let all = plan("-scan -exec 1");
+        assert_eq!(all.len(), 12);
+        assert_eq!((all[0], all[7], all[11]), ((32, 8192, true), (4096, 8192, true), (63_000, 0, false)));
+        // What a size cannot have it does without.
+        let some = plan("-scan 100:5000:64 -numIter 10 -batchSize 4000");
+        assert_eq!(some, [(100, 4000, true), (5000, 0, true), (64, 4000, false)]);
+        assert_eq!(plan("-exec 1 -dataLen 64"), [(64, 8192, false)]);
+        for line in ["-scan", "-scan 27 -exec 1", "-scan 32: -exec 1", "-scan big -exec 1"] {
+            assert!(runs(line).is_err(), "{line}");
+        }
+        assert_eq!(
+            notes(&typed("-pub -scan 32 -dataLen 5000")),
+            ["-dataLen changes nothing: -scan has the sizes"]
+        );
+        assert_eq!(notes(&typed("-sub -scan")).len(), 1);
+        assert_eq!(notes(&typed("-pub -dataLen 5000")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_what_a_writer_keeps_is_durable() {
+        assert!(!publisher("-durability 0").unwrap().settings.node.transient_local);
+        assert!(publisher("-durability 1").unwrap().settings.node.transient_local);
+        assert!(publisher("-durability 2").unwrap_err().contains("no persistence service"));
     }
 
     #[test]

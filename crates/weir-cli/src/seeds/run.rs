@@ -211,7 +211,15 @@ fn of_link(table: &Table, row: &Row, plan: &Plan, figures: Option<&[f64]>) -> Op
     let cable = plan.cable(table)?;
     let link = Link { rate_bps: cable.rate_bps?, mtu: cable.mtu };
     let samples_per_s = figures.filter(|_| table.test == Test::Throughput)?.get(1)?;
-    Some(samples_per_s / link.samples_per_s(row.size, table.batch_bytes.unwrap_or(0).into()))
+    Some(
+        samples_per_s
+            / link.samples_per_s(row.size, message_bytes(row.size, table.batch_bytes.unwrap_or(0).into())),
+    )
+}
+
+/// Bytes of a batch with its headers: two samples fit in any case, where they do by themselves.
+fn message_bytes(size: u64, batch_bytes: u64) -> u64 {
+    if batch_bytes < 2 * size { 0 } else { batch_bytes.max(2 * (size + 64) + 64) }
 }
 
 /// What a bad end says last.
@@ -321,5 +329,7 @@ mod tests {
         let share = of_link(table, row, &plan("veth"), Some(&figures)).unwrap();
         assert!((share - 0.5).abs() < 1e-9);
         assert_eq!(of_link(table, row, &plan("lo"), Some(&figures)), None);
+        assert_eq!((message_bytes(4096, 8192), message_bytes(4097, 8192)), (8384, 0));
+        assert_eq!((message_bytes(32, 8192), message_bytes(32, 0)), (8192, 0));
     }
 }

@@ -11,6 +11,7 @@ mod help;
 mod path;
 mod peers;
 mod perftest;
+mod perftest_peers;
 mod perftest_scripts;
 mod report;
 mod seeds;

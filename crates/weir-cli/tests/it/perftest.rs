@@ -45,9 +45,9 @@ fn help_has_examples_and_every_kind_of_option() {
 
 #[test]
 fn what_cannot_be_done_is_refused_with_a_way_out() {
-    finished("-pub -rawTransport")
-        .expect_code(2)
-        .expect_stderr("-rawTransport is not supported: use `weir bench");
+    finished("-pub -rawTransport").expect_code(2).expect_stderr("-rawTransport needs -peer ADDRESS[:SID]");
+    finished("-pub -asynchronous").expect_code(2).expect_stderr("there is no thread that publishes");
+    finished("-pub -durability 3").expect_code(2).expect_stderr("there is no persistence service");
     finished("-sub -cft 1").expect_code(2).expect_stderr("no content filters yet");
     finished("-pub -nosuch").expect_code(2).expect_stderr("Cannot parse '-nosuch', invalid input.");
     finished("-pub -nic nowhere0").expect_code(3).expect_stderr("nowhere0");
@@ -81,4 +81,24 @@ fn a_reliable_keyed_stream_arrives_whole() {
     let throughput = row(received);
     assert_eq!(throughput[..2], [63.0, 100_000.0]);
     assert_eq!(throughput[4..], [0.0, 0.0]);
+}
+
+#[test]
+fn plain_udp_runs_the_same_procedure() {
+    for (publisher, samples) in [
+        ("-latencyTest -numIter 300 -dataLen 1263", 300.0),
+        ("-numIter 5000 -dataLen 64 -batchSize 1000 -latencyCount 10", 5000.0),
+        ("-numIter 200 -dataLen 60000 -pubRate 1000:sleep", 200.0),
+    ] {
+        let (published, received) = pair(
+            70,
+            &format!("-rawTransport -peer 127.0.0.1 -noPrint -noOutputHeaders {publisher}"),
+            "-rawTransport -noPrint -noOutputHeaders -bestEffort",
+        );
+        assert!(received.stderr.contains("-bestEffort changes nothing"), "{}", received.stderr);
+        assert_eq!(row(published).len(), 10);
+        let throughput = row(received);
+        // What is lost is counted, so both together are all that was sent.
+        assert_eq!(throughput[1] + throughput[4], samples, "{throughput:?}");
+    }
 }

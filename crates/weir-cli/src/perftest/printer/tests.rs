@@ -39,6 +39,7 @@ fn received() -> Received {
         received_in: Duration::from_millis(20_000),
         kernel_drops: 0,
         loss: LossAttribution::default(),
+        description: None,
         end: End::Complete,
     }
 }
@@ -50,8 +51,9 @@ fn interval() -> Interval {
 fn printed(settings: OutputSettings, print: impl Fn(&mut Printer)) -> String {
     let sink = Sink::default();
     let mut printer = Printer::new(settings, Box::new(sink.clone()), Box::new(|| 1.5));
+    printer.begin_run();
     print(&mut printer);
-    printer.flush().unwrap();
+    printer.finish().unwrap();
     let bytes = sink.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
 }
@@ -121,6 +123,40 @@ fn json_is_valid_with_intervals_and_without() {
     assert_eq!(value["perftest"][0]["summary"]["packets/sAve"], 4_922_391);
 }
 
+/// A scan of two sizes.
+fn scan(printer: &mut Printer) {
+    throughput(printer);
+    printer.begin_run();
+    printer.throughput(64, &received()).unwrap();
+}
+
+#[test]
+fn a_scan_is_one_table_in_every_form() {
+    let short = |format| OutputSettings { intervals: false, ..settings(format) };
+    let print = |printer: &mut Printer| {
+        printer.throughput(32, &received()).unwrap();
+        printer.begin_run();
+        printer.throughput(64, &received()).unwrap();
+    };
+    let text = printed(short(Format::Csv), print);
+    assert_eq!((text.lines().count(), text.matches("Sample Size").count()), (3, 1), "{text}");
+    let text = printed(short(Format::Legacy), print);
+    assert!(text.contains("\n********** New data length is 64\nLength:    64  Packets"), "{text}");
+    for settings in [short(Format::Json), settings(Format::Json)] {
+        let value: serde_json::Value = serde_json::from_str(&printed(settings, scan)).unwrap();
+        assert_eq!(
+            (&value["perftest"][0]["length"], &value["perftest"][1]["length"]),
+            (&1024.into(), &64.into())
+        );
+    }
+}
+
+#[test]
+fn a_publisher_that_prints_nothing_leaves_valid_json() {
+    let value: serde_json::Value = serde_json::from_str(&printed(settings(Format::Json), |_| ())).unwrap();
+    assert_eq!(value["perftest"].as_array().map(Vec::len), Some(0));
+}
+
 #[test]
 fn legacy_lines_are_those_of_old() {
     let text = printed(settings(Format::Legacy), latency);
@@ -151,6 +187,7 @@ fn nothing_received_prints_zeros() {
         received_in: Duration::ZERO,
         kernel_drops: 0,
         loss: LossAttribution::default(),
+        description: None,
         end: End::Interrupted,
     };
     for format in [Format::Csv, Format::Json, Format::Legacy] {

@@ -1,0 +1,121 @@
+//! What `-rawTransport` takes of the other options.
+
+use weir_bench::perftest::{RAW_BYTES_MAX, RawPeer};
+
+use super::{Batching, Typed};
+
+/// Options that plain UDP cannot honour, each with the reason.
+const REFUSED: &[(&str, &str)] = &[
+    ("keyed", "datagrams have no key"),
+    ("durability", "nothing is kept for late subscribers"),
+    ("multicast", "each subscriber is sent to by itself"),
+    ("multicastAddr", "each subscriber is sent to by itself"),
+    ("sendQueueSize", "the only queue is the socket's: set WEIR_SEND_BUFFER"),
+    ("receiveQueueSize", "the only queue is the socket's: set WEIR_RECEIVE_BUFFER"),
+    ("noBlockingSockets", "a socket whose buffer is full holds its sender up"),
+    ("waitsetDelayUsec", "there is no waitset"),
+    ("waitsetEventCount", "there is no waitset"),
+];
+
+/// Where a publisher finds its subscribers; `None` without `-rawTransport`.
+///
+/// # Errors
+/// A sentence that says which options do not fit.
+pub(super) fn peers(typed: &Typed) -> Result<Option<Vec<RawPeer>>, String> {
+    if !typed.has("rawTransport") {
+        return Ok(None);
+    }
+    if let Some((name, why)) = REFUSED.iter().find(|(name, _)| typed.has(name)) {
+        return Err(format!("-{name} is not supported with -rawTransport: {why}; leave one of them out"));
+    }
+    if !typed.has("pub") {
+        return Ok(Some(Vec::new()));
+    }
+    let peers = typed.all("peer");
+    if peers.is_empty() {
+        return Err(
+            "-rawTransport needs -peer ADDRESS[:SID] at the publisher: nobody is discovered".to_owned()
+        );
+    }
+    peers.iter().map(|peer| parse(peer)).collect::<Result<_, _>>().map(Some)
+}
+
+fn parse(text: &str) -> Result<RawPeer, String> {
+    let (address, sid) = match text.split_once(':') {
+        Some((address, sid)) => (address, Some(sid)),
+        None => (text, None),
+    };
+    let bad = || format!("-peer takes ADDRESS or, with -rawTransport, ADDRESS:SID, not '{text}'");
+    Ok(RawPeer {
+        address: address.parse().map_err(|_| bad())?,
+        sid: sid.map(str::parse).transpose().map_err(|_| bad())?,
+    })
+}
+
+/// Samples are put together only when that is asked for, as in RTI Perftest.
+///
+/// # Errors
+/// A sentence that says what does not fit.
+pub(super) fn batching(typed: &Typed, data_len: u64, told: Option<u64>) -> Result<Batching, String> {
+    if data_len > RAW_BYTES_MAX as u64 {
+        return Err(format!(
+            "-rawTransport sends a sample in one datagram, which has at most {RAW_BYTES_MAX} bytes"
+        ));
+    }
+    let reason = match told {
+        None | Some(0) => return Ok(Batching::Off),
+        Some(_) if typed.has("latencyTest") => "a latency test sends one sample at a time",
+        Some(_) if ["pubRate", "pubRatebps", "sleep"].into_iter().any(|name| typed.has(name)) => {
+            "a batch of -rawTransport leaves when it is full, and would wait at this rate"
+        }
+        Some(bytes) if bytes < 2 * data_len => "two samples do not fit into a batch",
+        Some(bytes) => return Ok(Batching::On(usize::try_from(bytes).unwrap_or(usize::MAX))),
+    };
+    if typed.has("scan") {
+        return Ok(Batching::Unsuitable(reason));
+    }
+    Err(format!("-batchSize {} cannot be: {reason}; use -batchSize 0", told.unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn typed(line: &str) -> Typed {
+        Typed::parse(line.split_whitespace().map(str::to_owned)).unwrap()
+    }
+
+    #[test]
+    fn a_publisher_has_to_name_its_subscribers() {
+        assert_eq!(peers(&typed("-pub")), Ok(None));
+        assert_eq!(peers(&typed("-sub -raw")), Ok(Some(Vec::new())));
+        assert!(peers(&typed("-pub -raw")).unwrap_err().contains("needs -peer"));
+        let address = Ipv4Addr::new(10, 0, 0, 1);
+        let found = peers(&typed("-pub -raw -peer 10.0.0.1 -peer 10.0.0.1:0")).unwrap().unwrap();
+        assert_eq!(found, [RawPeer { address, sid: None }, RawPeer { address, sid: Some(0) }]);
+        for line in ["-peer x", "-peer 10.0.0.1:x", "-peer 10.0.0.1 -keyed", "-peer 10.0.0.1 -multicast"] {
+            assert!(peers(&typed(&format!("-pub -raw {line}"))).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn batches_are_made_only_when_asked_for() {
+        let batching = |line: &str, data_len| {
+            let typed = typed(&format!("-pub -raw {line}"));
+            batching(&typed, data_len, typed.number("batchSize"))
+        };
+        assert_eq!(batching("", 32), Ok(Batching::Off));
+        assert_eq!(batching("-batchSize 8192", 32), Ok(Batching::On(8192)));
+        for (line, data_len) in [
+            ("-batchSize 40", 32),
+            ("-batchSize 800 -pubRate 5", 32),
+            ("-batchSize 99 -latencyTest", 32),
+            ("", 65_508),
+        ] {
+            assert!(batching(line, data_len).is_err(), "{line}");
+        }
+        assert!(matches!(batching("-scan -batchSize 800", 500), Ok(Batching::Unsuitable(_))));
+    }
+}

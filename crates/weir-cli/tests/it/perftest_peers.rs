@@ -1,0 +1,216 @@
+//! `perftest` with several ends, with ends that do not fit, and with ends that die.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+use crate::support::Finished;
+
+/// A running end on the loopback interface, whose talk is read as it comes.
+struct End {
+    child: Child,
+    talk: BufReader<ChildStderr>,
+    said: String,
+    stdout: JoinHandle<String>,
+}
+
+impl End {
+    fn start(domain: u32, words: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_perftest"));
+        command.args(["-nic", "lo", "-domain", &domain.to_string()]).args(words.split_whitespace());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let talk = BufReader::new(child.stderr.take().unwrap());
+        let mut from = child.stdout.take().unwrap();
+        let stdout = thread::spawn(move || {
+            let mut text = String::new();
+            from.read_to_string(&mut text).unwrap();
+            text
+        });
+        Self { child, talk, said: String::new(), stdout }
+    }
+
+    /// Reads on until it says this.
+    #[track_caller]
+    fn wait_for(&mut self, text: &str) {
+        loop {
+            let mut line = String::new();
+            assert!(self.talk.read_line(&mut line).unwrap() > 0, "no `{text}` in: {}", self.said);
+            self.said += &line;
+            if line.contains(text) {
+                return;
+            }
+        }
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    fn finish(mut self) -> Finished {
+        self.talk.read_to_string(&mut self.said).unwrap();
+        let code = self.child.wait().unwrap().code();
+        Finished { code, stdout: self.stdout.join().unwrap(), stderr: self.said }
+    }
+}
+
+const ROW: &str = "-noPrint -noOutputHeaders";
+
+fn rows(text: &str) -> Vec<Vec<f64>> {
+    text.lines().map(|line| line.split(',').map(|cell| cell.trim().parse().unwrap()).collect()).collect()
+}
+
+#[test]
+fn a_scan_is_one_table_at_both_ends() {
+    let subscriber = End::start(72, "-sub -noPrint");
+    let publisher = End::start(72, "-pub -noPrint -scan 32:1262:1263:70000 -numIter 2000 -latencyCount 10");
+    let published = publisher.finish().expect_code(0).expect_stderr("Samples of 1262 bytes (2 of 4):");
+    let received = subscriber.finish().expect_code(0);
+    for (finished, cells) in [(&published, 10), (&received, 6)] {
+        let mut lines = finished.stdout.lines();
+        assert!(lines.next().unwrap().starts_with("Sample Size (Bytes),"), "{}", finished.stdout);
+        let rows = rows(&lines.collect::<Vec<_>>().join("\n"));
+        assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), [32.0, 1262.0, 1263.0, 70_000.0]);
+        assert!(rows.iter().all(|row| row.len() == cells), "{rows:?}");
+    }
+    let received = rows(&received.stdout.lines().skip(1).collect::<Vec<_>>().join("\n"));
+    assert!(received.iter().all(|row| row[1] == 2000.0 && row[4] == 0.0), "{received:?}");
+}
+
+#[test]
+fn several_publishers_and_subscribers_serve_each_other_to_the_end() {
+    let subscribers =
+        [0, 1].map(|sid| End::start(73, &format!("-sub {ROW} -numPublishers 2 -sidMultiSubTest {sid}")));
+    // The first one is done long before the other.
+    let publishers = [(0, 500), (1, 60_000)].map(|(pid, count)| {
+        let words =
+            format!("-pub {ROW} -numSubscribers 2 -pidMultiPubTest {pid} -numIter {count} -latencyCount 10");
+        End::start(73, &words)
+    });
+    let [first, second] = publishers.map(|publisher| publisher.finish().expect_code(0));
+    assert_eq!(rows(&first.stdout)[0].len(), 10);
+    assert_eq!(second.stdout, "", "only publisher 0 measures latency");
+    for subscriber in subscribers {
+        let row = rows(&subscriber.finish().expect_code(0).stdout).remove(0);
+        assert_eq!((row[1], row[4]), (60_500.0, 0.0), "{row:?}");
+    }
+}
+
+#[test]
+fn ends_that_do_not_match_name_the_policy_and_end_by_ctrl_c_with_zeros() {
+    let check = |domain, publisher: &str, subscriber: &str, expected: &str| {
+        let mut ends = [
+            End::start(domain, &format!("-pub {ROW} {publisher}")),
+            End::start(domain, &format!("-sub {ROW} {subscriber}")),
+        ];
+        for end in &mut ends {
+            end.wait_for(expected);
+        }
+        for end in ends {
+            end.signal(rustix::process::Signal::INT);
+            let finished = end.finish().expect_code(130);
+            let row = rows(&finished.stdout).remove(0);
+            assert!(row[1..].iter().all(|figure| *figure == 0.0), "{row:?}");
+        }
+    };
+    check(74, "-keyed", "", "TYPE does not match");
+    check(74, "-bestEffort", "", "RELIABILITY does not match");
+    check(74, "", "-bestEffort", "RELIABILITY does not match");
+    check(74, "", "-durability 1", "DURABILITY does not match");
+}
+
+#[test]
+fn an_end_without_a_peer_says_what_it_waits_for() {
+    for (words, other) in [("-pub", "subscriber"), ("-sub", "publisher")] {
+        let mut end = End::start(75, &format!("{words} {ROW}"));
+        end.wait_for(&format!("Waiting to discover 1 {other}s ..."));
+        end.wait_for(&format!("no {other} in domain 75 yet"));
+        end.signal(rustix::process::Signal::INT);
+        end.finish().expect_code(130);
+    }
+}
+
+/// Kills either end of a run while it streams, and the subscriber of a ping-pong; the other one has to end by itself.
+fn kill_each(domain: u32, reliability: &str) {
+    let subscriber = End::start(domain, &format!("-sub -noOutputHeaders {reliability}"));
+    let mut publisher =
+        End::start(domain, &format!("-pub {ROW} -dataLen 1000 -pubRate 1000:sleep {reliability}"));
+    publisher.wait_for("Sending data ...");
+    publisher.signal(rustix::process::Signal::KILL);
+    let received = subscriber.finish().expect_code(3).expect_stderr("went away before the test was over");
+    assert_eq!(rows(&received.stdout).pop().unwrap().len(), 6);
+    assert_eq!(publisher.finish().code, None);
+    for test in ["-pubRate 1000:sleep", "-latencyTest"] {
+        let subscriber = End::start(domain, &format!("-sub {ROW} {reliability}"));
+        let mut publisher = End::start(domain, &format!("-pub {ROW} {test} {reliability}"));
+        publisher.wait_for("Sending data ...");
+        subscriber.signal(rustix::process::Signal::KILL);
+        let published = publisher.finish().expect_code(3).expect_stderr("went away before the test was over");
+        assert_eq!(rows(&published.stdout)[0].len(), 10);
+        assert_eq!(subscriber.finish().code, None);
+    }
+}
+
+#[test]
+fn a_killed_peer_of_a_reliable_test_ends_it_with_the_figures_so_far() {
+    kill_each(76, "");
+}
+
+#[test]
+fn a_killed_peer_of_a_best_effort_test_ends_it_with_the_figures_so_far() {
+    kill_each(77, "-bestEffort");
+}
+
+#[test]
+fn samples_that_are_kept_for_late_subscribers_are_not_written_over() {
+    for keyed in ["", "-keyed -instances 3000"] {
+        let subscriber = End::start(78, &format!("-sub {ROW} -durability 1 {keyed}"));
+        let publisher =
+            End::start(78, &format!("-pub {ROW} -durability 1 -numIter 100000 -dataLen 100 {keyed}"));
+        publisher.finish().expect_code(0);
+        let row = rows(&subscriber.finish().expect_code(0).stdout).remove(0);
+        assert_eq!((row[1], row[4]), (100_000.0, 0.0), "{row:?}");
+    }
+}
+
+#[test]
+fn a_publisher_that_pauses_for_an_hour_notices_that_its_subscriber_has_left() {
+    let mut subscriber = End::start(79, &format!("-sub {ROW}"));
+    let mut publisher = End::start(79, &format!("-pub {ROW} -sleep 3600000"));
+    subscriber.wait_for("Waiting for data ...");
+    publisher.wait_for("Sending data ...");
+    subscriber.signal(rustix::process::Signal::INT);
+    let row = rows(&subscriber.finish().expect_code(130).stdout).remove(0);
+    assert!(row.len() == 6 && row.iter().all(|figure| figure.is_finite()), "{row:?}");
+    publisher.finish().expect_code(3).expect_stderr("the subscriber went away");
+}
+
+#[test]
+fn plain_udp_serves_several_and_notices_who_is_killed() {
+    let raw = |sid: u32| {
+        End::start(71, &format!("-sub {ROW} -rawTransport -numPublishers 2 -sidMultiSubTest {sid}"))
+    };
+    let subscribers = [raw(0), raw(1)];
+    let publishers = [(0, 500), (1, 3000)].map(|(pid, count)| {
+        let words =
+            format!("-pub {ROW} -rawTransport -peer 127.0.0.1 -numSubscribers 2 -pid {pid} -numIter {count}");
+        End::start(71, &format!("{words} -pubRate 5000:sleep -latencyCount 5"))
+    });
+    for publisher in publishers {
+        publisher.finish().expect_code(0);
+    }
+    for subscriber in subscribers {
+        let row = rows(&subscriber.finish().expect_code(0).stdout).remove(0);
+        assert_eq!(row[1] + row[4], 3500.0, "{row:?}");
+    }
+    for is_publisher in [true, false] {
+        let subscriber = End::start(71, &format!("-sub {ROW} -rawTransport"));
+        let mut publisher =
+            End::start(71, &format!("-pub {ROW} -rawTransport -peer 127.0.0.1 -pubRate 100:sleep"));
+        publisher.wait_for("Sending data ...");
+        let (killed, other) = if is_publisher { (publisher, subscriber) } else { (subscriber, publisher) };
+        killed.signal(rustix::process::Signal::KILL);
+        other.finish().expect_code(3).expect_stderr("went away before the test was over");
+        killed.finish();
+    }
+}
