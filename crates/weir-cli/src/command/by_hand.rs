@@ -138,9 +138,9 @@ fn failure(error: EndpointError) -> Failure {
     Failure::environment(error)
 }
 
-/// A run that was interrupted has its figures, and says so by its exit code unless samples were lost.
+/// A run that was interrupted has its figures, and says by its exit code that they are of a part.
 fn ended(exit: Exit, interrupted: &AtomicBool) -> Exit {
-    if exit == Exit::Success && interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { exit }
+    if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { exit }
 }
 
 fn show(event: HandEvent, size_bytes: usize, what: &str) {
@@ -205,4 +205,19 @@ fn rate(samples: u64, time: Duration, size_bytes: usize) -> String {
     }
     let per_s = samples as f64 / time.as_secs_f64();
     format!("{} samples/s, {:.1} Mbit/s", format_rate(per_s), per_s * size_bytes as f64 * 8.0 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interruption_goes_before_a_loss_as_the_exit_codes_have_it() {
+        let of = |exit, is_interrupted| ended(exit, &AtomicBool::new(is_interrupted));
+        assert_eq!(
+            (of(Exit::Success, true), of(Exit::DataLost, true)),
+            (Exit::Interrupted, Exit::Interrupted)
+        );
+        assert_eq!((of(Exit::Success, false), of(Exit::DataLost, false)), (Exit::Success, Exit::DataLost));
+    }
 }

@@ -9,10 +9,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{BRIEF, Scene};
+use crate::support::{BRIEF, Scene, is_missing};
 
 /// Whether there can be no cable here.
-#[expect(clippy::print_stdout, reason = "a test that skips itself says so")]
 fn is_refused() -> bool {
     let works = |words: &[&str]| {
         Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
@@ -24,11 +23,11 @@ fn is_refused() -> bool {
         &["tc", "-V"],
     ];
     let missing = needed.iter().find(|words| !works(words));
-    if let Some(words) = missing {
-        assert!(std::env::var_os("WEIR_REQUIRE_NETNS").is_none(), "`{}` does not work", words.join(" "));
-        println!("skipped: `{}` does not work here (root, iproute2, nftables, ethtool)", words.join(" "));
-    }
-    missing.is_some()
+    is_missing(
+        missing.map(|words| {
+            format!("`{}` does not work here (root, iproute2, nftables, ethtool)", words.join(" "))
+        }),
+    )
 }
 
 #[test]
