@@ -636,6 +636,8 @@ impl WriterProxy {
             return;
         }
         let before = self.held.capacity();
+        // A deque that grows as it likes has room for up to twice as many samples as may ever be listed.
+        self.held.reserve_exact(len.next_power_of_two() - self.held.len());
         self.held.resize_with(len, || Slot::Missing { asked_at: Time::ZERO, tries: 0 });
         *listed += self.held.capacity() - before;
     }

@@ -174,7 +174,10 @@ impl<'a> Sender<'a> {
         let mut lags = LatencyRecorder::new();
         let (mut now, mut from) = (now_ns(), None);
         while self.next < schedule.count && now < schedule.end_ns && !shared.is_stopped() {
-            let due = schedule.due(now).saturating_sub(self.next).min(self.capacity);
+            // A late train ends with the warm-up, or what it carried beyond would not be counted.
+            let rest =
+                schedule.measured_from.checked_sub(self.next).filter(|&rest| rest > 0).unwrap_or(u64::MAX);
+            let due = schedule.due(now).saturating_sub(self.next).min(self.capacity).min(rest);
             if due == 0 {
                 wait_until(schedule.intended_ns(self.next), shared);
                 now = now_ns();
