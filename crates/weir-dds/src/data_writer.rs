@@ -88,10 +88,10 @@ impl<T: DdsType> DataWriter<T> {
     /// Writes a sample, stamped with the time of the call.
     ///
     /// Returns when the sample was given to the kernel, or lies in a burst that will be within
-    /// [`Coalescing::Automatic`]'s `delay_max`. A reliable writer that keeps all waits up to `max_blocking_time`
-    /// for room when readers have not acknowledged earlier samples. A sample that is larger than half of a
-    /// reader's socket buffer leaves in parts: to reliable readers as they make room, to best-effort readers with
-    /// pauses between, of which the calling thread sleeps through all (6 ms for 1 MB where buffers have the stock
+    /// [`Coalescing::Automatic`]'s `delay_max`, or in a batch. A reliable writer that keeps all waits up to
+    /// `max_blocking_time` for room when readers have not acknowledged earlier samples. A sample that is larger than
+    /// half of a reader's socket buffer leaves in parts: to reliable readers as they make room, to best-effort readers
+    /// with pauses between, of which the calling thread sleeps through all (6 ms for 1 MB where buffers have the stock
     /// size of Linux).
     ///
     /// # Errors
@@ -236,7 +236,7 @@ impl<T: DdsType> DataWriter<T> {
                 core.note_send_time(took);
             }
             if is_stamped {
-                // The samples of a batch have one time stamp.
+                // The samples of a batch have one time stamp: this one, and those that follow, have others.
                 core.seal();
             }
             let refused = match core.reserve(len) {
@@ -244,6 +244,9 @@ impl<T: DdsType> DataWriter<T> {
                     weir_cdr::encode_payload_in(sample, inner.encoding, room.payload())?;
                     match room.commit(now, timestamp, key) {
                         Ok(_) => {
+                            if is_stamped {
+                                core.seal();
+                            }
                             inner.send(core, sending, now);
                             inner.note_assertion(now);
                             return Ok(());
@@ -314,7 +317,7 @@ impl<T: DdsType> DataWriter<T> {
 }
 
 impl<T> DataWriter<T> {
-    /// Sends what automatic coalescing holds back.
+    /// Sends what automatic coalescing and a batch hold back.
     pub fn flush(&self) {
         let inner = &*self.inner;
         let mut sending = inner.endpoint.sending.lock();

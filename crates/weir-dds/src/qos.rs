@@ -285,7 +285,7 @@ impl DataWriterQos {
 
     /// Samples are collected in one message, as standard DATA submessages with the time stamp of the first.
     /// They leave when the message is full, when its time has come, with [`DataWriter::flush`], and before the
-    /// application waits for anything.
+    /// application waits for anything. A sample with a time stamp of the caller's has a message of its own.
     ///
     /// [`DataWriter::flush`]: crate::DataWriter::flush
     #[must_use]

@@ -269,10 +269,13 @@ impl Inner {
                 core.note_send_time(took);
             }
             if timestamp.is_some() {
-                // The samples of a batch have one time stamp.
+                // The samples of a batch have one time stamp: this one, and those that follow, have others.
                 core.seal();
             }
             let Err(refused) = commit(&mut core, now, stamp) else {
+                if timestamp.is_some() {
+                    core.seal();
+                }
                 self.send(core, sending, now);
                 self.note_assertion(now);
                 return Ok(());

@@ -48,7 +48,7 @@ pub(crate) struct Sending {
     pub(crate) sender: Sender,
     /// When the last send call ended.
     pub(crate) sent_at: Option<Time>,
-    /// How long it took, if the writer was not told yet.
+    /// How long the write that it ended took, if the writer was not told yet.
     pub(crate) send_time: Option<Duration>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_dds::{InstanceHandle, Sample, SampleSeq, SampleState, ViewState};
+use weir_dds::{BatchPolicy, InstanceHandle, Sample, SampleSeq, SampleState, ViewState};
 
 use crate::support::{DEADLINE, Keyed, Numbered, lossless_reader, lossless_writer, pair, take_exactly};
 
@@ -113,6 +113,22 @@ fn the_writers_own_time_stamp_arrives() {
         // RTPS 2.5 §9.3.2.1: a fraction of 2^-32 s, so a nanosecond may be rounded.
         let error = told.duration_since(stamp).unwrap_or_else(|early| early.duration());
         assert!(error <= Duration::from_nanos(1), "{error:?}");
+    }
+}
+
+#[test]
+fn a_batch_gives_the_writers_own_time_stamp_to_no_other_sample() {
+    let policy = BatchPolicy { max_bytes: 8192, max_samples: 100, max_delay: DEADLINE };
+    let (writer, reader) = pair::<Keyed>(lossless_writer().batch(policy), lossless_reader());
+    let own = UNIX_EPOCH + Duration::from_secs(1);
+    for value in 0..3 {
+        writer.write(&Keyed { id: 1, value }).unwrap();
+        writer.write_w_timestamp(&Keyed { id: 2, value }, own).unwrap();
+    }
+    writer.flush();
+    for sample in take_exactly(&reader, 6) {
+        let is_own = sample.info.source_timestamp().unwrap() < own + Duration::from_secs(1);
+        assert_eq!(is_own, sample.data.id == 2, "{:?}", sample.data);
     }
 }
 
