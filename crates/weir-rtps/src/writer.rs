@@ -283,6 +283,7 @@ impl WriterCore {
     #[cold]
     fn reserve_large(&mut self, payload_len: usize) -> Result<Reservation<'_>, WriteRefused> {
         let fragment_size = self.admit_large(payload_len)?;
+        self.history.prepare(payload_len);
         Ok(Reservation { core: self, payload_len, extension: None, fragment_size })
     }
 
@@ -687,7 +688,7 @@ impl Reservation<'_> {
             return &mut datagram[at..at + len];
         }
         if self.fragment_size != 0 {
-            return self.core.history.reserve(len);
+            return self.core.history.reserved(len);
         }
         let datagram = self.core.history.reserved(compose::datagram_len(len));
         &mut datagram[compose::PAYLOAD_AT..compose::PAYLOAD_AT + len]
@@ -721,7 +722,6 @@ impl Reservation<'_> {
         }
         if self.fragment_size != 0 {
             let cost = core.large_charge(self.payload_len, self.fragment_size);
-            core.history.reserve(self.payload_len);
             core.history.commit_fragmented(self.payload_len, self.fragment_size, cost);
             core.note_large(sn, timestamp);
             core.burst.datagrams += 1;
