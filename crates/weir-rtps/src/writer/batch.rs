@@ -16,7 +16,8 @@ pub struct BatchPolicy {
     pub max_bytes: usize,
     /// Most samples in a message.
     pub max_samples: u32,
-    /// Longest time that a sample waits for others.
+    /// Longest time that a message waits for more samples. One that is full may wait for more of a burst, no longer
+    /// than this and than [`Coalescing::delay_max`](super::Coalescing::delay_max).
     pub max_delay: Duration,
 }
 
@@ -76,7 +77,8 @@ impl WriterCore {
         self.history.commit_extension(extra, cost);
         self.open = Some(OpenBatch { len: open.len + extra, samples: open.samples + 1, ..open });
         self.burst.bytes += extra;
-        self.burst.untimed += 1;
+        // Without coalescing, nobody takes this back to 0.
+        self.burst.untimed = self.burst.untimed.saturating_add(1);
         Ok(Some(sn))
     }
 

@@ -31,12 +31,6 @@ impl Burst {
     fn hold(&self, delay_max: Duration) -> Duration {
         self.send_time.map_or(delay_max, |time| delay_max.min(time * config::COALESCING_SENDS))
     }
-
-    /// When what is held back is sent although no write came. Not earlier: a timer that interrupts the writer costs
-    /// more than it gains.
-    pub(super) fn flush_at(&self, delay_max: Duration) -> Option<Time> {
-        Some(self.queued_since? + delay_max)
-    }
 }
 
 impl WriterCore {
@@ -50,13 +44,26 @@ impl WriterCore {
         let (Some(since), Some(coalescing)) = (self.burst.queued_since, self.config.coalescing) else {
             return true;
         };
-        // Who fills batches has said how long samples may wait.
         let hold = match &self.config.batch {
             Some(policy) if self.is_batch_overdue(now, policy) => return true,
-            Some(policy) => coalescing.delay_max.min(policy.max_delay),
+            Some(_) => self.hold_max(),
             None => self.burst.hold(coalescing.delay_max),
         };
         now.since(since) >= hold || self.is_burst_complete()
+    }
+
+    /// When what is held back is sent although no write came. Not earlier: a timer that interrupts the writer costs
+    /// more than it gains. A batch that is being filled has a time of its own.
+    pub(super) fn burst_timeout(&self) -> Option<Time> {
+        let since = self.burst.queued_since?;
+        let end = self.open.map_or(self.history.next(), |open| open.first);
+        (self.unsent < end).then(|| since + self.hold_max())
+    }
+
+    /// Longest time that a burst is held back. Who fills batches has said how long samples may wait.
+    fn hold_max(&self) -> Duration {
+        let delay_max = self.config.coalescing.map_or(Duration::ZERO, |coalescing| coalescing.delay_max);
+        self.config.batch.map_or(delay_max, |policy| delay_max.min(policy.max_delay))
     }
 
     /// Tells when a send call for this writer ended, so that the gap to the next write can be judged.
@@ -77,7 +84,7 @@ impl WriterCore {
     pub(super) fn note_write(&mut self, now: Time, len: usize) {
         let Some(coalescing) = self.config.coalescing else { return };
         let burst = &mut self.burst;
-        let gap = coalescing.gap * (core::mem::take(&mut burst.untimed) + 1);
+        let gap = coalescing.gap * core::mem::take(&mut burst.untimed).saturating_add(1);
         let is_quick = burst.last_activity.is_some_and(|last| now.since(last) <= gap);
         burst.quick_writes = if is_quick { burst.quick_writes.saturating_add(1) } else { 0 };
         burst.last_activity = Some(now);

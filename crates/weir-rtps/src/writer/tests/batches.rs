@@ -10,6 +10,15 @@ fn batching(reliability: Reliability, max_bytes: usize) -> WriterCore {
     writer
 }
 
+fn coalescing(max_bytes: usize, max_delay: Duration) -> WriterCore {
+    let batch = BatchPolicy { max_bytes, max_samples: u32::MAX, max_delay };
+    let coalescing = Some(Coalescing::default());
+    let config = WriterConfig { batch: Some(batch), coalescing, ..config(Reliability::BestEffort) };
+    let mut writer = WriterCore::new(config);
+    writer.match_reader(Time(0), reader(READER, false));
+    writer
+}
+
 #[test]
 fn a_batch_leaves_when_the_next_sample_does_not_fit_or_its_time_has_come() {
     // 32 bytes of headers, 24 + 36 for each sample: four of them are 272 bytes.
@@ -57,11 +66,7 @@ fn any_sample_of_a_batch_can_be_repaired_and_a_batch_is_charged_as_one_datagram(
 
 #[test]
 fn full_batches_of_a_burst_leave_by_one_send() {
-    let batch = BatchPolicy { max_bytes: 8192, max_samples: u32::MAX, max_delay: Duration::from_millis(1) };
-    let coalescing = Some(Coalescing::default());
-    let config = WriterConfig { batch: Some(batch), coalescing, ..config(Reliability::BestEffort) };
-    let mut writer = WriterCore::new(config);
-    writer.match_reader(Time(0), reader(READER, false));
+    let mut writer = coalescing(8192, Duration::from_millis(1));
     let (mut sends, mut datagrams, mut samples) = (0, 0_u64, 0_u64);
     let mut out = Outbox::new();
     for n in 0..100_000 {
@@ -147,12 +152,7 @@ fn nothing_is_added_where_there_is_no_batch_or_no_room() {
 
 #[test]
 fn a_batch_that_is_overdue_is_sent_although_the_burst_could_wait_longer() {
-    let max_delay = Duration::from_micros(50);
-    let batch = BatchPolicy { max_bytes: 8192, max_samples: u32::MAX, max_delay };
-    let coalescing = Some(Coalescing::default());
-    let config = WriterConfig { batch: Some(batch), coalescing, ..config(Reliability::BestEffort) };
-    let mut writer = WriterCore::new(config);
-    writer.match_reader(Time(0), reader(READER, false));
+    let mut writer = coalescing(8192, Duration::from_micros(50));
     for n in 0..10 {
         write(&mut writer, Time(n * 100), &[0; 36]).unwrap();
         assert!(sent(&mut writer, Time(n * 100)).is_empty());
@@ -161,4 +161,41 @@ fn a_batch_that_is_overdue_is_sent_although_the_burst_could_wait_longer() {
     assert!(at <= Time(50_000), "{at:?}");
     assert_eq!(sent(&mut writer, at).len(), 10);
     assert_eq!(writer.next_timeout(), None);
+}
+
+#[test]
+fn the_timer_of_a_batch_that_is_filled_quickly_is_that_of_the_batch() {
+    let mut writer = coalescing(8192, Duration::from_millis(10));
+    for n in 0..10 {
+        write(&mut writer, Time(n * 100), &[0; 36]).unwrap();
+        assert!(sent(&mut writer, Time(n * 100)).is_empty());
+    }
+    // Nothing could leave earlier: a timer that fired would be due again at once.
+    assert_eq!(writer.next_timeout(), Some(Time(0) + Duration::from_millis(10)));
+}
+
+#[test]
+fn a_full_batch_waits_for_the_burst_no_longer_than_a_batch_may() {
+    let max_delay = Duration::from_micros(50);
+    // Four samples fill a message, 272 bytes; the first one is full when the fifth sample comes.
+    let mut writer = coalescing(272, max_delay);
+    for n in 0..=48 {
+        write(&mut writer, Time(n * 1_000), &[0; 36]).unwrap();
+        assert!(sent(&mut writer, Time(n * 1_000)).is_empty());
+    }
+    // The writer stops: the message that was begun last is not what the full ones wait for.
+    let at = writer.next_timeout().unwrap();
+    assert!(at <= Time(4_000) + max_delay, "{at:?}");
+    assert_eq!(sent(&mut writer, at).len(), 48);
+    let at = writer.next_timeout().unwrap();
+    assert_eq!(at, Time(48_000) + max_delay);
+    assert_eq!(sent(&mut writer, at), ["DATA 49"]);
+}
+
+#[test]
+fn samples_that_were_added_without_the_clock_are_counted_as_far_as_numbers_go() {
+    let mut writer = batching(Reliability::BestEffort, 8192);
+    write(&mut writer, Time(0), &[0; 36]).unwrap();
+    writer.burst.untimed = u32::MAX;
+    assert_eq!(extend(&mut writer, &[0; 36]), Some(SequenceNumber(2)));
 }

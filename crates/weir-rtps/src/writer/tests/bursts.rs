@@ -64,3 +64,17 @@ fn the_end_of_a_burst_waits_no_longer_than_allowed() {
         assert!(!sent(&mut writer, at).is_empty() && !writer.has_unsent());
     }
 }
+
+#[test]
+fn a_burst_whose_readers_are_gone_needs_no_timer() {
+    let mut writer = coalescing();
+    for n in 0..10 {
+        write(&mut writer, Time(n * 100), &[0; 36]).unwrap();
+        sent(&mut writer, Time(n * 100));
+    }
+    assert!(writer.has_unsent());
+    writer.unmatch_reader(Time(1_000), READER);
+    write(&mut writer, Time(1_000), &[0; 36]).unwrap();
+    assert!(sent(&mut writer, Time(1_000)).is_empty());
+    assert_eq!(writer.next_timeout(), None);
+}
