@@ -94,12 +94,8 @@ pub(crate) struct WriterHost {
     pub(crate) samples: u64,
     /// Writes that found the window full.
     pub(crate) refused: u64,
-    /// Datagrams with samples, and samples in them, that were handed out.
+    /// Samples that were handed out, repairs included.
     pub(crate) samples_sent: u64,
-    /// Datagrams that carry no sample.
-    pub(crate) control_sent: u64,
-    /// Sends: several datagrams may leave in one.
-    pub(crate) sends: u64,
     /// Bytes of payload of sample `n`.
     pub(crate) size: fn(u64) -> usize,
     gap: Duration,
@@ -117,8 +113,6 @@ impl WriterHost {
             samples: setup.samples,
             refused: 0,
             samples_sent: 0,
-            control_sent: 0,
-            sends: 0,
             size: setup.size,
             gap: setup.gap,
             next_write: Time::ZERO,
@@ -202,10 +196,9 @@ impl WriterHost {
 
     pub(super) fn note_sent(&mut self, out: &Outbox) {
         for item in &out.items {
-            self.sends += 1;
             self.samples_sent += u64::from(item.samples);
-            // A batch has more samples than datagrams.
-            self.control_sent += u64::from(item.datagrams.saturating_sub(item.samples));
+            let is_batching = self.config.batch.is_some();
+            assert!(is_batching || item.samples <= item.datagrams, "{} samples", item.samples);
         }
     }
 
@@ -226,8 +219,10 @@ struct Known {
     /// The samples that were taken, in order.
     taken: Vec<u64>,
     is_volatile: bool,
-    /// The samples of a message have the time stamp of the first.
-    is_batching: bool,
+    /// How many samples there may be in a message; they have the time stamp of the first, which is its number.
+    message_max: u64,
+    /// The time stamp of the last sample that was taken.
+    stamp: u64,
     written_at_match: u64,
 }
 
@@ -281,7 +276,8 @@ impl ReaderHost {
             guid: writer.config.guid,
             taken: Vec::new(),
             is_volatile: !self.wants_history || writer.config.durability == Durability::Volatile,
-            is_batching: writer.config.batch.is_some(),
+            message_max: writer.config.batch.map_or(1, |policy| policy.max_samples.into()),
+            stamp: 0,
             written_at_match: writer.written,
         });
     }
@@ -331,13 +327,12 @@ impl ReaderHost {
             let len = sample.payload.len() - usize::from(sample.payload[3]);
             let expected = payload(sample.writer, number, len);
             assert!(sample.payload[..len] == expected, "sample {number} came with other bytes");
-            let stamp = sample.source_timestamp.map(|at| u64::from(at.fraction));
-            if known.is_batching {
-                assert!(stamp.is_some_and(|stamp| (1..=number).contains(&stamp)), "{number}: {stamp:?}");
-            } else {
-                assert_eq!(stamp, Some(number));
-            }
+            let stamp = sample.source_timestamp.map_or(0, |at| u64::from(at.fraction));
+            let is_in_reach = (1..=number).contains(&stamp) && number - stamp < known.message_max;
+            let is_of_one_message = stamp == known.stamp || stamp > last;
+            assert!(is_in_reach && is_of_one_message, "{number}: {stamp} after {last}: {}", known.stamp);
             known.taken.push(number);
+            known.stamp = stamp;
         })
     }
 
