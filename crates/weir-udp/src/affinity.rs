@@ -3,8 +3,10 @@
 use std::io;
 use std::num::NonZeroU64;
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+
 use crate::sys;
-use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+use crate::threads;
 
 /// Lets the calling thread run on `cpu` only; threads that it starts later inherit that.
 ///
@@ -19,16 +21,7 @@ pub fn pin_current_thread(cpu: usize) -> io::Result<()> {
 /// # Errors
 /// As for [`pin_current_thread`]; or /proc is not mounted.
 pub fn pin_process(cpu: usize) -> io::Result<()> {
-    let set = only(cpu)?;
-    for entry in std::fs::read_dir("/proc/self/task")? {
-        let thread = entry?.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        match thread.map(|thread| sched_setaffinity(Some(thread), &set)) {
-            // A thread may end while we walk through the list.
-            None | Some(Ok(()) | Err(rustix::io::Errno::SRCH)) => {}
-            Some(Err(error)) => return Err(error.into()),
-        }
-    }
-    Ok(())
+    threads::own_threads()?.iter().try_for_each(|thread| thread.pin(cpu))
 }
 
 /// The CPUs that the calling thread may run on, in ascending order.
@@ -54,7 +47,7 @@ pub fn set_timer_slack_ns(slack_ns: u64) -> io::Result<()> {
 /// # Errors
 /// None known: a thread may always lower its own priority.
 pub fn set_idle_priority() -> io::Result<()> {
-    sys::set_idle_policy()
+    sys::set_scheduler(0, libc::SCHED_IDLE, 0)
 }
 
 pub(crate) fn only(cpu: usize) -> io::Result<CpuSet> {

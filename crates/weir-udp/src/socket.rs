@@ -362,6 +362,7 @@ fn refused(options: &SocketOptions, option: &'static str, source: io::Error) -> 
         "IP_MULTICAST_IF" => "no interface of this host has this address (ip -4 addr lists them)",
         "IPV6_MULTICAST_IF" => "no interface of this host has this number (ip link lists them)",
         "IP_MULTICAST_TTL" | "IPV6_MULTICAST_HOPS" => "it lies within 0 and 255",
+        "IPV6_MULTICAST_ALL" => "the kernel must be 4.20 or later",
         _ => "the kernel must be 4.12 or later",
     };
     UdpError::Option { option, advice, address: options.bind, source }

@@ -42,23 +42,13 @@ pub(crate) fn option(fd: BorrowedFd<'_>, level: c_int, name: c_int) -> io::Resul
     option_array::<1>(fd, level, name).map(|[value]| value as c_int)
 }
 
-/// Gives the calling thread the policy `SCHED_IDLE`.
-pub(crate) fn set_idle_policy() -> io::Result<()> {
-    // SAFETY: all bytes of the structure are plain numbers (some systems have more of them than the priority).
-    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = 0;
-    // SAFETY: 0 means the calling thread, and the kernel only reads the structure, which lives on our stack.
-    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Gives thread `thread` of this process the policy `SCHED_FIFO`.
-pub(crate) fn set_fifo_policy(thread: i32, priority: i32) -> io::Result<()> {
+/// Gives thread `thread` a scheduling policy (`SCHED_FIFO`, `SCHED_IDLE`) with a priority; 0 means the calling thread.
+pub(crate) fn set_scheduler(thread: i32, policy: c_int, priority: i32) -> io::Result<()> {
     // SAFETY: all bytes of the structure are plain numbers (some systems have more of them than the priority).
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority;
     // SAFETY: the kernel only reads the structure, which lives on our stack, and checks the number of the thread.
-    let result = unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &raw const parameters) };
+    let result = unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

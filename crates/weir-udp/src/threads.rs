@@ -34,7 +34,8 @@ pub fn own_threads() -> io::Result<Vec<OwnThread>> {
             threads.push(OwnThread { id, name: name.trim_end().to_owned() });
         }
     }
-    threads.sort_by_key(|thread| thread.id);
+    // Numbers begin anew at their highest, so the first thread may have a higher one than those that came later.
+    threads.sort_by_key(|thread: &OwnThread| (!thread.is_main(), thread.id));
     Ok(threads)
 }
 
@@ -60,7 +61,7 @@ impl OwnThread {
     /// [`io::ErrorKind::PermissionDenied`] without CAP_SYS_NICE or a sufficient RLIMIT_RTPRIO;
     /// [`io::ErrorKind::InvalidInput`] for a priority outside of [`FIFO_PRIORITIES`].
     pub fn set_fifo_priority(&self, priority: i32) -> io::Result<()> {
-        gone_is_fine(sys::set_fifo_policy(self.id, priority))
+        gone_is_fine(sys::set_scheduler(self.id, libc::SCHED_FIFO, priority))
     }
 }
 
