@@ -47,19 +47,14 @@ impl Sampler {
         let run = move || {
             yield_to_others(&options.cpus);
             let mut recorder = Recorder::new(options.period);
-            let begin = Instant::now();
-            let mut looks = 1;
-            loop {
-                let next = begin + options.period * looks;
-                match stopped.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                    Err(RecvTimeoutError::Timeout) => recorder.look(),
-                    _ => break,
-                }
-                // What was due meanwhile is missed: one row is longer, and the next in time again.
-                let due = begin.elapsed().as_nanos() / options.period.as_nanos().max(1);
-                let late = u32::try_from(due).unwrap_or(u32::MAX).saturating_sub(looks);
-                recorder.missed += u64::from(late);
-                looks += late + 1;
+            let mut due = options.period;
+            while let Err(RecvTimeoutError::Timeout) =
+                stopped.recv_timeout(due.saturating_sub(recorder.begin.elapsed()))
+            {
+                recorder.look();
+                let (next, missed) = next_due(due, recorder.period, recorder.begin.elapsed());
+                due = next;
+                recorder.missed += missed;
             }
             // The last row is what has passed since the one before.
             recorder.look();
@@ -88,6 +83,14 @@ impl Drop for Sampler {
             drop(self.end());
         }
     }
+}
+
+/// When the look after the one of `due` is to be, at `now`, and how many were missed by then: what was due meanwhile makes one row
+/// longer, and the next is in time again.
+fn next_due(due: Duration, period: Duration, now: Duration) -> (Duration, u64) {
+    let late_ns = now.saturating_sub(due).as_nanos();
+    let missed = u32::try_from(late_ns / period.as_nanos().max(1)).unwrap_or(u32::MAX);
+    (due.saturating_add(period).saturating_add(period.saturating_mul(missed)), missed.into())
 }
 
 /// Readings of the host's counters, each ending a row when its user says so ([`Sampler`] does by time).
@@ -124,13 +127,14 @@ impl Recorder {
 
     /// Ends a row here.
     pub fn look(&mut self) {
-        match self.readings.len() {
-            rows if self.period.is_zero() && rows > Self::FREE_ROWS_MAX => return,
-            rows if !self.period.is_zero() && rows > Self::ROWS_MAX => self.thin(),
-            _ => {}
+        if self.period.is_zero() && self.readings.len() > Self::FREE_ROWS_MAX {
+            return;
         }
         let counters = self.reader.read();
         self.readings.push((self.begin.elapsed(), counters));
+        if !self.period.is_zero() && self.readings.len() > Self::ROWS_MAX {
+            self.thin();
+        }
     }
 
     /// The rows so far. Its cost is that of the calling thread since the recorder was made there.
@@ -217,6 +221,20 @@ mod tests {
         assert_eq!((telemetry.rows(), telemetry.period_ms), (4, 200));
         assert_eq!(telemetry.values("context_switches").collect::<Vec<_>>(), [20.0; 4]);
         assert_eq!(telemetry.at_ms(0), Some(200));
+    }
+
+    #[test]
+    fn looks_come_at_the_period_that_a_thinned_recording_has() {
+        let ms = Duration::from_millis;
+        assert_eq!(next_due(ms(100), ms(100), ms(101)), (ms(200), 0));
+        assert_eq!(next_due(ms(100), ms(100), ms(350)), (ms(400), 2));
+        assert_eq!(next_due(ms(100), ms(200), ms(100)), (ms(300), 0));
+        let mut recorder = Recorder::new(ms(100));
+        recorder.readings = vec![(Duration::ZERO, HostCounters::default()); Recorder::ROWS_MAX];
+        recorder.look();
+        // The newest boundary stays, so that the next row is a whole one of the new period.
+        assert_eq!((recorder.period, recorder.readings.len()), (ms(200), Recorder::ROWS_MAX / 2 + 1));
+        assert!(recorder.readings.last().unwrap().0 > Duration::ZERO);
     }
 
     #[test]
