@@ -1,5 +1,7 @@
 //! Sockets, the interface, and the way to another host.
 
+use std::borrow::Cow;
+
 use weir_results::Interface;
 
 use super::{Facts, Finding, PathFacts, Purpose};
@@ -75,21 +77,22 @@ fn link(interface: &Interface) -> Vec<Finding> {
     if mtu < 1500 {
         let text = format!("the MTU of {name} is {mtu}: samples that fit elsewhere are fragmented here");
         findings.push(
-            Finding::new("mtu", Purpose::Both, text).mended_by(format!("ip link set dev {name} mtu 1500")),
+            Finding::new("mtu", Purpose::Both, text)
+                .mended_by(format!("ip link set dev {} mtu 1500", word(name))),
         );
     } else if mtu == 1500 && interface.speed_mbps.is_some_and(|speed| speed >= FAST_MBPS) {
         let text = format!(
             "the MTU of {name} is 1500 at {} Mbit/s: packets per second limit before bits do (9000 only where the whole path has it)",
             interface.speed_mbps.unwrap_or_default()
         );
-        let show = format!("ip link set dev {name} mtu 9000");
+        let show = format!("ip link set dev {} mtu 9000", word(name));
         findings.push(Finding::new("mtu-standard", Purpose::Throughput, text).see(show).note());
     }
     if interface.duplex.as_deref() == Some("half") {
         let text = format!("{name} runs half duplex: what it sends collides with what it receives");
         findings.push(
             Finding::new("half-duplex", Purpose::Both, text)
-                .mended_by(format!("ethtool -s {name} duplex full autoneg on")),
+                .mended_by(format!("ethtool -s {} duplex full autoneg on", word(name))),
         );
     }
     findings
@@ -106,7 +109,7 @@ fn offloads(interface: &Interface) -> Vec<Finding> {
     let is_off = |offload: &&(&str, &str, &str)| interface.offloads.get(offload.0) == Some(&false);
     let finding = |(offload, option, effect): &(&str, &str, &str)| {
         Finding::new("offload", Purpose::Throughput, format!("{offload} of {name} is off: {effect}"))
-            .mended_by(format!("ethtool -K {name} {option} on"))
+            .mended_by(format!("ethtool -K {} {option} on", word(name)))
     };
     wanted.iter().filter(is_off).map(finding).collect()
 }
@@ -116,7 +119,7 @@ fn interrupts(interface: &Interface) -> Vec<Finding> {
     let name = &interface.name;
     let value = |key: &str| interface.coalescing.get(key).map(String::as_str);
     let waits_us = value("rx-usecs").and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
-    let mut mend = format!("ethtool -C {name}");
+    let mut mend = format!("ethtool -C {}", word(name));
     let how = match (value("adaptive-rx") == Some("on"), waits_us) {
         (true, _) => {
             mend += " adaptive-rx off";
@@ -138,7 +141,7 @@ fn drops(facts: &Facts, interface: &Interface) -> Option<Finding> {
     let dropped: f64 = facts.watched.values(&format!("{name}.recv_drops")).sum();
     (dropped > 0.0).then(|| {
         let text = format!("{name} dropped {dropped} packets while it was looked at");
-        Finding::new("dropping", Purpose::Both, text).see(format!("ethtool -S {name}"))
+        Finding::new("dropping", Purpose::Both, text).see(format!("ethtool -S {}", word(name)))
     })
 }
 
@@ -149,6 +152,12 @@ fn polling(facts: &Facts) -> Option<Finding> {
             .mended_by("sysctl -w net.core.busy_poll=50 net.core.busy_read=50")
             .note()
     })
+}
+
+/// An interface's name as one word of a shell: the kernel allows nearly every character in it.
+fn word(name: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
+    if name.bytes().all(is_plain) { name.into() } else { format!("'{}'", name.replace('\'', r"'\''")).into() }
 }
 
 fn way(path: &PathFacts, interface: Option<&Interface>) -> Vec<Finding> {

@@ -76,9 +76,9 @@ fn quota(facts: &Facts) -> Vec<Finding> {
         );
         let finding = Finding::new("cpu-quota", Purpose::Both, text);
         findings.push(match environment.container.as_deref() {
-            Some(container @ ("docker" | "podman")) => {
-                finding.see(format!("{container} update --cpus=0 CONTAINER   # on the host of the container"))
-            }
+            Some(container @ ("docker" | "podman")) => finding.see(format!(
+                "{container} update --cpus=$(nproc) CONTAINER   # on the host of the container"
+            )),
             _ => finding.see("systemctl set-property --runtime UNIT CPUQuota="),
         });
     }

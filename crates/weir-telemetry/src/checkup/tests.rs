@@ -131,6 +131,11 @@ fn sockets_and_the_interface_are_looked_at() {
         BTreeMap::from([("generic-receive-offload".to_owned(), false), ("rx-gro-hw".to_owned(), false)]);
     check(|facts| interface(facts).offloads = off, "offload", Some("ethtool -K eth0 gro on"));
     check(|facts| watch(facts, "eth0.recv_drops", 3.0), "dropping", Some("ethtool -S eth0"));
+    // Whoever named an interface has no say in what a script does.
+    let mut facts = healthy();
+    *interface(&mut facts) = Interface { name: "a';reboot".into(), mtu: Some(1400), ..Interface::default() };
+    let mend = r"ip link set dev 'a'\'';reboot' mtu 1500";
+    assert_eq!(examine(&facts)[0].command.as_deref(), Some(mend));
     // The loopback interface has none of this.
     let mut facts = healthy();
     *interface(&mut facts) = Interface { name: "lo".into(), mtu: Some(1400), ..Interface::default() };
