@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use thiserror::Error;
 use weir_udp::{UdpError, UdpSocket, Wait};
@@ -269,13 +269,19 @@ fn supervise(
     is_running: impl Fn() -> bool,
 ) -> Result<(), SessionError> {
     control.say(&Response::Ready.line())?;
+    let deadline = Instant::now() + patience;
     // The receiver ends early when its socket fails, and then nobody needs to wait.
     let Some(line) = control.hear_while(patience, &is_running)? else { return Ok(()) };
     if Request::parse(&line) != Some(Request::Sent) {
         return Err(nonsense(line));
     }
     is_sent.store(true, Ordering::Relaxed);
-    Ok(control.watch_while(is_running)?)
+    // A message may be longer than anybody has time for.
+    control.watch_while(|| is_running() && Instant::now() < deadline)?;
+    if is_running() {
+        return Err(refused(format!("the trial is not over after {} s", patience.as_secs())));
+    }
+    Ok(())
 }
 
 /// The control connection during an echo.
@@ -364,4 +370,22 @@ fn no_setup() -> SessionError {
 
 fn nonsense(line: String) -> SessionError {
     SessionError::Control(ControlError::Nonsense(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_trial_that_never_ends_is_ended() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.write_all(b"SENT\n").unwrap();
+        let mut control = Control::new(listener.accept().unwrap().0).unwrap();
+        let ended = supervise(&mut control, Duration::ZERO, &AtomicBool::new(false), || true);
+        assert!(ended.is_err());
+    }
 }
