@@ -335,12 +335,14 @@ impl Control {
         Ok(self.stream.write_all(bytes)?)
     }
 
-    /// The next line without its end. Octets that are no UTF-8 become replacement characters.
+    /// The next line without its end. Octets that are no UTF-8 and control characters become replacement characters: a line
+    /// that makes no sense ends up in logs, on terminals.
     pub(crate) fn hear(&mut self, patience: Duration) -> Result<String, ControlError> {
         let deadline = Instant::now() + patience;
         loop {
             if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
-                let line = String::from_utf8_lossy(&self.pending[..end]).trim_end_matches('\r').to_owned();
+                let line = String::from_utf8_lossy(&self.pending[..end]);
+                let line = line.trim_end_matches('\r').replace(char::is_control, "\u{fffd}");
                 self.pending.drain(..=end);
                 return Ok(line);
             }
@@ -496,6 +498,13 @@ mod tests {
         drop(peer);
         assert_eq!(control.hear(PATIENCE).unwrap(), "READY");
         assert!(matches!(control.hear(PATIENCE), Err(ControlError::Closed)));
+    }
+
+    #[test]
+    fn a_line_brings_nothing_that_a_terminal_obeys() {
+        let (mut peer, mut control) = pair();
+        peer.write_all(b"a\x1b[2Jb\x07\xff\n").unwrap();
+        assert_eq!(control.hear(PATIENCE).unwrap(), "a\u{fffd}[2Jb\u{fffd}\u{fffd}");
     }
 
     #[test]
