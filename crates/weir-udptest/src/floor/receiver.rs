@@ -211,7 +211,7 @@ impl Receiver {
             return;
         }
         match self.tracker.record(number) {
-            Arrival::InOrder => self.expected = number + 1,
+            Arrival::InOrder => self.expected = number.saturating_add(1),
             Arrival::AfterGap(missing) => {
                 self.expected = number.saturating_add(1);
                 self.seen.longest_gap = self.seen.longest_gap.max(missing);
@@ -261,7 +261,7 @@ pub(super) fn report(flows: &[FlowReceived]) -> ReceiveReport {
     let (mut jitter_ns, mut timed) = (0.0, 0_u32);
     for flow in flows {
         report.counts.merge(&flow.counts);
-        report.lost_in_warmup += flow.lost_in_warmup;
+        report.lost_in_warmup = report.lost_in_warmup.saturating_add(flow.lost_in_warmup);
         report.arrivals += flow.arrivals;
         report.system_calls += flow.system_calls;
         report.corrupt += flow.corrupt;
@@ -363,6 +363,22 @@ mod tests {
             // 4/16 = 0.25; 0.25 - 0.25/16 = 0.234375; + (8 - 0.234375)/16 = 0.719727.
             assert_eq!(report.jitter_us, Some(0.72));
         }
+    }
+
+    #[test]
+    fn forged_numbers_make_huge_losses_and_no_harm() {
+        let flow = || {
+            let point = Point { warmup: Duration::from_millis(10), ..stream() };
+            let mut receiver = Receiver::new(&point, 7, 0);
+            for number in [u64::from(u32::MAX) - 1, u64::from(u32::MAX), 0] {
+                receiver.accept(&datagram(number, 0, 0), 0);
+            }
+            receiver.start_counting(20 * MS);
+            receiver.tracker.finish(u64::MAX);
+            receiver.finished()
+        };
+        let report = report(&[flow(), flow()]);
+        assert_eq!(report.lost_in_warmup, u64::MAX);
     }
 
     #[test]

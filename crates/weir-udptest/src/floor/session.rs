@@ -219,9 +219,8 @@ impl Session<'_> {
                     Ok(Some(report))
                 }
             });
-            if supervised.is_err() {
-                shared.stop();
-            }
+            // Whoever still runs does so for nobody: another loop has failed, or the client has gone.
+            shared.stop();
             let flows = join(receivers)?;
             join(echo.into_iter().collect())?;
             join(senders.unwrap_or_default())?;
