@@ -1,7 +1,7 @@
 //! `weir udp server`, and the one that `weir udp` starts for itself.
 
 use std::env;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio, exit};
@@ -35,7 +35,7 @@ pub(super) fn run(args: &UdpServerArgs) -> Result<Exit, Failure> {
     if args.until_eof {
         thread::spawn(|| {
             // Whatever comes, it ends when whoever started this process does.
-            let _ = io::stdin().lock().read_to_end(&mut Vec::new());
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
             exit(0);
         });
     }
