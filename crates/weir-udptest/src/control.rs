@@ -339,8 +339,10 @@ impl Control {
     /// that makes no sense ends up in logs, on terminals.
     pub(crate) fn hear(&mut self, patience: Duration) -> Result<String, ControlError> {
         let deadline = Instant::now() + patience;
+        let mut searched = 0;
         loop {
-            if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
+            let end = self.pending[searched..].iter().position(|byte| *byte == b'\n');
+            if let Some(end) = end.map(|end| searched + end) {
                 let line = String::from_utf8_lossy(&self.pending[..end]);
                 let line = line.trim_end_matches('\r').replace(char::is_control, "\u{fffd}");
                 self.pending.drain(..=end);
@@ -349,6 +351,7 @@ impl Control {
             if self.pending.len() >= self.line_max {
                 return Err(ControlError::TooLong(self.line_max));
             }
+            searched = self.pending.len();
             let mut bytes = [0; LINE_BYTES_MAX];
             let room = (self.line_max - self.pending.len()).min(LINE_BYTES_MAX);
             let count = self.read(&mut bytes[..room], deadline, patience)?;

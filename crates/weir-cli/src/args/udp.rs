@@ -121,6 +121,11 @@ pub(crate) struct UdpArgs {
     )]
     pub(crate) socket_buffer: usize,
 
+    /// How often both ends look at what their hosts do (processors, interrupts, devices, memory...), for `weir report
+    /// --telemetry`; 0s = never
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
+    pub(crate) telemetry_period: Duration,
+
     #[arg(
         long,
         value_name = "PATH",

@@ -37,7 +37,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
 fn print_telemetry(run: &Run, form: TelemetryForm) -> Result<Exit, Failure> {
     let has_any = |case: &Case| case.publisher_telemetry.is_some() || case.subscriber_telemetry.is_some();
     if !run.cases.iter().any(has_any) {
-        return Err(Failure::usage(anyhow!("the run has no telemetry (--telemetry-period of weir bench)")));
+        return Err(Failure::usage(anyhow!(
+            "the run has no telemetry (--telemetry-period of weir bench and weir udp)"
+        )));
     }
     let text = match form {
         TelemetryForm::Csv => weir_report::telemetry_csv(run),

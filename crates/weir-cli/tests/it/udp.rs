@@ -67,6 +67,9 @@ fn a_run_on_this_host_has_round_trips_and_streams_of_every_mode() {
     for case in cases(&document) {
         assert!(case["not_measured"].is_null(), "{case}");
         assert_eq!(case["udp"]["ip_version"], 4);
+        for end in ["publisher_telemetry", "subscriber_telemetry"] {
+            assert!(!case[end]["at_ms"].as_array().unwrap().is_empty(), "{case}");
+        }
         if case["test"] == "latency" {
             assert_eq!(case["latency_us"]["kind"], "rtt");
             assert!(case["latency_us"]["count"].as_u64().unwrap() > 0, "{case}");
@@ -118,12 +121,14 @@ fn a_schedule_gives_delays_by_the_clock_that_both_ends_read() {
 
 #[test]
 fn shares_are_of_the_maximum_that_the_run_measures_first() {
-    let words = "--tests throughput --sizes 1000 --mode send --rate 1% --flows 2 --format json";
+    let words =
+        "--tests throughput --sizes 1000 --mode send --rate 1% --flows 2 --telemetry-period 0s --format json";
     let document = udp(&Scene::new(), words).expect_code(0).json();
     let [maximum, share] = &cases(&document)[..] else { panic!("{document}") };
     let rate = share["rate_samples_per_s"].as_f64().unwrap()
         / maximum["throughput"]["samples_per_s"].as_f64().unwrap();
     assert!((rate - 0.01).abs() < 1e-6, "{rate}");
+    assert!(share["publisher_telemetry"].is_null() && share["subscriber_telemetry"].is_null());
     assert_eq!((&share["load_percent"], &share["udp"]["flows"]), (&1.0.into(), &2.into()));
 }
 

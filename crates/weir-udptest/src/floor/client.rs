@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
-use weir_results::{ClockRelation, DropCounters, Environment, ProcessFigures, SocketBuffers};
-use weir_telemetry::{LossWatch, process_figures};
+use weir_results::{ClockRelation, DropCounters, Environment, ProcessFigures, SocketBuffers, Telemetry};
+use weir_telemetry::{LossWatch, Sampler, process_figures};
 
 use super::clock::{self, Exchange, Offset, now_ns};
 use super::ends::{Ends, Role, Shared};
@@ -56,6 +56,10 @@ pub struct Measured {
     pub server_process: ProcessFigures,
     /// What its host dropped meanwhile.
     pub server_drops: DropCounters,
+    /// What this host did meanwhile.
+    pub client_telemetry: Option<Telemetry>,
+    /// What the server's host did.
+    pub server_telemetry: Option<Telemetry>,
     /// How the clocks relate, for forward delays; `None` where none were measured.
     pub clocks: Option<ClockRelation>,
 }
@@ -133,7 +137,9 @@ impl Client {
         }
         let is_timed = point.datagrams_per_s.is_some();
         let before = self.clocks(is_timed)?;
+        let sampler = point.watch();
         let mut measured = self.run(point, &ends, mark, cpu, before, halt)?;
+        measured.client_telemetry = sampler.map(Sampler::stop);
         let after = self.clocks(is_timed)?;
         let relation = before.zip(after).map(|(before, after)| clock::relation(before, after));
         measured.clocks = is_timed.then(|| relation.unwrap_or_else(clock::shared));
@@ -234,6 +240,8 @@ impl Client {
                 }),
                 server_process: heard.server_process,
                 server_drops: heard.server_drops,
+                client_telemetry: None,
+                server_telemetry: heard.server_telemetry,
                 clocks: None,
             })
         })
@@ -285,8 +293,9 @@ impl Client {
                     shared.finish(report.sent.clone());
                     heard.sent = Some(*report);
                 }
-                Some(Response::Done { received, process, drops }) if has_finished => {
+                Some(Response::Done { received, process, drops, telemetry }) if has_finished => {
                     heard.server_drops = *drops;
+                    heard.server_telemetry = telemetry.map(|telemetry| *telemetry);
                     heard.received = received.map(|received| *received);
                     heard.server_process = *process;
                     return Ok(heard);
@@ -344,6 +353,7 @@ struct Heard {
     ping: Option<PingReport>,
     server_process: ProcessFigures,
     server_drops: DropCounters,
+    server_telemetry: Option<Telemetry>,
 }
 
 /// Introduces this client, and makes sure of what it talks to.

@@ -13,7 +13,7 @@ pub(super) const VERSION: u32 = 1;
 pub(crate) const REQUEST_BYTES_MAX: usize = 4096;
 
 /// The longest line that a client takes.
-pub(super) const RESPONSE_BYTES_MAX: usize = 64 << 10;
+pub(super) const RESPONSE_BYTES_MAX: usize = 16 << 20;
 
 /// What a client says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,6 +108,8 @@ pub enum Response {
         process: Box<weir_results::ProcessFigures>,
         /// What the server's host dropped meanwhile.
         drops: Box<weir_results::DropCounters>,
+        /// What the server's host did meanwhile.
+        telemetry: Option<Box<weir_results::Telemetry>>,
     },
     /// No, and why.
     Refused {
@@ -178,6 +180,7 @@ mod tests {
             received: Some(Box::new(ReceiveReport { arrivals: 3, ..ReceiveReport::default() })),
             process: Box::default(),
             drops: Box::default(),
+            telemetry: Some(Box::default()),
         };
         assert_eq!(Response::parse(&done.line()), Some(done));
         for nonsense in ["", "{}", "[]", "{\"message\":\"dance\"}", "GET / HTTP/1.1"] {

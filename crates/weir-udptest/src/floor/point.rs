@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_results::{UdpMode, WaitStrategy};
+use weir_telemetry::{Sampler, SamplerOptions};
 
 use super::datagram::HEADER_BYTES;
 
@@ -16,6 +17,9 @@ pub(super) const FLOWS_MAX: u32 = 64;
 
 /// Most octets of socket buffers that a measurement asks for, over all flows.
 const BUFFER_BYTES_MAX: u64 = 256 << 20;
+
+/// Looking at a host takes some tenths of it.
+const TELEMETRY_PERIOD_MIN: Duration = Duration::from_millis(1);
 
 /// The highest rate, datagrams per second.
 const RATE_MAX: f64 = 1e9;
@@ -58,6 +62,8 @@ pub struct Point {
     pub duration: Duration,
     /// Octets of socket buffers to ask for, each way; `None` = the system's.
     pub buffer_bytes: Option<usize>,
+    /// How often both ends look at what their hosts do; `None` = never.
+    pub telemetry_period: Option<Duration>,
 }
 
 /// What a measurement measures.
@@ -81,6 +87,12 @@ impl Point {
     /// Datagrams per second of one flow.
     pub(super) fn flow_rate(&self) -> Option<f64> {
         self.datagrams_per_s.map(|rate| rate / f64::from(self.flows))
+    }
+
+    /// Begins to look at this end's host, if that is wanted.
+    pub(super) fn watch(&self) -> Option<Sampler> {
+        let options = |period| SamplerOptions { period, cpus: Vec::new() };
+        self.telemetry_period.map(options).map(Sampler::start)
     }
 
     /// How long it runs.
@@ -108,6 +120,9 @@ impl Point {
         }
         if self.duration.is_zero() {
             return Err("a measurement takes some time".to_owned());
+        }
+        if self.telemetry_period.is_some_and(|period| period < TELEMETRY_PERIOD_MIN) {
+            return Err("a host is looked at once a millisecond at most".to_owned());
         }
         if self.datagrams_per_s.is_some_and(|rate| !(rate > 0.0 && rate <= RATE_MAX)) {
             return Err("a rate is more than 0 and at most 10^9 datagrams per second".to_owned());
@@ -177,6 +192,7 @@ pub(super) mod tests {
             warmup: Duration::from_millis(20),
             duration: Duration::from_millis(100),
             buffer_bytes: Some(1 << 20),
+            telemetry_period: Some(TELEMETRY_PERIOD_MIN),
         }
     }
 
@@ -196,6 +212,7 @@ pub(super) mod tests {
         check(|point| point.flows = 65, false, "flows");
         check(|point| point.dscp = Some(64), false, "DSCP");
         check(|point| point.duration = Duration::ZERO, false, "time");
+        check(|point| point.telemetry_period = Some(Duration::from_micros(999)), false, "millisecond");
         check(|point| point.datagrams_per_s = Some(0.0), false, "rate");
         check(|point| point.datagrams_per_s = Some(f64::NAN), false, "rate");
         check(|point| (point.flows, point.buffer_bytes) = (64, Some(1 << 29)), false, "buffers");

@@ -60,6 +60,11 @@ fn blank(point: &Point, is_ipv6: bool, direction: Direction) -> Case {
 }
 
 fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Direction) {
+    let (client, server) = (measured.client_telemetry.clone(), measured.server_telemetry.clone());
+    (case.publisher_telemetry, case.subscriber_telemetry) = match direction {
+        Direction::Forward => (client, server),
+        Direction::Reverse => (server, client),
+    };
     if let Some(ping) = &measured.round_trip {
         case.latency_us = Some(ping.summary);
         case.duration_s = Some(seconds(ping.measured_in_ns));

@@ -10,7 +10,7 @@ use weir_telemetry::{LossWatch, process_figures};
 
 use super::clock::{self, now_ns};
 use super::ends::{Ends, Role, Shared};
-use super::message::{REQUEST_BYTES_MAX, Request, Response, VERSION};
+use super::message::{REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX, Request, Response, VERSION};
 use super::point::{Point, PointTest};
 use super::receiver;
 use super::reports::{HostReport, ReceiveReport};
@@ -188,6 +188,7 @@ impl Session<'_> {
     /// Runs the threads of a measurement, while listening to the client.
     fn measure(&mut self, point: &Point, ends: &Ends, mark: u32, ahead_ns: i64) -> Result<(), SessionError> {
         let shared = Shared::default();
+        let sampler = point.watch();
         let work = Work { point, ends, mark, cpu: point.server_cpu, shared: &shared };
         let before = process_figures();
         let watch = LossWatch::start(interface_of(self.local.ip()).map(|(name, _)| name).as_deref());
@@ -237,8 +238,22 @@ impl Session<'_> {
                 ..std::mem::take(report)
             };
         }
-        Ok(self.say(&Response::Done { received: received.map(Box::new), process, drops })?)
+        let telemetry = sampler.map(|sampler| Box::new(sampler.stop()));
+        let done = Response::Done { received: received.map(Box::new), process, drops, telemetry };
+        Ok(self.control.say(&line_of(done))?)
     }
+}
+
+/// The line of a report: without telemetry where that has more than a client takes, so that the rest arrives.
+fn line_of(mut done: Response) -> String {
+    let line = done.line();
+    if line.len() < RESPONSE_BYTES_MAX {
+        return line;
+    }
+    if let Response::Done { telemetry, .. } = &mut done {
+        *telemetry = None;
+    }
+    done.line()
 }
 
 /// What was dropped since then. The sockets of this measurement know their own drops best.

@@ -126,6 +126,7 @@ fn blank(args: &UdpArgs, size_bytes: usize, mode: UdpMode) -> Point {
         warmup: args.warmup,
         duration: args.duration,
         buffer_bytes: Some(args.socket_buffer),
+        telemetry_period: Some(args.telemetry_period).filter(|period| !period.is_zero()),
     }
 }
 
