@@ -22,6 +22,25 @@ pub struct Rate {
     pub pace: Pace,
 }
 
+/// Pauses for `length`; `trouble` is asked now and then and ends the pause.
+pub(super) fn pause<T>(length: Duration, mut trouble: impl FnMut() -> Option<T>) -> Option<T> {
+    let mut left = length;
+    loop {
+        let part = left.min(LOOK_AROUND);
+        std::thread::sleep(part);
+        left -= part;
+        if left.is_zero() {
+            return None;
+        }
+        if let Some(trouble) = trouble() {
+            return Some(trouble);
+        }
+    }
+}
+
+/// How often a publisher looks whether its subscribers are still there, at least.
+pub(super) const LOOK_AROUND: Duration = Duration::from_millis(200);
+
 /// When each sample is due.
 #[derive(Debug)]
 pub(super) struct Schedule {
@@ -73,6 +92,12 @@ mod tests {
         assert_eq!(schedule.due_ns(1), 333_334_333);
         assert_eq!(schedule.due_ns(3), 1_000_001_000);
         assert_eq!(schedule.due_ns(3_000_000_000), 1_000_000_000_000_001_000);
+    }
+
+    #[test]
+    fn a_long_pause_ends_with_trouble_and_a_short_one_by_itself() {
+        assert_eq!(pause(Duration::from_secs(3600), || Some(7)), Some(7));
+        assert_eq!(pause(Duration::from_millis(1), || Some(7)), None);
     }
 
     #[test]

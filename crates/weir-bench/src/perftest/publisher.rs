@@ -13,7 +13,7 @@ use weir_telemetry::LossWatch;
 use super::announcement::{Roll, RollListener};
 use super::message::{self, DESCRIPTION_BYTES, Farewell, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
-use super::pacing::Schedule;
+use super::pacing::{self, LOOK_AROUND, Schedule};
 use super::probe::{Probe, Role};
 use super::raw;
 use super::settings::PublisherSettings;
@@ -50,9 +50,6 @@ const ECHO_PATIENCE: Duration = Duration::from_millis(200);
 /// How often final markers are sent, and how long each is waited for.
 const FINAL_TRIES: u32 = 50;
 const FINAL_PATIENCE: Duration = Duration::from_millis(100);
-
-/// How often a publisher looks whether its subscribers are still there, at least.
-const LOOK_AROUND: Duration = Duration::from_millis(200);
 
 /// How long echoes of initialization pings are waited for after the last one; when all are back, no longer.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -325,18 +322,7 @@ impl<'a, T: Owned> Run<'a, T> {
     /// The pause after a sample, if there is one; `Some` when the run is over meanwhile.
     #[inline]
     fn pause(&self) -> Option<End> {
-        let mut left = self.settings.sleep?;
-        loop {
-            let part = left.min(LOOK_AROUND);
-            std::thread::sleep(part);
-            left -= part;
-            if left.is_zero() {
-                return None;
-            }
-            if let Some(end) = self.trouble() {
-                return Some(end);
-            }
-        }
+        pacing::pause(self.settings.sleep?, || self.trouble())
     }
 
     /// Why the run has to end, if it has.

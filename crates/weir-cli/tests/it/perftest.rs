@@ -1,8 +1,9 @@
 //! `perftest` as somebody with RTI Perftest's scripts meets it.
 
-use std::process::{Command, Output, Stdio};
+use std::io::Read;
+use std::process::{Command, Stdio};
 
-use crate::support::Finished;
+use crate::support::{Finished, KilledOnDrop};
 
 fn perftest(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perftest"));
@@ -17,11 +18,18 @@ fn finished(words: &str) -> Finished {
 /// Runs both ends on the loopback interface, in a domain of their own.
 fn pair(domain: u32, publisher: &str, subscriber: &str) -> (Finished, Finished) {
     let end = |words: &str| perftest(&format!("-domain {domain} -nic lo {words}"));
-    let waiting =
-        end(&format!("-sub {subscriber}")).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let published: Output = end(&format!("-pub {publisher}")).output().unwrap();
-    let received = waiting.wait_with_output().unwrap();
-    (Finished::from(published), Finished::from(received))
+    let mut command = end(&format!("-sub {subscriber}"));
+    let mut waiting = KilledOnDrop::spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let published = Finished::from(end(&format!("-pub {publisher}")).output().unwrap()).expect_code(0);
+    let read = |from: &mut dyn Read| {
+        let mut text = String::new();
+        from.read_to_string(&mut text).unwrap();
+        text
+    };
+    let stderr = read(waiting.process.stderr.as_mut().unwrap());
+    let stdout = read(waiting.process.stdout.as_mut().unwrap());
+    let code = waiting.process.wait().unwrap().code();
+    (published, Finished { code, stdout, stderr })
 }
 
 /// The one row of a run without headers.

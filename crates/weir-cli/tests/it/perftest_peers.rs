@@ -1,14 +1,14 @@
 //! `perftest` with several ends, with ends that do not fit, and with ends that die.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{ChildStderr, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
-use crate::support::Finished;
+use crate::support::{Finished, KilledOnDrop};
 
-/// A running end on the loopback interface, whose talk is read as it comes.
+/// A running end on the loopback interface, whose talk is read as it comes. It does not outlive the test.
 struct End {
-    child: Child,
+    child: KilledOnDrop,
     talk: BufReader<ChildStderr>,
     said: String,
     stdout: JoinHandle<String>,
@@ -18,9 +18,9 @@ impl End {
     fn start(domain: u32, words: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_perftest"));
         command.args(["-nic", "lo", "-domain", &domain.to_string()]).args(words.split_whitespace());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let talk = BufReader::new(child.stderr.take().unwrap());
-        let mut from = child.stdout.take().unwrap();
+        let mut child = KilledOnDrop::spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let talk = BufReader::new(child.process.stderr.take().unwrap());
+        let mut from = child.process.stdout.take().unwrap();
         let stdout = thread::spawn(move || {
             let mut text = String::new();
             from.read_to_string(&mut text).unwrap();
@@ -43,13 +43,13 @@ impl End {
     }
 
     fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_child(&self.child);
+        let pid = rustix::process::Pid::from_child(&self.child.process);
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
     fn finish(mut self) -> Finished {
         self.talk.read_to_string(&mut self.said).unwrap();
-        let code = self.child.wait().unwrap().code();
+        let code = self.child.process.wait().unwrap().code();
         Finished { code, stdout: self.stdout.join().unwrap(), stderr: self.said }
     }
 }
@@ -183,6 +183,42 @@ fn a_publisher_that_pauses_for_an_hour_notices_that_its_subscriber_has_left() {
     let row = rows(&subscriber.finish().expect_code(130).stdout).remove(0);
     assert!(row.len() == 6 && row.iter().all(|figure| figure.is_finite()), "{row:?}");
     publisher.finish().expect_code(3).expect_stderr("the subscriber went away");
+}
+
+#[test]
+fn plain_udp_scans_sizes_too() {
+    let subscriber = End::start(80, &format!("-sub {ROW} -rawTransport"));
+    let publisher = End::start(
+        80,
+        &format!("-pub {ROW} -rawTransport -peer 127.0.0.1 -scan 32:1000 -numIter 500 -pubRate 5000:sleep"),
+    );
+    publisher.finish().expect_code(0);
+    let received = rows(&subscriber.finish().expect_code(0).stdout);
+    assert_eq!(
+        received.iter().map(|row| (row[0], row[1] + row[4])).collect::<Vec<_>>(),
+        [(32.0, 500.0), (1000.0, 500.0)]
+    );
+}
+
+#[test]
+fn plain_udp_notices_ctrl_c_and_a_killed_subscriber_in_a_pause_of_an_hour() {
+    for (domain, test) in [(82, ""), (83, "-latencyTest")] {
+        for is_interrupted in [true, false] {
+            let subscriber = End::start(domain, &format!("-sub {ROW} -rawTransport"));
+            let words = format!("-pub {ROW} -rawTransport -peer 127.0.0.1 -sleep 3600000 {test}");
+            let mut publisher = End::start(domain, &words);
+            publisher.wait_for("Sending data ...");
+            if is_interrupted {
+                publisher.signal(rustix::process::Signal::INT);
+                publisher.finish().expect_code(130);
+                subscriber.finish().expect_code(0);
+            } else {
+                subscriber.signal(rustix::process::Signal::KILL);
+                subscriber.finish();
+                publisher.finish().expect_code(3).expect_stderr("the subscriber went away");
+            }
+        }
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ const LATENCY: [&str; 2] =
 const THROUGHPUT: [&str; 2] =
     [include_str!("scripts/throughput-publisher.txt"), include_str!("scripts/throughput-subscriber.txt")];
 
-/// Two namespaces and a cable of MTU 9000 between them; gone with this value.
+/// Two namespaces and a cable of MTU 9000 between them; gone with this value, and with them what still runs there.
 struct Cable {
     names: [String; 2],
 }
@@ -67,7 +67,9 @@ impl Cable {
 impl Drop for Cable {
     fn drop(&mut self) {
         for name in &self.names {
-            let _ = Command::new("ip").args(["netns", "delete", name]).status();
+            // A script that failed leaves the other one waiting.
+            let script = format!("ip netns pids {name} | xargs -r kill -9; ip netns delete {name}");
+            let _ = Command::new("sh").args(["-c", &script]).status();
         }
     }
 }

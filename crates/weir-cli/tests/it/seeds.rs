@@ -37,7 +37,7 @@ fn what_is_no_table_is_refused_with_a_way_out() {
 fn a_row_of_either_kind_is_measured_beside_the_published_one() {
     let scene = Scene::new();
     let words = "seeds run pro-latency-1g-keyed-reliable micro-throughput-xeon-1g-unkeyed-reliable --sizes 256 --exec 1 \
-                 --domain 71 --output kept --format json";
+                 --domain 84 --output kept --format json";
     let document = scene.weir(words).expect_code(0).json();
     let row = |table: usize| document["tables"][table]["rows"][3].clone();
     let latency = row(0);

@@ -2,7 +2,10 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Child, Output};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -13,7 +16,7 @@ use tempfile::TempDir;
 pub(crate) fn is_missing(reason: Option<String>) -> bool {
     let Some(reason) = reason else { return false };
     assert!(std::env::var_os("WEIR_REQUIRE_NETNS").is_none(), "{reason}, and WEIR_REQUIRE_NETNS is set");
-    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    let test = thread::current().name().unwrap_or("a test").to_owned();
     // Past the capture of the test harness: a skipped test must not look like one that ran.
     let _ = writeln!(std::io::stderr(), "skipped {test}: {reason}");
     true
@@ -66,6 +69,40 @@ impl Scene {
 
 /// The mock's time passes much faster than ours, so this is milliseconds.
 pub(crate) const BRIEF: &str = "--duration 50ms --warmup 20ms";
+
+/// A process that does not outlive the test, however that ends, nor [`KilledOnDrop::LIMIT`].
+pub(crate) struct KilledOnDrop {
+    pub(crate) process: Child,
+    /// Tells the watching thread by its end that there is nothing left to watch.
+    _is_there: mpsc::Sender<()>,
+}
+
+impl KilledOnDrop {
+    /// Much longer than any process of a test takes: who hangs fails its test and does not hold up the others.
+    const LIMIT: Duration = Duration::from_secs(120);
+
+    #[track_caller]
+    pub(crate) fn spawn(command: &mut std::process::Command) -> Self {
+        let process = command.spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&process);
+        let (is_there, watched) = mpsc::channel();
+        thread::spawn(move || {
+            if watched.recv_timeout(Self::LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
+                // It may just have ended by itself.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        });
+        Self { process, _is_there: is_there }
+    }
+}
+
+impl Drop for KilledOnDrop {
+    fn drop(&mut self) {
+        // Both fail only when it is gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
 
 impl Finished {
     /// The one JSON document on stdout.

@@ -11,7 +11,7 @@ use weir_results::{LatencyKind, LatencyRecorder, WaitStrategy};
 use weir_udp::{UdpSocket, Wait};
 
 use super::super::message::{self, Kind};
-use super::super::pacing::Schedule;
+use super::super::pacing::{self, Schedule};
 use super::super::publisher::{Echo, Published};
 use super::super::settings::PublisherSettings;
 use super::super::{End, Event};
@@ -121,6 +121,13 @@ impl Line {
     fn receive(&self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
         self.socket.set_recv_timeout(Some(timeout))?;
         received(self.socket.recv(buffer, Wait::Block))
+    }
+
+    /// Notes what has come meanwhile.
+    fn hear(&self, buffer: &mut [u8]) {
+        while let Ok(Some(length)) = received(self.socket.recv(buffer, Wait::DontWait)) {
+            samples(&buffer[..length]).for_each(|received| self.note(&received.header));
+        }
     }
 
     fn note(&self, header: &SampleHeader) {
@@ -340,8 +347,10 @@ impl Run<'_> {
             } else {
                 self.write(&header)?;
             }
-            if let Some(pause) = settings.sleep {
-                thread::sleep(pause);
+            if let Some(pause) = settings.sleep
+                && let Some(end) = pacing::pause(pause, || self.trouble())
+            {
+                return Ok((sequence + 1, end));
             }
             if sequence % 64 == 63 || is_slow {
                 let now_ns = clock::now_ns();
@@ -387,7 +396,13 @@ impl Run<'_> {
                 }
             }
             if let Some(pause) = settings.sleep {
-                thread::sleep(pause);
+                let end = pacing::pause(pause, || {
+                    self.lines.iter().for_each(|line| line.hear(&mut buffer));
+                    self.trouble()
+                });
+                if let Some(end) = end {
+                    return Ok((sequence + 1, end));
+                }
             }
             if self.is_stopped() {
                 return Ok((sequence + 1, End::Interrupted));

@@ -99,7 +99,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn accept(&mut self, batch: &RecvBatch) -> Result<(), EndpointError> {
+    /// Counts and answers what has come; whether a publisher that is served was told that its end is known.
+    fn accept(&mut self, batch: &RecvBatch) -> Result<bool, EndpointError> {
+        let mut has_told = false;
         let limits = Limits { sid: self.settings.sid, publishers: self.settings.num_publishers as usize };
         let now_ns = clock::now_ns();
         self.heard_ns = now_ns;
@@ -119,10 +121,11 @@ impl Run<'_> {
                 } else if is_served && matches!(kind, Kind::Final | Kind::Serving) {
                     let answer = message::header(kind, self.settings.sid, 0, [0; 4]);
                     self.send(datagram.from, &sample(&answer, &[]))?;
+                    has_told |= kind == Kind::Final;
                 }
             }
         }
-        Ok(())
+        Ok(has_told)
     }
 
     /// The same back, but for who says it where that is not asked for by the publisher.
@@ -161,13 +164,20 @@ impl Run<'_> {
         self.since = (self.tally.samples, Some(now_ns));
     }
 
-    /// Answers final markers as long as they come: the answer to the first may have been lost.
+    /// Answers final markers as long as they come: the answer to the first may have been lost. The next run's publisher, which may
+    /// be knocking already, waits until that is over.
     fn say_farewell(&mut self, batch: &mut RecvBatch) -> Result<(), EndpointError> {
+        let mut told_ns = clock::now_ns();
         loop {
-            self.socket.set_recv_timeout(Some(FAREWELL)).map_err(|error| failed("waiting", &error))?;
+            let left = FAREWELL.saturating_sub(Duration::from_nanos(clock::now_ns() - told_ns));
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.socket.set_recv_timeout(Some(left)).map_err(|error| failed("waiting", &error))?;
             match self.socket.recv_batch(batch, BATCH, weir_udp::Wait::Block) {
                 Ok(0) | Err(_) => return Ok(()),
-                Ok(_) => self.accept(batch)?,
+                Ok(_) if self.accept(batch)? => told_ns = clock::now_ns(),
+                Ok(_) => {}
             }
         }
     }
