@@ -8,7 +8,7 @@ mod list;
 mod select;
 
 use comfy_table::{CellAlignment, Table, presets};
-use weir_results::{Better, Comparison, Interval, Run, Spread};
+use weir_results::{Better, Case, Comparison, Interval, Run, Spread};
 
 use crate::table::trimmed;
 use select::{Figure, Found, Side};
@@ -114,6 +114,7 @@ pub fn goals_table(rows: &[GoalRow]) -> String {
 
 const NOTE: &str = "\
 Ratios are medians of pairs that were measured in turns, with their 95 % interval; with fewer than 6 pairs it is the smallest and the largest.
+(Latency under load or loss is measured some minutes apart from what it is compared with.)
 Best peer: of Cyclone DDS and Fast DDS, each as it comes and tuned, the one with the best median. A reliable stream that lost anything has
 no figure.";
 
@@ -221,24 +222,32 @@ impl GoalVerdict {
     }
 }
 
-/// Discovery must be in time always: the slowest decides.
+/// Discovery must be in time always: the slowest decides, and ends that never met are in no time at all.
 fn discovery_row(run: &Run, measure: &str, is_late: bool, limit_ms: f64) -> GoalRow {
-    let cases = run.cases.iter().filter(|case| case.engine == select::OURS);
-    let found = cases.filter_map(|case| case.discovery).filter(|it| (it.late_ms > 0.0) == is_late);
+    let cases = || run.cases.iter().filter(|case| case.engine == select::OURS);
+    let is_of_series =
+        |case: &&Case| case.settings.get(select::SERIES).is_some_and(|name| name == "discovery");
+    let unknown = cases().filter(is_of_series).filter(|case| case.discovery.is_none()).count();
+    let found = cases().filter_map(|case| case.discovery).filter(|it| (it.late_ms > 0.0) == is_late);
     // Who is late is looked for since it came; who starts together since the first did.
     let times = found.map(|it| if is_late { it.from_last_ms } else { it.from_first_ms });
     let spread = Spread::of(times);
+    let figures = match spread {
+        None => NOT_MEASURED.to_owned(),
+        Some(spread) if unknown == 0 => format!("{} times", spread.count),
+        Some(spread) => format!("{} times, {unknown} cases without", spread.count),
+    };
     GoalRow {
         measure: measure.to_owned(),
         asked: format!("within {limit_ms} ms"),
         measured: spread
             .map_or_else(|| "-".to_owned(), |it| format!("{:.1} ms, most {:.1}", it.median, it.max)),
         verdict: match spread {
-            None => GoalVerdict::CannotTell,
-            Some(spread) if spread.max <= limit_ms => GoalVerdict::Reached,
-            Some(_) => GoalVerdict::Missed,
+            Some(spread) if spread.max > limit_ms => GoalVerdict::Missed,
+            Some(_) if unknown == 0 => GoalVerdict::Reached,
+            _ => GoalVerdict::CannotTell,
         },
-        figures: spread.map_or_else(|| NOT_MEASURED.to_owned(), |it| format!("{} times", it.count)),
+        figures,
     }
 }
 

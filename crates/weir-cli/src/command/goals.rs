@@ -1,5 +1,6 @@
 //! `weir goals`: whether the engine is where it is to be.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +9,7 @@ use weir_bench::goals::{self, GoalsOptions, Series};
 use weir_bench::path::VethPath;
 use weir_bench::{AgentCommand, at_rest, engine, host};
 use weir_report::AtRest;
-use weir_results::{Environment, ResultsWriter, Run};
+use weir_results::{Case, Environment, ResultsWriter, Run};
 
 use super::{bench, report};
 use crate::args::{Cpus, GoalsArgs};
@@ -30,11 +31,25 @@ fn load(folders: &[PathBuf]) -> Result<Run, Failure> {
     for folder in folders {
         let run = Run::load(folder).map_err(Failure::environment)?;
         match &mut all {
-            Some(all) => all.cases.extend(run.cases),
+            Some(all) => join(all, run),
             None => all = Some(run),
         }
     }
     Ok(all.unwrap_or_else(|| Run::new(Environment::default())))
+}
+
+/// Pairs are of one run: where both have a series, its repeats go on counting.
+fn join(all: &mut Run, more: Run) {
+    let series = |case: &Case| case.settings.get("series").cloned();
+    let mut last: BTreeMap<Option<String>, u32> = BTreeMap::new();
+    for case in &all.cases {
+        let repeats = last.entry(series(case)).or_default();
+        *repeats = case.repeat.max(*repeats);
+    }
+    for mut case in more.cases {
+        case.repeat += last.get(&series(&case)).copied().unwrap_or(0);
+        all.cases.push(case);
+    }
 }
 
 fn measure(args: &GoalsArgs) -> Result<(Run, Exit), Failure> {
@@ -144,4 +159,27 @@ fn at_rest(domain: u32) -> Vec<AtRest> {
         }
     };
     ["hello_publisher", "hello_subscriber"].into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_results::{Reliability, Test};
+
+    use super::*;
+
+    #[test]
+    fn pairs_of_two_runs_stay_apart_and_series_that_one_of_them_has_do_not_move() {
+        let run = |cases: &[(&str, u32)]| {
+            let case = |(series, repeat): &(&str, u32)| Case {
+                repeat: *repeat,
+                settings: [("series".to_owned(), (*series).to_owned())].into(),
+                ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+            };
+            Run { cases: cases.iter().map(case).collect(), ..Run::new(Environment::default()) }
+        };
+        let mut all = run(&[("spin", 1), ("spin", 2)]);
+        join(&mut all, run(&[("spin", 1), ("load", 1)]));
+        let repeats: Vec<u32> = all.cases.iter().map(|case| case.repeat).collect();
+        assert_eq!(repeats, [1, 2, 3, 1]);
+    }
 }

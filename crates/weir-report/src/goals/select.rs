@@ -80,7 +80,7 @@ impl Point {
         words.fold(self.engine.to_owned(), |name, word| format!("{name}, {word}"))
     }
 
-    /// The figure of each repeat, or why there is none.
+    /// The figure of each repeat, or why there is none, or not of each.
     fn find(&self, run: &Run, figure: &Figure) -> Result<Found, String> {
         let cases: Vec<&Case> = run.cases.iter().filter(|case| self.matches(case)).collect();
         let name = self.name();
@@ -91,13 +91,23 @@ impl Point {
         }
         let by_repeat: Vec<(u32, f64)> =
             cases.iter().filter_map(|case| Some((case.repeat, (figure.of)(case)?))).collect();
-        if by_repeat.is_empty() {
-            let why = first.not_measured.as_ref().map_or(NOT_MEASURED, |why| why.reason());
-            return Err(format!("{name}: {why}"));
+        // A repeat of ours that failed is no reason to leave it out; one of a peer's only makes its pairs fewer.
+        if by_repeat.is_empty() || (self.engine == OURS && by_repeat.len() < cases.len()) {
+            let missing = cases.iter().find(|case| (figure.of)(case).is_none()).unwrap_or(first);
+            let why = missing.not_measured.as_ref().map_or(NO_FIGURE, |why| why.reason());
+            let (count, all) = (cases.len() - by_repeat.len(), cases.len());
+            return Err(if count == all {
+                format!("{name}: {why}")
+            } else {
+                format!("{name}: {count} of {all} repeats have no figure: {why}")
+            });
         }
         Ok(Found { name, by_repeat })
     }
 }
+
+/// Why a case that was measured has not got the figure that is asked for.
+const NO_FIGURE: &str = "without this figure";
 
 /// Points of which the best counts.
 #[derive(Debug, Clone, PartialEq)]

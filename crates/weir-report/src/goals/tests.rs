@@ -168,6 +168,60 @@ fn the_slowest_discovery_decides() {
 }
 
 #[test]
+fn a_repeat_of_ours_that_failed_is_not_left_out() {
+    let failed = |case: Case| Case {
+        throughput: None,
+        not_measured: Some(NotMeasured::Failed { reason: "it hung".to_owned() }),
+        ..case
+    };
+    let measure = "reliable, unbatched, 32 B, zero lost";
+    let pair =
+        |repeat| [stream("streams", "weir", repeat, 9e6), stream("streams", "cyclonedds", repeat, 1e6)];
+    let mut cases = [pair(1), pair(2), pair(3)].concat();
+    // A peer's only makes the pairs fewer.
+    cases[3] = failed(cases[3].clone());
+    assert_eq!(row(cases.clone(), measure, "best peer").verdict, GoalVerdict::Reached);
+    cases[4] = failed(cases[4].clone());
+    let found = row(cases, measure, "best peer");
+    assert_eq!(
+        (found.verdict, found.figures.as_str()),
+        (GoalVerdict::CannotTell, "weir: 1 of 3 repeats have no figure: it hung")
+    );
+}
+
+#[test]
+fn a_rate_that_lost_too_much_once_is_not_one_without_loss() {
+    let case = |percent, repeat, lost_percent| Case {
+        reliability: Reliability::BestEffort,
+        test: Test::Latency,
+        load_percent: Some(percent),
+        throughput: Some(ThroughputSummary {
+            samples_per_s: percent * 1e4,
+            lost_percent,
+            ..ThroughputSummary::default()
+        }),
+        ..stream("rates", "weir", repeat, 0.0)
+    };
+    let cases = vec![case(50.0, 1, 0.0), case(50.0, 2, 0.05), case(90.0, 1, 0.0), case(90.0, 2, 7.0)];
+    let found = row(cases, "best effort, unbatched, 32 B: highest rate with under 0.1 % lost", "shown");
+    assert_eq!(found.figures, "weir 500 k/s");
+}
+
+#[test]
+fn ends_that_never_met_are_not_in_time() {
+    let met = Case {
+        discovery: Some(Discovery { from_first_ms: 1.0, from_last_ms: 0.5, late_ms: 0.0 }),
+        ..latency("discovery", "weir", Reliability::Reliable, 1, 1.0)
+    };
+    let never = Case { discovery: None, latency_us: None, ..met.clone() };
+    let found = row(vec![met, never], "two started together are matched", "50 ms");
+    assert_eq!(
+        (found.verdict, found.figures.as_str()),
+        (GoalVerdict::CannotTell, "1 times, 1 cases without")
+    );
+}
+
+#[test]
 fn programs_at_rest_have_their_lines() {
     let program = AtRest {
         name: "hello".to_owned(),
