@@ -108,6 +108,8 @@ pub struct Capabilities {
     pub multicast: bool,
     /// Whether samples can be written and read without copying their octets in user space.
     pub loans: bool,
+    /// Whether its receivers can wait without sleeping.
+    pub spinning: bool,
     /// The largest sample, bytes as in `--sizes`.
     pub size_bytes_max: usize,
 }

@@ -353,6 +353,8 @@ fn action(engine: &dyn Engine, case: &CaseSpec) -> Action {
         format!("{} joins one publisher with one subscriber", case.engine)
     } else if case.multicast && !can.multicast {
         format!("{} has no multicast", case.engine)
+    } else if case.wait != WaitStrategy::Block && !can.spinning {
+        format!("{} receives on threads of its own, which block: --wait cannot make them spin", case.engine)
     } else if case.loans && !can.loans {
         format!("{} has no loans", case.engine)
     } else if case.size_bytes > can.size_bytes_max {
@@ -656,6 +658,24 @@ mod tests {
         let steps = plan(&options).unwrap().steps;
         assert_eq!(steps[0].action, Action::NotSupported("udp carries at most 65507 bytes".to_owned()));
         assert_eq!(steps[1].action, Action::Measure);
+    }
+
+    #[test]
+    fn what_blocks_in_any_case_is_not_measured_as_spinning() {
+        let of = |name: &str, wait| {
+            let case = CaseSpec {
+                engine: name.to_owned(),
+                wait,
+                reliability: Reliability::Reliable,
+                ..base_case(&options(&[name]), Test::Latency, 32, 1)
+            };
+            action(weir_peers::catalogue::find(name).unwrap(), &case) == Action::Measure
+        };
+        let spin_then_block = WaitStrategy::SpinThenBlock { spin_us: 10 };
+        for (name, expected) in [("cyclonedds", [true, false, false]), ("aeron", [true, true, true])] {
+            let waits = [WaitStrategy::Block, WaitStrategy::Spin, spin_then_block];
+            assert_eq!(waits.map(|wait| of(name, wait)), expected, "{name}");
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct Abilities {
     pub batching: bool,
     /// Several publishers and subscribers find each other.
     pub many: bool,
+    /// Its receiving thread never sleeps if that is asked for; those of the others block whatever is asked.
+    pub spinning: bool,
     /// The largest sample, bytes, its header included.
     pub size_bytes_max: usize,
 }
@@ -205,6 +207,7 @@ const DDS: Abilities = Abilities {
     keyed: true,
     batching: false,
     many: true,
+    spinning: false,
     size_bytes_max: 1 << 30,
 };
 
@@ -397,7 +400,14 @@ const AERON: Peer = Peer {
     feature: "aeron",
     settings: &[],
     // A message is at most an eighth of a term buffer.
-    abilities: Abilities { is_dds: false, best_effort: false, many: false, size_bytes_max: 2 << 20, ..DDS },
+    abilities: Abilities {
+        is_dds: false,
+        best_effort: false,
+        many: false,
+        spinning: true,
+        size_bytes_max: 2 << 20,
+        ..DDS
+    },
     calls: calls!("aeron", aeron),
 };
 

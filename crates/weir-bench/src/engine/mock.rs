@@ -69,6 +69,7 @@ impl Engine for Mock {
             many: true,
             multicast: true,
             loans: true,
+            spinning: true,
             size_bytes_max: CaseSpec::SIZE_BYTES_MAX,
         }
     }

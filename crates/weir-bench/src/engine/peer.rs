@@ -57,6 +57,7 @@ impl Engine for Peer {
             many: can.many,
             multicast: false,
             loans: false,
+            spinning: can.spinning,
             size_bytes_max: can.size_bytes_max.min(CaseSpec::SIZE_BYTES_MAX),
         }
     }

@@ -46,6 +46,7 @@ impl Engine for Udp {
             many: false,
             multicast: false,
             loans: false,
+            spinning: true,
             size_bytes_max: raw::DATAGRAM_BYTES_MAX,
         }
     }

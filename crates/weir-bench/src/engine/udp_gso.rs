@@ -41,6 +41,7 @@ impl Engine for UdpGso {
             many: false,
             multicast: false,
             loans: false,
+            spinning: true,
             size_bytes_max: raw::DATAGRAM_BYTES_MAX,
         }
     }

@@ -58,6 +58,7 @@ impl Engine for Weir {
             many: true,
             multicast: true,
             loans: true,
+            spinning: true,
             size_bytes_max: SIZE_BYTES_MAX,
         }
     }

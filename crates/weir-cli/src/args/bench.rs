@@ -81,7 +81,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) loans: bool,
 
-    /// How receivers wait: block, spin, or spin:USEC to spin that long and then block
+    /// How receivers wait: block, spin, or spin:USEC to spin that long and then block; most engines of others can only block
     #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block")]
     pub(crate) wait: WaitStrategy,
 
