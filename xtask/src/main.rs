@@ -70,7 +70,7 @@ fn usage() -> String {
         text += &format!("  {:<12} {}\n", step.name, step.about);
     }
     text += "\n  sim          the simulated swarm with N random configurations, optimised; not part of ci\n";
-    text += "  seeds      RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
+    text += "  seeds        RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
     text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"
 }
 
