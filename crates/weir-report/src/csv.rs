@@ -17,14 +17,14 @@ use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary}
 /// cpu_system_s, switches_voluntary, switches_involuntary, max_rss_kib` with `publisher_` or `subscriber_`
 /// before; `not_measured` (why there are no figures) and `warnings` (codes, separated by blanks); of both
 /// processes `samples` (warm-up included) and `system_calls`; `path` (what lay between the ends), `kept_awake`; of the open loop `load_percent` and
-/// `lag_p50_us, lag_p99_us, lag_max_us`; where the loss of the whole case went, warm-up included: `loss_placed`
+/// `lag_p50_us, lag_p99_us, lag_max_us`; of the
+/// point that the case is a repeat of, the figure that decides (`p50_us` or `samples_per_s`): `point_median,
+/// point_low, point_high` (95 % interval), `relative_to, ratio, ratio_low, ratio_high, pairs, verdict`; where the loss of the whole case went, warm-up included: `loss_placed`
 /// (all of it) `= loss_sender_refused + loss_sender_queue + loss_path + loss_receiver_host + loss_receiver_socket +
 /// loss_unplaced`; of UDP tests
 /// `lag_p99_9_us, mode, flows, direction, duplex, connected, gro, ip_version, dscp, multicast_group, asked_mbps, offered_mbps, jitter_us,
 /// one_way_p99_9_us, reorder_extent_max, reorder_extent_mean, longest_gap, late, corrupt, strangers, gso_fallbacks, datagrams_per_receive,
-/// clocks_shared, clock_offset_us, clock_error_us, clock_drift_us`; of the
-/// point that the case is a repeat of, the figure that decides (`p50_us` or `samples_per_s`): `point_median,
-/// point_low, point_high` (95 % interval), `relative_to, ratio, ratio_low, ratio_high, pairs, verdict`.
+/// clocks_shared, clock_offset_us, clock_error_us, clock_drift_us`. New columns come last, so that those that are there keep their places.
 ///
 /// # Panics
 /// Never: writing into memory does not fail.
@@ -34,11 +34,13 @@ pub fn csv(run: &Run, options: &ReportOptions) -> String {
     let blank = Case::new("", weir_results::Test::Latency, weir_results::Reliability::None, 0);
     let mut header = cells(&blank);
     header.extend(point_cells(None, options));
+    header.extend(later_cells(&blank));
     writer.write_record(header.iter().map(|(name, _)| name)).expect("writing into memory does not fail");
     let groups = groups(run);
     for case in &run.cases {
         let mut record = cells(case);
         record.extend(point_cells(find(&groups, case), options));
+        record.extend(later_cells(case));
         writer
             .write_record(record.iter().map(|(_, value)| value))
             .expect("every case has the cells of the header");
@@ -92,8 +94,13 @@ fn cells(case: &Case) -> Vec<(String, String)> {
         cell("lag_p99_us", lag.map(|lag| lag.p99)),
         cell("lag_max_us", lag.map(|lag| lag.max)),
     ]);
+    cells
+}
+
+/// The cells behind those of its point: what came later.
+fn later_cells(case: &Case) -> Vec<(String, String)> {
     let loss = case.loss_attribution.as_ref();
-    cells.extend([
+    let mut cells = vec![
         cell("loss_placed", loss.map(|loss| loss.lost)),
         cell("loss_sender_refused", loss.map(|loss| loss.sender_refused)),
         cell("loss_sender_queue", loss.map(|loss| loss.sender_queue)),
@@ -101,7 +108,7 @@ fn cells(case: &Case) -> Vec<(String, String)> {
         cell("loss_receiver_host", loss.map(|loss| loss.receiver_host)),
         cell("loss_receiver_socket", loss.map(|loss| loss.receiver_socket)),
         cell("loss_unplaced", loss.map(|loss| loss.unplaced)),
-    ]);
+    ];
     cells.extend(udp_cells(case));
     cells
 }
