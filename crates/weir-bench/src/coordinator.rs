@@ -98,7 +98,7 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
             }
             _ => run_step(&step, options, &mut result, on_event),
         };
-        patience.heed(&step.case, matches!(ran, Err(StepError::Trouble(_))), start.elapsed());
+        patience.heed(&step.case, &ran, start.elapsed());
         let fault = match ran {
             Ok(fault) => fault,
             Err(StepError::Interrupted) => {
@@ -124,7 +124,7 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
 /// What is left of the patience with each engine: a hang costs up to a minute, and a run has many cases.
 #[derive(Debug, Default)]
 struct Patience {
-    /// How many cases in a row ended by a time-out, by engine.
+    /// How many cases in a row ended by a time-out, or were drained until one, by engine.
     hangs: BTreeMap<String, u32>,
 }
 
@@ -142,11 +142,16 @@ impl Patience {
             .then(|| format!("not tried: {} hung in the {hangs} cases before", case.engine))
     }
 
-    /// Takes note of how a case ended.
-    fn heed(&mut self, case: &CaseSpec, has_failed: bool, took: Duration) {
+    /// Takes note of how a case ended. One that the engine cannot do says nothing about it.
+    fn heed(&mut self, case: &CaseSpec, ran: &Result<Option<Fault>, StepError>, took: Duration) {
+        let overtime = match ran {
+            Ok(_) => DRAIN_WAIT + case.allowance(),
+            Err(StepError::Trouble(_)) => Self::OVERTIME,
+            Err(StepError::NotSupported(_) | StepError::Interrupted) => return,
+        };
         let hangs = self.hangs.entry(case.engine.clone()).or_default();
         if *hangs < Self::HANGS_MAX {
-            let has_hung = has_failed && took > case.warmup + case.duration + Self::OVERTIME;
+            let has_hung = took > case.warmup + case.duration + overtime;
             *hangs = if has_hung { *hangs + 1 } else { 0 };
         }
     }
@@ -358,21 +363,39 @@ mod tests {
     use super::*;
     use crate::case::tests::case;
 
+    /// Of a case that failed.
+    fn failed() -> Result<Option<Fault>, StepError> {
+        Err(StepError::Trouble(String::new()))
+    }
+
+    #[test]
+    fn an_engine_that_drains_to_the_limit_is_left_alone_whatever_it_cannot_do_in_between() {
+        let case = case("mock", Test::Throughput);
+        let mut patience = Patience::default();
+        let drained = case.warmup + case.duration + DRAIN_WAIT + Duration::from_secs(1);
+        patience.heed(&case, &Ok(None), drained);
+        patience.heed(&case, &Ok(Some(Fault::DataLost)), drained);
+        patience.heed(&case, &Err(StepError::NotSupported(String::new())), Duration::ZERO);
+        assert_eq!(patience.refusal(&case), None);
+        patience.heed(&case, &failed(), drained);
+        assert!(patience.refusal(&case).is_some());
+    }
+
     #[test]
     fn an_engine_that_hangs_again_and_again_is_left_alone() {
         let case = case("mock", Test::Latency);
         let mut patience = Patience::default();
         let (short, long) = (Duration::from_secs(1), Duration::from_secs(20));
         for (has_failed, took) in [(true, long), (true, long), (false, long), (true, short), (true, long)] {
-            patience.heed(&case, has_failed, took);
+            patience.heed(&case, &if has_failed { failed() } else { Ok(None) }, took);
         }
-        patience.heed(&case, true, long);
+        patience.heed(&case, &failed(), long);
         assert_eq!(patience.refusal(&case), None);
-        patience.heed(&case, true, long);
+        patience.heed(&case, &failed(), long);
         let refusal = "not tried: mock hung in the 3 cases before";
         assert_eq!(patience.refusal(&case).as_deref(), Some(refusal));
         // A case that was not tried says nothing new.
-        patience.heed(&case, true, Duration::ZERO);
+        patience.heed(&case, &failed(), Duration::ZERO);
         assert_eq!(patience.refusal(&case).as_deref(), Some(refusal));
     }
 }
