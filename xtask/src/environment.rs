@@ -51,6 +51,11 @@ impl Environment {
         command
     }
 
+    /// Where that `cargo` puts what it makes.
+    pub(crate) fn target_folder(&self) -> PathBuf {
+        self.root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+    }
+
     /// Makes sure that the tools are there, installing them where that is possible.
     ///
     /// # Errors

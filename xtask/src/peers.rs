@@ -64,7 +64,7 @@ fn cmake(environment: &Environment) -> Result<PathBuf, String> {
     if is_new_enough(&system) {
         return Ok(system);
     }
-    let folder = environment.root.join("target/peers-tools");
+    let folder = environment.target_folder().join("peers-tools");
     let own = folder.join("bin/cmake");
     if !is_new_enough(&own) {
         eprintln!("xtask: installing cmake with pip into {}", folder.display());
