@@ -304,7 +304,7 @@ impl From<PeerError> for EndpointError {
     fn from(error: PeerError) -> Self {
         match error {
             PeerError::NotBuilt { .. } => Self::Environment(error.to_string()),
-            PeerError::Engine(_) => Self::Engine(error.to_string()),
+            PeerError::Setting { .. } | PeerError::Engine(_) => Self::Engine(error.to_string()),
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::ffi::CString;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, TryLockError};
 use std::thread::{self, JoinHandle};
@@ -27,7 +28,7 @@ pub(crate) fn version() -> String {
 
 pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     let engine = Arc::new(Engine::start(options)?);
-    let duty_offers = number(options, "duty_cycle_offers").unwrap_or(1_u32).max(1);
+    let duty_offers = options.setting("duty_cycle_offers")?.unwrap_or(1_u32).max(1);
     let writer = Arc::new(AeronWriter {
         engine: Arc::clone(&engine),
         publication: OnceLock::new(),
@@ -46,7 +47,7 @@ pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn
         subscription,
         images: Arc::clone(&images),
         on_sample,
-        idle: Idle::of(options),
+        idle: Idle::of(options)?,
     };
     let is_over = Arc::new(AtomicBool::new(false));
     let ends = Arc::clone(&is_over);
@@ -60,10 +61,6 @@ pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn
 
 fn failed(error: AeronCError) -> PeerError {
     PeerError::Engine(format!("{error} {}", Aeron::errmsg()))
-}
-
-fn number<N: std::str::FromStr>(options: &NodeOptions, name: &str) -> Option<N> {
-    options.settings.get(name).and_then(|value| value.parse().ok())
 }
 
 /// How long the driver and the client may take to make something.
@@ -94,31 +91,17 @@ impl Agents {
 impl Engine {
     fn start(options: &NodeOptions) -> Result<Self, PeerError> {
         let folder = folder()?;
-        Self::start_in(&folder, options).map_err(failed)
+        let context = AeronDriverContext::new().map_err(failed)?;
+        configure(&context, options)?;
+        Self::start_in(&folder, &context).map_err(failed)
     }
 
-    fn start_in(folder: &CString, options: &NodeOptions) -> Result<Self, AeronCError> {
-        let context = AeronDriverContext::new()?;
+    fn start_in(folder: &CString, context: &AeronDriverContext) -> Result<Self, AeronCError> {
         context.set_dir(folder)?;
         context.set_dir_delete_on_start(true)?;
         context.set_dir_delete_on_shutdown(true)?;
         context.set_threading_mode(aeron_threading_mode_t::AERON_THREADING_MODE_INVOKER)?;
-        if let Some(bytes) = number(options, "mtu_length") {
-            context.set_mtu_length(bytes)?;
-        }
-        if let Some(bytes) = number(options, "term_buffer_length") {
-            context.set_term_buffer_length(bytes)?;
-        }
-        if let Some(bytes) = number(options, "rcv_initial_window_length") {
-            context.set_rcv_initial_window_length(bytes)?;
-        }
-        if let Some(bytes) = number(options, "socket_receive_buffer") {
-            context.set_socket_so_rcvbuf(bytes)?;
-        }
-        if let Some(bytes) = number(options, "socket_send_buffer") {
-            context.set_socket_so_sndbuf(bytes)?;
-        }
-        let driver = AeronDriver::new(&context)?;
+        let driver = AeronDriver::new(context)?;
         driver.start(true)?;
         let context = AeronContext::new()?;
         context.set_dir(folder)?;
@@ -174,6 +157,26 @@ impl Engine {
     }
 }
 
+/// What can be tuned in the driver.
+fn configure(context: &AeronDriverContext, options: &NodeOptions) -> Result<(), PeerError> {
+    if let Some(bytes) = options.setting("mtu_length")? {
+        context.set_mtu_length(bytes).map_err(failed)?;
+    }
+    if let Some(bytes) = options.setting("term_buffer_length")? {
+        context.set_term_buffer_length(bytes).map_err(failed)?;
+    }
+    if let Some(bytes) = options.setting("rcv_initial_window_length")? {
+        context.set_rcv_initial_window_length(bytes).map_err(failed)?;
+    }
+    if let Some(bytes) = options.setting("socket_receive_buffer")? {
+        context.set_socket_so_rcvbuf(bytes).map_err(failed)?;
+    }
+    if let Some(bytes) = options.setting("socket_send_buffer")? {
+        context.set_socket_so_sndbuf(bytes).map_err(failed)?;
+    }
+    Ok(())
+}
+
 /// More than an IPv4 address and a port need.
 const ENDPOINT_BYTES_MAX: usize = 64;
 
@@ -219,16 +222,14 @@ enum Idle {
 }
 
 impl Idle {
-    fn of(options: &NodeOptions) -> Self {
-        match options.settings.get("idle_strategy").map(String::as_str) {
-            Some("spin") => Self::Spin,
-            Some("yield") => Self::Yield,
-            Some("backoff") => Self::Backoff { turns: 0 },
+    fn of(options: &NodeOptions) -> Result<Self, PeerError> {
+        Ok(match options.setting("idle_strategy")? {
+            Some(chosen) => chosen,
             // A thread that spins beside one that writes takes half of the processor from it.
-            _ if options.is_spinning && options.read_topic.is_some() => Self::Spin,
-            _ if options.is_spinning => Self::Yield,
-            _ => Self::Backoff { turns: 0 },
-        }
+            None if options.is_spinning && options.read_topic.is_some() => Self::Spin,
+            None if options.is_spinning => Self::Yield,
+            None => Self::Backoff { turns: 0 },
+        })
     }
 
     fn idle(&mut self, has_worked: bool) {
@@ -246,6 +247,19 @@ impl Idle {
                     31.. => thread::sleep(Duration::from_micros(1 << (*turns - 31).min(10))),
                 }
             }
+        }
+    }
+}
+
+impl FromStr for Idle {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        match name {
+            "spin" => Ok(Self::Spin),
+            "yield" => Ok(Self::Yield),
+            "backoff" => Ok(Self::Backoff { turns: 0 }),
+            _ => Err(()),
         }
     }
 }

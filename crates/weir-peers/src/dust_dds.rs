@@ -84,15 +84,14 @@ fn open_of<T: Data>(
     type_name: &str,
     on_sample: OnSample,
 ) -> Result<Box<dyn Node>, PeerError> {
-    let number = |name: &str| options.settings.get(name).and_then(|value| value.parse::<usize>().ok());
     let factory = DomainParticipantFactory::get_instance();
     {
         let mut transport = factory.get_mut_transport();
         transport.set_interface_name(Some(options.interface.clone()));
-        if let Some(bytes) = number("fragment_size") {
+        if let Some(bytes) = options.setting("fragment_size")? {
             transport.set_fragment_size(bytes).map_err(failed)?;
         }
-        transport.set_udp_receive_buffer_size(number("socket_receive_buffer"));
+        transport.set_udp_receive_buffer_size(options.setting("socket_receive_buffer")?);
     }
     let domain = i32::try_from(options.domain).unwrap_or_default();
     let participant =

@@ -8,20 +8,23 @@ pub(crate) fn version() -> String {
 }
 
 pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
-    FASTDDS.open(options, &configuration(options), on_sample)
+    FASTDDS.open(options, &configuration(options)?, on_sample)
 }
 
-fn configuration(options: &NodeOptions) -> String {
+fn configuration(options: &NodeOptions) -> Result<String, PeerError> {
     let mut lines = format!("address={}\noctets={}\n", options.address, options.octets);
     if options.is_keyed {
         // Each instance has room for its share of the samples, and there is room for all of them.
         let instances = options.instances.max(1);
-        let samples = options.settings.get("max_samples").and_then(|text| text.parse::<u32>().ok());
-        let share = (samples.unwrap_or(5000) / instances).max(1);
+        let share = (options.setting("max_samples")?.unwrap_or(5000_u32) / instances).max(1);
         lines += &format!("max_instances={instances}\nmax_samples_per_instance={share}\n");
     }
     for (name, value) in &options.settings {
+        if name != "publish_mode" {
+            // The shim reads numbers, and takes what is none for 0.
+            options.setting::<i64>(name)?;
+        }
         lines += &format!("{name}={value}\n");
     }
-    lines
+    Ok(lines)
 }

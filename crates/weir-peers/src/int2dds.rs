@@ -90,7 +90,7 @@ fn open_of<T: Data>(
     type_name: &str,
     on_sample: OnSample,
 ) -> Result<Box<dyn Node>, PeerError> {
-    choose_interface(options);
+    choose_interface(options)?;
     let domain = i32::try_from(options.domain).unwrap_or_default();
     let participant = DomainParticipantFactory::get_instance()
         .create_participant(domain, PARTICIPANT_QOS_DEFAULT, None, StatusMask::default())
@@ -107,8 +107,8 @@ fn open_of<T: Data>(
                 .map_err(failed)?;
             let qos = DataWriterQos {
                 reliability: reliability(options),
-                history: history(options),
-                resource_limits: resource_limits(options),
+                history: history(options)?,
+                resource_limits: resource_limits(options)?,
                 ..DataWriterQos::default()
             };
             let writer = publisher.create_datawriter::<T>(&topic(name)?, qos, None, StatusMask::default());
@@ -124,7 +124,7 @@ fn open_of<T: Data>(
                 .map_err(failed)?;
             let qos = DataReaderQos {
                 reliability: reliability(options),
-                history: history(options),
+                history: history(options)?,
                 ..DataReaderQos::default()
             };
             let listener = Arc::new(Listener { writer: Arc::clone(&writer), on_sample });
@@ -138,20 +138,17 @@ fn open_of<T: Data>(
 }
 
 /// Before the first participant: then the variables are read.
-fn choose_interface(options: &NodeOptions) {
+fn choose_interface(options: &NodeOptions) -> Result<(), PeerError> {
     if options.address.is_loopback() {
         env::set_use_loopback_interface(true);
         env::set_force_loopback_multicast(true);
     } else {
         env::set_network_ip(&options.address.to_string());
     }
-    if let Some(bytes) = number(options, "socket_buffer") {
+    if let Some(bytes) = options.setting("socket_buffer")? {
         env::set_udp_socket_buffer_size(bytes);
     }
-}
-
-fn number<N: std::str::FromStr>(options: &NodeOptions, name: &str) -> Option<N> {
-    options.settings.get(name).and_then(|value| value.parse().ok())
+    Ok(())
 }
 
 fn reliability(options: &NodeOptions) -> ReliabilityQosPolicy {
@@ -166,26 +163,26 @@ fn reliability(options: &NodeOptions) -> ReliabilityQosPolicy {
     }
 }
 
-fn history(options: &NodeOptions) -> HistoryQosPolicy {
-    HistoryQosPolicy {
+fn history(options: &NodeOptions) -> Result<HistoryQosPolicy, PeerError> {
+    Ok(HistoryQosPolicy {
         kind: if options.keeps_all {
             HistoryQosPolicyKind::KeepAll
         } else {
             HistoryQosPolicyKind::KeepLast(1)
         },
-        strict: options.settings.get("history_strict").is_none_or(|value| value != "false"),
-    }
+        strict: options.setting("history_strict")?.unwrap_or(true),
+    })
 }
 
 /// Of the writer: how much may be unacknowledged.
-fn resource_limits(options: &NodeOptions) -> ResourceLimitsQosPolicy {
+fn resource_limits(options: &NodeOptions) -> Result<ResourceLimitsQosPolicy, PeerError> {
     let unlimited = ResourceLimitsQosPolicy::default();
-    match number(options, "max_samples").filter(|_| options.keeps_all) {
+    Ok(match options.setting("max_samples")?.filter(|_| options.keeps_all) {
         Some(max_samples) => {
             ResourceLimitsQosPolicy { max_samples, max_samples_per_instance: max_samples, ..unlimited }
         }
         None => unlimited,
-    }
+    })
 }
 
 struct Listener<T> {

@@ -13,7 +13,7 @@
 //! - `aeron`, `dust_dds`, `int2dds`, `rustdds`, `zenoh`, `zeromq`: engines that have an interface for Rust
 //!
 //! Every engine is a Cargo feature of its own, off by default. All of them use UDP only (where they
-//! can), the one interface that they are told, and wait by blocking; but for Aeron, which never does.
+//! can), the one interface that they are told, and wait by blocking; but for Aeron, which polls.
 
 #[cfg(feature = "aeron")]
 mod aeron;

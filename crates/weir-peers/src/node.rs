@@ -1,6 +1,7 @@
 //! One end of a measurement in another engine.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::str::FromStr;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -61,6 +62,20 @@ pub struct NodeOptions {
     pub read_topic: Option<String>,
     /// Values for the engine's settings.
     pub settings: Settings,
+}
+
+impl NodeOptions {
+    /// The value of a setting; `None` where it is empty, so that the engine does what it does by itself.
+    ///
+    /// # Errors
+    /// When it cannot be read: no figure may stand beside a setting that was not made.
+    pub fn setting<V: FromStr>(&self, name: &str) -> Result<Option<V>, PeerError> {
+        let Some(value) = self.settings.get(name).filter(|value| !value.is_empty()) else { return Ok(None) };
+        value
+            .parse()
+            .map(Some)
+            .map_err(|_| PeerError::Setting { name: name.to_owned(), value: value.clone() })
+    }
 }
 
 /// Writes samples.
@@ -129,7 +144,47 @@ pub enum PeerError {
         /// How to get it.
         advice: String,
     },
+    /// A setting has a value that means nothing.
+    #[error("the setting {name} cannot be {value:?}")]
+    Setting {
+        /// Its name.
+        name: String,
+        /// What it was to be.
+        value: String,
+    },
     /// What the engine said.
     #[error("{0}")]
     Engine(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_or_refused() {
+        let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let settings = [setting("bytes", "4096"), setting("unset", ""), setting("units", "4k")];
+        let options = NodeOptions {
+            domain: 0,
+            interface: "lo".to_owned(),
+            address: Ipv4Addr::LOCALHOST,
+            is_reliable: true,
+            is_keyed: false,
+            instances: 0,
+            keeps_all: true,
+            is_batching: false,
+            octets: 0,
+            is_spinning: false,
+            max_blocking_time: Duration::ZERO,
+            write_topic: None,
+            read_topic: None,
+            settings: Settings::from(settings),
+        };
+        assert_eq!(options.setting("bytes"), Ok(Some(4096)));
+        assert_eq!(options.setting::<u32>("unset"), Ok(None));
+        assert_eq!(options.setting::<u32>("absent"), Ok(None));
+        let refusal = options.setting::<u32>("units").unwrap_err().to_string();
+        assert_eq!(refusal, "the setting units cannot be \"4k\"");
+    }
 }

@@ -36,16 +36,15 @@ fn failed(error: impl std::fmt::Display) -> PeerError {
 
 pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     let domain = u16::try_from(options.domain).map_err(failed)?;
-    let number = |name: &str| options.settings.get(name).and_then(|value| value.parse::<usize>().ok());
     let mut builder = DomainParticipantBuilder::new(domain).with_only_networks([options.address]);
-    if let Some(bytes) = number("socket_receive_buffer") {
+    if let Some(bytes) = options.setting("socket_receive_buffer")? {
         builder = builder.socket_receive_buffer_size(bytes);
     }
-    if let Some(bytes) = number("socket_send_buffer") {
+    if let Some(bytes) = options.setting("socket_send_buffer")? {
         builder = builder.socket_send_buffer_size(bytes);
     }
     let participant = builder.build().map_err(failed)?;
-    let qos = qos(options);
+    let qos = qos(options)?;
     let topic = |name: &str| {
         participant
             .create_topic(name.to_owned(), "TestData_t".to_owned(), &qos, TopicKind::NoKey)
@@ -74,7 +73,7 @@ pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn
     Ok(Box::new(RustNode { writer, participant, read_topic: options.read_topic.clone() }))
 }
 
-fn qos(options: &NodeOptions) -> QosPolicies {
+fn qos(options: &NodeOptions) -> Result<QosPolicies, PeerError> {
     let nanos = i64::try_from(options.max_blocking_time.as_nanos()).unwrap_or(i64::MAX);
     let mut qos = QosPolicyBuilder::new().reliability(if options.is_reliable {
         Reliability::Reliable { max_blocking_time: rustdds::Duration::from_nanos(nanos) }
@@ -82,12 +81,11 @@ fn qos(options: &NodeOptions) -> QosPolicies {
         Reliability::BestEffort
     });
     qos = qos.history(if options.keeps_all { History::KeepAll } else { History::KeepLast { depth: 1 } });
-    let max_samples = options.settings.get("max_samples").and_then(|value| value.parse().ok());
-    if let Some(max_samples) = max_samples {
+    if let Some(max_samples) = options.setting("max_samples")? {
         let (max_instances, max_samples_per_instance) = (1, max_samples);
         qos = qos.resource_limits(ResourceLimits { max_samples, max_instances, max_samples_per_instance });
     }
-    qos.build()
+    Ok(qos.build())
 }
 
 type CdrReader = DataReader<TestData, rustdds::serialization::CDRDeserializerAdapter<TestData>>;

@@ -83,8 +83,7 @@ fn open(link: Link, options: &NodeOptions, on_sample: OnSample) -> Result<Box<dy
 
 fn config(options: &NodeOptions, listen: &[String], connect: &[String]) -> Result<Config, PeerError> {
     let mut config = Config::default();
-    let setting = |name: &str| options.settings.get(name).filter(|value| !value.is_empty());
-    let is_low_latency = setting("lowlatency").is_some_and(|value| value == "true");
+    let is_low_latency = options.setting("lowlatency")?.unwrap_or(false);
     let mut set = |key: &str, value: String| config.insert_json5(key, &value).map_err(failed);
     set("mode", "\"peer\"".to_owned())?;
     set("scouting/multicast/enabled", "false".to_owned())?;
@@ -146,12 +145,8 @@ impl ZenohNode {
 
     fn publish(&self, session: &Session) -> Result<(), PeerError> {
         let Some(topic) = self.options.write_topic.clone() else { return Ok(()) };
-        let is_express = match self.options.settings.get("express").map(String::as_str) {
-            Some("true") => true,
-            Some("false") => false,
-            // A ping is not to wait for others to be sent with it.
-            _ => !self.options.keeps_all,
-        };
+        // A ping is not to wait for others to be sent with it.
+        let is_express = self.options.setting("express")?.unwrap_or(!self.options.keeps_all);
         let publisher = session
             .declare_publisher(topic)
             .congestion_control(CongestionControl::Block)

@@ -23,15 +23,16 @@ const PAUSE_MS: i32 = 200;
 
 pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     let context = zmq::Context::new();
-    let number = |name: &str| options.settings.get(name).and_then(|value| value.parse::<i32>().ok());
+    let (high_water_mark, socket_buffer) =
+        (options.setting("high_water_mark")?, options.setting("socket_buffer")?);
     let socket = |kind: zmq::SocketType| {
         let socket = context.socket(kind)?;
         socket.set_linger(0)?;
-        if let Some(messages) = number("high_water_mark") {
+        if let Some(messages) = high_water_mark {
             socket.set_sndhwm(messages)?;
             socket.set_rcvhwm(messages)?;
         }
-        if let Some(bytes) = number("socket_buffer") {
+        if let Some(bytes) = socket_buffer {
             socket.set_sndbuf(bytes)?;
             socket.set_rcvbuf(bytes)?;
         }
