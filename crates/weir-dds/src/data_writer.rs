@@ -257,8 +257,7 @@ impl<T: DdsType> DataWriter<T> {
                 Err(refused) => refused,
             };
             core.flush(now, &mut sending.outbox);
-            inner.transmit(core, &mut sending);
-            drop(sending);
+            inner.transmit_in_time(core, sending);
             inner.make_room(refused, (key, len), now, &mut waiting_since)?;
         }
     }
@@ -276,8 +275,7 @@ impl<T: DdsType> DataWriter<T> {
             let mut core = inner.endpoint.core.lock();
             let result = core.write_copy(now, timestamp, Change { kind, key, payload });
             core.flush(now, &mut sending.outbox);
-            inner.transmit(core, &mut sending);
-            drop(sending);
+            inner.transmit_in_time(core, sending);
             match result {
                 Ok(_) => {
                     inner.note_assertion(now);
@@ -323,7 +321,7 @@ impl<T> DataWriter<T> {
         let mut sending = inner.endpoint.sending.lock();
         let mut core = inner.endpoint.core.lock();
         core.flush(clock::now(), &mut sending.outbox);
-        inner.transmit(core, &mut sending);
+        inner.transmit_in_time(core, sending);
     }
 
     /// Waits until all matched reliable readers have acknowledged everything that was written.
@@ -339,7 +337,7 @@ impl<T> DataWriter<T> {
             core.request_acknowledgement();
             core.flush(clock::now(), &mut sending.outbox);
             let last = core.last_sequence_number();
-            inner.transmit(core, &mut sending);
+            inner.transmit_in_time(core, sending);
             last
         };
         let deadline = clock::now() + timeout;
@@ -545,12 +543,7 @@ impl Inner {
             let mut core = endpoint.core.lock();
             core.poll_transmit(clock::now(), &mut sending.outbox);
             let is_amid_sample = core.is_amid_sample();
-            let next = core.next_timeout().filter(|_| core.paused_until().is_none());
-            self.transmit(core, &mut sending);
-            drop(sending);
-            if let Some(at) = next {
-                self.driver().timers.arm(at);
-            }
+            self.transmit_in_time(core, sending);
             if !is_amid_sample || !may_go_on {
                 return;
             }
@@ -571,6 +564,17 @@ impl Inner {
         let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.policies.max_blocking_time);
         let is_done = || core.lock().can_go_on(clock::now());
         driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()
+    }
+
+    /// Sends the outbox, and sees to it that what is due later is sent in time.
+    fn transmit_in_time(&self, core: MutexGuard<'_, WriterCore>, mut sending: MutexGuard<'_, Sending>) {
+        // After a pause this thread goes on.
+        let next = core.next_timeout().filter(|_| core.paused_until().is_none());
+        self.transmit(core, &mut sending);
+        drop(sending);
+        if let Some(at) = next {
+            self.driver().timers.arm(at);
+        }
     }
 
     /// Sends the outbox, outside the lock of the writer's state.

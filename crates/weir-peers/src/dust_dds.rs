@@ -23,6 +23,7 @@ use dust_dds::subscription::data_reader::DataReader;
 use dust_dds::wait_set::{Condition, WaitSet};
 
 use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+use crate::test_data::test_data;
 
 pub(crate) fn version() -> String {
     "0.16.0".to_owned()
@@ -40,36 +41,6 @@ pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn
 trait Data: dust_dds::xtypes::type_support::TypeSupport + Send + Sync + 'static {
     fn new(header: &Header, octets: &[u8]) -> Self;
     fn parts(&self) -> (Header, &[u8]);
-}
-
-macro_rules! test_data {
-    ($name:ident $(, #[$key:meta])?) => {
-        #[derive(DdsType)]
-        struct $name {
-            $(#[$key])?
-            key: [u8; 4],
-            entity_id: i32,
-            seq_num: u32,
-            timestamp_sec: i32,
-            timestamp_usec: u32,
-            latency_ping: i32,
-            bin_data: Vec<u8>,
-        }
-
-        impl Data for $name {
-            fn new(header: &Header, octets: &[u8]) -> Self {
-                let Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping } = *header;
-                let bin_data = octets.to_vec();
-                Self { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping, bin_data }
-            }
-
-            fn parts(&self) -> (Header, &[u8]) {
-                let Self { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping, .. } = *self;
-                let header = Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping };
-                (header, &self.bin_data)
-            }
-        }
-    };
 }
 
 test_data!(TestData);

@@ -28,6 +28,7 @@ use int2dds::topic::DdsType;
 use int2dds::topic::qos::TOPIC_QOS_DEFAULT;
 
 use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+use crate::test_data::test_data;
 
 pub(crate) fn version() -> String {
     "1.0.0".to_owned()
@@ -47,39 +48,11 @@ trait Data: DdsType + Clone + Send + Sync + 'static {
     fn parts(&self) -> (Header, &[u8]);
 }
 
-macro_rules! test_data {
-    ($name:ident $(, #[$key:meta])?) => {
-        #[derive(DdsType)]
-        #[dds_type(extensibility = "Final")]
-        struct $name {
-            $(#[$key])?
-            key: [u8; 4],
-            entity_id: i32,
-            seq_num: u32,
-            timestamp_sec: i32,
-            timestamp_usec: u32,
-            latency_ping: i32,
-            bin_data: Vec<u8>,
-        }
-
-        impl Data for $name {
-            fn new(header: &Header, octets: &[u8]) -> Self {
-                let Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping } = *header;
-                let bin_data = octets.to_vec();
-                Self { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping, bin_data }
-            }
-
-            fn parts(&self) -> (Header, &[u8]) {
-                let Self { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping, .. } = *self;
-                let header = Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping };
-                (header, &self.bin_data)
-            }
-        }
-    };
-}
-
-test_data!(TestData);
-test_data!(KeyedTestData, #[dds(key)]);
+test_data!(
+    #[dds_type(extensibility = "Final")]
+    TestData
+);
+test_data!(#[dds_type(extensibility = "Final")] KeyedTestData, #[dds(key)]);
 
 fn failed(error: DdsError) -> PeerError {
     PeerError::Engine(error.to_string())

@@ -34,6 +34,8 @@ pub mod node;
 #[cfg(feature = "rustdds")]
 mod rustdds;
 pub mod settings;
+#[cfg(any(feature = "dust_dds", feature = "int2dds"))]
+mod test_data;
 #[cfg(feature = "zenoh")]
 mod zenoh;
 #[cfg(feature = "zeromq")]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -273,6 +274,19 @@ pub enum WaitStrategy {
     },
     /// Never sleep.
     Spin,
+}
+
+impl WaitStrategy {
+    /// How long to spin of a wait that takes no longer than `timeout`.
+    #[must_use]
+    #[inline]
+    pub fn spin(self, timeout: Duration) -> Duration {
+        match self {
+            Self::Block => Duration::ZERO,
+            Self::SpinThenBlock { spin_us } => Duration::from_micros(spin_us.into()),
+            Self::Spin => timeout,
+        }
+    }
 }
 
 /// Why a case has no figures.

@@ -9,7 +9,7 @@
 //! - [`Outgoing`], [`SendScratch`], [`SendOutcome`]: many datagrams by one call (`sendmmsg`) or by
 //!   one pass through the network stack (`UDP_SEGMENT`, "GSO");
 //! - [`RecvBatch`], [`Received`]: many datagrams per call (`recvmmsg`), coalesced or not (`UDP_GRO`);
-//! - [`poll`], [`Waker`]: wait for several sockets, or for another thread;
+//! - [`poll`], [`Waker`], [`receive_within`]: wait for several sockets, for another thread, or spin on one socket;
 //! - [`interfaces()`]: the host's IPv4 addresses; [`affinity`]: which CPU a thread runs on, and how
 //!   exactly its timers fire; [`threads`]: the same for threads that others started, and their priorities.
 //!
@@ -39,4 +39,4 @@ pub use path::path_mtu_to;
 pub use recv::{RECV_BUFFER_BYTES, Received, RecvBatch};
 pub use send::{MAX_BATCH, MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch};
 pub use socket::{SocketOptions, UdpSocket, Wait};
-pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll};
+pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll, receive_within};

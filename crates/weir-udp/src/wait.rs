@@ -3,14 +3,53 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::UdpSocket;
+use crate::{UdpSocket, Wait};
 
 /// Sockets that [`poll`] can watch at once.
 pub const MAX_POLL_SOCKETS: usize = 63;
+
+/// Calls `receive` until it has something or `timeout` is over: again and again for as long as `spin`, then, if that is
+/// less than `timeout`, once more, blocking.
+///
+/// Blocking gives the kernel the whole `timeout` again after spinning: one more or less does not matter, and the
+/// receive timeout of the socket never has to be changed.
+///
+/// # Errors
+/// Those of `receive`, and of setting the timeout of `socket`.
+#[inline]
+pub fn receive_within<T>(
+    socket: &UdpSocket,
+    spin: Duration,
+    timeout: Duration,
+    mut receive: impl FnMut(Wait) -> io::Result<Option<T>>,
+) -> io::Result<Option<T>> {
+    if !spin.is_zero() {
+        let start = Instant::now();
+        loop {
+            for _ in 0..RECEIVES_PER_CLOCK_READ {
+                if let Some(received) = receive(Wait::DontWait)? {
+                    return Ok(Some(received));
+                }
+                std::hint::spin_loop();
+            }
+            if start.elapsed() >= spin.min(timeout) {
+                break;
+            }
+        }
+        if spin >= timeout {
+            return Ok(None);
+        }
+    }
+    socket.set_recv_timeout(Some(timeout))?;
+    receive(Wait::Block)
+}
+
+/// How often a spinning receiver asks the socket before it looks at the clock.
+const RECEIVES_PER_CLOCK_READ: u32 = 16;
 
 /// Waits until a socket has something to receive, `waker` is woken, or `timeout` (`None`: no limit)
 /// has passed; a zero timeout only looks. Nanosecond resolution; how late the kernel may be is

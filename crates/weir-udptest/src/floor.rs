@@ -22,7 +22,6 @@ mod reports;
 mod round_trip;
 mod sender;
 pub(crate) mod session;
-mod wait;
 mod work;
 
 pub use client::{Client, ClientSettings, Measured};

@@ -1,16 +1,12 @@
-//! What the raw UDP engines share: a connected socket on the measured interface, and waiting on it
-//! in the way that was asked for.
+//! What the raw UDP engines share: a connected socket on the measured interface.
 
-use std::hint;
 use std::io;
 use std::net::SocketAddrV4;
-use std::time::Duration;
 
-use weir_results::{SocketBuffers, WaitStrategy};
-use weir_udp::{SocketOptions, UdpError, UdpSocket, Wait};
+use weir_results::SocketBuffers;
+use weir_udp::{SocketOptions, UdpError, UdpSocket};
 
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::endpoint::EndpointError;
 use crate::payload;
 
@@ -56,50 +52,10 @@ pub(super) fn sample_buffer(case: &CaseSpec) -> Vec<u8> {
     sample
 }
 
-/// Calls `receive` as the wait strategy says until it has something or `timeout` is over.
-///
-/// Blocking gives the kernel the whole `timeout` again after spinning: one more or less does not
-/// matter, and the receive timeout of the socket never has to be changed.
-#[inline]
-pub(crate) fn wait<T>(
-    socket: &UdpSocket,
-    strategy: WaitStrategy,
-    timeout: Duration,
-    mut receive: impl FnMut(Wait) -> io::Result<Option<T>>,
-) -> io::Result<Option<T>> {
-    let spin = match strategy {
-        WaitStrategy::Block => Duration::ZERO,
-        WaitStrategy::Spin => timeout,
-        WaitStrategy::SpinThenBlock { spin_us } => timeout.min(Duration::from_micros(spin_us.into())),
-    };
-    if !spin.is_zero() {
-        let end_ns = clock::now_ns() + u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
-        loop {
-            for _ in 0..RECEIVES_PER_CLOCK_READ {
-                if let Some(received) = receive(Wait::DontWait)? {
-                    return Ok(Some(received));
-                }
-                hint::spin_loop();
-            }
-            if clock::now_ns() >= end_ns {
-                break;
-            }
-        }
-        if strategy == WaitStrategy::Spin {
-            return Ok(None);
-        }
-    }
-    socket.set_recv_timeout(Some(timeout))?;
-    receive(Wait::Block)
-}
-
 /// An error of the socket in the middle of a run.
 pub(super) fn failed(what: &str, error: &io::Error) -> EndpointError {
     EndpointError::Engine(format!("{what} failed: {error}"))
 }
-
-/// How often a spinning receiver asks the socket before it looks at the clock.
-const RECEIVES_PER_CLOCK_READ: u32 = 16;
 
 fn environment(error: &UdpError) -> EndpointError {
     EndpointError::Environment(error.to_string())

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_results::WaitStrategy;
-use weir_udp::{RecvBatch, UdpSocket};
+use weir_udp::{RecvBatch, UdpSocket, receive_within};
 
 use super::raw;
 use crate::case::CaseSpec;
@@ -136,7 +136,7 @@ fn receive_one(
     timeout: Duration,
     buffer: &mut [u8],
 ) -> Result<Option<usize>, EndpointError> {
-    raw::wait(socket, strategy, timeout, |wait| match socket.recv(buffer, wait) {
+    receive_within(socket, strategy.spin(timeout), timeout, |wait| match socket.recv(buffer, wait) {
         Ok(length) => Ok(Some(length)),
         // Refused: an earlier send met a closed port, and nothing was received.
         Err(error)
@@ -189,7 +189,7 @@ impl Publisher for UdpEnd {
 impl Subscriber for UdpEnd {
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
         let Self { socket, batch, case, .. } = self;
-        let received = raw::wait(socket, case.wait, timeout, |wait| {
+        let received = receive_within(socket, case.wait.spin(timeout), timeout, |wait| {
             let count = socket.recv_batch(batch, usize::MAX, wait)?;
             Ok((count > 0).then_some(()))
         });

@@ -8,7 +8,9 @@
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use weir_udp::{MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, RecvBatch, SendScratch, UdpSocket};
+use weir_udp::{
+    MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, RecvBatch, SendScratch, UdpSocket, receive_within,
+};
 
 use super::raw;
 use crate::case::CaseSpec;
@@ -194,7 +196,7 @@ impl End for GroSubscriber {
 impl Subscriber for GroSubscriber {
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
         let Self { socket, batch, case } = self;
-        let received = raw::wait(socket, case.wait, timeout, |wait| {
+        let received = receive_within(socket, case.wait.spin(timeout), timeout, |wait| {
             let count = socket.recv_batch(batch, usize::MAX, wait)?;
             Ok((count > 0).then_some(()))
         });

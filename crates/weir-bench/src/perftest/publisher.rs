@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError, Guid};
-use weir_results::{LatencyKind, LatencyRecorder, LatencySummary};
+use weir_results::{LatencyKind, LatencySummary};
 use weir_telemetry::LossWatch;
 
 use super::announcement::{Roll, RollListener};
+use super::echoes::Echoes;
 use super::message::{self, DESCRIPTION_BYTES, Farewell, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::pacing::{self, LOOK_AROUND, Schedule};
@@ -117,12 +118,9 @@ struct Run<'a, T> {
     writer: DataWriter<T>,
     /// Only the publisher that sends pings has one.
     echo_reader: Option<DataReader<T>>,
-    echoes: mpsc::Receiver<Echo>,
+    echoes: Echoes,
     /// Echoes of initialization pings.
     warmed_up: Arc<AtomicU64>,
-    recorder: LatencyRecorder,
-    /// The first echo is not counted, as in RTI Perftest.
-    has_first_echo: bool,
     sample: T,
     /// Where the next sample's content begins.
     content_at: usize,
@@ -163,10 +161,8 @@ impl<'a, T: Owned> Run<'a, T> {
             served: Vec::new(),
             writer,
             echo_reader,
-            echoes,
+            echoes: Echoes::new(echoes, settings.node.intervals),
             warmed_up,
-            recorder: LatencyRecorder::new(),
-            has_first_echo: false,
             sample: T::default(),
             content_at: 0,
             acknowledged_every: settings.acknowledged_every().unwrap_or(u64::MAX),
@@ -192,8 +188,8 @@ impl<'a, T: Owned> Run<'a, T> {
             sent_in = Duration::from_nanos(clock::now_ns() - start_ns);
             end = self.finish(sent, end, &watch)?;
         }
-        self.note_echoes();
-        Ok(Published { sent, sent_in, latency: self.recorder.summary(LatencyKind::HalfRtt), end })
+        self.echoes.note_arrived(self.on_event);
+        Ok(Published { sent, sent_in, latency: self.echoes.recorder.summary(LatencyKind::HalfRtt), end })
     }
 
     fn stage(&mut self, text: String) {
@@ -363,7 +359,7 @@ impl<'a, T: Owned> Run<'a, T> {
                 pings += 1;
                 // Round the places of a batch, so that none is measured only.
                 next_ping = pings.saturating_mul(stride).saturating_add(pings % per_batch);
-                self.note_echoes();
+                self.echoes.note_arrived(self.on_event);
             } else {
                 self.fill();
                 self.sample.set_header(&message::header(Kind::Data, settings.pid, sequence, key));
@@ -436,14 +432,14 @@ impl<'a, T: Owned> Run<'a, T> {
             let now_ns = loop {
                 if wait_for_echo(&reader, &mut echo, sequence) {
                     let now_ns = clock::now_ns();
-                    self.note_echo(Echo { rtt_ns: now_ns - sent_ns });
+                    self.echoes.note(Echo { rtt_ns: now_ns - sent_ns }, self.on_event);
                     break now_ns;
                 }
                 if let Some(end) = self.trouble() {
                     return Ok((sequence + 1, end));
                 }
                 if !settings.node.reliable {
-                    self.recorder.record_lost();
+                    self.echoes.recorder.record_lost();
                     break clock::now_ns();
                 }
             };
@@ -459,22 +455,6 @@ impl<'a, T: Owned> Run<'a, T> {
             }
         }
         Ok((settings.num_iter, End::Complete))
-    }
-
-    fn note_echoes(&mut self) {
-        while let Ok(echo) = self.echoes.try_recv() {
-            self.note_echo(echo);
-        }
-    }
-
-    fn note_echo(&mut self, echo: Echo) {
-        if !std::mem::replace(&mut self.has_first_echo, true) {
-            return;
-        }
-        self.recorder.record(echo.rtt_ns);
-        if self.settings.node.intervals {
-            (self.on_event)(Event::Echo(echo));
-        }
     }
 
     /// Waits until every sample is acknowledged; `false` when that will never be.

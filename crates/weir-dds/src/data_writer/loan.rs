@@ -281,8 +281,7 @@ impl Inner {
                 return Ok(());
             };
             core.flush(now, &mut sending.outbox);
-            self.transmit(core, &mut sending);
-            drop(sending);
+            self.transmit_in_time(core, sending);
             self.make_room(refused, size, now, &mut waiting_since)?;
         }
     }

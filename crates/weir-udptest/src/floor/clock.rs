@@ -1,6 +1,7 @@
 //! Whose time it is: the monotonic clock, who else reads the same one, and how far another host's is off.
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use weir_results::ClockRelation;
@@ -10,6 +11,11 @@ use weir_results::ClockRelation;
 pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// Nanoseconds, at most all that 64 bits hold.
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Names the clock of this process: two that have the same name read the same one. Empty where the kernel does

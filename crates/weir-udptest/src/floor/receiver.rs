@@ -4,14 +4,13 @@ use std::io;
 use std::time::Duration;
 
 use weir_results::{Arrival, LatencyKind, LatencyRecorder, SequenceCounts, SequenceTracker, WaitStrategy};
-use weir_udp::{RecvBatch, UdpSocket};
+use weir_udp::{RecvBatch, UdpSocket, receive_within};
 
-use super::clock::now_ns;
+use super::clock::{nanos, now_ns};
 use super::datagram::{Header, extend};
 use super::ends::Shared;
 use super::point::Point;
 use super::reports::ReceiveReport;
-use super::wait::{nanos, wait};
 
 /// What one flow's receiver saw.
 #[derive(Debug)]
@@ -73,7 +72,7 @@ pub(super) fn run(
 /// Takes what there is, after waiting for it.
 #[inline]
 fn receive(socket: &UdpSocket, strategy: WaitStrategy, batch: &mut RecvBatch) -> io::Result<usize> {
-    let received = wait(socket, strategy, RECEIVE_WAIT, |wait| {
+    let received = receive_within(socket, strategy.spin(RECEIVE_WAIT), RECEIVE_WAIT, |wait| {
         let count = socket.recv_batch(batch, usize::MAX, wait)?;
         Ok((count > 0).then_some(count))
     });

@@ -1,19 +1,18 @@
 //! One datagram to and fro.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use weir_results::{LatencyKind, LatencyRecorder, WaitStrategy};
-use weir_udp::UdpSocket;
+use weir_udp::{UdpSocket, receive_within};
 
-use super::clock::now_ns;
+use super::clock::{nanos, now_ns};
 use super::datagram::{Header, filling};
 use super::ends::Shared;
 use super::point::Point;
 use super::reports::PingReport;
 use super::sender::is_passing;
-use super::wait::{nanos, wait};
-use std::net::SocketAddr;
 
 /// Sends datagrams one after the other, each when the one before is back, until the time is over.
 ///
@@ -120,7 +119,7 @@ fn receive(
     timeout: Duration,
     buffer: &mut [u8],
 ) -> io::Result<Option<usize>> {
-    wait(socket, strategy, timeout, |wait| match socket.recv(buffer, wait) {
+    receive_within(socket, strategy.spin(timeout), timeout, |wait| match socket.recv(buffer, wait) {
         Ok(length) => Ok(Some(length)),
         // Refused: an earlier send met a closed port, and nothing was received.
         Err(error) if is_passing(&error) => Ok(None),

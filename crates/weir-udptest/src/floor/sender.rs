@@ -8,11 +8,10 @@ use std::time::Duration;
 use weir_results::{LatencyRecorder, UdpMode};
 use weir_udp::{MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, UdpSocket, affinity};
 
-use super::clock::now_ns;
+use super::clock::{nanos, now_ns};
 use super::datagram::{Header, filling};
 use super::ends::Shared;
 use super::point::Point;
-use super::wait::nanos;
 
 /// What one flow's sender did.
 #[derive(Debug, Default)]

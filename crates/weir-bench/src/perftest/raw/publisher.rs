@@ -7,9 +7,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use weir_results::{LatencyKind, LatencyRecorder, WaitStrategy};
-use weir_udp::{UdpSocket, Wait};
+use weir_results::{LatencyKind, WaitStrategy};
+use weir_udp::{UdpSocket, Wait, receive_within};
 
+use super::super::echoes::Echoes;
 use super::super::message::{self, Kind};
 use super::super::pacing::{self, Schedule};
 use super::super::publisher::{Echo, Published};
@@ -20,7 +21,6 @@ use super::{
 };
 use crate::clock;
 use crate::endpoint::EndpointError;
-use crate::engine::raw::wait;
 use crate::payload::{self, HEADER_BYTES, SampleHeader, wire_sequence};
 
 /// How long a ping is waited for.
@@ -60,9 +60,7 @@ pub(in crate::perftest) fn publish(
         on_event,
         lines: &lines,
         wait: sockets.wait,
-        recorder: LatencyRecorder::new(),
-        has_first_echo: false,
-        echoes,
+        echoes: Echoes::new(echoes, settings.node.intervals),
         sample: vec![0; settings.data_len],
         batch: Vec::with_capacity(settings.batch_bytes),
         content_at: 0,
@@ -197,9 +195,7 @@ struct Run<'a> {
     on_event: &'a mut dyn FnMut(Event),
     lines: &'a [Line],
     wait: WaitStrategy,
-    recorder: LatencyRecorder,
-    has_first_echo: bool,
-    echoes: mpsc::Receiver<Echo>,
+    echoes: Echoes,
     sample: Vec<u8>,
     batch: Vec<u8>,
     content_at: usize,
@@ -218,8 +214,8 @@ impl Run<'_> {
             sent_in = Duration::from_nanos(clock::now_ns() - start_ns);
             end = self.finish(sent, end)?;
         }
-        self.note_echoes();
-        Ok(Published { sent, sent_in, latency: self.recorder.summary(LatencyKind::HalfRtt), end })
+        self.echoes.note_arrived(self.on_event);
+        Ok(Published { sent, sent_in, latency: self.echoes.recorder.summary(LatencyKind::HalfRtt), end })
     }
 
     fn is_stopped(&self) -> bool {
@@ -343,7 +339,7 @@ impl Run<'_> {
                 self.write(&message::stamped(header, clock::now_ns()))?;
                 pings += 1;
                 next_ping = pings.saturating_mul(stride).saturating_add(pings % per_batch);
-                self.note_echoes();
+                self.echoes.note_arrived(self.on_event);
             } else {
                 self.write(&header)?;
             }
@@ -387,9 +383,9 @@ impl Run<'_> {
             let sent_ns = clock::now_ns();
             self.write(&message::stamped(header, sent_ns))?;
             match self.wait_for_echo(&self.lines[subscriber], &mut buffer, sequence, sent_ns)? {
-                Some(rtt_ns) => self.note_echo(Echo { rtt_ns }),
+                Some(rtt_ns) => self.echoes.note(Echo { rtt_ns }, self.on_event),
                 None => {
-                    self.recorder.record_lost();
+                    self.echoes.recorder.record_lost();
                     if let Some(end) = self.trouble() {
                         return Ok((sequence + 1, end));
                     }
@@ -426,8 +422,9 @@ impl Run<'_> {
     ) -> Result<Option<u64>, EndpointError> {
         let end_ns = sent_ns + ECHO_PATIENCE.as_nanos() as u64;
         loop {
-            let length =
-                wait(&line.socket, self.wait, ECHO_PATIENCE, |wait| received(line.socket.recv(buffer, wait)));
+            let length = receive_within(&line.socket, self.wait.spin(ECHO_PATIENCE), ECHO_PATIENCE, |wait| {
+                received(line.socket.recv(buffer, wait))
+            });
             let now_ns = clock::now_ns();
             if let Some(length) = length.map_err(|error| failed("receiving", &error))?
                 && let Some(received) = payload::read(&buffer[..length])
@@ -441,22 +438,6 @@ impl Run<'_> {
             if now_ns >= end_ns {
                 return Ok(None);
             }
-        }
-    }
-
-    fn note_echoes(&mut self) {
-        while let Ok(echo) = self.echoes.try_recv() {
-            self.note_echo(echo);
-        }
-    }
-
-    fn note_echo(&mut self, echo: Echo) {
-        if !std::mem::replace(&mut self.has_first_echo, true) {
-            return;
-        }
-        self.recorder.record(echo.rtt_ns);
-        if self.settings.node.intervals {
-            (self.on_event)(Event::Echo(echo));
         }
     }
 

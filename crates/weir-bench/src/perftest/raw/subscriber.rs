@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use weir_dds::Guid;
 use weir_telemetry::LossWatch;
-use weir_udp::{Outgoing, RecvBatch, UdpSocket};
+use weir_udp::{Outgoing, RecvBatch, UdpSocket, receive_within};
 
 use super::super::message::{self, Description, Kind};
 use super::super::receiver::{Limits, Tally};
@@ -17,7 +17,6 @@ use super::super::{End, Event};
 use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, is_loss, port, sample, samples};
 use crate::clock;
 use crate::endpoint::EndpointError;
-use crate::engine::raw::wait;
 use crate::payload::{HEADER_BYTES, ReceivedSample};
 
 /// Datagrams that are received at a time.
@@ -50,7 +49,7 @@ pub(in crate::perftest) fn subscribe(
     let second_ns = ALIVE.as_nanos() as u64;
     let mut next_ns = clock::now_ns() + second_ns;
     let end = loop {
-        let received = wait(&run.socket, sockets.wait, TICK, |wait| {
+        let received = receive_within(&run.socket, sockets.wait.spin(TICK), TICK, |wait| {
             let count = run.socket.recv_batch(&mut batch, BATCH, wait)?;
             Ok((count > 0).then_some(()))
         });

@@ -1,0 +1,42 @@
+//! What a publisher learns from its echoes.
+
+use std::sync::mpsc;
+
+use weir_results::LatencyRecorder;
+
+use super::Event;
+use super::publisher::Echo;
+
+/// Round trips, as they come back.
+pub(super) struct Echoes {
+    arriving: mpsc::Receiver<Echo>,
+    pub(super) recorder: LatencyRecorder,
+    /// The first one is not counted, as in RTI Perftest.
+    has_first: bool,
+    /// Whether each one is an event, too.
+    is_shown: bool,
+}
+
+impl Echoes {
+    /// What threads that receive hand over comes through `arriving`.
+    pub(super) fn new(arriving: mpsc::Receiver<Echo>, is_shown: bool) -> Self {
+        Self { arriving, recorder: LatencyRecorder::new(), has_first: false, is_shown }
+    }
+
+    /// Takes in all that have been handed over.
+    pub(super) fn note_arrived(&mut self, on_event: &mut dyn FnMut(Event)) {
+        while let Ok(echo) = self.arriving.try_recv() {
+            self.note(echo, on_event);
+        }
+    }
+
+    pub(super) fn note(&mut self, echo: Echo, on_event: &mut dyn FnMut(Event)) {
+        if !std::mem::replace(&mut self.has_first, true) {
+            return;
+        }
+        self.recorder.record(echo.rtt_ns);
+        if self.is_shown {
+            on_event(Event::Echo(echo));
+        }
+    }
+}
