@@ -17,6 +17,7 @@ mod pacing;
 mod probe;
 mod publisher;
 mod raw;
+mod reading;
 mod receiver;
 mod settings;
 mod subscriber;

@@ -17,7 +17,8 @@ use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::pacing::{self, LOOK_AROUND, Schedule};
 use super::probe::{Probe, Role};
 use super::raw;
-use super::settings::PublisherSettings;
+use super::reading::Reading;
+use super::settings::{PublisherSettings, Receive};
 use super::waiting::Waiting;
 use super::{End, Event};
 use crate::clock;
@@ -118,6 +119,8 @@ struct Run<'a, T> {
     writer: DataWriter<T>,
     /// Only the publisher that sends pings has one.
     echo_reader: Option<DataReader<T>>,
+    /// Takes the echoes with `-useReadThread`.
+    _reading: Option<Reading>,
     echoes: Echoes,
     /// Echoes of initialization pings.
     warmed_up: Arc<AtomicU64>,
@@ -149,7 +152,15 @@ impl<'a, T: Owned> Run<'a, T> {
             echoes: sender,
             warmed_up: Arc::clone(&warmed_up),
         });
-        let echo_reader = if settings.pid == 0 { Some(node.reader(LATENCY, listener)?) } else { None };
+        let (mut echo_reader, mut reading) = (None, None);
+        if settings.pid == 0 {
+            let receive = settings.node.receive;
+            let (called, read) =
+                if receive == Receive::Listener { (listener, None) } else { (None, listener) };
+            let reader = node.reader(LATENCY, called)?;
+            reading = read.and_then(|listener| Reading::start(receive, &reader, listener));
+            echo_reader = Some(reader);
+        }
         let announcements = node.announcement_reader(RollListener(Arc::clone(&roll)))?;
         node.place_threads()?;
         Ok(Self {
@@ -161,6 +172,7 @@ impl<'a, T: Owned> Run<'a, T> {
             served: Vec::new(),
             writer,
             echo_reader,
+            _reading: reading,
             echoes: Echoes::new(echoes, settings.node.intervals),
             warmed_up,
             sample: T::default(),
@@ -207,7 +219,7 @@ impl<'a, T: Owned> Run<'a, T> {
         let mut waiting = Waiting::new(probe, &self.settings.node);
         self.stage(format!("Waiting to discover {wanted} subscribers ..."));
         while self.writer.wait_for_subscriptions(wanted, TICK).is_err() {
-            waiting.look("subscriber", self.roll.here(), self.on_event);
+            waiting.look(Role::Subscriber, self.roll.here(), wanted, self.on_event);
             if self.is_stopped() {
                 return Ok(End::Interrupted);
             }
@@ -217,7 +229,7 @@ impl<'a, T: Owned> Run<'a, T> {
         while self.roll.here() < wanted {
             if clock::now_ns() - looked_ns >= TICK.as_nanos() as u64 {
                 looked_ns = clock::now_ns();
-                waiting.look("subscriber", self.roll.here(), self.on_event);
+                waiting.look(Role::Subscriber, self.roll.here(), wanted, self.on_event);
             }
             if self.is_stopped() {
                 return Ok(End::Interrupted);
@@ -228,7 +240,7 @@ impl<'a, T: Owned> Run<'a, T> {
         if let Some(reader) = &self.echo_reader {
             // The way back is there as well.
             while reader.wait_for_publications(wanted, TICK).is_err() {
-                waiting.look("subscriber", self.roll.here(), self.on_event);
+                waiting.look(Role::Subscriber, self.roll.here(), wanted, self.on_event);
                 if self.is_stopped() {
                     return Ok(End::Interrupted);
                 }
@@ -457,6 +469,14 @@ impl<'a, T: Owned> Run<'a, T> {
         Ok((settings.num_iter, End::Complete))
     }
 
+    /// Lets a while go by. The last echoes are on their way: who waits for them receives, and is not late.
+    fn receive_for(&self, time: Duration) {
+        match self.echo_reader.as_ref().filter(|_| !self.settings.latency_test) {
+            Some(reader) => _ = reader.wait_for_data(time),
+            None => std::thread::sleep(time),
+        }
+    }
+
     /// Waits until every sample is acknowledged; `false` when that will never be.
     fn wait_until_acknowledged(&mut self) -> Result<bool, EndpointError> {
         loop {
@@ -495,7 +515,7 @@ impl<'a, T: Owned> Run<'a, T> {
                     self.stage("Finishing test...".to_owned());
                     return Ok(end);
                 }
-                std::thread::sleep(Duration::from_millis(1));
+                self.receive_for(Duration::from_millis(1));
             }
             if self.trouble() == Some(End::PeerGone) {
                 break;

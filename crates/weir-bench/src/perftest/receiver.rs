@@ -109,6 +109,11 @@ impl Tally {
         }
     }
 
+    /// How many publishers were heard.
+    pub(super) fn heard(&self) -> usize {
+        self.streams.len()
+    }
+
     /// Whether all publishers were heard that will be served.
     pub(super) fn has_all(&self, publishers: usize) -> bool {
         self.streams.len() >= publishers

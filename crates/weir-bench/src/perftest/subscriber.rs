@@ -13,6 +13,7 @@ use super::message::{self, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::probe::{Probe, Role};
 use super::raw;
+use super::reading::read;
 use super::receiver::{Receiver, ReceiverListener, Tally};
 use super::settings::{NodeSettings, Receive, SubscriberSettings};
 use super::waiting::Waiting;
@@ -107,7 +108,7 @@ fn run<T: Owned>(
     let end = std::thread::scope(|scope| {
         if let Receive::Thread { delay, count } = settings.node.receive {
             let (ends, stop) = (&ends, &stop);
-            scope.spawn(move || read(&ends.reader, &ends.receiver, delay, count, stop));
+            scope.spawn(move || read(&ends.reader, delay, count, stop, || ends.receiver.drain(&ends.reader)));
         }
         let end = watch(&node, &ends, settings, interrupted, on_event);
         stop.store(true, Ordering::Relaxed);
@@ -143,24 +144,6 @@ pub(super) fn explain_loss(tally: &Tally, receiver: DropCounters) -> LossAttribu
     LossAttribution { sender, receiver, ..attribute(&evidence) }
 }
 
-/// Takes samples on a thread of its own.
-fn read<T: Owned>(
-    reader: &DataReader<T>,
-    receiver: &Receiver<T>,
-    delay: Duration,
-    count: usize,
-    stop: &AtomicBool,
-) {
-    while !stop.load(Ordering::Relaxed) {
-        if reader.wait_for_data(Duration::from_millis(100)) {
-            if !delay.is_zero() && reader.available() < count {
-                std::thread::sleep(delay);
-            }
-            receiver.drain(reader);
-        }
-    }
-}
-
 /// Announces, reports, and notices the end.
 fn watch<T: Owned>(
     node: &Node,
@@ -179,7 +162,7 @@ fn watch<T: Owned>(
         }
         if let Some(waiting) = &mut waiting {
             let found = ends.reader.subscription_matched_status().current_count;
-            waiting.look("publisher", found, on_event);
+            waiting.look(Role::Publisher, found, publishers, on_event);
         }
         // Publishers that were heard already may be done before the others come.
         ends.announce_if_new(settings)?;
@@ -216,7 +199,10 @@ fn watch<T: Owned>(
             report.second(ends, &settings.node, on_event);
             let matched = ends.reader.matched_publications();
             if let Some(waiting) = &mut waiting {
-                waiting.look("publisher", matched.len() as u32, on_event);
+                // Those that were heard count: two with one number are matched both, and only one of them is served.
+                let heard = ends.receiver.tally().heard() as u32;
+                let found = if heard > 0 { heard } else { matched.len() as u32 };
+                waiting.look(Role::Publisher, found, publishers, on_event);
             }
             if has_begun && ends.receiver.tally().misses_one(&matched) {
                 break End::PeerGone;

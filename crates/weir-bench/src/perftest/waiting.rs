@@ -1,7 +1,7 @@
 //! What an end says while it waits for the other one.
 
 use super::Event;
-use super::probe::Probe;
+use super::probe::{Probe, Role};
 use super::settings::NodeSettings;
 use crate::clock;
 
@@ -21,20 +21,34 @@ impl Waiting {
         Self { probe, since_ns: clock::now_ns(), domain: settings.domain, has_hinted: false }
     }
 
-    /// To be called now and then while `other` is waited for; `found` is how many of them there are.
-    pub(super) fn look(&mut self, other: &str, found: u32, on_event: &mut dyn FnMut(Event)) {
+    /// To be called now and then while `wanted` of `other` are waited for; `found` is how many of them there are.
+    pub(super) fn look(&mut self, other: Role, found: u32, wanted: u32, on_event: &mut dyn FnMut(Event)) {
         for reason in self.probe.mismatches() {
             // Who fits but for something is no stranger.
             self.has_hinted = true;
             on_event(Event::Warning(reason));
         }
-        if !self.has_hinted && found == 0 && clock::now_ns() - self.since_ns >= PATIENCE_NS {
-            self.has_hinted = true;
-            on_event(Event::Warning(format!(
-                "no {other} in domain {} yet: is one running, with the same -domain, on a network that reaches us by \
-                 multicast (or named by -peer)?",
-                self.domain
-            )));
+        if self.has_hinted || found >= wanted || clock::now_ns() - self.since_ns < PATIENCE_NS {
+            return;
         }
+        self.has_hinted = true;
+        on_event(Event::Warning(hint(other, found, wanted, self.domain)));
     }
+}
+
+fn hint(other: Role, found: u32, wanted: u32, domain: u32) -> String {
+    let (who, number) = match other {
+        Role::Publisher => ("publisher", "-pidMultiPubTest"),
+        Role::Subscriber => ("subscriber", "-sidMultiSubTest"),
+    };
+    if found == 0 {
+        return format!(
+            "no {who} in domain {domain} yet: is one running, with the same -domain, on a network that reaches us by \
+             multicast (or named by -peer)?"
+        );
+    }
+    format!(
+        "{found} of {wanted} {who}s in domain {domain} so far: do all of them run, each with a number of its own \
+         ({number})?"
+    )
 }

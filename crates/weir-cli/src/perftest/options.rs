@@ -93,14 +93,19 @@ const WORKING: &[OptionDef] = &[
         "write this one instance; round all of them unless given",
     ),
     works("noPrintIntervals", Nothing, Both, "only the summary (the old -noPrint)"),
-    works("useReadThread", Nothing, Both, "a thread of its own takes samples; a listener unless given"),
+    works(
+        "useReadThread",
+        Nothing,
+        Both,
+        "a thread of its own takes samples, or echoes; a listener unless given",
+    ),
     works(
         "waitsetDelayUsec",
         Number(0, 10_000_000),
         Both,
-        "with -useReadThread: longest wait for more samples [0]",
+        "with -useReadThread: longest wait for more samples [0; 100 with -waitsetEventCount]",
     ),
-    works("waitsetEventCount", Number(1, INT), Both, "with -waitsetDelayUsec: samples worth waiting for [5]"),
+    works("waitsetEventCount", Number(1, INT), Both, "with -useReadThread: samples worth waiting for [5]"),
     works(
         "threadPriorities",
         Text("X:Y:Z"),

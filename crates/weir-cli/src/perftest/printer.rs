@@ -105,9 +105,10 @@ impl Printer {
             ),
             Format::Json => write!(
                 text,
-                "{comma}{{\"latency\":{},\"latency_ave\":{},\"latency_std\":{std:.1},\"latency_min\":{},\"latency_max\":{}{}}}",
+                "{comma}{{\"latency\":{},\"latency_ave\":{},\"latency_std\":{},\"latency_min\":{},\"latency_max\":{}{}}}",
                 us(latency, 0),
-                self.rounded(mean, 0),
+                self.json_mean(mean),
+                self.json_mean(std),
                 us(min, 0),
                 us(max, 0),
                 self.cpu_json()
@@ -144,7 +145,7 @@ impl Printer {
                 let mut text = self.legacy_start(length);
                 _ = write!(
                     text,
-                    "Length: {length:5}  Latency: Ave {} μs Std {std:6.1} μs Min {} μs Max {} μs",
+                    "Length: {length:5} Latency: Ave {} μs Std {std:6.1} μs Min {} μs Max {} μs",
                     self.rounded(summary.mean, 6),
                     us(summary.min, 6),
                     us(summary.max, 6)
@@ -158,8 +159,9 @@ impl Printer {
                 let mut text = self.json_summary(length);
                 _ = write!(
                     text,
-                    "\"latency_ave\":{},\"latency_std\":{std:.1},\"latency_min\":{},\"latency_max\":{}",
-                    self.rounded(summary.mean, 0),
+                    "\"latency_ave\":{},\"latency_std\":{},\"latency_min\":{},\"latency_max\":{}",
+                    self.json_mean(summary.mean),
+                    self.json_mean(std),
                     us(summary.min, 0),
                     us(summary.max, 0)
                 );
@@ -204,7 +206,7 @@ impl Printer {
             ),
             Format::Json => writeln!(
                 text,
-                "{comma}{{\"length\":{length},\"packets\":{samples},\"packets/s\":{rate},\"packets/s_ave\":{average:.0},\
+                "{comma}{{\"length\":{length},\"packets\":{samples},\"packets/s\":{rate},\"packets/s_ave\":{average:.2},\
                  \"mbps\":{mbps:.1},\"mbps_ave\":{mbps_average:.1},\"lost\":{lost},\"lost_percent\":{lost_percent:.2}{}}}",
                 self.cpu_json()
             ),
@@ -287,10 +289,14 @@ impl Printer {
         format!("{begin}{{\"length\":{length},\"intervals\":[")
     }
 
-    /// What announces another size in the lines of old.
+    /// What announces a size in the lines of old: before its first interval, and between the sizes of a scan.
     fn legacy_start(&self, length: usize) -> String {
-        let is_new = self.runs > 1 && self.rows == 0;
-        if is_new { format!("********** New data length is {length}\n") } else { String::new() }
+        let is_new = self.rows == 0 && (self.settings.intervals || self.runs > 1);
+        if is_new && self.settings.headers {
+            format!("\n\n********** New data length is {length}\n")
+        } else {
+            String::new()
+        }
     }
 
     fn json_summary(&self, length: usize) -> String {
@@ -301,6 +307,11 @@ impl Printer {
     /// Microseconds, cut to whole ones as in RTI Perftest.
     fn us(&self, value: f64, width: usize) -> String {
         if self.settings.precise { format!("{value:width$.3}") } else { format!("{:width$}", value as u64) }
+    }
+
+    /// Microseconds of a mean or a deviation in JSON.
+    fn json_mean(&self, value: f64) -> String {
+        if self.settings.precise { format!("{value:.3}") } else { format!("{value:.2}") }
     }
 
     /// Microseconds, rounded.
@@ -317,11 +328,16 @@ impl Printer {
     }
 
     fn cpu_legacy(&self) -> String {
-        if self.settings.cpu { format!(" CPU {:1.2}%", (self.cpu)()) } else { String::new() }
+        if self.settings.cpu { format!(" CPU {:1.2} (%)", (self.cpu)()) } else { String::new() }
     }
 
+    /// By the names of 4.0 and of 4.3.
     fn cpu_json(&self) -> String {
-        if self.settings.cpu { format!(",\"cpu\":{:.2}", (self.cpu)()) } else { String::new() }
+        if !self.settings.cpu {
+            return String::new();
+        }
+        let percent = (self.cpu)();
+        format!(",\"cpu\":{percent:.2},\"CPU\":{percent:.2}")
     }
 
     fn write(&mut self, text: &str) -> Result<(), Failure> {

@@ -56,7 +56,8 @@ fn publish(
     mut printer: Printer,
     talk: Talk,
 ) -> Result<Exit, Failure> {
-    let mut file = publishing.latency_file.as_deref().map(LatencyFile::open).transpose()?;
+    let open = |path| LatencyFile::open(path, publishing.precise);
+    let mut file = publishing.latency_file.as_deref().map(open).transpose()?;
     let mut end = End::Complete;
     for (at, run) in publishing.runs.iter().enumerate() {
         if publishing.runs.len() > 1 {
@@ -64,15 +65,18 @@ fn publish(
             output::talk(&format!("Samples of {} bytes ({number} of {all}):", run.settings.data_len));
         }
         printer.begin_run();
+        if let Some(file) = &mut file {
+            file.begin_run()?;
+        }
         end = publish_once(&run.settings, interrupted, &mut printer, file.as_mut(), talk)?;
+        if let Some(file) = &mut file {
+            file.end_run()?;
+        }
         if end != End::Complete {
             break;
         }
     }
     printer.finish()?;
-    if let Some(file) = &mut file {
-        file.flush()?;
-    }
     ended(end, "the subscriber")
 }
 
@@ -107,6 +111,13 @@ fn publish_once(
     }
     let seconds = published.sent_in.as_secs_f64();
     talk.detail(&format!("sent {} samples in {seconds:.3} s", published.sent));
+    if settings.pid == 0 && published.latency.count == 0 && published.sent > 0 {
+        talk.warning(&format!(
+            "no latency was measured: the first ping is not counted, and of {} samples there was no other that came \
+             back; lower -latencyCount, or run longer",
+            published.sent
+        ));
+    }
     if published.latency.lost > 0 {
         talk.warning(&format!(
             "{} of {} pings came back late or never",
@@ -227,28 +238,40 @@ impl Talk {
 struct LatencyFile {
     out: BufWriter<std::fs::File>,
     number: u64,
+    is_precise: bool,
 }
 
 impl LatencyFile {
-    fn open(path: &Path) -> Result<Self, Failure> {
+    fn open(path: &Path, is_precise: bool) -> Result<Self, Failure> {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file =
             file.with_context(|| format!("-latencyFile {}", path.display())).map_err(Failure::environment)?;
-        let mut kept = Self { out: BufWriter::new(file), number: 0 };
-        kept.line("Sample Number, Value")?;
-        Ok(kept)
+        Ok(Self { out: BufWriter::new(file), number: 0, is_precise })
+    }
+
+    /// A run begins.
+    fn begin_run(&mut self) -> Result<(), Failure> {
+        self.number = 0;
+        self.line("Sample Number, Value")
     }
 
     fn keep(&mut self, echo: Echo) -> Result<(), Failure> {
+        let number = self.number;
         self.number += 1;
-        self.line(&format!("{}, {}", self.number, echo.rtt_ns / 2000))
+        if self.is_precise {
+            self.line(&format!("{number}, {:.3}", echo.rtt_ns as f64 / 2e3))
+        } else {
+            self.line(&format!("{number}, {}", echo.rtt_ns / 2000))
+        }
     }
 
     fn line(&mut self, text: &str) -> Result<(), Failure> {
         writeln!(self.out, "{text}").context("-latencyFile").map_err(Failure::environment)
     }
 
-    fn flush(&mut self) -> Result<(), Failure> {
+    /// A run is over: an empty line parts it from the next.
+    fn end_run(&mut self) -> Result<(), Failure> {
+        self.line("")?;
         self.out.flush().context("-latencyFile").map_err(Failure::environment)
     }
 }

@@ -1,5 +1,6 @@
 //! From options to a run.
 
+mod notes;
 mod raw;
 
 use std::net::Ipv4Addr;
@@ -14,6 +15,8 @@ use weir_bench::perftest::{
 
 use super::command_line::Typed;
 
+pub(super) use notes::notes;
+
 /// What to run.
 #[derive(Debug)]
 pub(super) enum Role {
@@ -27,6 +30,8 @@ pub(super) struct Publishing {
     /// Its runs; several with `-scan`.
     pub(super) runs: Vec<PublisherRun>,
     pub(super) latency_file: Option<PathBuf>,
+    /// Fractions of microseconds, there too.
+    pub(super) precise: bool,
 }
 
 /// One run of a publisher, and why it batches or not.
@@ -70,6 +75,8 @@ pub(super) struct OutputSettings {
 const DATA_LEN: u64 = 100;
 /// Bytes of a batch unless another number is given.
 const BATCH_BYTES: u64 = 8192;
+/// Longest wait for as many samples as `-waitsetEventCount` says: RTI Perftest's.
+const WAITSET_DELAY_US: u64 = 100;
 /// The largest sample that leaves in one datagram, less what surrounds it.
 const FRAGMENTED_FROM: u64 = 65_000;
 
@@ -87,21 +94,6 @@ pub(super) fn role(typed: &Typed) -> Result<Role, String> {
         sid: narrow(typed.number("sidMultiSubTest").unwrap_or(0)),
         num_publishers: narrow(typed.number("numPublishers").unwrap_or(1)),
     })))
-}
-
-/// Options that change nothing beside others, each with the reason.
-pub(super) fn notes(typed: &Typed) -> Vec<String> {
-    let (is_publisher, is_raw) = (typed.has("pub"), typed.has("rawTransport"));
-    let table = [
-        (is_publisher && typed.has("scan"), "dataLen", "-scan has the sizes"),
-        (!is_publisher, "scan", "a subscriber follows its publisher in any case"),
-        (!is_publisher, "dataLen", "a subscriber learns it from its publisher"),
-        (is_raw, "bestEffort", "-rawTransport repeats nothing in any case"),
-        (is_raw, "useReadThread", "-rawTransport has a thread that reads in any case"),
-        (is_raw && !is_publisher, "peer", "with -rawTransport a subscriber answers whoever sends to it"),
-    ];
-    let idle = table.into_iter().filter(|(applies, name, _)| *applies && typed.has(name));
-    idle.map(|(_, name, why)| format!("-{name} changes nothing: {why}")).collect()
 }
 
 /// How results are written.
@@ -213,8 +205,10 @@ fn receive(typed: &Typed) -> Result<Receive, String> {
         }
         return Ok(Receive::Listener);
     }
+    // To wait for several samples takes a while to wait for them.
+    let delay = if typed.has("waitsetEventCount") { WAITSET_DELAY_US } else { 0 };
     Ok(Receive::Thread {
-        delay: Duration::from_micros(typed.number("waitsetDelayUsec").unwrap_or(0)),
+        delay: Duration::from_micros(typed.number("waitsetDelayUsec").unwrap_or(delay)),
         count: usize::try_from(typed.number("waitsetEventCount").unwrap_or(5)).unwrap_or(usize::MAX),
     })
 }
@@ -248,9 +242,7 @@ fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {
     if latency_test && typed.number("latencyCount").is_some_and(|count| count > 1) {
         return Err("-latencyCount has to be 1 with -latencyTest: every sample is a ping".to_owned());
     }
-    if typed.has("instances")
-        && typed.number("writeInstance").is_some_and(|at| at >= u64::from(node.instances))
-    {
+    if typed.number("writeInstance").is_some_and(|at| at >= u64::from(node.instances)) {
         return Err("-writeInstance counts from 0, and has to be less than -instances".to_owned());
     }
     let content: Option<Arc<[u8]>> = content(typed)?.map(Arc::from);
@@ -260,7 +252,8 @@ fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {
         let more_follows = at + 1 < sizes.len();
         runs.push(publisher_run(typed, *size, node.clone(), content.clone(), more_follows)?);
     }
-    Ok(Publishing { runs, latency_file: typed.text("latencyFile").map(PathBuf::from) })
+    let latency_file = typed.text("latencyFile").map(PathBuf::from);
+    Ok(Publishing { runs, latency_file, precise: typed.has("precise") })
 }
 
 /// The sizes of `-scan` unless others are given.
@@ -484,6 +477,16 @@ mod tests {
     }
 
     #[test]
+    fn whoever_waits_for_several_samples_waits_for_a_while() {
+        let receive = |line: &str| publisher(line).unwrap().settings.node.receive;
+        let thread = |delay_us, count| Receive::Thread { delay: Duration::from_micros(delay_us), count };
+        assert_eq!(receive(""), Receive::Listener);
+        assert_eq!(receive("-useReadThread"), thread(0, 5));
+        assert_eq!(receive("-useReadThread -waitsetEventCount 3"), thread(100, 3));
+        assert_eq!(receive("-useReadThread -waitsetEventCount 3 -waitsetDelayUsec 7"), thread(7, 3));
+    }
+
+    #[test]
     fn groups_are_one_or_three() {
         let groups = |line: &str| multicast(&typed(line));
         assert_eq!(groups(""), Ok(None));
@@ -521,6 +524,7 @@ mod tests {
             "-instances 5",
             "-writeInstance 0",
             "-keyed -instances 5 -writeInstance 5",
+            "-keyed -writeInstance 1",
             "-waitsetDelayUsec 5",
             "-maximumAllocableBufferSize 5",
             "-latencyTest -pid 1",

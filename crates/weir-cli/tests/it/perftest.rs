@@ -92,6 +92,44 @@ fn a_reliable_keyed_stream_arrives_whole() {
 }
 
 #[test]
+fn threads_that_read_take_samples_and_echoes() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("latencies.csv");
+    let (published, received) = pair(
+        174,
+        &format!(
+            "-useReadThread -scan 100:200 -numIter 2000 -latencyCount 10 -batchSize 0 -noPrint -noOutputHeaders \
+             -latencyFile {}",
+            file.display()
+        ),
+        "-useReadThread -waitsetEventCount 3 -noPrint -noOutputHeaders",
+    );
+    for (at, finished) in [published, received].into_iter().enumerate() {
+        let finished = finished.expect_code(0);
+        assert_eq!(finished.stdout.lines().count(), 2, "{}", finished.stdout);
+        for line in finished.stdout.lines() {
+            let row: Vec<f64> = line.split(',').map(|cell| cell.trim().parse().unwrap()).collect();
+            assert!(row[1] > 0.0 && (at == 0 || row[1] == 2000.0), "{row:?}");
+        }
+    }
+    // All pings but the first of either size: what RTI Perftest writes, line by line.
+    let text = std::fs::read_to_string(file).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2 * (1 + 199 + 1), "{text}");
+    for run in lines.chunks(201) {
+        assert_eq!((run[0], run[200]), ("Sample Number, Value", ""));
+        assert!(run[1].starts_with("0, ") && run[199].starts_with("198, "), "{run:?}");
+    }
+}
+
+#[test]
+fn a_run_without_pings_says_why_there_is_no_latency() {
+    let (published, received) = pair(175, "-numIter 10 -noPrint", "-noPrint -noOutputHeaders");
+    assert!(published.stderr.contains("no latency was measured"), "{}", published.stderr);
+    assert_eq!(row(received)[1], 10.0);
+}
+
+#[test]
 fn plain_udp_runs_the_same_procedure() {
     for (publisher, samples) in [
         ("-latencyTest -numIter 300 -dataLen 1263", 300.0),

@@ -130,6 +130,22 @@ fn an_end_without_a_peer_says_what_it_waits_for() {
     }
 }
 
+#[test]
+fn ends_that_share_a_number_are_told_that_each_needs_its_own() {
+    let subscribers = [0, 1].map(|_| End::start(176, &format!("-sub {ROW}")));
+    let mut publisher = End::start(176, &format!("-pub {ROW} -numSubscribers 2"));
+    publisher.wait_for("1 of 2 subscribers in domain 176 so far");
+    publisher.signal(rustix::process::Signal::INT);
+    publisher.finish().expect_code(130).expect_stderr("-sidMultiSubTest");
+    drop(subscribers);
+    let mut subscriber = End::start(177, &format!("-sub {ROW} -numPublishers 2"));
+    let publishers = [0, 1].map(|_| End::start(177, &format!("-pub {ROW} -pubRate 10:sleep")));
+    subscriber.wait_for("1 of 2 publishers in domain 177 so far");
+    subscriber.signal(rustix::process::Signal::INT);
+    subscriber.finish().expect_code(130).expect_stderr("-pidMultiPubTest");
+    drop(publishers);
+}
+
 /// Kills either end of a run while it streams, and the subscriber of a ping-pong; the other one has to end by itself.
 fn kill_each(domain: u32, reliability: &str) {
     let subscriber = End::start(domain, &format!("-sub -noOutputHeaders {reliability}"));

@@ -116,10 +116,15 @@ fn json_is_valid_with_intervals_and_without() {
         assert_eq!(test["intervals"].as_array().unwrap().len(), if intervals { 2 } else { 0 });
         assert!(test["summary"]["latency_99.99"].is_number() && test["summary"]["latency_ave"].is_number());
         assert_eq!(test["summary"].get("cpu").is_some(), cpu);
+        assert_eq!(test["summary"].get("CPU"), test["summary"].get("cpu"));
     }
+    let text = printed(settings(Format::Json), latency);
+    assert!(text.contains("\"latency\":20,\"latency_ave\":20.48,\"latency_std\":0.47,"), "{text}");
+    assert!(text.contains("\"latency_ave\":21.98,\"latency_std\":2.17,\"latency_min\":20,"), "{text}");
     let text = printed(settings(Format::Json), throughput);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(value["perftest"][0]["intervals"][0]["packets/s_ave"], 2000);
+    assert_eq!(value["perftest"][0]["intervals"][0]["packets/s_ave"], 2000.0);
+    assert!(text.contains("\"packets/s_ave\":2000.00,"), "{text}");
     assert_eq!(value["perftest"][0]["summary"]["packets/sAve"], 4_922_391);
 }
 
@@ -159,15 +164,25 @@ fn a_publisher_that_prints_nothing_leaves_valid_json() {
 
 #[test]
 fn legacy_lines_are_those_of_old() {
-    let text = printed(settings(Format::Legacy), latency);
-    let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
-        lines[0],
-        "One-Way Latency:     20 μs Ave     20 μs Std    0.0 μs Min     20 μs Max     20 μs"
+        printed(settings(Format::Legacy), latency),
+        "\n\n********** New data length is 32\n\
+         One-Way Latency:     20 μs Ave     20 μs Std    0.0 μs Min     20 μs Max     20 μs\n\
+         One-Way Latency:     20 μs Ave     20 μs Std    0.5 μs Min     20 μs Max     20 μs\n\
+         Length:    32 Latency: Ave     22 μs Std    2.2 μs Min     20 μs Max     25 μs 50%     20 μs 90%     25 μs \
+         99%     25 μs 99.99%     25 μs 99.9999%     25 μs\n"
     );
-    assert!(lines[2].starts_with("Length:    32  Latency: Ave     22 μs Std    2.2 μs Min     20 μs"));
-    let text = printed(settings(Format::Legacy), throughput);
-    assert!(text.contains("Length:    32  Packets: 98447835  Packets/s(ave): 4922391  Mbps(ave):  1260.1  Lost: 608768 (0.61%)\n"));
+    let cpu = OutputSettings { cpu: true, ..settings(Format::Legacy) };
+    assert_eq!(
+        printed(cpu, throughput),
+        "\n\n********** New data length is 1024\n\
+         Packets:     3000  Packets/s:    2000  Packets/s(ave):    2000  Mbps:    16.4  Mbps(ave):    16.4  \
+         Lost:     5 (0.17%) CPU 1.50 (%)\n\
+         Length:    32  Packets: 98447835  Packets/s(ave): 4922391  Mbps(ave):  1260.1  Lost: 608768 (0.61%) \
+         CPU 1.50 (%)\n"
+    );
+    let bare = OutputSettings { headers: false, ..settings(Format::Legacy) };
+    assert!(printed(bare, throughput).starts_with("Packets:"));
 }
 
 #[test]
