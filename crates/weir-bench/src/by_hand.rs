@@ -3,21 +3,26 @@
 //! Nobody coordinates them: each waits until its engine finds the other one, what to measure has to be
 //! the same on both command lines, and the publisher's final marker tells how many samples there were.
 //! There is no warm-up of a stream; intervals show how it settles. What the subscriber sees first is
-//! where its count begins, since it may have joined later.
+//! where its count begins, since it may have joined later. Each end watches its own host; nobody brings the two together.
+
+mod watch;
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use weir_results::{Reliability, SequenceCounts};
+use weir_results::{LossAttribution, Reliability, SequenceCounts};
 
 use crate::case::CaseSpec;
 use crate::clock;
-use crate::endpoint::{End, EndpointError, Engine, Pinger, Publisher};
+use crate::endpoint::{End, EndpointError, Engine, Pinger, Ponger, Publisher};
 use crate::latency::{self, PingerOutcome};
 use crate::sink::SampleSink;
 use crate::throughput::{Pace, nanos, quiet_time};
+
+pub use watch::Watched;
+use watch::{Watch, explain};
 
 /// One end, and how long it has patience.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +63,7 @@ pub struct Interval {
 }
 
 /// What a publisher did.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Published {
     /// Samples sent.
     pub sent: u64,
@@ -68,10 +73,12 @@ pub struct Published {
     pub refused: u64,
     /// Whether everything was acknowledged, as far as the engine has such a thing.
     pub flushed: bool,
+    /// What this end's host did.
+    pub watched: Watched,
 }
 
 /// What a subscriber saw.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Received {
     /// Counts from the first sample of each publisher on.
     pub counts: SequenceCounts,
@@ -81,6 +88,28 @@ pub struct Received {
     pub corrupt: u64,
     /// Whether the final marker of every publisher came: else samples lost at the end are not counted.
     pub is_complete: bool,
+    /// Where lost samples went, as far as this end's host tells.
+    pub loss: LossAttribution,
+    /// What this end's host did.
+    pub watched: Watched,
+}
+
+/// What a pinger found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pinged {
+    /// Half round trips.
+    pub outcome: PingerOutcome,
+    /// What this end's host did.
+    pub watched: Watched,
+}
+
+/// What a ponger did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Echoed {
+    /// Pings that were sent back.
+    pub pings: u64,
+    /// What this end's host did.
+    pub watched: Watched,
 }
 
 /// Publishes for the case's duration and ends with the final marker.
@@ -92,11 +121,13 @@ pub fn publish(
     options: &HandOptions<'_>,
     on_event: &mut dyn FnMut(HandEvent),
 ) -> Result<Published, EndpointError> {
-    pin(options)?;
     let case = options.case;
+    let watch = Watch::new(case);
+    pin(options)?;
     let mut end = engine.open_publisher(case)?;
     join(end.as_mut(), options)?;
     on_event(HandEvent::Joined);
+    let watching = watch.start();
     let start_ns = end.now_ns();
     let end_ns = start_ns.saturating_add(nanos(case.duration));
     let mut pace = Pace::new(end.as_ref(), case);
@@ -109,7 +140,8 @@ pub fn publish(
     publish_last(end.as_mut(), case, pace.next)?;
     let flushed = end.flush(FLUSH_WAIT + case.allowance())?;
     let sent_in = Duration::from_nanos(now_ns - start_ns);
-    Ok(Published { sent: pace.next, sent_in, refused: end.report().refused, flushed })
+    let watched = watching.stop(pace.next);
+    Ok(Published { sent: pace.next, sent_in, refused: end.report().refused, flushed, watched })
 }
 
 /// Receives until every publisher's final marker has come, and everything arrived or nothing arrives any
@@ -122,11 +154,13 @@ pub fn subscribe(
     options: &HandOptions<'_>,
     on_event: &mut dyn FnMut(HandEvent),
 ) -> Result<Received, EndpointError> {
-    pin(options)?;
     let case = options.case;
+    let watch = Watch::new(case);
+    pin(options)?;
     let mut end = engine.open_subscriber(case)?;
     join(end.as_mut(), options)?;
     on_event(HandEvent::Joined);
+    let watching = watch.start();
     let mut sink = SampleSink::joining(case);
     let mut window = ArrivalWindow::new(end.now_ns(), options);
     let mut meter = None;
@@ -155,7 +189,10 @@ pub fn subscribe(
         }
     }
     let received_in = window.length(&sink)?;
-    Ok(Received { counts: sink.counts(), received_in, corrupt: sink.corrupt(), is_complete })
+    let (counts, arrivals) = (sink.counts(), sink.arrivals());
+    let watched = watching.stop(arrivals);
+    let loss = explain(&counts, arrivals, &watched.drops);
+    Ok(Received { counts, received_in, corrupt: sink.corrupt(), is_complete, loss, watched })
 }
 
 /// Pings for the case's duration.
@@ -166,13 +203,16 @@ pub fn ping(
     engine: &dyn Engine,
     options: &HandOptions<'_>,
     on_event: &mut dyn FnMut(HandEvent),
-) -> Result<PingerOutcome, EndpointError> {
+) -> Result<Pinged, EndpointError> {
+    let watch = Watch::new(options.case);
     pin(options)?;
     let mut end = engine.open_pinger(options.case)?;
     join(end.as_mut(), options)?;
     await_echo(end.as_mut(), options)?;
     on_event(HandEvent::Joined);
-    latency::run_pinger(end.as_mut(), options.case, options.interrupted)
+    let watching = watch.start();
+    let outcome = latency::run_pinger(end.as_mut(), options.case, options.interrupted)?;
+    Ok(Pinged { watched: watching.stop(outcome.sent), outcome })
 }
 
 /// Echoes for the case's duration, or until interrupted when that is zero; returns how many pings.
@@ -183,11 +223,18 @@ pub fn echo(
     engine: &dyn Engine,
     options: &HandOptions<'_>,
     on_event: &mut dyn FnMut(HandEvent),
-) -> Result<u64, EndpointError> {
+) -> Result<Echoed, EndpointError> {
+    let watch = Watch::new(options.case);
     pin(options)?;
     let mut end = engine.open_ponger(options.case)?;
     join(end.as_mut(), options)?;
     on_event(HandEvent::Joined);
+    let watching = watch.start();
+    let pings = echo_until(end.as_mut(), options)?;
+    Ok(Echoed { pings, watched: watching.stop(pings) })
+}
+
+fn echo_until(end: &mut dyn Ponger, options: &HandOptions<'_>) -> Result<u64, EndpointError> {
     if options.case.duration.is_zero() {
         return end.echo(options.interrupted);
     }
@@ -456,8 +503,9 @@ mod tests {
             let pinger = HandOptions { peer: at(other), ..options(&here, &interrupted) };
             let outcome = ping(engine, &pinger, &mut |_| {}).unwrap();
             interrupted.store(true, Ordering::Release);
-            assert!(outcome.summary.count > 0);
-            assert!(echoed.join().unwrap().unwrap() >= outcome.summary.count);
+            let count = outcome.outcome.summary.count;
+            assert!(count > 0);
+            assert!(echoed.join().unwrap().unwrap().pings >= count);
         });
     }
 

@@ -22,7 +22,7 @@ use crate::case::{CaseSpec, Method};
 use crate::clock;
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
 use crate::open_loop;
-use crate::outside::{OutsideError, OutsideTool};
+use crate::outside::{OutsideCase, OutsideError, OutsideTool};
 use crate::path::VethPath;
 use crate::plan::{Action, Plan, Step};
 use crate::record::{self, Fault};
@@ -200,7 +200,7 @@ fn run_outside(
     result: &mut Case,
     on_tick: &mut dyn FnMut(Duration),
 ) -> Result<Option<Fault>, StepError> {
-    match tool.run(case, result, options.interrupted, on_tick) {
+    match tool.run(&OutsideCase::from(case), result, options.interrupted, on_tick) {
         Ok(()) => Ok(None),
         Err(OutsideError::Interrupted) => Err(StepError::Interrupted),
         Err(OutsideError::NotSupported(reason)) => Err(StepError::NotSupported(reason)),

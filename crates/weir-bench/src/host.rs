@@ -2,9 +2,11 @@
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use thiserror::Error;
-use weir_results::Environment;
+use weir_results::{Environment, Telemetry};
+use weir_telemetry::{Sampler, SamplerOptions};
 
 use crate::case::CpuPair;
 
@@ -41,6 +43,25 @@ pub enum HostError {
 #[must_use]
 pub fn environment(interface: &str) -> Environment {
     weir_telemetry::environment(Some(interface))
+}
+
+/// Watches this host, for whoever has a run of its own.
+#[derive(Debug)]
+pub struct HostWatch(Sampler);
+
+impl HostWatch {
+    /// Begins, with a look each `period`, on the processors that this process may use now.
+    #[must_use]
+    pub fn start(period: Duration) -> Self {
+        let cpus = weir_udp::affinity::allowed_cpus().unwrap_or_default();
+        Self(Sampler::start(SamplerOptions { period, cpus }))
+    }
+
+    /// Ends, and returns what was seen.
+    #[must_use]
+    pub fn stop(self) -> Telemetry {
+        self.0.stop()
+    }
 }
 
 /// The IPv4 address of a network interface.

@@ -9,15 +9,15 @@ mod iperf3;
 mod process;
 mod sockperf;
 
-use std::net::{SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use thiserror::Error;
-use weir_results::{Case, Test};
+use weir_results::{Case, LatencyKind, Test, WaitStrategy};
 
-use crate::case::CaseSpec;
+use crate::case::{CaseSpec, CpuPair};
 
 /// A program that can check the floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +26,39 @@ pub enum OutsideTool {
     Sockperf,
     /// Throughput.
     Iperf3,
+}
+
+/// What such a program is to measure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OutsideCase {
+    /// Bytes of UDP payload in a datagram.
+    pub size_bytes: usize,
+    /// How long at least: these programs take whole seconds.
+    pub duration: Duration,
+    /// How the ends wait for datagrams.
+    pub wait: WaitStrategy,
+    /// Processors of the end that sends and of the one that receives; `None` = not pinned.
+    pub cpus: Option<CpuPair>,
+    /// Both ends have this address.
+    pub address: Ipv4Addr,
+    /// Socket buffers to ask for, bytes, each way.
+    pub socket_buffer_bytes: usize,
+    /// Whether round trips count whole or half.
+    pub kind: LatencyKind,
+}
+
+impl From<&CaseSpec> for OutsideCase {
+    fn from(case: &CaseSpec) -> Self {
+        Self {
+            size_bytes: case.size_bytes,
+            duration: case.duration,
+            wait: case.wait,
+            cpus: case.cpus,
+            address: case.address,
+            socket_buffer_bytes: case.socket_buffer_bytes,
+            kind: LatencyKind::HalfRtt,
+        }
+    }
 }
 
 /// Why an outside program gave no figures.
@@ -80,13 +113,13 @@ impl OutsideTool {
         std::env::split_paths(&folders).any(|folder: PathBuf| folder.join(self.name()).is_file())
     }
 
-    /// Measures `case`; its figures come back in `result`.
+    /// Measures `case`; its figures come back in `result`. `on_tick` is called now and then with the time passed.
     ///
     /// # Errors
     /// When the program cannot do it, fails, or the user interrupts.
-    pub(crate) fn run(
+    pub fn run(
         self,
-        case: &CaseSpec,
+        case: &OutsideCase,
         result: &mut Case,
         interrupted: &AtomicBool,
         on_tick: &mut dyn FnMut(Duration),
@@ -99,7 +132,7 @@ impl OutsideTool {
 }
 
 /// A port that nobody uses now. Another program may take it before ours does, which then says so.
-fn free_port(case: &CaseSpec) -> Result<u16, OutsideError> {
+fn free_port(case: &OutsideCase) -> Result<u16, OutsideError> {
     UdpSocket::bind(SocketAddrV4::new(case.address, 0))
         .and_then(|socket| socket.local_addr())
         .map(|address| address.port())

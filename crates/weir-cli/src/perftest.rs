@@ -1,7 +1,8 @@
 //! `perftest`: RTI Perftest's options, procedure and output on our engine.
 //!
 //! `options` is the table of all options, `command_line` finds them as RTI Perftest does, `settings` makes a run of
-//! them, `banner` and `printer` show it, and `help` explains. The procedure itself is in `weir_bench::perftest`.
+//! them, `banner` and `printer` show it, `telemetry` what the host did
+//! meanwhile, and `help` explains. The procedure itself is in `weir_bench::perftest`.
 
 mod banner;
 mod command_line;
@@ -10,6 +11,7 @@ mod options;
 mod printer;
 mod run;
 mod settings;
+mod telemetry;
 
 use std::process::ExitCode;
 

@@ -24,7 +24,7 @@ use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary}
 /// loss_unplaced`; of UDP tests
 /// `lag_p99_9_us, mode, flows, direction, duplex, connected, gro, ip_version, dscp, multicast_group, asked_mbps, offered_mbps, jitter_us,
 /// one_way_p99_9_us, reorder_extent_max, reorder_extent_mean, longest_gap, late, corrupt, strangers, gso_fallbacks, datagrams_per_receive,
-/// clocks_shared, clock_offset_us, clock_error_us, clock_drift_us`. New columns come last, so that those that are there keep their places.
+/// clocks_shared, clock_offset_us, clock_error_us, clock_drift_us, sender_busy_percent`. New columns come last, so that those that are there keep their places.
 ///
 /// # Panics
 /// Never: writing into memory does not fail.
@@ -144,6 +144,7 @@ fn udp_cells(case: &Case) -> Vec<(String, String)> {
         cell("clock_offset_us", clocks.map(|clocks| clocks.offset_us)),
         cell("clock_error_us", clocks.map(|clocks| clocks.error_us)),
         cell("clock_drift_us", clocks.map(|clocks| clocks.drift_us)),
+        cell("sender_busy_percent", udp.and_then(|udp| udp.sender_busy_percent)),
     ]
 }
 

@@ -1,4 +1,6 @@
-//! Tables of UDP tests: round trips, streams as fast as they go, streams by a schedule.
+//! Tables of UDP tests: round trips, streams as fast as they go, streams by a schedule. `verdict`: what they come to.
+
+mod verdict;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use weir_results::{Case, Run, Spread, Test, UdpFigures};
@@ -9,9 +11,16 @@ use crate::table::{dash, number_cell, trimmed};
 /// All UDP tests of a run, one table for each kind and set of conditions.
 pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
     let mut groups: Vec<(Kind, String, Vec<Point<'_>>)> = Vec::new();
-    for (case, udp) in run.cases.iter().filter_map(|case| Some((case, case.udp.as_ref()?))) {
+    let cases = || run.cases.iter().filter_map(|case| Some((case, case.udp.as_ref()?)));
+    // Programs of others stand beside what they were measured in turns with, however they wait.
+    let ours = cases().filter(|(case, udp)| !is_outside(case, udp));
+    for (case, udp) in ours.chain(cases().filter(|(case, udp)| is_outside(case, udp))) {
         let (kind, conditions) = (Kind::of(case), conditions(case, udp));
-        let at = groups.iter().position(|(k, c, _)| *k == kind && *c == conditions);
+        let at = groups.iter().position(|(k, c, points)| {
+            let is_beside =
+                || is_outside(case, udp) && points.iter().any(|point| point.is_measured_beside(case));
+            *k == kind && (*c == conditions || is_beside())
+        });
         let points = match at {
             Some(at) => &mut groups[at].2,
             None => {
@@ -34,7 +43,8 @@ pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
 pub fn udp_line(case: &Case) -> String {
     let what = case.udp.as_ref().map_or_else(String::new, |udp| {
         let asked = udp.asked_mbps.map_or_else(String::new, |asked| format!(" at {asked} Mbit/s"));
-        format!("{} {} B {}{asked}: ", udp.mode, case.size_bytes, udp.direction)
+        let who = if is_outside(case, udp) { &case.engine } else { udp.mode.name() };
+        format!("{who} {} B {}{asked}: ", case.size_bytes, udp.direction)
     });
     if let Some(why) = &case.not_measured {
         return format!("{what}{why}");
@@ -81,10 +91,35 @@ impl Kind {
     }
 }
 
+/// Whether a program of others measured.
+fn is_outside(case: &Case, udp: &UdpFigures) -> bool {
+    case.engine != udp.mode.engine()
+}
+
 /// All repeats of one measurement.
 struct Point<'a> {
     udp: &'a UdpFigures,
     repeats: Vec<&'a Case>,
+}
+
+impl Point<'_> {
+    /// Who sent, and how: `gso`, `iperf3`, `round trips`.
+    fn name(&self) -> &str {
+        match self.repeats[0] {
+            case if is_outside(case, self.udp) => &case.engine,
+            case if case.test == Test::Latency => "round trips",
+            _ => self.udp.mode.name(),
+        }
+    }
+
+    /// Whether the two differ in nothing but who measured and how that one waits.
+    fn is_measured_beside(&self, outside: &Case) -> bool {
+        let own = self.repeats[0];
+        own.test == outside.test
+            && own.path == outside.path
+            && own.kept_awake == outside.kept_awake
+            && own.settings.get("cpus") == outside.settings.get("cpus")
+    }
 }
 
 /// What does not stand in the rows.
@@ -157,8 +192,11 @@ fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
     };
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    let first: &[&str] =
-        if kind == Kind::RoundTrip { &["Size (B)"] } else { &["Mode", "Size (B)", "Flows", "Direction"] };
+    let first: &[&str] = if kind == Kind::RoundTrip {
+        &["By", "Size (B)"]
+    } else {
+        &["Mode", "Size (B)", "Flows", "Direction"]
+    };
     let headings = first.iter().copied().chain(columns.iter().map(|(heading, _, _)| *heading));
     table.set_header(headings.map(str::to_owned));
     let (measured, missing): (Vec<_>, Vec<_>) =
@@ -167,9 +205,10 @@ fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
         let udp = point.udp;
         let size = number_cell(point.repeats[0].size_bytes.to_string());
         let mut cells = match kind {
-            Kind::RoundTrip => vec![size],
+            Kind::RoundTrip if is_outside(point.repeats[0], udp) => vec![Cell::new(point.name()), size],
+            Kind::RoundTrip => vec![Cell::new("weir udp"), size],
             _ => {
-                let mode = if udp.gro { format!("{}+gro", udp.mode) } else { udp.mode.to_string() };
+                let mode = format!("{}{}", point.name(), if udp.gro { "+gro" } else { "" });
                 vec![Cell::new(mode), size, number_cell(udp.flows.to_string()), Cell::new(udp.direction)]
             }
         };
@@ -227,12 +266,13 @@ fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String
     }
     for point in points {
         let name = match kind {
-            Kind::RoundTrip => "round trips".to_owned(),
-            _ => format!("{} {}", point.udp.mode, point.udp.direction),
+            Kind::RoundTrip => point.name().to_owned(),
+            _ => format!("{} {}", point.name(), point.udp.direction),
         };
         let is_repeated = point.repeats.len() > 1;
         notes.extend(point.repeats.iter().filter_map(|case| loss_line(case, &name, is_repeated)));
     }
+    notes.extend(verdict::lines(points));
     for case in missing.iter().map(|point| point.repeats[0]) {
         notes.push(udp_line(case));
     }

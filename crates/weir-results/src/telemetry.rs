@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// The figures of one end's host, in the order of time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Compact", from = "Compact")]
+#[serde(into = "Compact", try_from = "Compact")]
 pub struct Telemetry {
     /// Time between two rows, milliseconds; longer than was asked for when a long run has been thinned. 0 =
     /// rows end when somebody says so, and not by time.
@@ -154,9 +154,19 @@ impl From<Telemetry> for Compact {
     }
 }
 
-impl From<Compact> for Telemetry {
-    fn from(compact: Compact) -> Self {
+/// Most figures that are read: a thousand rows of a host with some thousand columns, and a bound for what a peer can make
+/// of a short message, in which a column that never changes is one figure.
+const FIGURES_MAX: usize = 8 << 20;
+
+impl TryFrom<Compact> for Telemetry {
+    type Error = String;
+
+    fn try_from(compact: Compact) -> Result<Self, String> {
         let rows = compact.at_ms.len();
+        let names = compact.constant.len() + compact.columns.len();
+        if rows.saturating_mul(names) > FIGURES_MAX {
+            return Err(format!("telemetry of {rows} rows and {names} columns is too much"));
+        }
         let mut columns = BTreeMap::new();
         for (name, value) in compact.constant {
             columns.insert(name, vec![value.map(f64::from); rows]);
@@ -167,13 +177,13 @@ impl From<Compact> for Telemetry {
             values.resize(rows, None);
             columns.insert(name, values);
         }
-        Self {
+        Ok(Self {
             period_ms: compact.period_ms,
             own_cpu_ms: compact.own_cpu_ms,
             missed: compact.missed,
             at_ms: compact.at_ms,
             columns,
-        }
+        })
     }
 }
 
@@ -232,5 +242,21 @@ mod tests {
             (telemetry.value("a", 0), telemetry.value("a", 1), telemetry.value("b", 0)),
             (Some(1.0), None, None)
         );
+    }
+
+    #[test]
+    fn a_short_message_cannot_become_huge() {
+        let read = |rows: usize, columns: usize| {
+            let constant: Vec<String> = (0..columns).map(|column| format!("\"{column}\":0")).collect();
+            let rows = vec!["1"; rows].join(",");
+            let text = format!(
+                r#"{{"period_ms":1,"own_cpu_ms":0,"at_ms":[{rows}],"constant":{{{}}}}}"#,
+                constant.join(",")
+            );
+            serde_json::from_str::<Telemetry>(&text)
+        };
+        assert_eq!(read(1024, 100).unwrap().rows(), 1024);
+        let refused = read(10_000, 10_000).unwrap_err().to_string();
+        assert!(refused.contains("10000 rows and 10000 columns is too much"), "{refused}");
     }
 }

@@ -58,6 +58,10 @@ pub struct UdpFigures {
     pub strangers: u64,
     /// Sends that the kernel would not cut, so that their datagrams were sent one by one.
     pub gso_fallbacks: u64,
+    /// Percent of the time that the sending threads were on a processor, the mean over the flows; `None` with a schedule,
+    /// which they mostly wait for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender_busy_percent: Option<f64>,
     /// Datagrams per receiving system call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams_per_receive: Option<f64>,

@@ -6,7 +6,7 @@
 //!
 //! Where to look:
 //! - [`UdpSocket`], [`SocketOptions`]: open, bind, connect, buffer sizes, one datagram at a time;
-//! - [`Outgoing`], [`SendScratch`], [`SendOutcome`]: many datagrams by one call (`sendmmsg`) or by
+//! - [`Outgoing`], [`SendScratch`], [`SendScratchTo`], [`SendOutcome`]: many datagrams by one call (`sendmmsg`) or by
 //!   one pass through the network stack (`UDP_SEGMENT`, "GSO");
 //! - [`RecvBatch`], [`Received`]: many datagrams per call (`recvmmsg`), coalesced or not (`UDP_GRO`);
 //! - [`poll`], [`Waker`], [`receive_within`]: wait for several sockets, for another thread, or spin on one socket;
@@ -37,6 +37,8 @@ pub use interfaces::{Interface, interfaces};
 pub use multicast::MulticastInterface;
 pub use path::path_mtu_to;
 pub use recv::{RECV_BUFFER_BYTES, Received, RecvBatch};
-pub use send::{MAX_BATCH, MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch};
+pub use send::{
+    MAX_BATCH, MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo,
+};
 pub use socket::{SocketOptions, UdpSocket, Wait};
 pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll, receive_within};

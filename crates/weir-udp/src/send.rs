@@ -3,8 +3,10 @@
 use std::borrow::Borrow;
 use std::io;
 use std::mem::size_of;
-use std::net::SocketAddrV4;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
+
+use socket2::SockAddr;
 
 use crate::UdpSocket;
 use crate::control_message::SegmentControl;
@@ -121,6 +123,8 @@ pub struct SendScratch {
     parts_len: usize,
     /// For the datagrams of a message that the kernel would not cut; made when that first happens.
     fallback: Option<Box<Self>>,
+    /// Where messages go that name no destination; `None` = to the connected peer. The headers point to it.
+    destination: Option<Box<SockAddr>>,
 }
 
 impl SendScratch {
@@ -136,7 +140,21 @@ impl SendScratch {
                 libc::mmsghdr { msg_hdr, msg_len: 0 }
             })
             .collect();
-        Self { headers, slots, len: 0, parts: vec![NO_BYTES; MAX_PARTS], parts_len: 0, fallback: None }
+        let parts = vec![NO_BYTES; MAX_PARTS];
+        Self { headers, slots, len: 0, parts, parts_len: 0, fallback: None, destination: None }
+    }
+
+    /// The same for messages that all go to `destination`.
+    fn aimed(destination: &SockAddr) -> Self {
+        let mut scratch = Self::new();
+        let destination = Box::new(destination.clone());
+        for (header, slot) in scratch.headers.iter_mut().zip(&mut scratch.slots) {
+            // The kernel only reads through it. It stays valid for as long as the box lives, which is as long as the scratch.
+            header.msg_hdr.msg_name = destination.as_ptr().cast_mut().cast();
+            slot.unnamed_bytes = destination.len() as usize;
+        }
+        scratch.destination = Some(destination);
+        scratch
     }
 
     /// Whether there is room for one more message.
@@ -223,6 +241,19 @@ impl std::fmt::Debug for SendScratch {
 // lent for one call of `send_all`; they are followed only during such a call, through `&mut self`.
 unsafe impl Send for SendScratch {}
 
+/// A [`SendScratch`] for one destination of a socket that is not connected, of either version of IP: for
+/// [`UdpSocket::send_all_to`].
+#[derive(Debug)]
+pub struct SendScratchTo(SendScratch);
+
+impl SendScratchTo {
+    /// Arrays for messages to `destination`.
+    #[must_use]
+    pub fn new(destination: SocketAddr) -> Self {
+        Self(SendScratch::aimed(&SockAddr::from(destination)))
+    }
+}
+
 impl UdpSocket {
     /// Sends one message by one `sendmsg(2)`; returns its bytes. Waits while the send buffer is full.
     ///
@@ -284,7 +315,27 @@ impl UdpSocket {
             }
             return outcome;
         }
-        for item in first.into_iter().chain(second).chain(items) {
+        self.send_each(first.into_iter().chain(second).chain(items), scratch, outcome)
+    }
+
+    /// The same as [`send_all`](Self::send_all) to the one destination of `scratch`, where the socket is not connected. Each
+    /// `to` is `None`; a message that names a destination of its own is refused by the kernel.
+    pub fn send_all_to<'a, I>(&self, items: I, scratch: &mut SendScratchTo) -> SendOutcome
+    where
+        I: IntoIterator<Item: Borrow<Outgoing<'a>>>,
+    {
+        scratch.0.clear();
+        self.send_each(items.into_iter(), &mut scratch.0, SendOutcome::default())
+    }
+
+    #[inline]
+    fn send_each<'a, T: Borrow<Outgoing<'a>>>(
+        &self,
+        items: impl Iterator<Item = T>,
+        scratch: &mut SendScratch,
+        mut outcome: SendOutcome,
+    ) -> SendOutcome {
+        for item in items {
             let item = item.borrow();
             let len = item.byte_count();
             let stride = self.message_bytes(item.segment);
@@ -362,7 +413,8 @@ impl UdpSocket {
         let slot = &scratch.slots[index];
         let (to, segment, len) = (slot.to, usize::from(slot.segment), slot.bytes);
         let parts = &scratch.parts[slot.parts_start..slot.parts_start + slot.parts_count];
-        let fallback = scratch.fallback.get_or_insert_with(Box::default);
+        let make = || scratch.destination.as_deref().map_or_else(SendScratch::new, SendScratch::aimed);
+        let fallback = scratch.fallback.get_or_insert_with(|| Box::new(make()));
         fallback.clear();
         for start in (0..len).step_by(segment) {
             // SAFETY: the bytes are those of `Outgoing`s that are lent for the whole of the `send_all`
@@ -389,6 +441,8 @@ fn datagram_count(bytes: usize, segment: u16) -> usize {
 struct Slot {
     name: libc::sockaddr_in,
     to: Option<SocketAddrV4>,
+    /// Length of the address that the header points to when `to` is `None`; 0 = none, the connected peer.
+    unnamed_bytes: usize,
     control: SegmentControl,
     /// Bytes per datagram when the kernel is to cut, else 0.
     segment: u16,
@@ -411,6 +465,7 @@ impl Slot {
         Self {
             name: sys::EMPTY_SOCKADDR,
             to: None,
+            unnamed_bytes: 0,
             control: SegmentControl::new(0),
             segment: 0,
             bytes: 0,
@@ -483,7 +538,7 @@ impl Slot {
     #[inline]
     fn lengths(&self) -> Lengths {
         Lengths {
-            name: if self.to.is_some() { size_of::<libc::sockaddr_in>() } else { 0 },
+            name: if self.to.is_some() { size_of::<libc::sockaddr_in>() } else { self.unnamed_bytes },
             parts: self.parts_count,
             control: if self.segment == 0 { 0 } else { SegmentControl::LEN },
         }

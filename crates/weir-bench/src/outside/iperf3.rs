@@ -8,12 +8,11 @@ use serde::Deserialize;
 use weir_results::{Case, SequenceCounts, ThroughputCounts, ThroughputSummary};
 
 use super::process::{Process, Protocol};
-use super::{OutsideError, free_port};
-use crate::case::CaseSpec;
+use super::{OutsideCase, OutsideError, free_port};
 
 /// Runs a server for one test and a client, and takes the figures from the client's JSON.
 pub(super) fn run(
-    case: &CaseSpec,
+    case: &OutsideCase,
     result: &mut Case,
     interrupted: &AtomicBool,
     on_tick: &mut dyn FnMut(Duration),

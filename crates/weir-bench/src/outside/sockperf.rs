@@ -4,15 +4,14 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use weir_results::{Case, LatencyKind, LatencyRecorder, WaitStrategy};
+use weir_results::{Case, LatencyRecorder, WaitStrategy};
 
 use super::process::{Process, Protocol};
-use super::{OutsideError, free_port};
-use crate::case::CaseSpec;
+use super::{OutsideCase, OutsideError, free_port};
 
 /// Runs a server and a client, and takes the figures from the log of every round trip.
 pub(super) fn run(
-    case: &CaseSpec,
+    case: &OutsideCase,
     result: &mut Case,
     interrupted: &AtomicBool,
     on_tick: &mut dyn FnMut(Duration),
@@ -44,7 +43,7 @@ pub(super) fn run(
         // On a busy machine it may not get a single round trip into the part that it counts.
         return Err(OutsideError::Failed("sockperf saw no round trip".to_owned()));
     }
-    result.latency_us = Some(recorder.summary(LatencyKind::HalfRtt));
+    result.latency_us = Some(recorder.summary(case.kind));
     Ok(())
 }
 
@@ -96,6 +95,8 @@ fn parse_ns(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use weir_results::LatencyKind;
+
     use super::*;
 
     const LOG: &str = "\

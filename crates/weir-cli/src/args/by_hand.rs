@@ -1,6 +1,7 @@
 //! The options of `weir pub` and `weir sub`: one case, to be typed at both ends.
 
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use weir_bench::case::CaseSpec;
@@ -147,4 +148,12 @@ pub(crate) struct HandArgs {
     /// Fill every sample from its number, or compare what arrives
     #[arg(long)]
     pub(crate) verify: bool,
+
+    /// Keep this end's results in results.jsonl of this folder, for `weir report`; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// How often this end looks at what its host does meanwhile, into the results file; 0s = never
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
+    pub(crate) telemetry_period: Duration,
 }

@@ -79,9 +79,10 @@ pub(crate) struct UdpArgs {
     #[arg(long)]
     pub(crate) unconnected: bool,
 
-    /// How receivers wait: block, spin, or spin:USEC to spin that long and then block
-    #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block")]
-    pub(crate) wait: WaitStrategy,
+    /// How receivers wait: block, spin, or spin:USEC to spin that long and then block [default: block; spin:50 for one
+    /// stream as fast as it goes where each end has a processor, or its sender would measure how long waking takes]
+    #[arg(long, value_name = "HOW", value_parser = parse_wait)]
+    pub(crate) wait: Option<WaitStrategy>,
 
     /// Processors of this end and of the server's, or none [default: two different ones with both ends on this host and
     /// one flow, else none]
@@ -133,6 +134,12 @@ pub(crate) struct UdpArgs {
         help = "Measure across a cable made for the run (needs root): veth[,mtu=9000][,rate=1G][,loss=10%][,gso=off]"
     )]
     pub(crate) path: Option<PathSpec>,
+
+    /// Run iperf3 (streams) and sockperf (round trips) in turns with our own, where installed, alike in sizes, processors,
+    /// buffers and waiting, and compare: with both ends on this host, over IPv4, one flow forward. --repeat 20 and more
+    /// settles small differences
+    #[arg(long, conflicts_with_all = ["to", "path", "ipv6", "multicast", "unconnected", "dscp"])]
+    pub(crate) outside_checks: bool,
 
     /// Hold the processors of this host out of idle while measuring
     #[arg(long)]
@@ -286,6 +293,7 @@ Examples:
   weir udp --tests throughput --mode send,sendmmsg,gso --sizes 32,1460 --flows 1,2
   weir udp --to mk4 --direction both --tests throughput
   weir udp --tests latency --wait spin --repeat 6
+  weir udp --outside-checks --repeat 20 --duration 600ms     beside iperf3 and sockperf
   sudo weir udp --path veth,loss=1% -6
   weir udp --format json > run.json";
 

@@ -238,7 +238,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         run_id: std::process::id(),
         interface: args.interface.clone(),
         address: host::interface_address(&args.interface).map_err(Failure::usage)?,
-        outside: outside_tools(args),
+        outside: if args.outside_checks { outside_tools() } else { Vec::new() },
         settings,
     };
     plan::plan(&options).map_err(Failure::usage)
@@ -265,10 +265,8 @@ fn described(path: &VethPath) -> String {
     format!("path: {}, from {publisher} to {subscriber} (nsenter --net=FILE looks inside)", path.spec())
 }
 
-fn outside_tools(args: &BenchArgs) -> Vec<OutsideTool> {
-    if !args.outside_checks {
-        return Vec::new();
-    }
+/// The programs of others that are installed; says which are not.
+pub(super) fn outside_tools() -> Vec<OutsideTool> {
     let (installed, missing): (Vec<_>, Vec<_>) =
         OutsideTool::ALL.into_iter().partition(|tool| tool.is_installed());
     for tool in missing {

@@ -4,12 +4,16 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_bench::by_hand::{self, HandEvent, HandOptions, Interval, Published, Received};
+use weir_bench::by_hand::{self, HandEvent, HandOptions, Interval, Published, Received, Watched};
 use weir_bench::case::{CaseSpec, Method};
 use weir_bench::endpoint::{EndpointError, Engine, ReliabilitySupport};
 use weir_bench::{host, plan};
-use weir_results::{Case, Environment, Reliability, Run, Test, format_rate};
+use weir_results::{
+    Case, Environment, NotMeasured, Reliability, ResultsWriter, Run, Test, ThroughputCounts,
+    ThroughputSummary, format_rate,
+};
 
+use super::bench::create_writer;
 use crate::args::{HandArgs, PubArgs, SubArgs};
 use crate::exit::{Exit, Failure};
 use crate::{output, signals};
@@ -29,23 +33,31 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
         port: Some(hand.port),
         ..case(hand, test)?
     })?;
+    let mut kept = Kept::open(hand, &case)?;
     let interrupted = signals::watch()?;
     let options = options(hand, &case, hand.port + 1, &interrupted);
     output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
     let size_bytes = case.size_bytes;
     let mut on_event = |event| show(event, size_bytes, "sent");
     if args.ping {
-        let outcome = by_hand::ping(engine, &options, &mut on_event).map_err(failure)?;
-        let mut result = Case::new(case.engine.as_str(), test, case.reliability, size_bytes as u64);
-        (result.keyed, result.instances) = (case.is_keyed(), case.instances.into());
-        (result.wait, result.multicast, result.loans) = (case.wait, case.multicast, case.loans);
-        result.latency_us = Some(outcome.summary);
-        let run = Run { cases: vec![result], ..Run::new(Environment::default()) };
+        let pinged = by_hand::ping(engine, &options, &mut on_event).map_err(failure)?;
+        let mut result = blank(&case);
+        result.latency_us = Some(pinged.outcome.summary);
+        result.duration_s = Some(seconds(pinged.outcome.measured_in));
+        let run = Run { cases: vec![result.clone()], ..Run::new(Environment::default()) };
         output::data(&weir_report::tables(&run, &weir_report::ReportOptions::default()))?;
+        kept.keep(result, End::Publisher(pinged.watched))?;
         return Ok(ended(Exit::Success, &interrupted));
     }
     let published = by_hand::publish(engine, &options, &mut on_event).map_err(failure)?;
     output::data(&published_line(&published, size_bytes))?;
+    if let Some(line) = dropped_line(&published) {
+        output::talk(&line);
+    }
+    let reason = "what arrived is known to the other end only (weir sub --output)".to_owned();
+    let mut result = Case { not_measured: Some(NotMeasured::NotSupported { reason }), ..blank(&case) };
+    result.duration_s = Some(seconds(published.sent_in));
+    kept.keep(result, End::Publisher(published.watched))?;
     if !published.flushed {
         return Err(Failure::environment(anyhow::anyhow!("not all samples were acknowledged in time")));
     }
@@ -61,17 +73,31 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
         port: Some(hand.port + 1),
         ..case(hand, test)?
     })?;
+    let mut kept = Kept::open(hand, &case)?;
     let interrupted = signals::watch()?;
     let options = options(hand, &case, hand.port, &interrupted);
     output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
     let mut on_event = |event| show(event, case.size_bytes, "received");
     if args.echo {
         let echoed = by_hand::echo(engine, &options, &mut on_event).map_err(failure)?;
-        output::data(&format!("echoed {echoed} pings"))?;
+        output::data(&format!("echoed {} pings", echoed.pings))?;
+        let reason = "the figures are the other end's (weir pub --ping --output)".to_owned();
+        let result = Case { not_measured: Some(NotMeasured::NotSupported { reason }), ..blank(&case) };
+        kept.keep(result, End::Subscriber(echoed.watched))?;
         return Ok(Exit::Success);
     }
     let received = by_hand::subscribe(engine, &options, &mut on_event).map_err(failure)?;
     output::data(&received_line(&received, case.size_bytes))?;
+    if received.loss.lost > 0 {
+        output::talk(&format!("weir: {}", received.loss));
+    }
+    let result = Case {
+        throughput: Some(received_summary(&received, case.size_bytes)),
+        duration_s: Some(seconds(received.received_in)),
+        loss_attribution: Some(received.loss.clone()),
+        ..blank(&case)
+    };
+    kept.keep(result, End::Subscriber(received.watched.clone()))?;
     let has_lost = case.reliability == Reliability::Reliable && received.counts.lost > 0;
     let exit = if has_lost || received.corrupt > 0 { Exit::DataLost } else { Exit::Success };
     Ok(ended(exit, &interrupted))
@@ -79,6 +105,9 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
 
 /// What both ends know of their case.
 fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
+    // Without a file nobody would see it.
+    let telemetry_period =
+        args.output.as_ref().map(|_| args.telemetry_period).filter(|period| !period.is_zero());
     Ok(CaseSpec {
         engine: args.engine.clone(),
         test,
@@ -103,7 +132,7 @@ fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
         port: None,
         socket_buffer_bytes: args.socket_buffer,
         cpus: None,
-        method: Method::default(),
+        method: Method { telemetry_period, ..Method::default() },
         settings: std::collections::BTreeMap::new(),
     })
 }
@@ -127,6 +156,87 @@ fn options<'a>(
 ) -> HandOptions<'a> {
     let at = |address: Ipv4Addr| SocketAddrV4::new(address, peer_port);
     HandOptions { case, peer: args.peer.map(at), cpu: args.cpu, patience: args.patience, interrupted }
+}
+
+/// The file that results are kept in, where that is wanted.
+struct Kept(Option<ResultsWriter>);
+
+/// Whose figures are kept.
+enum End {
+    Publisher(Watched),
+    Subscriber(Watched),
+}
+
+impl Kept {
+    /// Makes the file before anything is measured.
+    fn open(args: &HandArgs, case: &CaseSpec) -> Result<Self, Failure> {
+        let Some(folder) = &args.output else { return Ok(Self(None)) };
+        let mut environment = host::environment(&case.interface);
+        environment.command = std::env::args().collect();
+        create_writer(Some(folder), &environment, None).map(|writer| Self(Some(writer)))
+    }
+
+    fn keep(&mut self, mut case: Case, end: End) -> Result<(), Failure> {
+        let Some(writer) = &mut self.0 else { return Ok(()) };
+        match end {
+            End::Publisher(watched) => {
+                case.publisher = Some(watched.process);
+                case.publisher_telemetry = watched.telemetry;
+            }
+            End::Subscriber(watched) => {
+                case.subscriber = Some(watched.process);
+                case.subscriber_telemetry = watched.telemetry;
+            }
+        }
+        writer.append(&case).map_err(Failure::environment)?;
+        output::talk(&format!("results: {}", writer.path().display()));
+        Ok(())
+    }
+}
+
+/// The case without its figures.
+fn blank(case: &CaseSpec) -> Case {
+    let size_bytes = case.size_bytes as u64;
+    Case {
+        keyed: case.is_keyed(),
+        instances: case.instances.into(),
+        batch_bytes: case.batch_bytes.into(),
+        publishers: case.publishers,
+        subscribers: case.subscribers,
+        wait: case.wait,
+        multicast: case.multicast,
+        loans: case.loans,
+        ..Case::new(case.engine.as_str(), case.test, case.reliability, size_bytes)
+    }
+}
+
+/// What arrived: the publisher's own figures are not known here, so what it offered is what can be accounted for.
+fn received_summary(received: &Received, size_bytes: usize) -> ThroughputSummary {
+    let counts = received.counts;
+    ThroughputSummary::new(
+        size_bytes as u64,
+        &ThroughputCounts {
+            offered: counts.received + counts.lost,
+            offered_in: received.received_in,
+            received: counts,
+            received_in: received.received_in,
+            datagrams: None,
+            sends: None,
+        },
+    )
+}
+
+/// What this host dropped of what was sent; `None` when nothing.
+fn dropped_line(published: &Published) -> Option<String> {
+    let drops = &published.watched.drops;
+    let dropped = drops.queue.unwrap_or(0).max(drops.device_sent.unwrap_or(0));
+    (dropped > 0).then(|| {
+        format!("weir: this host dropped {dropped} packets before they left (its queueing discipline or device; others' traffic counts)")
+    })
+}
+
+fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e6
 }
 
 fn described(case: &CaseSpec) -> String {

@@ -1,5 +1,6 @@
 //! `weir udp`: what UDP itself carries.
 
+mod outside;
 mod plan;
 mod server;
 
@@ -17,7 +18,7 @@ use weir_report::ReportOptions;
 use weir_results::{Case, Environment, Interface, ResultsWriter, Run, Warning};
 use weir_udptest::{Client, ClientSettings, Family, Secret, UdptestError, cases};
 
-use super::bench::create_writer;
+use super::bench::{create_writer, outside_tools};
 use super::report;
 use crate::args::{Cpus, Format, SecretArgs, UdpArgs, UdpCommand};
 use crate::exit::{Exit, Failure};
@@ -29,11 +30,13 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
     if let Some(UdpCommand::Server(args)) = &args.command {
         return server::run(args);
     }
-    let plan = Plan::new(args).map_err(|text| Failure::usage(anyhow!(text)))?;
+    let cpus = processors(args)?;
+    let outside = if args.outside_checks { outside_tools() } else { Vec::new() };
+    let plan =
+        Plan::new(args, has_room(args, cpus), &outside).map_err(|text| Failure::usage(anyhow!(text)))?;
     let halt = signals::watch()?;
     let path = args.path.map(VethPath::lay).transpose().map_err(Failure::environment)?;
     let mut other_end = OtherEnd::find(args, path.as_ref())?;
-    let cpus = processors(args)?;
     let awake = args.keep_awake.then(KeepAwake::start).transpose();
     let awake = awake
         .context("cannot keep the processors awake: leave --keep-awake out")
@@ -86,6 +89,23 @@ struct Conditions {
     verbose: bool,
 }
 
+impl Conditions {
+    fn enter(&self, case: &mut Case, step: &Step) {
+        case.repeat = step.repeat;
+        case.load_percent = step.percent;
+        case.path.clone_from(&self.path);
+        case.kept_awake = self.awake.is_some();
+        let settings = [
+            ("cpus", Some(self.cpus.clone())),
+            ("duration", Some(format!("{:?}", step.point.duration))),
+            ("warmup", Some(format!("{:?}", step.point.warmup))),
+            ("keep_awake", self.awake.clone()),
+        ];
+        let settings = settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        case.settings.extend(settings);
+    }
+}
+
 impl Runner<'_> {
     fn go_through(
         &mut self,
@@ -124,6 +144,9 @@ impl Runner<'_> {
 
     /// One measurement: its cases, and what went wrong; with the code of usage when the next one may work.
     fn step(&mut self, step: &Step, run: &Run) -> (Vec<Case>, Option<Failure>) {
+        if let Some(tool) = step.outside {
+            return outside::measure(tool, step, self.cpus, self.conditions, self.halt);
+        }
         let mut point = step.point.clone();
         point.server_cpu = self.cpus.map(|(_, server)| server);
         let measured = match step.resolve(&mut point, run) {
@@ -136,18 +159,7 @@ impl Runner<'_> {
         let figures = measured.as_ref().map_err(ToString::to_string);
         let mut found = cases(&point, self.is_ipv6, figures);
         for case in &mut found {
-            case.repeat = step.repeat;
-            case.load_percent = step.percent;
-            case.path.clone_from(&self.conditions.path);
-            case.kept_awake = self.conditions.awake.is_some();
-            let settings = [
-                ("cpus", Some(self.conditions.cpus.clone())),
-                ("duration", Some(format!("{:?}", point.duration))),
-                ("warmup", Some(format!("{:?}", point.warmup))),
-                ("keep_awake", self.conditions.awake.clone()),
-            ];
-            case.settings
-                .extend(settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+            self.conditions.enter(case, step);
         }
         let failed = measured.err().map(|error| match error {
             UdptestError::Refused(_) | UdptestError::Usage(_) => Failure::usage(error),
@@ -236,6 +248,15 @@ fn processors(args: &UdpArgs) -> Result<Option<(usize, usize)>, Failure> {
             let cpus = host::default_cpus().map_err(Failure::environment)?;
             Ok(cpus.map(|cpus| (cpus.publisher, cpus.subscriber)))
         }
+    }
+}
+
+/// Whether each end has a processor for itself, as far as this host knows.
+fn has_room(args: &UdpArgs, cpus: Option<(usize, usize)>) -> bool {
+    match cpus {
+        _ if args.to.is_some() => true,
+        Some((own, server)) => own != server,
+        None => host::default_cpus().is_ok_and(|cpus| cpus.is_some()),
     }
 }
 

@@ -140,6 +140,12 @@ const WORKING: &[OptionDef] = &[
         Both,
         "samples that the reader keeps; bounded by their bytes unless given",
     ),
+    works(
+        "telemetryFile",
+        Text("file"),
+        Both,
+        "ours: write what this host did meanwhile, ten times a second, to this file as CSV",
+    ),
     works("pub", Nothing, Both, "publish"),
     works(
         "batchSize",

@@ -14,6 +14,7 @@ use super::command_line::Typed;
 use super::help;
 use super::printer::Printer;
 use super::settings::{self, Publishing, Role};
+use super::telemetry::{self, TelemetryFile};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -44,9 +45,10 @@ pub(crate) fn run(
     output::talk(&banner::banner(&role));
     let talk = Talk { verbosity };
     let printer = Printer::open(settings::output(&typed))?;
+    let hosts = settings::telemetry_file(&typed).map(TelemetryFile::create).transpose()?;
     match role {
-        Role::Publish(publishing) => publish(&publishing, interrupted, printer, talk),
-        Role::Subscribe(settings) => subscribe(&settings, interrupted, printer, talk),
+        Role::Publish(publishing) => publish(&publishing, interrupted, printer, hosts, talk),
+        Role::Subscribe(settings) => subscribe(&settings, interrupted, printer, hosts, talk),
     }
 }
 
@@ -54,6 +56,7 @@ fn publish(
     publishing: &Publishing,
     interrupted: &AtomicBool,
     mut printer: Printer,
+    mut hosts: Option<TelemetryFile>,
     talk: Talk,
 ) -> Result<Exit, Failure> {
     let open = |path| LatencyFile::open(path, publishing.precise);
@@ -68,7 +71,14 @@ fn publish(
         if let Some(file) = &mut file {
             file.begin_run()?;
         }
-        end = publish_once(&run.settings, interrupted, &mut printer, file.as_mut(), talk)?;
+        let watch = TelemetryFile::watch(hosts.as_ref());
+        let published = publish_once(&run.settings, interrupted, &mut printer, file.as_mut(), talk);
+        if let Some((hosts, watch)) = hosts.as_mut().zip(watch) {
+            let settings = &run.settings;
+            let case = telemetry::case(&settings.node, settings.latency_test, settings.data_len);
+            hosts.keep(case, true, watch)?;
+        }
+        end = published?;
         if let Some(file) = &mut file {
             file.end_run()?;
         }
@@ -132,12 +142,22 @@ fn subscribe(
     settings: &SubscriberSettings,
     interrupted: &AtomicBool,
     mut printer: Printer,
+    mut hosts: Option<TelemetryFile>,
     talk: Talk,
 ) -> Result<Exit, Failure> {
     let mut is_lossy = false;
     let end = loop {
         printer.begin_run();
-        let received = subscribe_once(settings, interrupted, &mut printer, talk)?;
+        let watch = TelemetryFile::watch(hosts.as_ref());
+        let received = subscribe_once(settings, interrupted, &mut printer, talk);
+        if let Some((hosts, watch)) = hosts.as_mut().zip(watch) {
+            let run = received.as_ref().ok();
+            let is_ping =
+                run.and_then(|run| run.description).is_some_and(|description| description.is_latency_test);
+            let case = telemetry::case(&settings.node, is_ping, run.map_or(0, |run| run.data_len));
+            hosts.keep(case, false, watch)?;
+        }
+        let received = received?;
         is_lossy |= settings.node.reliable && received.counts.lost > 0;
         let more_follows = received.description.is_some_and(|description| description.more_follows);
         if received.end != End::Complete || !more_follows {

@@ -152,6 +152,11 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
     })
 }
 
+/// Where `-telemetryFile` goes to.
+pub(super) fn telemetry_file(typed: &Typed) -> Option<PathBuf> {
+    typed.text("telemetryFile").map(PathBuf::from)
+}
+
 /// Whether the last samples are kept for late subscribers.
 fn durability(typed: &Typed) -> Result<bool, String> {
     match typed.number("durability") {

@@ -61,6 +61,28 @@ fn a_ping_pong_prints_the_table_of_its_latency() {
 }
 
 #[test]
+fn each_end_keeps_what_it_and_its_host_did() {
+    let scene = Scene::new();
+    let folder = |end: &str| scene.path(end).display().to_string();
+    let end = |end: &str| format!("--domain {} --size 1k --output {}", domain(2), folder(end));
+    let (subscriber, publisher) =
+        both(&end("sub"), &format!("{} --duration 300ms --telemetry-period 50ms", end("pub")));
+    subscriber.expect_code(0).expect_stderr("results: ");
+    publisher.expect_code(0).expect_stderr("results: ");
+    let telemetry =
+        |end: &str| scene.weir(&format!("report {} --telemetry csv", folder(end))).expect_code(0).stdout;
+    let (rows_sub, rows_pub) = (telemetry("sub"), telemetry("pub"));
+    assert!(rows_sub.contains(",subscriber,") && !rows_sub.contains(",publisher,"), "{rows_sub}");
+    assert!(rows_pub.lines().filter(|row| row.contains(",publisher,")).count() >= 4, "{rows_pub}");
+    let received = scene.weir(&format!("report {} --format json", folder("sub"))).expect_code(0).json();
+    let case = &received["cases"][0];
+    assert_eq!((&case["loss_attribution"]["lost"], &case["throughput"]["lost"]), (&0.into(), &0.into()));
+    assert!(case["throughput"]["total_samples"].as_u64().unwrap() > 0, "{case}");
+    let sent = scene.weir(&format!("report {}", folder("pub"))).expect_code(0).stdout;
+    assert!(sent.contains("what arrived is known to the other end only"), "{sent}");
+}
+
+#[test]
 fn two_publishers_are_told_apart() {
     let finished = Scene::new().weir("sub --engine mock --publishers 2 --size 64 --verify").expect_code(0);
     assert!(finished.stdout.contains("summary: received 6 samples"), "{}", finished.stdout);

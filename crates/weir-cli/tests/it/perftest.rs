@@ -62,6 +62,30 @@ fn what_cannot_be_done_is_refused_with_a_way_out() {
 }
 
 #[test]
+fn what_the_hosts_did_goes_into_files_and_the_rows_stay_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |end: &str| folder.path().join(end).display().to_string();
+    let (published, received) = pair(
+        137,
+        &format!("-noPrint -noOutputHeaders -numIter 300 -scan 64:128 -telemetryFile {}", file("pub")),
+        &format!("-noPrint -noOutputHeaders -telemetryFile {}", file("sub")),
+    );
+    assert_eq!(published.stdout.lines().count(), 2, "{}", published.stdout);
+    assert_eq!(received.expect_code(0).stdout.lines().count(), 2);
+    for (end, name) in [("pub", "publisher"), ("sub", "subscriber")] {
+        let rows = std::fs::read_to_string(file(end)).unwrap();
+        assert!(rows.starts_with("case,engine,test,") && rows.contains(",cpu.user_percent,"), "{rows}");
+        for (number, size) in [(1, 64), (2, 128)] {
+            let beginning = format!("\n{number},weir,throughput,reliable,{size},{number},{name},");
+            assert!(rows.contains(&beginning), "no {beginning} in {rows}");
+        }
+    }
+    finished("-pub -nic lo -telemetryFile /nowhere/file")
+        .expect_code(3)
+        .expect_stderr("-telemetryFile /nowhere/file");
+}
+
+#[test]
 fn a_latency_test_prints_a_row_at_either_end() {
     let (published, received) = pair(
         134,

@@ -13,6 +13,22 @@ use crate::support::{Finished, Scene};
 /// Short, and on a machine that is busy with other tests.
 const BRIEF: &str = "--output results --duration 100ms --warmup 20ms --cpus none";
 
+#[test]
+fn programs_of_others_that_are_not_installed_are_left_out_and_named() {
+    let scene = Scene::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let words = format!("udp {BRIEF} --outside-checks --sizes 100 --mode send --repeat 2");
+    command.current_dir(scene.path("")).env("PATH", "").args(words.split_whitespace());
+    let finished = Finished::from(command.output().unwrap()).expect_code(0);
+    for name in ["iperf3", "sockperf"] {
+        assert!(finished.stderr.contains(&format!("{name} is not installed")), "{}", finished.stderr);
+    }
+    assert!(finished.stdout.contains("\nlimit: send 100 B forward: "), "{}", finished.stdout);
+    assert_eq!(scene.result_lines().len(), 1 + 2 * 2);
+    let refused = udp(&scene, "--outside-checks --direction both").expect_code(2);
+    refused.expect_stderr("--outside-checks compare one flow forward");
+}
+
 /// A server, ended when dropped, and where it listens.
 struct Server {
     child: Child,
@@ -61,7 +77,7 @@ fn cases(document: &Value) -> &Vec<Value> {
 #[test]
 fn a_run_on_this_host_has_round_trips_and_streams_of_every_mode() {
     let scene = Scene::new();
-    let words = "--sizes 20,1000 --mode send,sendmmsg,gso --format json";
+    let words = "--sizes 20,1000 --mode send,sendmmsg,gso --wait block --format json";
     let document = udp(&scene, words).expect_code(0).json();
     assert_eq!(cases(&document).len(), 2 * (1 + 3));
     for case in cases(&document) {

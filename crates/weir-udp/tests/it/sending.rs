@@ -1,12 +1,12 @@
 //! One message, batches, and messages that the kernel cuts.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::AsRawFd;
 
 use weir_udp::{
-    MAX_BATCH, MAX_GSO_SEGMENTS, Outgoing, RecvBatch, SendOutcome, SendScratch, SocketOptions, UdpSocket,
-    Wait,
+    MAX_BATCH, MAX_GSO_SEGMENTS, Outgoing, RecvBatch, SendOutcome, SendScratch, SendScratchTo, SocketOptions,
+    UdpSocket, Wait,
 };
 
 use crate::{LOOPBACK, open, pair, pattern, take};
@@ -335,4 +335,32 @@ fn joined_messages_stay_within_what_one_send_takes() {
     let outcome = sender.send_all(items, &mut SendScratch::new());
     assert_eq!((outcome.datagrams, outcome.bytes), (9, long.len() as u64));
     assert_eq!(take(&receiver, &mut RecvBatch::new(64), 9), long.chunks(20_000).collect::<Vec<_>>());
+}
+
+#[test]
+fn without_being_connected_all_goes_to_one_destination_of_either_version_of_ip() {
+    for bind in [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))] {
+        let options = SocketOptions { recv_buffer: Some(4 << 20), ..SocketOptions::new(bind) };
+        let (sender, receiver) = (open(&options), open(&options));
+        let mut scratch = SendScratchTo::new(receiver.local_address());
+        let mut batch = RecvBatch::new(MAX_BATCH);
+        let bytes = pattern(20 * (MAX_BATCH + 1));
+        let each = bytes.chunks(20).map(|datagram| Outgoing::datagram(None, datagram));
+        check(&sender.send_all_to(each, &mut scratch), MAX_BATCH + 1, bytes.len(), 2);
+        assert_eq!(take(&receiver, &mut batch, MAX_BATCH + 1).concat(), bytes, "{bind}");
+        // One message alone, and one that the kernel cuts.
+        let alone = [Outgoing::datagram(None, b"alone")];
+        check(&sender.send_all_to(alone, &mut scratch), 1, 5, 1);
+        assert_eq!(take(&receiver, &mut batch, 1), [b"alone"]);
+        let train = Outgoing { to: None, head: &bytes[..1000], tail: &[], segment: 100, joins: false };
+        check(&sender.send_all_to([train], &mut scratch), 10, 1000, 1);
+        assert_eq!(take(&receiver, &mut batch, 10).concat(), bytes[..1000], "{bind}");
+        if bind.is_ipv4() {
+            // And one that it does not cut, which leaves datagram by datagram.
+            leave_out_checksums(&sender);
+            let outcome = sender.send_all_to([train], &mut scratch);
+            assert_eq!((outcome.datagrams, outcome.gso_fallbacks, outcome.refused), (10, 1, 0));
+            assert_eq!(take(&receiver, &mut batch, 10).concat(), bytes[..1000]);
+        }
+    }
 }

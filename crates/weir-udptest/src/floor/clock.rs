@@ -18,6 +18,12 @@ pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Nanoseconds that this thread was on a processor so far.
+pub(super) fn thread_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
+}
+
 /// Names the clock of this process: two that have the same name read the same one. Empty where the kernel does
 /// not say: then it is nobody else's.
 pub(crate) fn name() -> String {

@@ -143,6 +143,7 @@ fn enter_stream(case: &mut Case, point: &Point, sent: &SendReport, received: &Re
         figures.corrupt = received.corrupt;
         figures.strangers = received.strangers;
         figures.gso_fallbacks = sent.gso_fallbacks;
+        figures.sender_busy_percent = sent.busy_percent;
         figures.datagrams_per_receive = ratio(received.arrivals, received.system_calls);
     }
     enter_buffers(case, sent.buffers, received.buffers);

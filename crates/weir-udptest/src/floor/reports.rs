@@ -31,6 +31,9 @@ pub struct SendReport {
     pub refused: u64,
     /// Sends that the kernel would not cut, warm-up included.
     pub gso_fallbacks: u64,
+    /// Percent of the time that the threads were on a processor, the mean over the flows; `None` with a schedule.
+    #[serde(default)]
+    pub busy_percent: Option<f64>,
     /// What this end's host dropped meanwhile.
     pub drops: DropCounters,
     /// How far behind the schedule datagrams left; `None` without one.

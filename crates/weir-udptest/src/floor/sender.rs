@@ -6,9 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use weir_results::{LatencyRecorder, UdpMode};
-use weir_udp::{MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, UdpSocket, affinity};
+use weir_udp::{
+    MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo, UdpSocket, affinity,
+};
 
-use super::clock::{nanos, now_ns};
+use super::clock::{nanos, now_ns, thread_cpu_ns};
 use super::datagram::{Header, filling};
 use super::ends::Shared;
 use super::point::Point;
@@ -25,6 +27,8 @@ pub(super) struct FlowSent {
     pub(super) system_calls: u64,
     pub(super) refused: u64,
     pub(super) gso_fallbacks: u64,
+    /// What share of the time its thread was on a processor; `None` with a schedule, which it mostly waits for.
+    pub(super) busy: Option<f64>,
     /// How late datagrams left.
     pub(super) lags: Option<LatencyRecorder>,
 }
@@ -41,10 +45,14 @@ pub(super) fn run(
     shared: &Shared,
 ) -> io::Result<FlowSent> {
     let sender = Sender::new(socket, to, point, flow.mark);
-    match Schedule::new(point, &flow) {
-        Some(schedule) => sender.keep(&schedule, shared),
-        None => sender.hurry(point, flow.start_ns, shared),
-    }
+    let Some(schedule) = Schedule::new(point, &flow) else {
+        let (began_ns, began_cpu_ns) = (now_ns(), thread_cpu_ns());
+        let sent = sender.hurry(point, flow.start_ns, shared)?;
+        let (took_ns, cpu_ns) = (now_ns() - began_ns, thread_cpu_ns() - began_cpu_ns);
+        let busy = (took_ns > 0).then(|| cpu_ns as f64 / took_ns as f64);
+        return Ok(FlowSent { busy, ..sent });
+    };
+    sender.keep(&schedule, shared)
 }
 
 /// Which flow it is.
@@ -104,9 +112,16 @@ impl Schedule {
     }
 }
 
+/// Where datagrams go.
+enum Aim {
+    /// To the connected peer.
+    Peer(SendScratch),
+    To(SocketAddr, SendScratchTo),
+}
+
 struct Sender<'a> {
     socket: &'a UdpSocket,
-    to: Option<SocketAddr>,
+    aim: Aim,
     mode: UdpMode,
     size: usize,
     mark: u32,
@@ -114,7 +129,6 @@ struct Sender<'a> {
     train: Vec<u8>,
     /// How many that are.
     capacity: u64,
-    scratch: SendScratch,
     /// The number of the next one.
     next: u64,
     sent: FlowSent,
@@ -130,13 +144,12 @@ impl<'a> Sender<'a> {
         };
         Self {
             socket,
-            to,
+            aim: to.map_or_else(|| Aim::Peer(SendScratch::new()), |to| Aim::To(to, SendScratchTo::new(to))),
             mode: point.mode,
             size,
             mark,
             train: filling(size * capacity),
             capacity: capacity as u64,
-            scratch: SendScratch::new(),
             next: 0,
             sent: FlowSent::default(),
         }
@@ -219,13 +232,12 @@ impl<'a> Sender<'a> {
         }
         self.next += count;
         let bytes = &self.train[..count as usize * self.size];
-        let to = self.to;
         match self.mode {
             UdpMode::Send => {
                 self.sent.system_calls += 1;
-                let sent = match to {
-                    None => self.socket.send(bytes),
-                    Some(to) => self.socket.send_to(bytes, to),
+                let sent = match self.aim {
+                    Aim::Peer(_) => self.socket.send(bytes),
+                    Aim::To(to, _) => self.socket.send_to(bytes, to),
                 };
                 match sent {
                     Ok(_) => Ok(()),
@@ -233,16 +245,20 @@ impl<'a> Sender<'a> {
                 }
             }
             UdpMode::Sendmmsg => {
-                let to = to.and_then(only_v4);
-                let items = bytes.chunks_exact(self.size).map(|datagram| Outgoing::datagram(to, datagram));
-                let outcome = self.socket.send_all(items, &mut self.scratch);
+                let items = bytes.chunks_exact(self.size).map(|datagram| Outgoing::datagram(None, datagram));
+                let outcome = match &mut self.aim {
+                    Aim::Peer(scratch) => self.socket.send_all(items, scratch),
+                    Aim::To(_, scratch) => self.socket.send_all_to(items, scratch),
+                };
                 self.took(outcome)
             }
             UdpMode::Gso => {
                 let segment = u16::try_from(self.size).unwrap_or(u16::MAX);
-                let to = to.and_then(only_v4);
-                let train = Outgoing { to, head: bytes, tail: &[], segment, joins: false };
-                let outcome = self.socket.send_all([train], &mut self.scratch);
+                let train = Outgoing { to: None, head: bytes, tail: &[], segment, joins: false };
+                let outcome = match &mut self.aim {
+                    Aim::Peer(scratch) => self.socket.send_all([train], scratch),
+                    Aim::To(_, scratch) => self.socket.send_all_to([train], scratch),
+                };
                 self.took(outcome)
             }
         }
@@ -278,13 +294,6 @@ pub(super) fn is_passing(error: &io::Error) -> bool {
             | Kind::NetworkUnreachable
             | Kind::WouldBlock
     ) || error.raw_os_error() == Some(ENOBUFS)
-}
-
-fn only_v4(address: SocketAddr) -> Option<std::net::SocketAddrV4> {
-    match address {
-        SocketAddr::V4(address) => Some(address),
-        SocketAddr::V6(_) => None,
-    }
 }
 
 /// Waits until the clock shows `until_ns`: asleep, and the last part awake, so as to be there in time.
@@ -332,6 +341,22 @@ mod tests {
         let (one, other) = (UdpSocket::bind(&options).unwrap(), UdpSocket::bind(&options).unwrap());
         other.connect(one.local_addr()).unwrap();
         (one, other)
+    }
+
+    #[test]
+    fn over_ipv6_every_mode_sends_without_being_connected() {
+        let options = SocketOptions {
+            recv_buffer: Some(4 << 20),
+            ..SocketOptions::new(SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, 0)))
+        };
+        for mode in [UdpMode::Send, UdpMode::Sendmmsg, UdpMode::Gso] {
+            let (receiver, sender) = (UdpSocket::bind(&options).unwrap(), UdpSocket::bind(&options).unwrap());
+            let point = Point { datagrams_per_s: Some(1000.0), mode, ..stream() };
+            let to = Some(receiver.local_address());
+            let sent = run(&sender, to, &point, flow(), &Shared::default()).unwrap();
+            assert!(sent.sent >= 21 && sent.refused == 0, "{mode}: {sent:?}");
+            assert_eq!(arrived(&receiver).len() as u64, sent.sent, "{mode}");
+        }
     }
 
     /// The headers of what has arrived.

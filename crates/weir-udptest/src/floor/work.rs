@@ -128,6 +128,9 @@ pub(super) fn join<T>(workers: Vec<Worker<'_, T>>) -> io::Result<Vec<T>> {
 pub(super) fn send_report(flows: Vec<FlowSent>, ends: &Ends) -> SendReport {
     let mut report = SendReport { buffers: ends.buffers, ..SendReport::default() };
     let mut lags: Option<LatencyRecorder> = None;
+    let busy: Option<f64> = flows.iter().map(|flow| flow.busy).sum();
+    report.busy_percent =
+        busy.filter(|_| !flows.is_empty()).map(|busy| (busy * 1e3 / flows.len() as f64).round() / 10.0);
     for flow in flows {
         report.sent.push(flow.sent);
         report.offered += flow.offered;

@@ -1,6 +1,7 @@
 //! From options to a list of measurements.
 
-use weir_results::{Case, Run, Spread, Test, UdpMode};
+use weir_bench::outside::OutsideTool;
+use weir_results::{Case, Run, Spread, Test, UdpMode, WaitStrategy};
 use weir_udptest::{Point, PointTest};
 
 use crate::args::{UdpArgs, UdpRate, Way};
@@ -19,11 +20,19 @@ pub(super) struct Step {
     pub(super) repeat: u32,
     /// Percent of the maximum that its rate is.
     pub(super) percent: Option<f64>,
+    /// The program of others that measures it; `None` = we do.
+    pub(super) outside: Option<OutsideTool>,
 }
 
 impl Plan {
-    /// Goes through everything once per repetition, so that a machine that changes its pace does so for all.
-    pub(super) fn new(args: &UdpArgs) -> Result<Self, String> {
+    /// Goes through everything once per repetition, so that a machine that changes its pace does so for all. With `room`
+    /// each end has a processor. `outside` are programs to measure in turns with.
+    pub(super) fn new(args: &UdpArgs, room: bool, outside: &[OutsideTool]) -> Result<Self, String> {
+        if args.outside_checks && (args.direction != Way::Forward || args.flows != [1]) {
+            return Err(
+                "--outside-checks compare one flow forward: leave --direction and --flows out".to_owned()
+            );
+        }
         let rates = rates(&args.rate);
         let mut steps = Vec::new();
         for repeat in 1..=args.repeat {
@@ -33,12 +42,12 @@ impl Plan {
                     let point =
                         Point { test: PointTest::RoundTrip, ..blank(args, size_bytes, UdpMode::Send) };
                     let point = Point { forward: true, reverse: false, flows: 1, gro: false, ..point };
-                    steps.push(Step { point, repeat, percent: None });
+                    let step = Step { point, repeat, percent: None, outside: None };
+                    steps.extend(in_turns(vec![step], outside));
                 }
                 if args.tests.contains(&Test::Throughput) {
-                    for &mode in &args.mode {
-                        steps.extend(streams(args, size_bytes, mode, &rates, repeat));
-                    }
+                    let of_mode = |mode: &UdpMode| streams(args, size_bytes, *mode, &rates, repeat, room);
+                    steps.extend(in_turns(args.mode.iter().flat_map(of_mode).collect(), outside));
                 }
             }
         }
@@ -61,7 +70,8 @@ impl Step {
     pub(super) fn resolve(&self, point: &mut Point, run: &Run) -> Result<(), String> {
         let Some(percent) = self.percent else { return Ok(()) };
         let is_maximum = |case: &&Case| {
-            case.size_bytes == point.size_bytes as u64
+            case.engine == point.mode.engine()
+                && case.size_bytes == point.size_bytes as u64
                 && case.rate_samples_per_s.is_none()
                 && case.udp.as_ref().is_some_and(|udp| udp.mode == point.mode && udp.flows == point.flows)
         };
@@ -85,14 +95,34 @@ fn rates(asked: &[UdpRate]) -> Vec<UdpRate> {
     rates
 }
 
-fn streams(args: &UdpArgs, size_bytes: usize, mode: UdpMode, rates: &[UdpRate], repeat: u32) -> Vec<Step> {
+/// Puts the programs that measure the same beside `steps`, behind them and before them in turns. There are none beside
+/// schedules: those are kept, and nothing to compare.
+fn in_turns(steps: Vec<Step>, outside: &[OutsideTool]) -> Vec<Step> {
+    let Some(first) = steps.iter().find(|step| step.point.datagrams_per_s.is_none()) else { return steps };
+    let test = match first.point.test {
+        PointTest::RoundTrip => Test::Latency,
+        PointTest::Stream => Test::Throughput,
+    };
+    let tools = outside.iter().filter(|tool| tool.test() == test);
+    let beside: Vec<Step> = tools.map(|tool| Step { outside: Some(*tool), ..first.clone() }).collect();
+    if first.repeat.is_multiple_of(2) { [beside, steps].concat() } else { [steps, beside].concat() }
+}
+
+fn streams(
+    args: &UdpArgs,
+    size_bytes: usize,
+    mode: UdpMode,
+    rates: &[UdpRate],
+    repeat: u32,
+    room: bool,
+) -> Vec<Step> {
     let mut steps = Vec::new();
     for &flows in &args.flows {
         for &rate in rates {
             let mut point = Point { flows, ..blank(args, size_bytes, mode) };
             let mut percent = None;
             match rate {
-                UdpRate::Max => {}
+                UdpRate::Max => point.wait = args.wait.unwrap_or(stream_wait(&point, room)),
                 UdpRate::Bits(bits) => point.datagrams_per_s = Some(bits / (size_bytes.max(1) as f64 * 8.0)),
                 UdpRate::Datagrams(datagrams) => point.datagrams_per_s = Some(datagrams),
                 UdpRate::Percent(share) => {
@@ -101,11 +131,25 @@ fn streams(args: &UdpArgs, size_bytes: usize, mode: UdpMode, rates: &[UdpRate], 
                     point.datagrams_per_s = Some(1.0);
                 }
             }
-            steps.push(Step { point, repeat, percent });
+            steps.push(Step { point, repeat, percent, outside: None });
         }
     }
     steps
 }
+
+/// How the receiver of a stream as fast as it goes waits unless told otherwise. On one host the sender pays for waking a
+/// receiver that sleeps whenever it is faster; where its thread would take a processor from others, it sleeps all the same.
+fn stream_wait(point: &Point, room: bool) -> WaitStrategy {
+    if room && point.flows == 1 && !(point.forward && point.reverse) {
+        WaitStrategy::SpinThenBlock { spin_us: SPIN_US }
+    } else {
+        WaitStrategy::Block
+    }
+}
+
+/// So long a receiver of a stream looks for the next datagram before it sleeps: longer than the slowest sender takes for one,
+/// and nothing beside a measurement.
+const SPIN_US: u32 = 50;
 
 fn blank(args: &UdpArgs, size_bytes: usize, mode: UdpMode) -> Point {
     Point {
@@ -115,7 +159,7 @@ fn blank(args: &UdpArgs, size_bytes: usize, mode: UdpMode) -> Point {
         flows: 1,
         gro: args.gro.unwrap_or(mode == UdpMode::Gso),
         connected: !args.unconnected,
-        wait: args.wait,
+        wait: args.wait.unwrap_or(WaitStrategy::Block),
         server_cpu: None,
         dscp: args.dscp,
         multicast: args.multicast,
@@ -141,7 +185,7 @@ mod tests {
     fn plan(words: &str) -> Result<Plan, String> {
         let typed = ["weir", "udp"].into_iter().chain(words.split_whitespace());
         let Command::Udp(args) = Args::parse_from(typed).command else { panic!("{words}") };
-        Plan::new(&args)
+        Plan::new(&args, true, if args.outside_checks { &OutsideTool::ALL } else { &[] })
     }
 
     #[test]
@@ -169,6 +213,34 @@ mod tests {
         run.cases.push(case);
         steps[1].resolve(&mut point, &run).unwrap();
         assert_eq!(point.datagrams_per_s, Some(2500.0));
+    }
+
+    #[test]
+    fn programs_of_others_measure_before_and_after_in_turns() {
+        let steps = plan("--sizes 32 --outside-checks --repeat 2 --rate 50%").unwrap().steps;
+        let who: Vec<&str> =
+            steps.iter().map(|step| step.outside.map_or("weir", OutsideTool::name)).collect();
+        let (odd, even) = who.split_at(7);
+        assert_eq!(odd, ["weir", "sockperf", "weir", "weir", "weir", "weir", "iperf3"]);
+        assert_eq!(even, ["sockperf", "weir", "iperf3", "weir", "weir", "weir", "weir"]);
+        assert!(plan("--outside-checks --flows 2").unwrap_err().contains("one flow forward"));
+    }
+
+    #[test]
+    fn a_receiver_sleeps_unless_that_would_be_what_is_measured() {
+        let waits = |words: &str, room: bool| -> Vec<WaitStrategy> {
+            let typed = ["weir", "udp", "--sizes", "32", "--mode", "send"].into_iter();
+            let args = Args::parse_from(typed.chain(words.split_whitespace()));
+            let Command::Udp(args) = args.command else { panic!("{words}") };
+            let plan = Plan::new(&args, room, &[]).unwrap();
+            plan.steps.iter().map(|step| step.point.wait).collect()
+        };
+        let (block, spin) = (WaitStrategy::Block, WaitStrategy::SpinThenBlock { spin_us: SPIN_US });
+        assert_eq!(waits("--rate max,1M", true), [block, spin, block]);
+        assert_eq!(waits("", false), [block, block]);
+        assert_eq!(waits("--flows 2", true), [block, block]);
+        assert_eq!(waits("--direction both", true), [block, block]);
+        assert_eq!(waits("--wait spin", false), [WaitStrategy::Spin, WaitStrategy::Spin]);
     }
 
     #[test]

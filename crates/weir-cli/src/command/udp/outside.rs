@@ -1,0 +1,58 @@
+//! Programs of others that measure the same, in turns with us.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::AtomicBool;
+
+use weir_bench::case::CpuPair;
+use weir_bench::outside::{OutsideCase, OutsideError, OutsideTool};
+use weir_results::{Case, LatencyKind, NotMeasured, Reliability, Test, UdpFigures, UdpMode, WaitStrategy};
+use weir_udptest::UdptestError;
+
+use super::plan::Step;
+use super::{Conditions, failure};
+use crate::exit::Failure;
+
+/// One measurement by `tool`; without figures when it cannot do it. An interruption is the only error that ends a run.
+pub(super) fn measure(
+    tool: OutsideTool,
+    step: &Step,
+    cpus: Option<(usize, usize)>,
+    conditions: &Conditions,
+    halt: &AtomicBool,
+) -> (Vec<Case>, Option<Failure>) {
+    let point = &step.point;
+    let mut case = Case::new(tool.name(), tool.test(), Reliability::None, point.size_bytes as u64);
+    // iperf3 has no choice: it sleeps in select(2) until there is something.
+    case.wait = if tool.test() == Test::Latency { point.wait } else { WaitStrategy::Block };
+    conditions.enter(&mut case, step);
+    let asked = OutsideCase {
+        size_bytes: point.size_bytes,
+        duration: point.duration,
+        wait: point.wait,
+        cpus: cpus.map(|(publisher, subscriber)| CpuPair { publisher, subscriber }),
+        address: Ipv4Addr::LOCALHOST,
+        socket_buffer_bytes: point.buffer_bytes.unwrap_or(0),
+        kind: LatencyKind::Rtt,
+    };
+    let measured = if point.size_bytes > tool.size_bytes_max() {
+        Err(OutsideError::NotSupported(format!("datagrams of more than {} bytes", tool.size_bytes_max())))
+    } else {
+        tool.run(&asked, &mut case, halt, &mut |_| {})
+    };
+    case.not_measured = match measured {
+        Ok(()) => None,
+        Err(OutsideError::Interrupted) => return (Vec::new(), Some(failure(UdptestError::Interrupted))),
+        Err(OutsideError::NotSupported(reason)) => Some(NotMeasured::NotSupported { reason }),
+        Err(OutsideError::Failed(reason)) => Some(NotMeasured::Failed { reason }),
+    };
+    let sent = case.throughput.map_or(0.0, |stream| stream.offered_samples_per_s);
+    case.udp = Some(UdpFigures {
+        mode: UdpMode::Send,
+        flows: 1,
+        connected: true,
+        ip_version: 4,
+        offered_mbps: (sent * point.size_bytes as f64 * 8.0 / 1e3).round() / 1e3,
+        ..UdpFigures::default()
+    });
+    (vec![case], None)
+}

@@ -1,0 +1,94 @@
+//! `-telemetryFile`: what this host did during the runs, in the form of `weir report --telemetry csv`.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use weir_bench::host::HostWatch;
+use weir_bench::perftest::NodeSettings;
+use weir_results::{Case, Environment, Reliability, Run, Test};
+
+use crate::exit::Failure;
+
+/// The file, and the runs so far.
+pub(super) struct TelemetryFile {
+    path: PathBuf,
+    run: Run,
+}
+
+impl TelemetryFile {
+    /// Makes the file, so that one that cannot be written is known before anything is measured.
+    pub(super) fn create(path: PathBuf) -> Result<Self, Failure> {
+        let made = File::create(&path).map(drop);
+        made.with_context(|| complaint(&path)).map_err(Failure::environment)?;
+        Ok(Self { path, run: Run::new(Environment::default()) })
+    }
+
+    /// Begins to look, where there is a file.
+    pub(super) fn watch(file: Option<&Self>) -> Option<HostWatch> {
+        file.map(|_| HostWatch::start(PERIOD))
+    }
+
+    /// Writes the rows of one more run, of the publisher or the subscriber.
+    pub(super) fn keep(
+        &mut self,
+        mut case: Case,
+        is_publisher: bool,
+        watch: HostWatch,
+    ) -> Result<(), Failure> {
+        let telemetry = Some(watch.stop());
+        if is_publisher {
+            case.publisher_telemetry = telemetry;
+        } else {
+            case.subscriber_telemetry = telemetry;
+        }
+        case.repeat = u32::try_from(self.run.cases.len() + 1).unwrap_or(u32::MAX);
+        self.run.cases.push(case);
+        // As a whole: a later run may have columns that an earlier one has not.
+        let written = fs::write(&self.path, weir_report::telemetry_csv(&self.run));
+        written.with_context(|| complaint(&self.path)).map_err(Failure::environment)
+    }
+}
+
+/// Whose rows they are.
+pub(super) fn case(node: &NodeSettings, latency_test: bool, data_len: usize) -> Case {
+    let (engine, reliability) = match (&node.raw, node.reliable) {
+        (Some(_), _) => ("udp", Reliability::None),
+        (None, true) => ("weir", Reliability::Reliable),
+        (None, false) => ("weir", Reliability::BestEffort),
+    };
+    let test = if latency_test { Test::Latency } else { Test::Throughput };
+    Case { keyed: node.keyed, ..Case::new(engine, test, reliability, data_len as u64) }
+}
+
+fn complaint(path: &std::path::Path) -> String {
+    format!("-telemetryFile {}", path.display())
+}
+
+/// Ten looks a second.
+const PERIOD: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_all_runs_are_in_the_file_and_a_missing_folder_is_told_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("host.csv");
+        let mut file = TelemetryFile::create(path.clone()).unwrap();
+        for size in [32, 64] {
+            let watch = TelemetryFile::watch(Some(&file)).unwrap();
+            let case = Case::new("weir", Test::Latency, Reliability::Reliable, size);
+            file.keep(case, true, watch).unwrap();
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("case,engine,test,"), "{text}");
+        assert!(text.contains("\n1,weir,latency,reliable,32,1,publisher,"), "{text}");
+        assert!(text.contains("\n2,weir,latency,reliable,64,2,publisher,"), "{text}");
+        assert!(TelemetryFile::watch(None).is_none());
+        let error = TelemetryFile::create(folder.path().join("no/host.csv")).err().unwrap();
+        assert!(error.error.to_string().contains("-telemetryFile"));
+    }
+}
