@@ -155,7 +155,7 @@ fn ipv6_and_sockets_that_are_not_connected() {
     }
     let server = Server::start("--bind ::1");
     let words = format!(
-        "--to ::1 --port {} --sizes 500 --mode send --unconnected --dscp 46 --format json",
+        "--to ::1 --port {} --sizes 500 --mode send,sendmmsg,gso --unconnected --dscp 46 --format json",
         server.port
     );
     let document = udp(&Scene::new(), &words).expect_code(0).json();
