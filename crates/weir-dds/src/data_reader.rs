@@ -28,6 +28,7 @@ use crate::participant::Handle;
 use crate::qos::{DataReaderQos, DataRepresentation};
 use crate::sample::{InstanceHandle, Sample, SampleInfo, SampleSeq};
 use crate::shared_payload::BlockMemory;
+use crate::stage_times::ReceiveTimes;
 use crate::status::{
     IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus, SampleRejectedStatus,
 };
@@ -363,6 +364,12 @@ impl<T> DataReader<T> {
     /// Number of samples that wait to be taken.
     pub fn available(&self) -> usize {
         self.inner.endpoint.core.lock().available()
+    }
+
+    /// When something last came for the reader and samples were there that it had not read. `None` unless
+    /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) asks for it, and before the first time.
+    pub fn last_receive_times(&self) -> Option<ReceiveTimes> {
+        *self.inner.endpoint.times.lock()
     }
 
     /// What the protocol counted.

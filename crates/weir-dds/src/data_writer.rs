@@ -29,6 +29,7 @@ use crate::listener::{DataWriterListener, WriterEvent};
 use crate::participant::Handle;
 use crate::qos::{Coalescing, DataRepresentation, DataWriterQos};
 use crate::sample::InstanceHandle;
+use crate::stage_times::SendTimes;
 use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus};
 use crate::topic::Topic;
 use crate::wait_strategy::WaitStrategy;
@@ -62,6 +63,7 @@ impl<T: DdsType> DataWriter<T> {
             qos.policies.liveliness,
             qos.multicast,
         ));
+        endpoint.sending.lock().sender.times = driver.keeps_times.then(SendTimes::default);
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner {
             handle: Arc::clone(handle),
@@ -424,6 +426,12 @@ impl<T> DataWriter<T> {
     /// What was sent, repairs by other threads not included.
     pub fn send_counters(&self) -> SendCounters {
         self.inner.endpoint.sending.lock().sender.counters
+    }
+
+    /// When the writer last gave something to the kernel, repairs by other threads not included. `None` unless
+    /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) asks for it, and before the first time.
+    pub fn last_send_times(&self) -> Option<SendTimes> {
+        self.inner.endpoint.sending.lock().sender.times.filter(|times| times.called_ns > 0)
     }
 
     /// What the protocol counted.

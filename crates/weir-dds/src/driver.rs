@@ -52,6 +52,8 @@ pub(crate) struct Driver {
     pub(crate) wait: WaitStrategy,
     /// The process may use one processor only.
     pub(crate) has_one_cpu: bool,
+    /// Somebody wants to know when samples pass from stage to stage.
+    pub(crate) keeps_times: bool,
     /// Some writer may hold back samples of a burst.
     has_queued: AtomicBool,
     pub(crate) wall_clock: WallClock,
@@ -88,6 +90,7 @@ impl Driver {
             domain_id,
             wait: settings.wait,
             has_one_cpu: cpus < 2,
+            keeps_times: settings.stage_times,
             has_queued: AtomicBool::new(false),
             wall_clock: WallClock::new(),
             channel: Channel::new(user, Groups::new(selected.addresses(), settings.receive_buffer)),

@@ -56,6 +56,7 @@ mod qos;
 mod sample;
 mod settings;
 mod shared_payload;
+mod stage_times;
 mod status;
 mod subscriber;
 mod topic;
@@ -86,6 +87,7 @@ pub use sample::{
     InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,
 };
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
+pub use stage_times::{ReceiveTimes, SendTimes};
 pub use status::{
     IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus,
     SampleRejectedReason, SampleRejectedStatus,

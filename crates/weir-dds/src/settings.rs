@@ -45,6 +45,10 @@ pub struct ParticipantSettings {
     pub lease_duration: Duration,
     /// A name for people (`ENTITY_NAME`).
     pub name: Option<String>,
+    /// Keeps when samples pass from stage to stage: [`DataWriter::last_send_times`](crate::DataWriter::last_send_times) and
+    /// [`DataReader::last_receive_times`](crate::DataReader::last_receive_times). Costs clock reads in every send and
+    /// receive call, and has the kernel stamp what the host receives.
+    pub stage_times: bool,
 }
 
 impl Default for ParticipantSettings {
@@ -59,6 +63,7 @@ impl Default for ParticipantSettings {
             wait: WaitStrategy::Block,
             lease_duration: Duration::from_secs(20),
             name: None,
+            stage_times: false,
         }
     }
 }

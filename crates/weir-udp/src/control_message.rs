@@ -1,4 +1,4 @@
-//! Control messages (`cmsg(3)`): the one that we send, the two that we receive.
+//! Control messages (`cmsg(3)`): the one that we send, the three that we receive.
 
 use std::mem::{offset_of, size_of};
 
@@ -38,14 +38,14 @@ impl SegmentControl {
 // SAFETY: CMSG_SPACE is plain arithmetic; libc marks it unsafe for want of a const fn of its own.
 const _: () = assert!(size_of::<SegmentControl>() == unsafe { libc::CMSG_SPACE(2) } as usize);
 
-/// Room for the control messages of one received datagram: two of 24 bytes, and some to spare.
+/// Room for the control messages of one received datagram: two of 24 bytes, one of 32, and some to spare.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub(crate) struct ReceiveControl(pub(crate) [u8; Self::LEN]);
 
 impl ReceiveControl {
     /// What goes into `msg_controllen` before each call.
-    pub(crate) const LEN: usize = 64;
+    pub(crate) const LEN: usize = 96;
 }
 
 /// What a received datagram's control messages say.
@@ -55,6 +55,8 @@ pub(crate) struct ControlValues {
     pub(crate) segment: Option<u32>,
     /// `SO_RXQ_OVFL`: datagrams dropped by this socket since it was opened.
     pub(crate) drops: Option<u32>,
+    /// `SO_TIMESTAMPNS`: when the datagram came to this host's network stack, nanoseconds of the wall clock.
+    pub(crate) stamped_ns: Option<u64>,
 }
 
 /// Reads the control messages in `control` (only as much of it as the kernel wrote). Anything
@@ -63,16 +65,25 @@ pub(crate) fn parse(control: &[u8]) -> ControlValues {
     let mut values = ControlValues::default();
     let mut rest = control;
     while let Some((level, kind, data, next)) = split_first(rest) {
-        // Both values are an `int` / `u32` in host byte order.
+        // Both numbers are an `int` / `u32` in host byte order.
         let number = data.first_chunk::<4>().map(|bytes| u32::from_ne_bytes(*bytes));
         match (level, kind) {
             (libc::SOL_UDP, libc::UDP_GRO) => values.segment = number,
             (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => values.drops = number,
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => values.stamped_ns = time_ns(data),
             _ => {}
         }
         rest = next;
     }
     values
+}
+
+/// A `timespec` of 64-bit numbers as nanoseconds.
+fn time_ns(data: &[u8]) -> Option<u64> {
+    let (seconds, rest) = data.split_first_chunk::<8>()?;
+    let seconds = u64::try_from(i64::from_ne_bytes(*seconds)).ok()?;
+    let nanos = u64::try_from(i64::from_ne_bytes(*rest.first_chunk::<8>()?)).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
 /// The first control message's level, type and data, and what follows it.
@@ -104,14 +115,16 @@ mod tests {
     }
 
     #[test]
-    fn reads_both_values_in_any_order_and_passes_over_others() {
+    fn reads_all_values_in_any_order_and_passes_over_others() {
         let gro = message(libc::SOL_UDP, libc::UDP_GRO, &1472_i32.to_ne_bytes());
         let drops = message(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &7_u32.to_ne_bytes());
         let other = message(libc::SOL_IP, libc::IP_TTL, &[64, 0, 0, 0, 1]);
-        let both = ControlValues { segment: Some(1472), drops: Some(7) };
-        assert_eq!(parse(&[gro.clone(), other.clone(), drops.clone()].concat()), both);
-        assert_eq!(parse(&[drops, gro.clone(), other].concat()), both);
-        assert_eq!(parse(&gro), ControlValues { segment: Some(1472), drops: None });
+        let time = [5_i64.to_ne_bytes(), 17_i64.to_ne_bytes()].concat();
+        let stamp = message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &time);
+        let all = ControlValues { segment: Some(1472), drops: Some(7), stamped_ns: Some(5_000_000_017) };
+        assert_eq!(parse(&[gro.clone(), other.clone(), drops.clone(), stamp.clone()].concat()), all);
+        assert_eq!(parse(&[stamp, drops, gro.clone(), other].concat()), all);
+        assert_eq!(parse(&gro), ControlValues { segment: Some(1472), ..ControlValues::default() });
     }
 
     #[test]
@@ -126,8 +139,10 @@ mod tests {
         let mut short = message(libc::SOL_UDP, libc::UDP_GRO, &[1, 0, 0, 0]);
         short[..size_of::<usize>()].copy_from_slice(&8_usize.to_ne_bytes());
         check(&short);
-        // A value cut short says nothing.
+        // A value cut short says nothing, and no time is before 1970.
         check(&message(libc::SOL_UDP, libc::UDP_GRO, &[1, 0]));
+        check(&message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &[1; 15]));
+        check(&message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &[0xff; 16]));
     }
 
     #[test]

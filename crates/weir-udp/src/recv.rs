@@ -31,6 +31,7 @@ pub struct RecvBatch {
     /// How many of the headers the last call wrote to.
     received: usize,
     kernel_drops: u32,
+    stamped_ns: Option<u64>,
     /// The kernel says who sent each message.
     has_sources: bool,
 }
@@ -99,7 +100,16 @@ impl RecvBatch {
                 libc::mmsghdr { msg_hdr, msg_len: 0 }
             })
             .collect();
-        Self { headers, slots, bytes, buffer_bytes, received: 0, kernel_drops: 0, has_sources: true }
+        Self {
+            headers,
+            slots,
+            bytes,
+            buffer_bytes,
+            received: 0,
+            kernel_drops: 0,
+            stamped_ns: None,
+            has_sources: true,
+        }
     }
 
     /// Leaves out who sent the messages: [`Received::from`] will be 0.0.0.0:0. Saves the kernel the trouble where
@@ -143,6 +153,12 @@ impl RecvBatch {
     /// [`UdpSocket::kernel_drops`] also knows what was dropped since.
     pub fn kernel_drops(&self) -> u32 {
         self.kernel_drops
+    }
+
+    /// When the newest message so far that has a stamp came to this host's network stack, before it was put into the
+    /// socket: nanoseconds of the wall clock. `None` without [`SocketOptions::timestamps`](crate::SocketOptions).
+    pub fn stamped_ns(&self) -> Option<u64> {
+        self.stamped_ns
     }
 
     #[inline]
@@ -200,6 +216,7 @@ impl RecvBatch {
                 let values = control_message::parse(&slot.control.0[..control_len.min(ReceiveControl::LEN)]);
                 slot.segment = values.segment.unwrap_or(0);
                 self.kernel_drops = values.drops.unwrap_or(self.kernel_drops);
+                self.stamped_ns = values.stamped_ns.or(self.stamped_ns);
             }
         }
         self.received = count;

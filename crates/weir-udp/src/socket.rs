@@ -50,6 +50,9 @@ pub struct SocketOptions {
     pub type_of_service: Option<u8>,
     /// May send to broadcast addresses (`SO_BROADCAST`); the kernel refuses it otherwise.
     pub broadcast: bool,
+    /// Has the kernel note when each datagram comes in (`SO_TIMESTAMPNS`), for
+    /// [`RecvBatch::stamped_ns`](crate::RecvBatch::stamped_ns). The whole host then stamps what it receives.
+    pub timestamps: bool,
 }
 
 impl SocketOptions {
@@ -69,6 +72,7 @@ impl SocketOptions {
             multicast_ttl: 1,
             type_of_service: None,
             broadcast: false,
+            timestamps: false,
         }
     }
 }
@@ -310,6 +314,9 @@ fn configure(socket: &Socket, options: &SocketOptions) -> Result<(), UdpError> {
     }
     if options.broadcast {
         check("SO_BROADCAST", socket.set_broadcast(true))?;
+    }
+    if options.timestamps {
+        check("SO_TIMESTAMPNS", sys::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1))?;
     }
     check("SO_RXQ_OVFL", sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1))?;
     match options.bind {

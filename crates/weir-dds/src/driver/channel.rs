@@ -23,6 +23,7 @@ use super::groups::{GROUPS_MAX, Groups, Sockets};
 use super::transport::Sender;
 use crate::clock;
 use crate::listener::ReaderEvent;
+use crate::stage_times;
 use crate::wait_strategy::WaitStrategy;
 
 /// Buffers of 64 KiB for one receive call. Memory is used only as far as they were filled.
@@ -339,6 +340,7 @@ impl Driver {
     /// listeners.
     #[inline]
     fn take_in(&self, mut role: MutexGuard<'_, Role>, now: Time, arrived: Arrived) {
+        let returned_ns = stage_times::look(self.keeps_times);
         let role_mut = &mut *role;
         role_mut.adapt_limit(arrived.count, now);
         if role_mut.table_version != self.routes.version() {
@@ -349,6 +351,9 @@ impl Driver {
         touched.counters.batches += 1;
         let before = touched.counters.datagrams;
         let next = dispatch::receive(table, self.prefix, now, batch, touched, outbox);
+        if let Some(returned_ns) = returned_ns {
+            stage_times::note_received(&touched.readers, batch, returned_ns);
+        }
         if arrived.is_multicast {
             touched.counters.multicast += touched.counters.datagrams - before;
         }

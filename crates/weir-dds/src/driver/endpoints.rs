@@ -19,6 +19,7 @@ use super::liveliness::Assertions;
 use super::transport::Sender;
 use crate::clock;
 use crate::listener::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
+use crate::stage_times::ReceiveTimes;
 use crate::status::{
     IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, Rejected, SampleCountStatus,
 };
@@ -126,6 +127,8 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) lost: Mutex<SampleCountStatus>,
     pub(crate) rejected: Mutex<Rejected>,
     pub(crate) malformed: AtomicU64,
+    /// Of the last batch, where somebody wants to know.
+    pub(crate) times: Mutex<Option<ReceiveTimes>>,
     listener: Mutex<Option<ReaderListener>>,
     has_listener: AtomicBool,
     /// News that `on_data_available` was not called for to the end. One thread at a time is in there; news that come
@@ -143,6 +146,7 @@ impl ReaderEndpoint {
             lost: Mutex::default(),
             rejected: Mutex::default(),
             malformed: AtomicU64::new(0),
+            times: Mutex::default(),
             listener: Mutex::default(),
             has_listener: AtomicBool::new(false),
             pending_news: AtomicU64::new(0),

@@ -10,8 +10,10 @@ use weir_rtps::participant::Interface as Network;
 use weir_rtps::ports;
 use weir_udp::{Interface, Outgoing, SendScratch, SocketOptions, UdpError, UdpSocket};
 
+use crate::clock;
 use crate::error::{DdsError, Result};
 use crate::settings::{ParticipantSettings, SOCKET_BUFFER_BYTES};
+use crate::stage_times::SendTimes;
 
 /// Participants of one domain on one host: as many as the port formula has room for (RTPS 2.5 §9.6.2.3).
 const PARTICIPANTS_PER_HOST_MAX: u32 = 120;
@@ -112,6 +114,7 @@ pub(crate) fn open(
             recv_buffer: Some(settings.receive_buffer),
             send_buffer: Some(settings.send_buffer),
             gro: true,
+            timestamps: settings.stage_times,
             ..SocketOptions::new(SocketAddrV4::new(address, user_port))
         };
         let Some(user) = bind_if_free(&user)? else { continue };
@@ -219,6 +222,8 @@ pub(crate) struct Sender {
     /// For every way to a multicast group, a socket that is connected to it.
     groups: Vec<(GroupRoute, UdpSocket)>,
     pub(crate) counters: SendCounters,
+    /// Of the last call; `None` = nobody wants to know.
+    pub(crate) times: Option<SendTimes>,
 }
 
 impl Sender {
@@ -249,8 +254,23 @@ impl Sender {
 
     /// Sends everything in `outbox` and empties it. What the kernel does not take counts as lost on the way:
     /// reliability deals with it.
+    #[inline]
     pub(crate) fn send(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
-        let Self { scratch, connected, groups, counters } = self;
+        if self.times.is_some() {
+            return self.send_timed(socket, outbox);
+        }
+        self.send_all(socket, outbox);
+    }
+
+    #[cold]
+    fn send_timed(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
+        let called_ns = clock::now().0;
+        self.send_all(socket, outbox);
+        self.times = Some(SendTimes { called_ns, returned_ns: clock::now().0 });
+    }
+
+    fn send_all(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
+        let Self { scratch, connected, groups, counters, .. } = self;
         let only = match (connected, &groups[..]) {
             (Some((only, connected)), _) => Some((*only, &*connected)),
             (None, [(route, connected)]) => Some((route.group, connected)),

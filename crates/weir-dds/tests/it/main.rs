@@ -21,6 +21,7 @@ mod representations;
 mod samples;
 mod serialized;
 mod settings;
+mod stage_times;
 mod stalled;
 mod statuses;
 mod support;

@@ -1,7 +1,7 @@
 //! Batches, timeouts, truncation, drops.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use weir_udp::{Outgoing, RECV_BUFFER_BYTES, RecvBatch, SocketOptions, UdpSocket, Wait};
 
@@ -54,6 +54,35 @@ fn earlier_messages_do_not_show_in_a_later_batch() {
     assert!(batch.get(1).is_none());
     assert_eq!(receiver.recv_batch(&mut batch, 4, Wait::DontWait).unwrap(), 0);
     assert!(batch.get(0).is_none());
+}
+
+#[test]
+fn the_kernel_tells_when_a_datagram_came_where_it_is_asked_to() {
+    let sender = open(&SocketOptions::new(LOOPBACK));
+    let receiver = open(&SocketOptions { gro: true, timestamps: true, ..SocketOptions::new(LOOPBACK) });
+    let mut batch = RecvBatch::new(2);
+    assert_eq!(batch.stamped_ns(), None);
+    let wall_ns = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let before = wall_ns();
+    let bytes = pattern(1000);
+    let train =
+        Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 100, joins: false };
+    sender.send_one(&train).unwrap();
+    send(&sender, &receiver, &[b"next"]);
+    let mut last = before;
+    for segment in [100, 4] {
+        assert_eq!(receiver.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
+        assert_eq!(batch.get(0).map(|message| message.segment), Some(segment));
+        let stamped = batch.stamped_ns().unwrap();
+        // The wall clock may be slewed meanwhile.
+        assert!(stamped + 1_000_000 >= last && stamped <= wall_ns() + 1_000_000);
+        last = stamped;
+    }
+    let (sender, receiver) = pair();
+    send(&sender, &receiver, &[b"unasked"]);
+    let mut batch = RecvBatch::new(1);
+    assert_eq!(receiver.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
+    assert_eq!(batch.stamped_ns(), None);
 }
 
 #[test]
