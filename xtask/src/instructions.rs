@@ -44,8 +44,14 @@ fn count_all(environment: &Environment) -> Result<Vec<Count>, String> {
     if !listed.is_success {
         return Err(listed.text);
     }
-    let cases = listed.stdout.lines();
-    cases.map(|case| Ok((case.to_owned(), count_twice(&program, case)?))).collect()
+    cases(&listed.stdout)
+        .map(|(case, function)| Ok((case.to_owned(), count_twice(&program, case, function)?)))
+        .collect()
+}
+
+/// From what the program lists: the cases, each with the function inside of which it is counted.
+fn cases(listed: &str) -> impl Iterator<Item = (&str, &str)> {
+    listed.lines().filter_map(|line| line.split_once(' '))
 }
 
 /// The optimised program with the cases.
@@ -66,8 +72,8 @@ fn executable(messages: &str) -> Option<PathBuf> {
     messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back()
 }
 
-fn count_twice(program: &Path, case: &str) -> Result<f64, String> {
-    let (first, second) = (count(program, case)?, count(program, case)?);
+fn count_twice(program: &Path, case: &str, function: &str) -> Result<f64, String> {
+    let (first, second) = (count(program, case, function)?, count(program, case, function)?);
     if change(first, second).abs() > REPEATABLE {
         return Err(format!(
             "{case} took {first:.1} instructions per sample, then {second:.1}: a case must give the same count every \
@@ -77,14 +83,14 @@ fn count_twice(program: &Path, case: &str) -> Result<f64, String> {
     Ok(first)
 }
 
-fn count(program: &Path, case: &str) -> Result<f64, String> {
+fn count(program: &Path, case: &str, function: &str) -> Result<f64, String> {
     let mut valgrind = Command::new("valgrind");
     // What is in the environment moves the stack.
     valgrind
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg("--toggle-collect=instructions::measured*")
+        .arg(format!("--toggle-collect={function}"))
         .arg(program)
         .arg(case);
     let finished = process::run(&mut valgrind, steps::LIMIT);
@@ -233,6 +239,14 @@ mod tests {
         );
         let passed = Outcome::Passed(String::new());
         assert_eq!(note_compiler(&text, "rustc 2", passed.clone()), passed);
+    }
+
+    #[test]
+    fn each_case_is_listed_with_the_function_that_it_is_counted_in() {
+        let listed = "encode-32 instructions::measured*\nengine-receive-32 *Driver*::receive_batch*\n";
+        let expected =
+            [("encode-32", "instructions::measured*"), ("engine-receive-32", "*Driver*::receive_batch*")];
+        assert_eq!(cases(listed).collect::<Vec<_>>(), expected);
     }
 
     #[test]

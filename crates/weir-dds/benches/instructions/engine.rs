@@ -1,14 +1,17 @@
-//! The whole engine on the loopback interface: two participants of one process, what one writes is taken from the other by
-//! the same thread.
+//! The whole engine on the loopback interface: two participants of one process.
 //!
-//! Writing only. Which thread receives depends on who waits when, so that the counts of the other end differ from run to
-//! run; what it does with datagrams is in `cores`.
+//! For writing, what one writes is taken from the other by the same thread. Which thread receives then depends on who
+//! waits when, so that counts of the other end would differ from run to run. For receiving, nobody waits: a listener takes
+//! the samples, on the engine's thread, which alone receives.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use weir_dds::{
-    BatchPolicy, Coalescing, DataReader, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant,
-    ParticipantSettings,
+    BatchPolicy, Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos,
+    DomainParticipant, ParticipantSettings,
 };
 
 use crate::codec::TestData;
@@ -51,6 +54,42 @@ pub(crate) fn write_batch() -> u32 {
     SAMPLES / 10 * BATCH
 }
 
+/// From the receive call to the sample in the hands of a listener: the call without what the kernel does, parse, sort in,
+/// listener, decode. All samples are counted, the first ones, too, which warm memory up.
+pub(crate) fn receive(size_bytes: usize) -> u32 {
+    let taken = Arc::new(AtomicU32::new(0));
+    let listener = Taker { value: Mutex::new(TestData::default()), taken: Arc::clone(&taken) };
+    let participants = Participants::new();
+    let reader = participants.reader(Some(listener));
+    let writer = participants.writer(qos().coalescing(Coalescing::Off));
+    writer.wait_for_subscriptions(1, PATIENCE).unwrap();
+    reader.wait_for_publications(1, PATIENCE).unwrap();
+    let mut sample = TestData::of(size_bytes);
+    for number in 0..SAMPLES {
+        sample.seq_num = number;
+        writer.write(&sample).unwrap();
+        while taken.load(Ordering::Acquire) <= number {
+            std::thread::yield_now();
+        }
+    }
+    SAMPLES
+}
+
+/// Takes what there is.
+struct Taker {
+    value: Mutex<TestData>,
+    taken: Arc<AtomicU32>,
+}
+
+impl DataReaderListener<TestData> for Taker {
+    fn on_data_available(&self, reader: &DataReader<TestData>) {
+        let mut value = self.value.lock();
+        while reader.take_next_sample(&mut value).is_some_and(|info| info.valid_data) {
+            self.taken.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
 fn qos() -> DataWriterQos {
     DataWriterQos::default().best_effort().keep_all()
 }
@@ -66,18 +105,42 @@ struct Ends {
     reader: DataReader<TestData>,
 }
 
-impl Ends {
-    fn new(qos: DataWriterQos) -> Self {
+/// One for the writer, one for the reader.
+struct Participants {
+    here: DomainParticipant,
+    there: DomainParticipant,
+    topic: String,
+}
+
+impl Participants {
+    fn new() -> Self {
         let domain_id = 1 + std::process::id().wrapping_mul(37) % 100;
         let participant =
             || DomainParticipant::new(domain_id, ParticipantSettings::default().interface("lo")).unwrap();
-        let name = format!("instructions of process {}", std::process::id());
-        let (here, there) = (participant(), participant());
-        let topic = here.create_topic(&name).unwrap();
-        let writer = here.create_publisher().create_datawriter(&topic, qos).unwrap();
-        let topic = there.create_topic(&name).unwrap();
+        let topic = format!("instructions of process {}", std::process::id());
+        Self { here: participant(), there: participant(), topic }
+    }
+
+    fn writer(&self, qos: DataWriterQos) -> DataWriter<TestData> {
+        let topic = self.here.create_topic(&self.topic).unwrap();
+        self.here.create_publisher().create_datawriter(&topic, qos).unwrap()
+    }
+
+    fn reader(&self, listener: Option<Taker>) -> DataReader<TestData> {
+        let topic = self.there.create_topic(&self.topic).unwrap();
         let qos = DataReaderQos::default().best_effort().keep_all();
-        let reader = there.create_subscriber().create_datareader(&topic, qos).unwrap();
+        let subscriber = self.there.create_subscriber();
+        match listener {
+            Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener).unwrap(),
+            None => subscriber.create_datareader(&topic, qos).unwrap(),
+        }
+    }
+}
+
+impl Ends {
+    fn new(qos: DataWriterQos) -> Self {
+        let participants = Participants::new();
+        let (writer, reader) = (participants.writer(qos), participants.reader(None));
         writer.wait_for_subscriptions(1, PATIENCE).unwrap();
         reader.wait_for_publications(1, PATIENCE).unwrap();
         Self { writer, reader }

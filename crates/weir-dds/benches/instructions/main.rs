@@ -1,7 +1,8 @@
 //! The work that `cargo xtask instructions` counts the instructions of, under callgrind: without arguments the names of
-//! the cases, with one of them that case, and then the number of samples that it measured.
+//! the cases, each with the function inside of which it is counted; with one of the names that case, and then the number
+//! of samples that it measured.
 //!
-//! Only what runs inside of [`measured`] is counted, by the thread that called it. Time is an argument wherever it can be,
+//! Only what runs inside of that function is counted, by the thread that called it: mostly [`measured`]. Time is an argument wherever it can be,
 //! hash seeds are fixed, and memory is warm, so that the same code gives the same number every time.
 //!
 //! - `codec`: values to bytes and back.
@@ -20,7 +21,13 @@ mod engine;
 /// What can be measured; returns the number of samples that it measured.
 type Case = fn() -> u32;
 
-const CASES: [(&str, Case); 15] = [
+/// What callgrind calls [`measured`].
+const MEASURED: &str = "instructions::measured*";
+
+/// The engine's own function for one receive call and all that follows from it, on whichever thread.
+const RECEIVE: &str = "*Driver*::receive_batch*";
+
+const CASES: [(&str, Case); 17] = [
     ("encode-32", || codec::encode(32)),
     ("encode-1024", || codec::encode(1024)),
     ("decode-32", || codec::decode(32)),
@@ -36,13 +43,20 @@ const CASES: [(&str, Case); 15] = [
     ("key-receive-100000", cores::receive_instances),
     ("engine-write-32", engine::write),
     ("engine-write-batch-32", engine::write_batch),
+    ("engine-receive-32", || engine::receive(32)),
+    ("engine-receive-1024", || engine::receive(1024)),
 ];
+
+/// Inside of which function a case is counted.
+fn counted_in(name: &str) -> &'static str {
+    if name.starts_with("engine-receive") { RECEIVE } else { MEASURED }
+}
 
 fn main() -> ExitCode {
     // `cargo bench` adds an option of its own.
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     let Some(wanted) = wanted else {
-        CASES.iter().for_each(|(name, _)| println!("{name}"));
+        CASES.iter().for_each(|(name, _)| println!("{name} {}", counted_in(name)));
         return ExitCode::SUCCESS;
     };
     let Some((_, run)) = CASES.iter().find(|(name, _)| *name == wanted) else {
