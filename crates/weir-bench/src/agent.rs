@@ -185,6 +185,7 @@ impl Agent {
         let (before, _) = self.start_sending()?;
         let outcome = latency::run_pinger(end.as_mut(), &self.case, self.signal.stop())?;
         let report = self.report(before, Outcome::Pinger(outcome), &end.report());
+        let report = AgentReport { trace: end.trace(), ..report };
         self.finish(report)
     }
 
@@ -194,6 +195,7 @@ impl Agent {
         let (before, _) = self.start_receiving()?;
         let echoed = end.echo(self.signal.stop())?;
         let report = self.report(before, Outcome::Ponger { echoed }, &end.report());
+        let report = AgentReport { trace: end.trace(), ..report };
         self.finish(report)
     }
 
@@ -260,15 +262,21 @@ impl Agent {
             telemetry: before.telemetry.map(Sampler::stop),
             system_calls_uncounted: uncounted,
             joined: self.joined,
+            trace: None,
         }
     }
 
     fn process_figures(&mut self) -> ProcessFigures {
         let system_calls = match &mut self.system_calls {
-            Some(Ok(calls)) => calls.count(),
+            Some(Ok(calls)) => calls.counts(),
             _ => None,
         };
-        ProcessFigures { system_calls, ..process_figures() }
+        ProcessFigures {
+            system_calls: system_calls.map(|counts| counts.all),
+            send_calls: system_calls.and_then(|counts| counts.sends),
+            receive_calls: system_calls.and_then(|counts| counts.receives),
+            ..process_figures()
+        }
     }
 
     fn message_wait(&self) -> Duration {

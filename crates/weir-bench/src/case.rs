@@ -75,6 +75,9 @@ pub struct Method {
     /// How often both ends look at what their hosts do; `None` = they do not.
     #[serde(default)]
     pub telemetry_period: Option<Duration>,
+    /// Both ends of a ping-pong note when samples pass from stage to stage.
+    #[serde(default)]
+    pub breakdown: bool,
     /// How the processors are kept out of idle; `None` = they are not.
     pub keep_awake: Option<String>,
     /// Sends by a schedule: what was asked for. `None` = a ping-pong, or as fast as the engine takes.

@@ -12,12 +12,13 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use weir_results::{DropCounters, ProcessFigures, SocketBuffers, Telemetry};
 
+use crate::breakdown::Trace;
 use crate::case::CaseSpec;
 use crate::latency::PingerOutcome;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 5;
+pub const SCHEMA: u32 = 6;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -158,6 +159,8 @@ pub struct AgentReport {
     pub system_calls_uncounted: Option<String>,
     /// When this end was opened and when it had found its peers; `None` for engines without discovery.
     pub joined: Option<Joined>,
+    /// What the end of a ping-pong noted, if that was asked for.
+    pub trace: Option<Trace>,
 }
 
 /// Moments of the host's monotonic clock, nanoseconds.
@@ -320,6 +323,7 @@ mod tests {
             telemetry: Some(telemetry),
             system_calls_uncounted: None,
             joined: Some(Joined { opened_ns: 1, matched_ns: 2 }),
+            trace: Some(Trace::default()),
         };
         let message = FromAgent::Finished { report: Box::new(report) };
         let text = serde_json::to_string(&message).unwrap();

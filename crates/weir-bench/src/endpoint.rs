@@ -23,6 +23,7 @@ use thiserror::Error;
 use weir_peers::{PeerError, Setting};
 use weir_results::{Reliability, SocketBuffers};
 
+use crate::breakdown::Trace;
 use crate::case::CaseSpec;
 use crate::clock;
 use crate::latency::Pings;
@@ -110,6 +111,8 @@ pub struct Capabilities {
     pub loans: bool,
     /// Whether its receivers can wait without sleeping.
     pub spinning: bool,
+    /// Whether its ping-pong can say when samples pass from stage to stage.
+    pub breakdown: bool,
     /// The largest sample, bytes as in `--sizes`.
     pub size_bytes_max: usize,
 }
@@ -157,6 +160,11 @@ pub trait End {
     /// What the end has to say about itself so far; called before and after the measured part.
     fn report(&self) -> EndReport {
         EndReport::default()
+    }
+
+    /// What the end of a ping-pong noted, where [`Method::breakdown`](crate::case::Method::breakdown) asked for it.
+    fn trace(&mut self) -> Option<Trace> {
+        None
     }
 
     /// The clock that this end is measured with: the host's monotonic one, unless the engine makes

@@ -13,6 +13,7 @@
 //! - [`perftest`]: RTI Perftest's procedure, two ends that know each other by topics only
 //! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
 //! - [`latency`], [`throughput`], [`open_loop`]: the measurements
+//! - [`breakdown`]: where the time of a ping-pong goes
 //! - [`path`]: what lies between the ends; [`link`]: what it could carry of samples
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
 //! - [`goals`]: the series of cases that tell whether the engine is where it is to be; [`at_rest`]: programs that wait
@@ -26,6 +27,7 @@
 
 pub mod agent;
 pub mod at_rest;
+pub mod breakdown;
 pub mod by_hand;
 pub mod case;
 pub mod clock;

@@ -357,6 +357,11 @@ fn action(engine: &dyn Engine, case: &CaseSpec) -> Action {
         format!("{} receives on threads of its own, which block: --wait cannot make them spin", case.engine)
     } else if case.loans && !can.loans {
         format!("{} has no loans", case.engine)
+    } else if case.method.breakdown && !can.breakdown {
+        format!(
+            "{} cannot be looked into: it does not say when samples pass from stage to stage",
+            case.engine
+        )
     } else if case.size_bytes > can.size_bytes_max {
         format!("{} carries at most {} bytes", case.engine, can.size_bytes_max)
     } else {
@@ -430,6 +435,7 @@ fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
         return Err(PlanError::Zero("--repeat"));
     }
     check_rates(options)?;
+    check_breakdown(options)?;
     for (option, count) in [("--publishers", options.publishers), ("--subscribers", options.subscribers)] {
         match count {
             0 => return Err(PlanError::Zero(option)),
@@ -440,6 +446,24 @@ fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
         }
     }
     Ok(())
+}
+
+fn check_breakdown(options: &PlanOptions) -> Result<(), PlanError> {
+    if !options.method.breakdown {
+        return Ok(());
+    }
+    let text = if options.tests.contains(&Test::Throughput) {
+        "--breakdown follows one sample at a time on its way, which is the latency test: leave throughput out of --tests"
+    } else if !options.rates.is_empty() {
+        "--breakdown follows one sample at a time on its way, which --rate does not wait for: leave one of them out"
+    } else if options.method.count_system_calls {
+        "--costs counts system calls, which makes each of them slower and --breakdown wrong: leave one of them out"
+    } else if !options.outside.is_empty() {
+        "--outside-checks are programs that --breakdown cannot look into: leave one of them out"
+    } else {
+        return Ok(());
+    };
+    Err(PlanError::Lacking(text.to_owned()))
 }
 
 fn check_rates(options: &PlanOptions) -> Result<(), PlanError> {
@@ -573,6 +597,27 @@ mod tests {
             "1 throughput 32 mock reliable",
         ];
         assert_eq!(lines(&options), expected);
+    }
+
+    #[test]
+    fn a_breakdown_is_of_the_latency_test_and_of_engines_that_say_when_samples_are_where() {
+        let method = Method { breakdown: true, ..Method::default() };
+        let tests = vec![Test::Latency];
+        let of_latency =
+            PlanOptions { method, tests, sizes: vec![32], batches: None, ..options(&["udp", "mock"]) };
+        let expected = [
+            "1 latency 32 udp best-effort",
+            "1 latency 32 mock best-effort -",
+            "1 latency 32 mock reliable -",
+        ];
+        assert_eq!(lines(&of_latency), expected);
+        let refused = |options: PlanOptions| plan(&options).unwrap_err().to_string();
+        let of_both = PlanOptions { tests: vec![Test::Latency, Test::Throughput], ..of_latency.clone() };
+        assert!(refused(of_both).contains("leave throughput out of --tests"));
+        let rates = vec![Rate::PerSecond(1_000)];
+        assert!(refused(PlanOptions { rates, ..of_latency.clone() }).contains("--rate"));
+        let method = Method { count_system_calls: true, ..of_latency.method.clone() };
+        assert!(refused(PlanOptions { method, ..of_latency }).contains("--costs"));
     }
 
     #[test]

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weir_results::{
-    Carried, Case, Discovery, DropCounters, Environment, LossAttribution, LossBreakdown, LossEvidence,
-    NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, SocketBuffers, ThroughputCounts,
-    ThroughputSummary, Warning, attribute,
+    Carried, Case, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution, LossBreakdown,
+    LossEvidence, NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, SocketBuffers,
+    ThroughputCounts, ThroughputSummary, Warning, attribute,
 };
 use weir_telemetry::host_warnings;
 
+use crate::breakdown::account;
 use crate::case::CaseSpec;
 use crate::control::{AgentReport, Joined, Outcome};
 use crate::endpoint::Engine;
@@ -88,6 +89,7 @@ pub(crate) fn enter(
     enter_buffers(result, publisher.unwrap_or_default(), subscriber.unwrap_or_default());
     result.discovery = discovery(case, publishers.iter().chain(subscribers));
     if let [AgentReport { outcome: Outcome::Pinger(pinger), .. }] = publishers {
+        result.breakdown = breakdown(publishers, subscribers);
         return enter_latency(result, pinger);
     }
     let sent = publishers.iter().map(|report| match &report.outcome {
@@ -108,6 +110,11 @@ pub(crate) fn enter(
         }
         _ => failed(result, "the ends measured different things".to_owned()),
     }
+}
+
+/// Where the time of a ping-pong went, if both of its ends noted it.
+fn breakdown(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Option<LatencyBreakdown> {
+    account(publishers.first()?.trace.as_ref()?, subscribers.first()?.trace.as_ref()?)
 }
 
 /// How long all ends took to find each other, if all of them had to.
@@ -378,6 +385,7 @@ mod tests {
             telemetry: Some(Telemetry::new(100)),
             system_calls_uncounted: None,
             joined: None,
+            trace: None,
         }
     }
 

@@ -128,6 +128,8 @@ pub(crate) enum PlotTest {
     Latency,
     /// Throughput by size
     Throughput,
+    /// The stages of latency by size and engine (of a run with --breakdown)
+    Breakdown,
 }
 
 /// Print the completion script of a shell.

@@ -30,7 +30,36 @@ pub(crate) fn cost_table(group: &Group<'_>) -> String {
     }
     let note = "user, sys: processor time in seconds per million samples, warm-up included; calls: system calls per \
                 sample (not counted unless asked for); waits, preempted: context switches; peak: resident memory";
-    format!("\nCosts of the above\n\n{}\n\n{note}\n{}", trimmed(&table.to_string()), discovery(group))
+    let costs = trimmed(&table.to_string());
+    format!("\nCosts of the above\n\n{costs}\n\n{note}\n{}{}", discovery(group), call_table(&points))
+}
+
+/// What the ends ask of the kernel per sample; empty when calls were not counted by their kind.
+fn call_table(points: &[&Point<'_>]) -> String {
+    let is_counted = |point: &&&Point<'_>| {
+        point.repeats.iter().any(|case| case.publisher.is_some_and(|end| end.send_calls.is_some()))
+    };
+    let counted: Vec<&&Point<'_>> = points.iter().filter(is_counted).collect();
+    if counted.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    let headings = |end: &'static str| CALLS.iter().map(move |column| format!("{end} {}", column.heading));
+    let names = ["Engine", "Size (B)"].map(str::to_owned);
+    table.set_header(names.into_iter().chain(headings("Pub")).chain(headings("Sub")));
+    for point in counted {
+        let ends: [fn(&Case) -> Option<ProcessFigures>; 2] = [|case| case.publisher, subscriber];
+        let cells = ends.into_iter().flat_map(|end| CALLS.iter().map(move |column| column.text(point, end)));
+        let head = [point.engine.clone(), point.size_bytes.to_string()];
+        table.add_row(head.into_iter().chain(cells).map(Cell::new));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let note = "sends, receives: system calls that send on sockets and receive from them, those included that found \
+                nothing; other: all other calls; waits: times that a thread gave the processor up";
+    format!("\nSystem calls and waits per sample\n\n{}\n\n{note}\n", trimmed(&table.to_string()))
 }
 
 /// How long the ends took to find each other, by engine; empty when nobody had to.
@@ -83,6 +112,24 @@ const COLUMNS: [Column; 6] = [
     Column { heading: "peak MiB", decimals: 1, figure: |end| Some(end.max_rss_kib as f64 / 1024.0) },
 ];
 
+const CALLS: [Column; 4] = [
+    Column { heading: "sends", decimals: 4, figure: |end| per_sample(end, end.send_calls?) },
+    Column { heading: "receives", decimals: 4, figure: |end| per_sample(end, end.receive_calls?) },
+    Column {
+        heading: "other",
+        decimals: 4,
+        figure: |end| {
+            let on_sockets = end.send_calls? + end.receive_calls?;
+            per_sample(end, end.system_calls?.saturating_sub(on_sockets))
+        },
+    },
+    Column { heading: "waits", decimals: 4, figure: |end| per_sample(end, end.context_switches_voluntary) },
+];
+
+fn per_sample(end: &ProcessFigures, count: u64) -> Option<f64> {
+    Some(count as f64 / end.samples.filter(|count| *count > 0)? as f64)
+}
+
 fn per_million(end: &ProcessFigures, seconds: f64) -> Option<f64> {
     Some(seconds * 1e6 / end.samples.filter(|count| *count > 0)? as f64)
 }
@@ -104,6 +151,7 @@ mod tests {
             max_rss_kib: 2048,
             system_calls: Some(3_000_000),
             samples: Some(2_000_000),
+            ..ProcessFigures::default()
         };
         let subscriber = ProcessFigures { system_calls: None, samples: None, ..publisher };
         let case = Case {
@@ -118,5 +166,30 @@ mod tests {
         let expected = ["weir", "32", "0.500", "0.250", "1.500", "7", "8", "2.0"];
         assert_eq!(row[1..9], expected);
         assert_eq!(row[9..15], ["0.500", "0.250", "-", "7", "8", "2.0"]);
+        assert!(!table.contains("per sample\n"), "{table}");
+    }
+
+    #[test]
+    fn calls_are_told_by_their_kind_where_they_were_counted_so() {
+        let end = ProcessFigures {
+            context_switches_voluntary: 5_000,
+            system_calls: Some(30_000),
+            send_calls: Some(10_000),
+            receive_calls: Some(12_500),
+            samples: Some(10_000),
+            ..ProcessFigures::default()
+        };
+        let case = Case {
+            publisher: Some(end),
+            subscriber: Some(ProcessFigures { samples: None, ..end }),
+            ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+        };
+        let run = Run { cases: vec![case], ..Run::new(Environment::default()) };
+        let table = cost_table(&groups(&run)[0]);
+        let calls = table.split("System calls and waits per sample").nth(1).unwrap();
+        let row: Vec<&str> =
+            calls.lines().find(|line| line.contains("weir")).unwrap().split('|').map(str::trim).collect();
+        let end = ["1.0000", "1.2500", "0.7500", "0.5000"];
+        assert_eq!((&row[3..7], &row[7..11]), (&end[..], &end[..]));
     }
 }

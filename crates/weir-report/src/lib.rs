@@ -8,6 +8,7 @@
 //! - `notes`: the host in a few lines, and the doubts about a run
 //! - `compare`: what the comparison of two engines comes to
 //! - `compared`: the columns that say so
+//! - `breakdown`: the stages of latencies, as a table; `stage_bars`: the same as an SVG plot
 //! - `cost`: what the ends of a case cost
 //! - `loss`: where lost samples went
 //! - `goals`: what the engine is to reach, and whether it does
@@ -17,6 +18,7 @@
 //! - `udp`: tables of UDP tests
 //! - `plot`: SVG plots by sample size; `chart`: an SVG plot of whatever lines
 
+mod breakdown;
 mod chart;
 mod compare;
 mod compared;
@@ -28,6 +30,7 @@ mod json;
 mod loss;
 mod notes;
 mod plot;
+mod stage_bars;
 mod table;
 mod telemetry;
 mod udp;

@@ -10,6 +10,7 @@ use plotters::prelude::{
 use weir_results::{Case, LatencyKind, Percentile, Run, Test};
 
 use crate::group::{FLOOR, Group, groups};
+use crate::stage_bars::stage_bars;
 
 /// A plot of one group of comparable cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,16 +24,19 @@ pub struct Plot {
 
 /// One plot per test and set of conditions that has figures: median and 99th percentile of latency by
 /// sample size, or throughput by sample size, both axes logarithmic, one colour per engine. Of
-/// several repeats the median is drawn.
+/// several repeats the median is drawn. Where a latency has stages, one plot of them, too.
 #[must_use]
 pub fn plots(run: &Run) -> Vec<Plot> {
-    groups(run)
-        .iter()
-        .filter_map(|group| {
-            let svg = draw_group(group)?;
-            Some(Plot { name: group.key.file_stem(), svg })
-        })
-        .collect()
+    let groups = groups(run);
+    let by_size = groups.iter().filter_map(|group| {
+        let svg = draw_group(group)?;
+        Some(Plot { name: group.key.file_stem(), svg })
+    });
+    let stages = groups.iter().filter_map(|group| {
+        let name = format!("breakdown-{}", group.key.file_stem());
+        Some(Plot { name, svg: stage_bars(group)? })
+    });
+    by_size.chain(stages).collect()
 }
 
 /// What a chart shows.
@@ -244,20 +248,20 @@ fn number_label(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-const WIDTH: u32 = 960;
+pub(crate) const WIDTH: u32 = 960;
 const HEIGHT: u32 = 500;
-const LEGEND_WIDTH: i32 = 220;
-const TITLE_HEIGHT: i32 = 64;
+pub(crate) const LEGEND_WIDTH: i32 = 220;
+pub(crate) const TITLE_HEIGHT: i32 = 64;
 /// Width of the labels left of the plot; the title begins where the plot does.
 const LEFT: i32 = 68;
 /// Length of a dash and of the gap after it.
 const DASH: (i32, i32) = (5, 4);
 const DOT_RADIUS: i32 = 3;
 const MOST_X_TICKS: f64 = 14.0;
-const FONT: &str = "sans-serif";
-const INK: RGBColor = RGBColor(31, 41, 55);
-const FAINT_INK: RGBColor = RGBColor(107, 114, 128);
-const GRID: RGBColor = RGBColor(225, 228, 232);
+pub(crate) const FONT: &str = "sans-serif";
+pub(crate) const INK: RGBColor = RGBColor(31, 41, 55);
+pub(crate) const FAINT_INK: RGBColor = RGBColor(107, 114, 128);
+pub(crate) const GRID: RGBColor = RGBColor(225, 228, 232);
 const FLOOR_COLOUR: RGBColor = RGBColor(107, 114, 128);
 const WEIR_COLOUR: RGBColor = RGBColor(0, 95, 204);
 const WEIR_VARIANT_COLOUR: RGBColor = RGBColor(84, 166, 255);

@@ -6,6 +6,7 @@ use weir_results::{
     Case, LatencyKind, LatencySummary, NotMeasured, Percentile, Run, Spread, Test, ThroughputSummary,
 };
 
+use crate::breakdown::breakdown_table;
 use crate::compare::ReportOptions;
 use crate::compared::Compared;
 use crate::cost::cost_table;
@@ -54,6 +55,7 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
     if !notes.is_empty() {
         text.push_str(&format!("\n{}\n", notes.join("\n")));
     }
+    text.push_str(&breakdown_table(group));
     if options.costs {
         text.push_str(&cost_table(group));
     }

@@ -19,6 +19,12 @@ pub struct ProcessFigures {
     /// System calls; `None` when not counted (it slows every one of them down) or not countable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_calls: Option<u64>,
+    /// Those of them that send on a socket (`sendto`, `sendmsg`, `sendmmsg`); `None` when they were not counted apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_calls: Option<u64>,
+    /// Those of them that receive from one (`recvfrom`, `recvmsg`, `recvmmsg`), those that found nothing included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_calls: Option<u64>,
     /// Samples that the end sent or received in the same time, its warm-up included; `None` when it can't say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
@@ -28,6 +34,9 @@ impl ProcessFigures {
     /// What was used between `earlier` and `self`. The peak of memory stays the peak so far.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
+        let counted = |later: Option<u64>, before: Option<u64>| {
+            later.zip(before).map(|(later, before)| later.saturating_sub(before))
+        };
         Self {
             cpu_user_s: (self.cpu_user_s - earlier.cpu_user_s).max(0.0),
             cpu_system_s: (self.cpu_system_s - earlier.cpu_system_s).max(0.0),
@@ -38,10 +47,9 @@ impl ProcessFigures {
                 .context_switches_involuntary
                 .saturating_sub(earlier.context_switches_involuntary),
             max_rss_kib: self.max_rss_kib,
-            system_calls: self
-                .system_calls
-                .zip(earlier.system_calls)
-                .map(|(calls, before)| calls.saturating_sub(before)),
+            system_calls: counted(self.system_calls, earlier.system_calls),
+            send_calls: counted(self.send_calls, earlier.send_calls),
+            receive_calls: counted(self.receive_calls, earlier.receive_calls),
             samples: self.samples,
         }
     }
@@ -58,6 +66,8 @@ impl ProcessFigures {
             context_switches_involuntary: figures.iter().map(|one| one.context_switches_involuntary).sum(),
             max_rss_kib: figures.iter().map(|one| one.max_rss_kib).max().unwrap_or(0),
             system_calls: sum(|one| one.system_calls),
+            send_calls: sum(|one| one.send_calls),
+            receive_calls: sum(|one| one.receive_calls),
             samples: sum(|one| one.samples),
         }
     }

@@ -7,6 +7,7 @@
 //! - `run`: a run and its cases, one case per measured point
 //! - `environment`: what the host is
 //! - `latency`: recorder of round trips and its summary with percentiles
+//! - `breakdown`: the stages of a latency
 //! - `throughput`: the summary of a throughput case
 //! - `sequence`: lost, duplicate and reordered samples from sequence numbers
 //! - `figures`: what the processes and sockets had to say about a case
@@ -20,6 +21,7 @@
 //! - `units`: sizes and durations, parsed and printed
 
 mod bootstrap;
+mod breakdown;
 mod environment;
 mod figures;
 mod file;
@@ -35,6 +37,7 @@ mod units;
 mod warning;
 
 pub use bootstrap::{Better, Comparison, Interval, Verdict};
+pub use breakdown::{LatencyBreakdown, Stage, StageFigures, StageTimes, Trip};
 pub use environment::{Environment, Interface};
 pub use figures::{Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};

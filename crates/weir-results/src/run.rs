@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Discovery, Environment, LatencySummary, LossAttribution, LossBreakdown, ProcessFigures, ScheduleLag,
-    SocketBuffers, Telemetry, ThroughputSummary, UdpFigures, Warning,
+    Discovery, Environment, LatencyBreakdown, LatencySummary, LossAttribution, LossBreakdown, ProcessFigures,
+    ScheduleLag, SocketBuffers, Telemetry, ThroughputSummary, UdpFigures, Warning,
 };
 
 /// Version of the results format that this crate writes and reads.
@@ -86,6 +86,9 @@ pub struct Case {
     pub repeat: u32,
     /// Latency; `None` for other tests and when nothing was measured.
     pub latency_us: Option<LatencySummary>,
+    /// The stages of that latency, where they were asked for; what looks at them is part of the latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<LatencyBreakdown>,
     /// Throughput; `None` for other tests and when nothing was measured.
     pub throughput: Option<ThroughputSummary>,
     /// Doubts about this case.
@@ -165,6 +168,7 @@ impl Case {
             path: None,
             repeat: 1,
             latency_us: None,
+            breakdown: None,
             throughput: None,
             warnings: Vec::new(),
             not_measured: None,

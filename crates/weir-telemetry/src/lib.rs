@@ -43,7 +43,7 @@ pub use loss_watch::LossWatch;
 pub use memory::{Memory, Paging, Pressure};
 pub use process::{process_figures, reset_peak_memory, thread_times};
 pub use sampler::{Recorder, Sampler, SamplerOptions};
-pub use system_calls::{SystemCalls, SystemCallsError};
+pub use system_calls::{SystemCallCounts, SystemCalls, SystemCallsError};
 pub use udp_counters::{UdpCounters, UdpCountersError};
 pub use weir_results::{
     Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, Telemetry, attribute,

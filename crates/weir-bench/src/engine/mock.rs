@@ -70,6 +70,7 @@ impl Engine for Mock {
             multicast: true,
             loans: true,
             spinning: true,
+            breakdown: false,
             size_bytes_max: CaseSpec::SIZE_BYTES_MAX,
         }
     }

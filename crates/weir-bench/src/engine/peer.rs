@@ -58,6 +58,7 @@ impl Engine for Peer {
             multicast: false,
             loans: false,
             spinning: can.spinning,
+            breakdown: false,
             size_bytes_max: can.size_bytes_max.min(CaseSpec::SIZE_BYTES_MAX),
         }
     }

@@ -19,6 +19,7 @@ pub(super) fn open(case: &CaseSpec, gro: bool) -> Result<UdpSocket, EndpointErro
         recv_buffer: Some(case.socket_buffer_bytes),
         send_buffer: Some(case.socket_buffer_bytes),
         gro,
+        timestamps: case.method.breakdown,
         ..SocketOptions::new(SocketAddrV4::new(case.address, case.port.unwrap_or(0)))
     };
     UdpSocket::bind(&options).map_err(|error| environment(&error))

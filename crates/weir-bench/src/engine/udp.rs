@@ -5,6 +5,8 @@
 //! `recv(2)`; the stream's receiver may take several datagrams per call (`recvmmsg`), since the
 //! sender is what limits it.
 
+mod noting;
+
 use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +14,8 @@ use std::time::Duration;
 
 use weir_results::WaitStrategy;
 use weir_udp::{RecvBatch, UdpSocket, receive_within};
+
+use noting::NotingEnd;
 
 use super::raw;
 use crate::case::CaseSpec;
@@ -47,6 +51,7 @@ impl Engine for Udp {
             multicast: false,
             loans: false,
             spinning: true,
+            breakdown: true,
             size_bytes_max: raw::DATAGRAM_BYTES_MAX,
         }
     }
@@ -60,10 +65,16 @@ impl Engine for Udp {
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
+        if case.method.breakdown {
+            return Ok(Box::new(NotingEnd::open(case)?));
+        }
         Ok(Box::new(UdpEnd::open(case, 1)?))
     }
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
+        if case.method.breakdown {
+            return Ok(Box::new(NotingEnd::open(case)?));
+        }
         Ok(Box::new(UdpEnd::open(case, 1)?))
     }
 }

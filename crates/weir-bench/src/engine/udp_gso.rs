@@ -44,6 +44,7 @@ impl Engine for UdpGso {
             multicast: false,
             loans: false,
             spinning: true,
+            breakdown: false,
             size_bytes_max: raw::DATAGRAM_BYTES_MAX,
         }
     }

@@ -1,5 +1,7 @@
 //! Our own engine, through its public, typed API: what any user's program could do.
 
+mod noting;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -59,6 +61,7 @@ impl Engine for Weir {
             multicast: true,
             loans: true,
             spinning: true,
+            breakdown: true,
             size_bytes_max: SIZE_BYTES_MAX,
         }
     }
@@ -82,6 +85,9 @@ impl Engine for Weir {
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
+        if case.method.breakdown {
+            return noting::open_pinger(case);
+        }
         Ok(match (case.is_keyed(), case.loans) {
             (false, false) => Box::new(PingerEnd::<TestData>::open(case)?),
             (true, false) => Box::new(PingerEnd::<KeyedTestData>::open(case)?),
@@ -91,6 +97,9 @@ impl Engine for Weir {
     }
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
+        if case.method.breakdown {
+            return noting::open_ponger(case);
+        }
         Ok(match (case.is_keyed(), case.loans) {
             (false, false) => Box::new(PongerEnd::<TestData>::open(case)?),
             (true, false) => Box::new(PongerEnd::<KeyedTestData>::open(case)?),
@@ -112,6 +121,7 @@ impl Node {
             receive_buffer: case.socket_buffer_bytes,
             send_buffer: case.socket_buffer_bytes,
             wait: wait_strategy(case.wait),
+            stage_times: case.method.breakdown,
             ..ParticipantSettings::default()
         };
         let settings = settings.interface(case.interface.clone());
@@ -136,10 +146,10 @@ impl Node {
         self.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)
     }
 
-    fn reader<T: Data>(
+    fn reader<T: Data, L: DataReaderListener<T> + 'static>(
         &self,
         suffix: &str,
-        listener: Option<Echo<T>>,
+        listener: Option<L>,
     ) -> Result<DataReader<T>, EndpointError> {
         let topic = self.participant.create_topic(&(self.case.topic() + suffix)).map_err(failed)?;
         let qos = DataReaderQos::default().keep_all();
@@ -270,7 +280,7 @@ struct SubscriberEnd<T> {
 impl<T: Data> SubscriberEnd<T> {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let node = Node::open(case)?;
-        let reader = node.reader("", None)?;
+        let reader = node.reader("", None::<Echo<T>>)?;
         let take_max = (TAKE_BYTES / case.size_bytes.max(1)).clamp(1, 256);
         Ok(Self { node, reader, samples: SampleSeq::new(), take_max })
     }
@@ -318,7 +328,7 @@ struct PingerEnd<T> {
 impl<T: Data> PingerEnd<T> {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let node = Node::open(case)?;
-        let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None)?);
+        let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None::<Echo<T>>)?);
         Ok(Self { node, writer, reader, sample: T::default(), echo: T::default() })
     }
 }

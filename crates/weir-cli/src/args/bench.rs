@@ -22,12 +22,19 @@ use super::Format;
 pub(crate) struct BenchArgs {
     #[arg(
         long, value_name = "LIST", value_delimiter = ',', default_values_t = default_engines(),
+        default_value_if("breakdown", "true", "udp,weir"),
         long_help = engines_help(), help = "What to measure, separated by commas"
     )]
     pub(crate) engines: Vec<String>,
 
     /// Which tests: latency, throughput
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "latency,throughput")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "latency,throughput",
+        default_value_if("breakdown", "true", "latency")
+    )]
     pub(crate) tests: Vec<Test>,
 
     /// Sizes of a sample in bytes up to 1G, its 28 bytes of header included; k, M and G are powers of 1024
@@ -123,6 +130,13 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) costs: bool,
 
+    #[arg(
+        long,
+        help = "Show where the time of the latency test goes, by stages: encode, send call, kernel, wake-up, parse, deliver",
+        long_help = BREAKDOWN_HELP
+    )]
+    pub(crate) breakdown: bool,
+
     /// What to print on stdout
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
@@ -208,11 +222,25 @@ Examples:
   sudo weir bench --tests throughput --reliability reliable --path veth,loss=10%
   weir bench --tests latency --sizes 1k --rate 10%,25%,50%,75%,90%      latency against load
   weir bench --tests latency --sizes 1k --rate 1000/s
+  weir bench --breakdown --sizes 32,8k --wait spin      where the time of a sample goes
   weir bench --format json > run.json
   weir bench --tests throughput --sizes 32 --batch 0,4k,64k
   weir bench --tests throughput --sizes 1k --subscribers 4
   weir bench --engines all --repeat 3             the engines of others that are built in, too
   weir bench --cpus 0,0 --verify                  both ends on one processor, content checked";
+
+const BREAKDOWN_HELP: &str = "\
+Show where the time of the latency test goes, and measure nothing else; for udp and weir, which say when samples pass from stage to \
+stage:
+- encode: from the application's call until the send call (for udp: writing the header)
+- send call: from there until the datagram is at the receiving side's network stack, by the kernel's stamp (SO_TIMESTAMPNS)
+- kernel: from there until it lies in the receiver's socket: when the send call returns, or the receive call if that is earlier
+- wake-up: from there until the receive call has returned in the receiving thread
+- parse: from there until the sample lies in the reader's cache
+- deliver: from there until the application has it; an acknowledgement that leaves before is in here
+The looks at the clock are part of the latency. Of a sample that leaves by several send calls, the last one counts.
+Example: weir bench --breakdown --sizes 32,8k --wait spin --output results/stages
+         weir report results/stages --plot breakdown";
 
 const PATH_HELP: &str = "\
 Measure across a cable made for the run instead of the host's own interface (needs root): a pair of network namespaces joined by \

@@ -225,6 +225,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
             telemetry_period: Some(args.telemetry_period).filter(|period| !period.is_zero()),
             path: args.path.map(|path| path.to_string()),
             late: args.late,
+            breakdown: args.breakdown,
             ..Method::default()
         },
         cpus,

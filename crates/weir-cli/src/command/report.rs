@@ -82,6 +82,7 @@ fn write_plots(run: &Run, test: PlotTest, folder: &Path) -> Result<(), Failure> 
     let prefix = match test {
         PlotTest::Latency => "latency",
         PlotTest::Throughput => "throughput",
+        PlotTest::Breakdown => "breakdown",
     };
     let plots: Vec<_> =
         weir_report::plots(run).into_iter().filter(|plot| plot.name.starts_with(prefix)).collect();

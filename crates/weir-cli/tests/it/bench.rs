@@ -249,6 +249,82 @@ fn engines_are_compared_pair_by_pair() {
     assert_eq!(row.len(), header.len(), "{csv}");
 }
 
+/// What every breakdown has: all stages in their order, and means that add up within the clock's resolution.
+fn check_breakdown(case: &Value) {
+    let breakdown = &case["breakdown"];
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{case}"));
+    let stages = breakdown["stages"].as_array().unwrap_or_else(|| panic!("{case}"));
+    let names: Vec<_> = stages.iter().map(|stage| stage["stage"].as_str().unwrap()).collect();
+    assert_eq!(names, ["encode", "send-call", "kernel", "wake-up", "parse", "deliver"]);
+    assert!(stages.iter().all(|stage| number(&stage["p50"]) <= number(&stage["p99"])), "{case}");
+    let sum: f64 = stages.iter().map(|stage| number(&stage["mean"])).sum();
+    // The clocks have nanoseconds, to which each of seven means is rounded.
+    assert!((sum - number(&breakdown["one_way"]["mean"])).abs() <= 7.0 * 0.000_5 + 1e-9, "{sum} {case}");
+    let share = number(&stages[1]["p50"]) / number(&breakdown["one_way"]["p50"]) * 100.0;
+    assert!((number(&stages[1]["share_percent"]) - share).abs() < 0.051, "{case}");
+    assert!(number(&breakdown["clock_error_us"]) > 0.0, "{case}");
+    // There and back again.
+    assert!(breakdown["samples"].as_u64().unwrap() >= 2, "{case}");
+    assert!(!case["latency_us"].is_null(), "{case}");
+}
+
+#[test]
+fn a_breakdown_has_all_stages_of_both_engines_however_they_wait() {
+    let both_on_one = host_cpu().map(|cpu| format!("--wait block --cpus {cpu},{cpu}"));
+    let ways = ["--wait block --cpus none".to_owned(), "--wait spin:50 --cpus none".to_owned()];
+    for way in ways.into_iter().chain(both_on_one) {
+        let scene = Scene::new();
+        let words = format!("--breakdown --sizes 32,8k --domain 98 --duration 60ms --warmup 0s {way}");
+        let table = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
+        let cases = &scene.result_lines()[1..];
+        let of = |case: &Value| {
+            let [engine, reliability] = ["engine", "reliability"].map(|name| case[name].as_str().unwrap());
+            format!("{engine} {reliability} {}", case["size_bytes"])
+        };
+        let mut found: Vec<_> = cases.iter().map(of).collect();
+        found.sort_unstable();
+        let expected = [
+            "udp best-effort 32",
+            "udp best-effort 8192",
+            "weir best-effort 32",
+            "weir best-effort 8192",
+            "weir reliable 32",
+            "weir reliable 8192",
+        ];
+        assert_eq!(found, expected, "{way}");
+        cases.iter().for_each(check_breakdown);
+        assert!(
+            table.contains("Stages of the above") && table.contains(" wake-up ") && table.contains('#'),
+            "{table}"
+        );
+        assert_eq!(scene.weir("report results").expect_code(0).stdout, table);
+        scene.weir("report results --plot breakdown --output plots").expect_code(0);
+        let plot =
+            scene.path("plots").join(format!("breakdown-latency-reliable-unkeyed-{}.svg", wait_of(&way)));
+        assert!(std::fs::read_to_string(plot).unwrap().contains("weir, 8192 B"));
+    }
+}
+
+/// A processor that this process may use.
+fn host_cpu() -> Option<usize> {
+    let allowed = rustix::thread::sched_getaffinity(None).ok()?;
+    (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu))
+}
+
+/// The name of a wait strategy in names of files.
+fn wait_of(words: &str) -> &'static str {
+    if words.contains("spin") { "spin50us" } else { "block" }
+}
+
+#[test]
+fn engines_that_cannot_be_looked_into_are_named_and_no_failure() {
+    let words = "--engines mock --reliability reliable --sizes 32 --breakdown";
+    let finished = Scene::new().bench(&format!("{words} --format json")).expect_code(0);
+    let reason = finished.json()["cases"][0]["not_measured"]["reason"].to_string();
+    assert!(reason.contains("mock cannot be looked into"), "{reason}");
+    assert!(!Scene::new().bench(words).expect_code(0).stdout.contains("Stages"));
+}
+
 #[test]
 fn costs_are_a_table_of_their_own() {
     let words = "--engines mock --tests throughput --reliability reliable --sizes 32 --batch 0 --costs";
@@ -375,6 +451,9 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
         ("--engines mock --path veth,loss=1%,gso=on", "lose whole sends"),
         ("--engines mock --path veth --interface lo", "cannot be used with"),
         ("--engines mock --socket-buffer 0", "more than 0 and less than 1G"),
+        ("--breakdown --tests latency,throughput", "leave throughput out of --tests"),
+        ("--breakdown --rate 10/s", "which --rate does not wait for"),
+        ("--breakdown --costs", "--costs counts system calls"),
         ("--no-such-option", "--no-such-option"),
     ] {
         let scene = Scene::new();

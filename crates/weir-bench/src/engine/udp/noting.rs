@@ -1,0 +1,165 @@
+//! The ends of a ping-pong that note when samples pass from stage to stage.
+//!
+//! They do what the others do, but for the call that receives: it is one that brings the kernel's stamp.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use weir_udp::{RecvBatch, receive_within};
+
+use super::{ECHO_WAIT, UdpEnd};
+use crate::breakdown::{ReceiveStops, Recorder, SendStops, Stops, Trace};
+use crate::case::CaseSpec;
+use crate::clock;
+use crate::endpoint::{End, EndReport, EndpointError, Pinger, Ponger};
+use crate::engine::raw;
+use crate::payload::{self, HEADER_BYTES, SampleHeader};
+
+/// Pinger or ponger.
+pub(super) struct NotingEnd {
+    end: UdpEnd,
+    batch: RecvBatch,
+    recorder: Recorder,
+}
+
+impl NotingEnd {
+    pub(super) fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
+        let batch = RecvBatch::with_buffer_bytes(1, case.size_bytes + 1);
+        Ok(Self { end: UdpEnd::open(case, 1)?, batch, recorder: Recorder::new(case.warmup) })
+    }
+
+    fn send_ping(&mut self, header: &SampleHeader) -> Result<SendStops, EndpointError> {
+        let written_ns = clock::now_ns();
+        payload::write_header(&mut self.end.sample, header);
+        if self.end.case.verify {
+            payload::fill_octets(header.seq_num, &mut self.end.sample[HEADER_BYTES..]);
+        }
+        let called_ns = clock::now_ns();
+        let result = self.end.socket.send(&self.end.sample);
+        let returned_ns = clock::now_ns();
+        self.end.count_send(result)?;
+        Ok(SendStops { written_ns, called_ns, returned_ns })
+    }
+
+    /// Sends back what is in the batch.
+    fn send_echo(&mut self) -> Result<SendStops, EndpointError> {
+        let written_ns = clock::now_ns();
+        let Some(message) = self.batch.get(0) else { return Ok(SendStops::default()) };
+        let called_ns = clock::now_ns();
+        let result = self.end.socket.send(message.bytes);
+        let returned_ns = clock::now_ns();
+        self.end.count_send(result)?;
+        Ok(SendStops { written_ns, called_ns, returned_ns })
+    }
+
+    /// Receives one sample, which is in the batch then; its number, and when it was where.
+    fn receive(&mut self, timeout: Duration) -> Result<Option<(Option<u32>, ReceiveStops)>, EndpointError> {
+        let Self { end, batch, .. } = self;
+        let received = receive_within(&end.socket, end.case.wait.spin(timeout), timeout, |wait| {
+            let count = end.socket.recv_batch(batch, 1, wait)?;
+            Ok((count > 0).then(clock::now_ns))
+        });
+        let Some(returned_ns) = received.map_err(|error: io::Error| raw::failed("receiving", &error))? else {
+            return Ok(None);
+        };
+        let bytes = batch.get(0).map_or(&[][..], |message| message.bytes);
+        let sample = payload::read(bytes).filter(|_| bytes.len() == end.case.size_bytes);
+        let seq_num = sample.map(|sample| sample.header.seq_num);
+        // The application reads the sample where it was received: there is nothing to deliver.
+        let sorted_ns = clock::now_ns();
+        let stamped_ns = batch.stamped_ns().unwrap_or(0);
+        Ok(Some((seq_num, ReceiveStops { stamped_ns, returned_ns, sorted_ns, taken_ns: sorted_ns })))
+    }
+}
+
+impl End for NotingEnd {
+    fn address(&self) -> Option<SocketAddrV4> {
+        self.end.address()
+    }
+
+    fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
+        self.end.connect(peer, timeout)
+    }
+
+    fn report(&self) -> EndReport {
+        self.end.report()
+    }
+
+    fn trace(&mut self) -> Option<Trace> {
+        Some(self.recorder.finish())
+    }
+}
+
+impl Pinger for NotingEnd {
+    fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
+        let header = SampleHeader::ping(sequence, self.end.case.instances, sent_ns);
+        let sent = self.send_ping(&header)?;
+        let end_ns = sent_ns + u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        loop {
+            let Some((seq_num, received)) = self.receive(timeout)? else { return Ok(false) };
+            if seq_num == Some(header.seq_num) {
+                self.recorder.note(Stops { seq_num: header.seq_num, sent, received });
+                return Ok(true);
+            }
+            if received.taken_ns >= end_ns {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+impl Ponger for NotingEnd {
+    fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError> {
+        let mut echoed = 0;
+        while !stop.load(Ordering::Acquire) {
+            let Some((seq_num, received)) = self.receive(ECHO_WAIT)? else { continue };
+            let sent = self.send_echo()?;
+            echoed += 1;
+            if let Some(seq_num) = seq_num {
+                self.recorder.note(Stops { seq_num, sent, received });
+            }
+        }
+        Ok(echoed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::breakdown;
+    use crate::case::Method;
+    use crate::case::tests::case;
+    use weir_results::{Test, WaitStrategy};
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn every_ping_is_accounted_for_in_both_directions() {
+        for wait in [WaitStrategy::Block, WaitStrategy::Spin] {
+            let method = Method { breakdown: true, ..Method::default() };
+            let case = CaseSpec { wait, warmup: Duration::ZERO, method, ..case("udp", Test::Latency) };
+            let (mut pinger, mut ponger) = (NotingEnd::open(&case).unwrap(), NotingEnd::open(&case).unwrap());
+            pinger.connect(ponger.address(), PATIENCE).unwrap();
+            ponger.connect(pinger.address(), PATIENCE).unwrap();
+            let stop = AtomicBool::new(false);
+            thread::scope(|scope| {
+                let echo = scope.spawn(|| ponger.echo(&stop));
+                for sequence in 0..100 {
+                    assert!(pinger.ping(sequence, clock::now_ns(), PATIENCE).unwrap(), "{wait} {sequence}");
+                }
+                stop.store(true, Ordering::Release);
+                assert_eq!(echo.join().unwrap().unwrap(), 100);
+            });
+            let (here, there) = (pinger.trace().unwrap(), ponger.trace().unwrap());
+            assert_eq!((here.stops.len(), there.stops.len()), (100, 100));
+            let found = breakdown::account(&here, &there).unwrap();
+            assert_eq!(found.samples + found.left_out, 200);
+            // The kernel begins to stamp a little after it was told to.
+            assert!(found.samples > 0, "{found:?}");
+        }
+    }
+}

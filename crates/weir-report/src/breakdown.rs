@@ -1,0 +1,179 @@
+//! The stages of latencies: a table of its own, where they were measured.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use weir_results::{Case, LatencyBreakdown, Stage, StageTimes};
+
+use crate::group::{Group, Point};
+use crate::table::trimmed;
+
+/// What a point's stages come to over its repeats: percentiles are medians, means are means, so that they add up.
+pub(crate) struct Stages {
+    /// The whole way.
+    pub(crate) one_way: StageTimes,
+    /// In the order of [`Stage::ALL`].
+    pub(crate) stages: [StageTimes; Stage::ALL.len()],
+}
+
+impl Stages {
+    /// `None` where no repeat has stages.
+    pub(crate) fn of(point: &Point<'_>) -> Option<Self> {
+        let times = |of: &dyn Fn(&LatencyBreakdown) -> Option<StageTimes>| {
+            let of = |case: &Case| case.breakdown.as_ref().and_then(of);
+            let mean = point.repeats.iter().filter_map(|case| of(case)).map(|times| times.mean);
+            Some(StageTimes {
+                p50: point.spread(|case| Some(of(case)?.p50))?.median,
+                p99: point.spread(|case| Some(of(case)?.p99))?.median,
+                mean: mean.clone().sum::<f64>() / mean.count() as f64,
+            })
+        };
+        let mut stages = [StageTimes::default(); Stage::ALL.len()];
+        for (slot, stage) in stages.iter_mut().zip(Stage::ALL) {
+            let found = |breakdown: &LatencyBreakdown| {
+                breakdown.stages.iter().find(|figures| figures.stage == stage).map(|figures| figures.times)
+            };
+            *slot = times(&found)?;
+        }
+        Some(Self { one_way: times(&|breakdown| Some(breakdown.one_way))?, stages })
+    }
+
+    /// A stage's median in percent of that of the whole way.
+    fn share_percent(&self, times: &StageTimes) -> f64 {
+        if self.one_way.p50 > 0.0 { times.p50 / self.one_way.p50 * 100.0 } else { 0.0 }
+    }
+}
+
+/// The stages of a group's points; empty when nobody looked.
+pub(crate) fn breakdown_table(group: &Group<'_>) -> String {
+    let points: Vec<(&Point<'_>, Stages)> =
+        group.points.iter().filter_map(|point| Some((point, Stages::of(point)?))).collect();
+    if points.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header([
+        "Engine",
+        "Size (B)",
+        "Stage",
+        "50%",
+        "99%",
+        "Mean",
+        "% of 50%",
+        "Share of the median",
+    ]);
+    for (point, stages) in &points {
+        let mut push = |name: &str, times: &StageTimes, bar: String| {
+            let number = |value: f64, decimals: usize| format!("{value:.decimals$}");
+            table.add_row(
+                [
+                    point.engine.clone(),
+                    point.size_bytes.to_string(),
+                    name.to_owned(),
+                    number(times.p50, 3),
+                    number(times.p99, 3),
+                    number(times.mean, 3),
+                    number(stages.share_percent(times), 1),
+                    bar,
+                ]
+                .map(Cell::new),
+            );
+        };
+        for (stage, times) in Stage::ALL.into_iter().zip(&stages.stages) {
+            push(stage.name(), times, bar(stages.share_percent(times)));
+        }
+        push("one way", &stages.one_way, String::new());
+    }
+    for column in table.column_iter_mut().skip(1).filter(|column| ![2, 7].contains(&column.index)) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!("\nStages of the above (microseconds)\n\n{}\n\n{}\n", trimmed(&table.to_string()), notes(group))
+}
+
+/// A bar of one sign for each two percent, at least one where there is something.
+fn bar(percent: f64) -> String {
+    let signs = (percent / 2.0).round().max(if percent > 0.0 { 1.0 } else { 0.0 });
+    "#".repeat(signs as usize)
+}
+
+fn notes(group: &Group<'_>) -> String {
+    let breakdowns = || {
+        let cases = group.points.iter().flat_map(|point| &point.repeats);
+        cases.filter_map(|case| case.breakdown.as_ref())
+    };
+    let error_us = breakdowns().map(|breakdown| breakdown.clock_error_us).fold(0.0, f64::max);
+    let turn_us = breakdowns().map(|breakdown| breakdown.turn_us).fold(0.0, f64::max);
+    let left_out: u64 = breakdowns().map(|breakdown| breakdown.left_out).sum();
+    let ways: u64 = left_out + breakdowns().map(|breakdown| breakdown.samples).sum::<u64>();
+    format!(
+        "pings and echoes, one way each. The means of the stages add up to that of the way; percentiles do not, since it \
+         is not the same sample that is slow in every stage\n\
+         send call: until the datagram is at the receiving side's stack; kernel: until it lies in the socket; wake-up: \
+         until the receiving thread has it; deliver: acknowledgements that leave before are in it\n\
+         the kernel's stamps, between send call and kernel, are right within {error_us:.3} us; {left_out} of {ways} ways \
+         were left out because their times were not in order; between taking a ping and writing its echo the harness \
+         takes up to {turn_us:.3} us, which are in the latency above, half for each way, and in no stage"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_results::{Environment, Reliability, Run, Test, Trip};
+
+    use super::*;
+    use crate::group::groups;
+
+    /// Two repeats of a case whose first stage takes this long, in nanoseconds, and the others 100.
+    pub(crate) fn run(first_ns: [u64; 2]) -> Run {
+        let case = |ns: &u64| {
+            let at = |index: u64| if index == 0 { 0 } else { ns + (index - 1) * 100 };
+            let trip = Trip([0, 1, 2, 3, 4, 5, 6].map(at));
+            Case {
+                breakdown: LatencyBreakdown::new(&[trip], 20, 50.0),
+                ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+            }
+        };
+        Run { cases: first_ns.iter().map(case).collect(), ..Run::new(Environment::default()) }
+    }
+
+    #[test]
+    fn every_stage_has_a_row_and_the_whole_way_the_last_one() {
+        let run = run([500, 500]);
+        let table = breakdown_table(&groups(&run)[0]);
+        let rows: Vec<Vec<&str>> = table
+            .lines()
+            .filter(|line| line.contains("| weir"))
+            .map(|line| line.split('|').map(str::trim).collect())
+            .collect();
+        assert_eq!(rows.len(), 7, "{table}");
+        assert_eq!(
+            rows[0][1..9],
+            ["weir", "32", "encode", "0.500", "0.500", "0.500", "50.0", &"#".repeat(25)]
+        );
+        assert_eq!(rows[5][3..9], ["deliver", "0.100", "0.100", "0.100", "10.0", "#####"]);
+        assert_eq!(rows[6][3..9], ["one way", "1.000", "1.000", "1.000", "100.0", ""]);
+        assert!(
+            table.contains("right within 0.020 us; 0 of 2 ways") && table.contains("0.050 us"),
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn means_over_repeats_add_up_too() {
+        let run = run([300, 900]);
+        let stages = Stages::of(&groups(&run)[0].points[0]).unwrap();
+        let sum: f64 = stages.stages.iter().map(|times| times.mean).sum();
+        assert!((sum - stages.one_way.mean).abs() < 1e-9 && (sum - 1.1).abs() < 1e-9, "{sum}");
+    }
+
+    #[test]
+    fn without_stages_there_is_no_table() {
+        let case = Case::new("weir", Test::Latency, Reliability::Reliable, 32);
+        let run = Run { cases: vec![case], ..Run::new(Environment::default()) };
+        assert_eq!(breakdown_table(&groups(&run)[0]), "");
+    }
+
+    #[test]
+    fn small_shares_show_and_none_does_not() {
+        assert_eq!([0.0, 0.3, 50.0, 100.0].map(|percent| bar(percent).len()), [0, 1, 25, 50]);
+    }
+}
