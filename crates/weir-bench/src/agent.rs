@@ -275,6 +275,7 @@ impl Agent {
             system_calls: system_calls.map(|counts| counts.all),
             send_calls: system_calls.and_then(|counts| counts.sends),
             receive_calls: system_calls.and_then(|counts| counts.receives),
+            instructions: system_calls.and_then(|counts| counts.instructions),
             ..process_figures()
         }
     }

@@ -57,9 +57,12 @@ fn call_table(points: &[&Point<'_>]) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let note = "sends, receives: system calls that send on sockets and receive from them, those included that found \
+    let note = "instructions: in user space, those of the harness included; sends, receives: system calls that send on sockets and receive from them, those included that found \
                 nothing; other: all other calls; waits: times that a thread gave the processor up";
-    format!("\nSystem calls and waits per sample\n\n{}\n\n{note}\n", trimmed(&table.to_string()))
+    format!(
+        "\nInstructions, system calls and waits per sample\n\n{}\n\n{note}\n",
+        trimmed(&table.to_string())
+    )
 }
 
 /// How long the ends took to find each other, by engine; empty when nobody had to.
@@ -112,7 +115,8 @@ const COLUMNS: [Column; 6] = [
     Column { heading: "peak MiB", decimals: 1, figure: |end| Some(end.max_rss_kib as f64 / 1024.0) },
 ];
 
-const CALLS: [Column; 4] = [
+const CALLS: [Column; 5] = [
+    Column { heading: "instructions", decimals: 0, figure: |end| per_sample(end, end.instructions?) },
     Column { heading: "sends", decimals: 4, figure: |end| per_sample(end, end.send_calls?) },
     Column { heading: "receives", decimals: 4, figure: |end| per_sample(end, end.receive_calls?) },
     Column {
@@ -176,6 +180,7 @@ mod tests {
             system_calls: Some(30_000),
             send_calls: Some(10_000),
             receive_calls: Some(12_500),
+            instructions: Some(15_000_000),
             samples: Some(10_000),
             ..ProcessFigures::default()
         };
@@ -186,10 +191,10 @@ mod tests {
         };
         let run = Run { cases: vec![case], ..Run::new(Environment::default()) };
         let table = cost_table(&groups(&run)[0]);
-        let calls = table.split("System calls and waits per sample").nth(1).unwrap();
+        let calls = table.split("system calls and waits per sample").nth(1).unwrap();
         let row: Vec<&str> =
             calls.lines().find(|line| line.contains("weir")).unwrap().split('|').map(str::trim).collect();
-        let end = ["1.0000", "1.2500", "0.7500", "0.5000"];
-        assert_eq!((&row[3..7], &row[7..11]), (&end[..], &end[..]));
+        let end = ["1500", "1.0000", "1.2500", "0.7500", "0.5000"];
+        assert_eq!((&row[3..8], &row[8..13]), (&end[..], &end[..]));
     }
 }

@@ -25,6 +25,9 @@ pub struct ProcessFigures {
     /// Those of them that receive from one (`recvfrom`, `recvmsg`, `recvmmsg`), those that found nothing included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_calls: Option<u64>,
+    /// Instructions that it executed in user space, by the processor's count; `None` when they were not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
     /// Samples that the end sent or received in the same time, its warm-up included; `None` when it can't say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
@@ -50,6 +53,7 @@ impl ProcessFigures {
             system_calls: counted(self.system_calls, earlier.system_calls),
             send_calls: counted(self.send_calls, earlier.send_calls),
             receive_calls: counted(self.receive_calls, earlier.receive_calls),
+            instructions: counted(self.instructions, earlier.instructions),
             samples: self.samples,
         }
     }
@@ -68,6 +72,7 @@ impl ProcessFigures {
             system_calls: sum(|one| one.system_calls),
             send_calls: sum(|one| one.send_calls),
             receive_calls: sum(|one| one.receive_calls),
+            instructions: sum(|one| one.instructions),
             samples: sum(|one| one.samples),
         }
     }

@@ -1,14 +1,14 @@
-//! How many system calls this process makes, as the kernel counts them.
+//! How many system calls this process makes, and what it executes beside them, as the kernel and the processor count it.
 
 use std::fs;
 use std::io;
 
-use perf_event::events::Tracepoint;
+use perf_event::events::{Hardware, Tracepoint};
 use perf_event::{Builder, Counter};
 use thiserror::Error;
 
 /// Counts the system calls of the thread that made it and of all threads that are started later, until it
-/// is dropped; those that send and those that receive on sockets apart, too.
+/// is dropped; those that send and those that receive on sockets apart, too, and the instructions in user space.
 ///
 /// The count is the kernel's own (`perf_event_open(2)` on the tracepoint `raw_syscalls:sys_enter`). While
 /// it runs, every system call of the process takes the kernel's longer way through its entry: it is for
@@ -20,6 +20,8 @@ pub struct SystemCalls {
     sends: Option<Vec<Counter>>,
     /// Of the calls that receive.
     receives: Option<Vec<Counter>>,
+    /// Of the instructions in user space; `None` where the processor does not count them for us.
+    instructions: Option<Counter>,
 }
 
 /// How many calls there were.
@@ -31,6 +33,8 @@ pub struct SystemCallCounts {
     pub sends: Option<u64>,
     /// That receive from one (`recvfrom`, `recvmsg`, `recvmmsg`), those that found nothing included.
     pub receives: Option<u64>,
+    /// Instructions in user space; `None` where the processor does not count them, as on many virtual machines.
+    pub instructions: Option<u64>,
 }
 
 /// Why system calls cannot be counted here.
@@ -57,7 +61,9 @@ impl SystemCalls {
             calls.iter().map(|call| count(&format!("syscalls/sys_enter_{call}")).ok()).collect()
         };
         let sends = of(["sendto", "sendmsg", "sendmmsg"]);
-        Ok(Self { counter, sends, receives: of(["recvfrom", "recvmsg", "recvmmsg"]) })
+        let receives = of(["recvfrom", "recvmsg", "recvmmsg"]);
+        let instructions = begin(Builder::new(Hardware::INSTRUCTIONS).inherit(true)).ok();
+        Ok(Self { counter, sends, receives, instructions })
     }
 
     /// The counts so far; `None` when the kernel does not give them any more.
@@ -67,7 +73,10 @@ impl SystemCalls {
             counters.as_mut()?.iter_mut().map(|counter| counter.read().ok()).sum()
         };
         let (sends, receives) = (sum(&mut self.sends), sum(&mut self.receives));
-        Some(SystemCallCounts { all: self.counter.read().ok()?, sends, receives })
+        let instructions = self.instructions.as_mut().and_then(|counter| counter.read().ok());
+        // A counter that never had its turn on the processor says nothing.
+        let instructions = instructions.filter(|count| *count > 0);
+        Some(SystemCallCounts { all: self.counter.read().ok()?, sends, receives, instructions })
     }
 }
 
@@ -81,9 +90,13 @@ fn count(tracepoint: &str) -> Result<Counter, SystemCallsError> {
         .and_then(|text| text.trim().parse().map_err(io::Error::other))
         .map_err(SystemCallsError::NoTracepoint)?;
     // Entering a system call happens in the kernel: without it there is nothing to count.
-    let counter = Builder::new(Tracepoint::with_id(id)).inherit(true).include_kernel().build();
-    let mut counter = counter.map_err(SystemCallsError::Refused)?;
-    counter.enable().map_err(SystemCallsError::Refused)?;
+    begin(Builder::new(Tracepoint::with_id(id)).inherit(true).include_kernel())
+        .map_err(SystemCallsError::Refused)
+}
+
+fn begin(builder: &Builder<'_>) -> io::Result<Counter> {
+    let mut counter = builder.build()?;
+    counter.enable()?;
     Ok(counter)
 }
 
@@ -129,5 +142,7 @@ mod tests {
         assert!([None, Some(10)].contains(&since(|counts| counts.sends)), "{before:?} {after:?}");
         assert!([None, Some(11)].contains(&since(|counts| counts.receives)), "{before:?} {after:?}");
         assert!(after.all - before.all >= 22);
+        // Each of the loops' turns is some instructions; not every processor counts them for us.
+        assert!(since(|counts| counts.instructions).is_none_or(|count| count > 100), "{before:?} {after:?}");
     }
 }
