@@ -3,6 +3,7 @@
 //! - [`ci`]: the steps in order of cheapness, and the closing line.
 //! - [`steps`]: what each step runs.
 //! - [`fuzz`], [`instructions`], [`bench_smoke`] and [`peers`]: the steps with a life of their own.
+//! - [`charts`]: pictures of the tables in the documentation.
 //! - [`tidy`]: the rules that no compiler checks.
 //! - [`environment`]: which tools are there, and installing them on Debian.
 //! - [`process`]: running a program with its output kept and its time limited.
@@ -13,6 +14,7 @@
 use std::process::ExitCode;
 
 mod bench_smoke;
+mod charts;
 mod ci;
 mod environment;
 mod fuzz;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
             Err(reason) => refuse(&reason),
         },
         ["seeds"] => ci::run_one("seeds", steps::seeds),
+        ["charts"] => ci::run_one("charts", charts::step),
         ["help" | "--help" | "-h"] => {
             print!("{}", usage());
             ExitCode::SUCCESS
@@ -70,6 +73,7 @@ fn usage() -> String {
         text += &format!("  {:<12} {}\n", step.name, step.about);
     }
     text += "\n  sim          the simulated swarm with N random configurations, optimised; not part of ci\n";
+    text += "  charts       pictures of the tables in docs/; not part of ci\n";
     text += "  seeds        RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
     text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"
 }

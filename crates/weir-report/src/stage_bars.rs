@@ -45,7 +45,9 @@ fn draw(
     bars: &[Bar],
 ) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     let count = bars.len() as f64;
-    let height = TITLE_HEIGHT as u32 + BAR_HEIGHT * bars.len() as u32 + AXIS_HEIGHT;
+    // The names of the stages stand beside the bars, and need their room, too.
+    let body_height = (BAR_HEIGHT * bars.len() as u32 + AXIS_HEIGHT).max(LEGEND_HEIGHT);
+    let height = TITLE_HEIGHT as u32 + body_height;
     let area = SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area();
     area.fill(&WHITE)?;
     let (title, body) = area.split_vertically(TITLE_HEIGHT);
@@ -98,6 +100,7 @@ fn draw(
 const LEFT: i32 = 150;
 const BAR_HEIGHT: u32 = 34;
 const AXIS_HEIGHT: u32 = 48;
+const LEGEND_HEIGHT: u32 = 22 * Stage::ALL.len() as u32 + 16;
 /// The engine's own stages in blues and greens, the kernel's in greys and browns; people who see colours
 /// differently can tell neighbours apart by their brightness.
 const COLOURS: [RGBColor; Stage::ALL.len()] = [
