@@ -3,6 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 /// Resident memory of a program that waits, bytes: measured when it has printed its first line.
 ///
@@ -17,11 +20,17 @@ pub fn resident_bytes(program: &Path, domain: u32) -> Result<u64, String> {
         .spawn();
     let mut child =
         Ended(child.map_err(|error| format!("{} cannot be started: {error}", program.display()))?);
-    let mut line = String::new();
     let stdout = child.0.stdout.take().ok_or_else(|| "its output is not there".to_owned())?;
+    let (says, said) = mpsc::channel();
+    // Ends with the program at the latest.
+    thread::spawn(move || says.send(BufReader::new(stdout).read_line(&mut String::new())));
     // It says that it waits when its threads are up and its sockets open.
-    let read = BufReader::new(stdout).read_line(&mut line);
-    read.map_err(|error| format!("its output cannot be read: {error}"))?;
+    match said.recv_timeout(FIRST_LINE_WAIT) {
+        Ok(Ok(0)) => return Err("it ended without a word".to_owned()),
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => return Err(format!("its output cannot be read: {error}")),
+        Err(_) => return Err(format!("it did not say that it waits within {FIRST_LINE_WAIT:?}")),
+    }
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.0.id()));
     let status = status.map_err(|error| format!("its memory is not known: {error}"))?;
     resident_in(&status).ok_or_else(|| "its memory is not known".to_owned())
@@ -43,6 +52,9 @@ pub fn stripped_bytes(program: &Path) -> Result<u64, String> {
     }
     Ok(std::fs::metadata(&copy.0).map_err(|error| error.to_string())?.len())
 }
+
+/// How long a program may take until it waits.
+const FIRST_LINE_WAIT: Duration = Duration::from_secs(10);
 
 /// The line `VmRSS` of `/proc/PID/status`.
 fn resident_in(status: &str) -> Option<u64> {
@@ -86,5 +98,6 @@ mod tests {
         let missing = Path::new("/weir/has/no/such/program");
         assert!(resident_bytes(missing, 0).unwrap_err().contains("cannot be started"));
         assert!(stripped_bytes(missing).is_err());
+        assert_eq!(resident_bytes(Path::new("true"), 0).unwrap_err(), "it ended without a word");
     }
 }

@@ -27,14 +27,33 @@ pub fn key_hash<T: DdsType>(key_be: &[u8], encoding: Encoding) -> [u8; 16] {
         Encoding::Xcdr1 => T::MAX_KEY_SIZE,
         Encoding::Xcdr2 | Encoding::PlainXcdr2 => T::MAX_KEY_SIZE_XCDR2,
     };
-    let mut hash = [0; 16];
-    match (max_size, hash.get_mut(..key_be.len())) {
-        (Some(0..=16), Some(start)) => {
-            start.copy_from_slice(key_be);
-            hash
-        }
+    match (max_size, key_be.len()) {
+        (Some(0..=16), 0..=16) => padded(key_be),
         _ => key_hash_md5(key_be),
     }
+}
+
+/// At most 16 octets, and zeros behind them. The lengths of integers are read as such: a copy of any length costs more than
+/// all the rest.
+#[inline]
+fn padded(octets: &[u8]) -> [u8; 16] {
+    if let Some(four) = whole(octets) {
+        return u128::from(u32::from_le_bytes(four)).to_le_bytes();
+    }
+    if let Some(eight) = whole(octets) {
+        return u128::from(u64::from_le_bytes(eight)).to_le_bytes();
+    }
+    let mut hash = [0; 16];
+    for (to, from) in hash.iter_mut().zip(octets) {
+        *to = *from;
+    }
+    hash
+}
+
+/// The octets, if they are exactly `N`.
+#[inline]
+fn whole<const N: usize>(octets: &[u8]) -> Option<[u8; N]> {
+    octets.try_into().ok()
 }
 
 /// The MD5 digest of a serialized key (big endian, from offset 0).

@@ -70,13 +70,13 @@ const STREAM: i32 = 1001;
 
 /// The media driver and its client.
 struct Engine {
+    // Fields are dropped in this order, so that no client is left when the driver ends.
+    client: Aeron,
     /// Whoever has it may run the agents of both.
     agents: Mutex<Agents>,
-    client: Aeron,
 }
 
 struct Agents {
-    // Dropped before the driver.
     client: Aeron,
     driver: AeronDriver,
 }

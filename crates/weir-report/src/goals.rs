@@ -39,6 +39,14 @@ pub struct GoalRow {
     pub figures: String,
 }
 
+impl GoalRow {
+    /// Whether anything was measured for it, be it without a figure in the end.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        !self.figures.contains(NOT_MEASURED)
+    }
+}
+
 /// Whether a goal is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoalVerdict {

@@ -4,6 +4,29 @@
 const A: u64 = 0x9e37_79b9_7f4a_7c15;
 const B: u64 = 0xd1b5_4a32_d192_ed03;
 
+/// A key hash (RTPS 2.5 §9.6.4.8) in two words, which are handed on and compared as such: 16 octets in an `Option` lie where
+/// a processor writes them one way and reads them another, and waits for itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Key {
+    low: u64,
+    high: u64,
+}
+
+impl Key {
+    #[inline]
+    pub(crate) fn octets(self) -> [u8; 16] {
+        (u128::from(self.high) << 64 | u128::from(self.low)).to_le_bytes()
+    }
+}
+
+impl From<[u8; 16]> for Key {
+    #[inline]
+    fn from(octets: [u8; 16]) -> Self {
+        let both = u128::from_le_bytes(octets);
+        Self { low: both as u64, high: (both >> 64) as u64 }
+    }
+}
+
 /// Hashes keys under a seed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyHasher {
@@ -17,9 +40,8 @@ impl KeyHasher {
     }
 
     #[inline]
-    pub(crate) fn hash(self, key: &[u8; 16]) -> u64 {
-        let key = u128::from_le_bytes(*key);
-        fold(fold(key as u64 ^ self.low, A) ^ (key >> 64) as u64 ^ self.high, B)
+    pub(crate) fn hash(self, key: Key) -> u64 {
+        fold(fold(key.low ^ self.low, A) ^ key.high ^ self.high, B)
     }
 }
 
@@ -43,7 +65,7 @@ mod tests {
             for n in 0..4096_u32 {
                 let mut key = [0; 16];
                 key[at..at + 4].copy_from_slice(&n.to_be_bytes());
-                let hash = hasher.hash(&key);
+                let hash = hasher.hash(key.into());
                 low[hash as usize & 255] = true;
                 high[(hash >> 57) as usize] = true;
             }
@@ -56,7 +78,7 @@ mod tests {
         let in_bucket = |seed: u64, n: &u32| {
             let mut key = [0; 16];
             key[..4].copy_from_slice(&n.to_be_bytes());
-            KeyHasher::new(seed).hash(&key) & 1023 == 0
+            KeyHasher::new(seed).hash(key.into()) & 1023 == 0
         };
         let keys: Vec<_> = (0..1_000_000).filter(|n| in_bucket(1, n)).collect();
         let still = keys.iter().filter(|n| in_bucket(2, n)).count();

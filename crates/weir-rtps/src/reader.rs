@@ -23,6 +23,7 @@ use weir_wire::{
 };
 
 use crate::config;
+use crate::key_hasher::Key;
 use crate::liveliness::LivelinessChanges;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::{History, Reliability};
@@ -132,7 +133,7 @@ pub struct ReaderCore {
     counters: ReaderCounters,
     /// What [`ReaderCore::take_status_news`] has told of.
     told: u64,
-    last_rejection: Option<(Rejection, Option<[u8; 16]>)>,
+    last_rejection: Option<(Rejection, Option<Key>)>,
     /// Reused for what one ACKNACK does not reach.
     more: Vec<SequenceNumberSet>,
     /// Reused for the samples that are being put together.
@@ -479,13 +480,13 @@ impl ReaderCore {
     /// The number of the instance with this key hash; `None` when there was never a sample of it, or it is over.
     /// Topics without a key have one instance, whose hash is all zeros.
     pub fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
-        self.cache.find_instance(key_hash)
+        self.cache.find_instance(key_hash.into())
     }
 
     /// The first instance behind the one with key hash `after`, in an order of the reader's own, that has samples in
     /// these states. The instance that was found last may be over meanwhile, and still has its place.
     pub fn next_instance(&mut self, after: Option<[u8; 16]>, states: States) -> Option<u32> {
-        self.cache.next_instance(after, states)
+        self.cache.next_instance(after.map(Key::from), states)
     }
 
     /// The payload that holds the key of an instance, as far as it is known.
@@ -655,7 +656,7 @@ fn header(config: &ReaderConfig) -> Header {
 struct Sample<'a> {
     kind: ChangeKind,
     payload: &'a [u8],
-    key: Option<[u8; 16]>,
+    key: Option<Key>,
     source_timestamp: Option<Timestamp>,
 }
 
@@ -695,9 +696,9 @@ fn sample_of<'a>(
         return Err(Malformed);
     }
     let key = match config.key_of {
-        None => key_hash,
-        Some(key_of) if !payload.is_empty() => Some(key_of(payload, is_key).ok_or(Malformed)?),
-        Some(_) => Some(key_hash.ok_or(Malformed)?),
+        None => key_hash.map(Key::from),
+        Some(key_of) if !payload.is_empty() => Some(key_of(payload, is_key).ok_or(Malformed)?.into()),
+        Some(_) => Some(key_hash.ok_or(Malformed)?.into()),
     };
     Ok(Sample { kind, payload, key, source_timestamp })
 }

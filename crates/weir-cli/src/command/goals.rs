@@ -8,7 +8,7 @@ use weir_bench::coordinator::{self, Event, RunOptions};
 use weir_bench::goals::{self, GoalsOptions, Series};
 use weir_bench::path::VethPath;
 use weir_bench::{AgentCommand, at_rest, engine, host};
-use weir_report::AtRest;
+use weir_report::{AtRest, GoalRow};
 use weir_results::{Case, Environment, ResultsWriter, Run};
 
 use super::{bench, report};
@@ -19,7 +19,10 @@ use crate::{output, signals};
 
 pub(crate) fn run(args: &GoalsArgs) -> Result<Exit, Failure> {
     let (run, exit) = if args.from.is_empty() { measure(args)? } else { (load(&args.from)?, Exit::Success) };
-    let rows = weir_report::goals(&run, &at_rest(args.domain));
+    let mut rows = weir_report::goals(&run, &at_rest(args.domain));
+    if !args.only.is_empty() {
+        rows.retain(GoalRow::is_measured);
+    }
     output::data(&weir_report::goals_table(&rows))?;
     report::talk_block(&weir_report::warnings(&run));
     Ok(exit)

@@ -38,6 +38,7 @@ fn without_cases_nothing_can_be_told_and_every_line_says_why() {
     for row in rows(Vec::new()) {
         assert!(matches!(row.verdict, GoalVerdict::CannotTell), "{row:?}");
         assert!(row.figures.contains("not measured"), "{row:?}");
+        assert!(!row.is_measured(), "{row:?}");
     }
 }
 
@@ -93,6 +94,7 @@ fn the_best_peer_is_the_one_to_beat_and_one_that_loses_is_none() {
         (found.verdict, found.figures.as_str()),
         (GoalVerdict::CannotTell, "weir: lost 3 reliable samples")
     );
+    assert!(found.is_measured());
 }
 
 #[test]

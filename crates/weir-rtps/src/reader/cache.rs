@@ -14,6 +14,7 @@ use super::states::States;
 use super::{KeyPayloadOf, ReaderConfig, Sample};
 use crate::block::Block;
 use crate::config;
+use crate::key_hasher::Key;
 use crate::qos::History;
 use crate::writer::ChangeKind;
 
@@ -74,7 +75,7 @@ pub struct SampleSelection {
 pub(super) struct Held {
     at: ChunkRef,
     kind: ChangeKind,
-    key: Option<[u8; 16]>,
+    key: Option<Key>,
     source_timestamp: Option<Timestamp>,
 }
 
@@ -85,7 +86,7 @@ impl Held {
     }
 
     /// Its instance.
-    pub(super) fn key(&self) -> Option<[u8; 16]> {
+    pub(super) fn key(&self) -> Option<Key> {
         self.key
     }
 }
@@ -185,7 +186,7 @@ impl Cache {
     /// Why a sample of an instance, with a payload of `len` bytes, finds no room, if it does not. An empty cache takes
     /// any one sample. What is held back does not count: the sample that it waits for must find room.
     #[inline]
-    pub(super) fn refusal(&self, key: Option<[u8; 16]>, len: usize) -> Option<Rejection> {
+    pub(super) fn refusal(&self, key: Option<Key>, len: usize) -> Option<Rejection> {
         let is_crowded = self.live >= self.max_samples
             || (self.bytes + cost(len) > self.max_bytes && self.live > 0)
             || self.has_instance_limits
@@ -194,7 +195,7 @@ impl Cache {
     }
 
     #[cold]
-    fn refusal_of(&self, key: Option<[u8; 16]>, len: usize) -> Option<Rejection> {
+    fn refusal_of(&self, key: Option<Key>, len: usize) -> Option<Rejection> {
         if !self.instances.has_room(key) {
             return Some(Rejection::InstancesLimit);
         }
@@ -382,15 +383,15 @@ impl Cache {
         self.instances.get_mut(index).key_payload = key;
     }
 
-    pub(super) fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
-        self.instances.find(&key_hash)
+    pub(super) fn find_instance(&self, key: Key) -> Option<u32> {
+        self.instances.find(key)
     }
 
     pub(super) fn instance_key(&self, instance: u32) -> Option<&[u8]> {
         (instance < self.instances.end()).then(|| self.instances.get(instance).key_payload.as_deref())?
     }
 
-    pub(super) fn next_instance(&mut self, after: Option<[u8; 16]>, states: States) -> Option<u32> {
+    pub(super) fn next_instance(&mut self, after: Option<Key>, states: States) -> Option<u32> {
         let (entries, front) = (&self.entries, self.front);
         self.instances.next(after, |_, instance| {
             states == States::ANY
@@ -583,12 +584,13 @@ impl Cache {
             sequence_number: entry.sequence_number,
             kind: entry.kind,
             source_timestamp: entry.source_timestamp,
-            payload: match &instance.key_payload {
-                Some(key) if entry.at.len == 0 && entry.kind != ChangeKind::Alive => key,
-                _ => self.chunks.bytes(entry.at),
+            payload: match entry.kind {
+                ChangeKind::Alive => self.chunks.bytes(entry.at),
+                _ if entry.at.len > 0 => self.chunks.bytes(entry.at),
+                _ => instance.key_payload.as_deref().unwrap_or_default(),
             },
             block: self.chunks.block(entry.at),
-            key_hash: is_keyed.then_some(instance.key),
+            key_hash: is_keyed.then(|| instance.key.octets()),
             instance: entry.instance,
             instance_state: instance.state,
             is_new_instance,

@@ -8,16 +8,13 @@ use super::ReaderConfig;
 use super::cache::InstanceState;
 use super::index_set::IndexSet;
 use crate::config;
-use crate::key_hasher::KeyHasher;
+use crate::key_hasher::{Key, KeyHasher};
 use crate::writer::ChangeKind;
 
 /// One instance.
 #[derive(Debug)]
 pub(super) struct Instance {
-    pub(super) key: [u8; 16],
-    pub(super) state: InstanceState,
-    pub(super) disposed_generation: u32,
-    pub(super) no_writers_generation: u32,
+    pub(super) key: Key,
     /// The access that showed it first since it was (re)born; 0 before.
     pub(super) viewed_by: u64,
     /// Position of its oldest and newest sample in the cache, when `count` is not 0.
@@ -26,18 +23,24 @@ pub(super) struct Instance {
     /// Its samples, and how many of them have no data but tell of a change.
     pub(super) count: u32,
     pub(super) news: u32,
-    /// A payload that holds the key alone, when it is kept.
-    pub(super) key_payload: Option<Box<[u8]>>,
+    pub(super) state: InstanceState,
+    /// Whether the table knows it: otherwise its place is vacant.
+    is_known: bool,
     /// [`Guid::UNKNOWN`]: none.
     writer: Guid,
+    pub(super) disposed_generation: u32,
+    pub(super) no_writers_generation: u32,
+    /// A payload that holds the key alone, when it is kept.
+    pub(super) key_payload: Option<Box<[u8]>>,
     more_writers: Box<[Guid]>,
 }
 
 impl Instance {
-    fn new(key: [u8; 16]) -> Self {
+    fn new(key: Key) -> Self {
         Self {
             key,
             state: InstanceState::Alive,
+            is_known: true,
             disposed_generation: 0,
             no_writers_generation: 0,
             viewed_by: 0,
@@ -122,7 +125,7 @@ impl Instance {
     /// §2.2.2.5.1.8).
     #[inline]
     pub(super) fn is_over(&self) -> bool {
-        self.count == 0 && self.writer == Guid::UNKNOWN && self.state != InstanceState::Alive
+        self.state != InstanceState::Alive && self.count == 0 && self.writer == Guid::UNKNOWN
     }
 }
 
@@ -136,11 +139,14 @@ pub(super) struct Instances {
     /// Places in `list` of instances that are over.
     vacant: Vec<u32>,
     table: HashTable<u32>,
-    recent: Option<([u8; 16], u32)>,
+    recent: Option<(Key, u32)>,
+    /// Whether the one before `recent` had the place before it. Who writes all instances in turn does it in the same order
+    /// again and again, and places are given in that order: the next one is guessed then, which spares the table.
+    is_in_order: bool,
     /// Those with samples.
     occupied: IndexSet,
     /// The one that [`Instances::next`] found last: it may be over when the application asks for what follows.
-    last_next: Option<([u8; 16], u32)>,
+    last_next: Option<(Key, u32)>,
 }
 
 impl Instances {
@@ -150,10 +156,11 @@ impl Instances {
             is_keyed,
             max: config.max_instances.map_or(config::INSTANCES_MAX, |max| max as usize),
             hasher: KeyHasher::new(config.hash_seed),
-            list: if is_keyed { Vec::new() } else { vec![Instance::new([0; 16])] },
+            list: if is_keyed { Vec::new() } else { vec![Instance::new(Key::default())] },
             vacant: Vec::new(),
             table: HashTable::new(),
             recent: None,
+            is_in_order: false,
             occupied: IndexSet::default(),
             last_next: None,
         }
@@ -171,37 +178,49 @@ impl Instances {
     }
 
     /// The instance of samples with this key, if it is known.
-    pub(super) fn lookup(&self, key: Option<[u8; 16]>) -> Option<u32> {
-        self.find(&key.filter(|_| self.is_keyed).unwrap_or_default())
+    pub(super) fn lookup(&self, key: Option<Key>) -> Option<u32> {
+        self.find(key.filter(|_| self.is_keyed).unwrap_or_default())
     }
 
     /// Whether an instance with this key is known, or may still be made.
     #[inline]
-    pub(super) fn has_room(&self, key: Option<[u8; 16]>) -> bool {
+    pub(super) fn has_room(&self, key: Option<Key>) -> bool {
         let Some(key) = key.filter(|_| self.is_keyed) else { return true };
-        self.table.len() < self.max || self.find(&key).is_some()
+        self.table.len() < self.max || self.find(key).is_some()
     }
 
     /// The index of the instance with this key, which is made when it is new; `None` when there is no room. A topic
     /// without a key has one instance, whatever key comes along.
     #[inline]
-    pub(super) fn index(&mut self, key: Option<[u8; 16]>) -> Option<u32> {
+    pub(super) fn index(&mut self, key: Option<Key>) -> Option<u32> {
         let Some(key) = key.filter(|_| self.is_keyed) else { return Some(0) };
-        if let Some((recent, index)) = self.recent
-            && recent == key
-        {
-            return Some(index);
+        let Some((recent, before)) = self.recent else { return self.index_by_table(key) };
+        if recent == key {
+            return Some(before);
         }
-        let index = match self.find(&key) {
+        if self.is_in_order
+            && let Some(next) = self.list.get(before as usize + 1)
+            && next.key == key
+            && next.is_known
+        {
+            self.recent = Some((key, before + 1));
+            return Some(before + 1);
+        }
+        self.index_by_table(key)
+    }
+
+    fn index_by_table(&mut self, key: Key) -> Option<u32> {
+        let index = match self.find(key) {
             Some(index) => index,
             None if self.table.len() >= self.max => return None,
             None => self.add(key),
         };
+        self.is_in_order = self.recent.is_some_and(|(_, before)| before + 1 == index);
         self.recent = Some((key, index));
         Some(index)
     }
 
-    fn add(&mut self, key: [u8; 16]) -> u32 {
+    fn add(&mut self, key: Key) -> u32 {
         let index = match self.vacant.pop() {
             Some(index) => {
                 self.list[index as usize] = Instance::new(key);
@@ -213,7 +232,7 @@ impl Instances {
             }
         };
         let (hasher, list) = (self.hasher, &self.list);
-        self.table.insert_unique(hasher.hash(&key), index, |index| hasher.hash(&list[*index as usize].key));
+        self.table.insert_unique(hasher.hash(key), index, |index| hasher.hash(list[*index as usize].key));
         index
     }
 
@@ -221,8 +240,9 @@ impl Instances {
     pub(super) fn remove(&mut self, index: u32) -> Option<Box<[u8]>> {
         let instance = &mut self.list[index as usize];
         let key_payload = instance.key_payload.take();
-        if let Ok(place) = self.table.find_entry(self.hasher.hash(&instance.key), |other| *other == index) {
+        if let Ok(place) = self.table.find_entry(self.hasher.hash(instance.key), |other| *other == index) {
             place.remove();
+            instance.is_known = false;
             self.vacant.push(index);
         }
         self.recent = None;
@@ -231,12 +251,12 @@ impl Instances {
 
     /// The index of the instance with this key, if it is known.
     #[inline]
-    pub(super) fn find(&self, key: &[u8; 16]) -> Option<u32> {
+    pub(super) fn find(&self, key: Key) -> Option<u32> {
         if !self.is_keyed {
-            return (*key == [0; 16]).then_some(0);
+            return (key == Key::default()).then_some(0);
         }
         let list = &self.list;
-        self.table.find(self.hasher.hash(key), |index| list[*index as usize].key == *key).copied()
+        self.table.find(self.hasher.hash(key), |index| list[*index as usize].key == key).copied()
     }
 
     /// The instance at an index that [`Instances::index`] gave.
@@ -268,14 +288,14 @@ impl Instances {
     /// first of all, unless it was found by this method last.
     pub(super) fn next(
         &mut self,
-        after: Option<[u8; 16]>,
+        after: Option<Key>,
         is_meant: impl Fn(u32, &Instance) -> bool,
     ) -> Option<u32> {
         if !self.is_keyed {
             return (after.is_none() && self.list[0].count > 0 && is_meant(0, &self.list[0])).then_some(0);
         }
         let last_next = self.last_next.filter(|(key, _)| Some(*key) == after);
-        let behind = after.and_then(|key| self.find(&key)).or(last_next.map(|(_, index)| index));
+        let behind = after.and_then(|key| self.find(key)).or(last_next.map(|(_, index)| index));
         let mut next = self.occupied.first_from(behind.map_or(0, |index| index + 1));
         while let Some(index) = next.filter(|index| !is_meant(*index, &self.list[*index as usize])) {
             next = self.occupied.first_from(index + 1);

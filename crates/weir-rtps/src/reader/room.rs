@@ -3,6 +3,7 @@
 use weir_wire::SequenceNumber;
 
 use super::ReaderCore;
+use crate::key_hasher::Key;
 
 /// Why a sample finds no room (SAMPLE_REJECTED, DDS 1.4 §2.2.4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,7 +33,7 @@ impl ReaderCore {
         index: usize,
         sn: SequenceNumber,
         rejection: Rejection,
-        key: Option<[u8; 16]>,
+        key: Option<Key>,
     ) {
         let Some(proxy) = self.proxies.get_mut(index) else { return };
         let is_news = !proxy.is_refused;
@@ -45,7 +46,7 @@ impl ReaderCore {
 
     /// Why the last sample that was rejected or refused found no room, and the key hash of its instance.
     pub fn last_rejection(&self) -> Option<(Rejection, Option<[u8; 16]>)> {
-        self.last_rejection
+        self.last_rejection.map(|(rejection, key)| (rejection, key.map(Key::octets)))
     }
 
     /// Moves the samples that were held back and are next now into the cache, as far as there is room.

@@ -8,6 +8,7 @@ use weir_wire::{EntityId, Gap, Guid, Heartbeat, SequenceNumber, SequenceNumberSe
 
 use super::cache::Held;
 use crate::config;
+use crate::key_hasher::Key;
 use crate::liveliness::Lease;
 use crate::outbox::Destinations;
 use crate::time::Time;
@@ -64,7 +65,7 @@ pub(super) struct WriterProxy {
     /// A sample was not accepted because the cache is full.
     pub(super) is_refused: bool,
     /// The instance of that sample, when it is the instance that has no room.
-    pub(super) refused_key: Option<[u8; 16]>,
+    pub(super) refused_key: Option<Key>,
     /// How long it may be silent.
     pub(super) lease: Lease,
     /// What the writer kept from before we came is not wanted, and the writer leaves it to us to pass over it.

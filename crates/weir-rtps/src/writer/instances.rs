@@ -168,7 +168,7 @@ impl Instances {
     #[inline]
     fn find(&self, key: &[u8; 16]) -> Option<u32> {
         let list = &self.list;
-        self.table.find(self.hasher.hash(key), |index| list[*index as usize].key == *key).copied()
+        self.table.find(self.hasher.hash((*key).into()), |index| list[*index as usize].key == *key).copied()
     }
 
     /// Registers an instance, which is made when it is new.
@@ -211,7 +211,9 @@ impl Instances {
             self.earlier.resize_with(self.list.len(), VecDeque::new);
         }
         let (hasher, list) = (self.hasher, &self.list);
-        self.table.insert_unique(hasher.hash(&key), index, |index| hasher.hash(&list[*index as usize].key));
+        self.table.insert_unique(hasher.hash(key.into()), index, |index| {
+            hasher.hash(list[*index as usize].key.into())
+        });
         index
     }
 
@@ -327,7 +329,7 @@ impl Instances {
     fn forget(&mut self, index: u32) {
         let instance = &mut self.list[index as usize];
         instance.newest = SequenceNumber::ZERO;
-        let hash = self.hasher.hash(&instance.key);
+        let hash = self.hasher.hash(instance.key.into());
         if let Ok(place) = self.table.find_entry(hash, |other| *other == index) {
             place.remove();
             self.vacant.push(index);

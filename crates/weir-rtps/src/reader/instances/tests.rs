@@ -3,6 +3,8 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
+use proptest::collection::vec;
+use proptest::{prop_assert_eq, proptest};
 use weir_wire::{
     Data, Endianness, EntityId, GuidPrefix, ParameterId, ParameterList, ParameterListWriter, Payload,
     SequenceNumber, VendorId,
@@ -454,5 +456,31 @@ fn a_hot_instance_among_many_does_not_make_the_cache_grow() {
         assert!(memory < 15 << 20, "{memory}");
         let count = topic.take().len();
         assert!((19_999..=20_000).contains(&count), "{count}");
+    }
+}
+
+proptest! {
+    /// Whatever order they come in, and whatever was forgotten in between: a key has one place, and no two have the same.
+    #[test]
+    fn a_guessed_place_is_that_of_the_table(steps in vec((0..6_u8, 0..8_u8), 0..200)) {
+        let key_of: KeyOf = |_, _| None;
+        let config = ReaderConfig { key_of: Some(key_of), ..ReaderConfig::new(READER, Reliability::Reliable) };
+        let mut instances = Instances::new(&config);
+        let mut next = 0;
+        for (what, key) in steps {
+            if what == 0 {
+                if let Some(index) = instances.find([key; 16].into()) {
+                    instances.remove(index);
+                }
+                prop_assert_eq!(instances.find([key; 16].into()), None);
+                continue;
+            }
+            // Mostly in turn, as guesses need it.
+            let key = [if what == 1 { key } else { next }; 16];
+            next = (key[0] + 1) % 8;
+            let index = instances.index(Some(key.into()));
+            prop_assert_eq!(index, instances.find(key.into()));
+            prop_assert_eq!(instances.get(index.unwrap()).key.octets(), key);
+        }
     }
 }
