@@ -11,6 +11,7 @@
 //! When several apply, the first of 130, 1, 3 does: lost data is a verdict on what was measured,
 //! trouble only a hole in it.
 
+use std::fmt;
 use std::process::ExitCode;
 
 /// How a command ended.
@@ -58,5 +59,34 @@ impl Failure {
     /// The host or a peer does not play along.
     pub(crate) fn environment(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::Environment, error: error.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    /// The error and its causes, each of them once: many errors quote their cause already.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = self.error.to_string();
+        for cause in self.error.chain().skip(1).map(ToString::to_string) {
+            if !text.contains(&cause) {
+                text.push_str(": ");
+                text.push_str(&cause);
+            }
+        }
+        f.write_str(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_that_is_quoted_already_is_not_said_again() {
+        let of = |error: anyhow::Error| Failure::environment(error).to_string();
+        assert_eq!(of(anyhow!("no room left").context("cannot write x")), "cannot write x: no room left");
+        let quoted = anyhow!("no room left").context("cannot write x: no room left; choose another folder");
+        assert_eq!(of(quoted), "cannot write x: no room left; choose another folder");
     }
 }

@@ -22,7 +22,6 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Args, Command};
-use exit::Failure;
 
 /// The command `weir`, with the arguments of this process.
 #[must_use]
@@ -42,9 +41,9 @@ pub fn weir() -> ExitCode {
     };
     match done {
         Ok(exit) => exit.into(),
-        Err(Failure { exit, error }) => {
-            output::talk(&format!("weir: {error:#}"));
-            exit.into()
+        Err(failure) => {
+            output::talk(&format!("weir: {failure}"));
+            failure.exit.into()
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where text goes: stdout is data, stderr is talk.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 
 use anyhow::Context;
@@ -19,9 +20,27 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line of talk to stderr; nobody is told when even that fails.
+/// Writes a line of talk to stderr; nobody is told when even that fails. What a peer said may be in it, so that no character
+/// reaches the terminal that it would obey.
 pub(crate) fn talk(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
+}
+
+/// The text with control characters but line ends and tabs written out.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_steering = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+    if !text.contains(is_steering) {
+        return text.into();
+    }
+    let mut written = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_steering(character) {
+            written.extend(character.escape_default());
+        } else {
+            written.push(character);
+        }
+    }
+    written.into()
 }
 
 /// Writes a file.
@@ -29,4 +48,15 @@ pub(crate) fn file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text)
         .with_context(|| format!("cannot write {}: choose another folder with --output", path.display()))
         .map_err(Failure::environment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_written_out() {
+        assert_eq!(harmless("weir: größer\n\tso"), "weir: größer\n\tso");
+        assert_eq!(harmless("host \u{1b}]0;x\u{7}"), "host \\u{1b}]0;x\\u{7}");
+    }
 }

@@ -15,7 +15,6 @@ mod telemetry;
 
 use std::process::ExitCode;
 
-use crate::exit::Failure;
 use crate::{output, signals};
 
 pub(crate) use run::run;
@@ -26,9 +25,9 @@ pub fn main() -> ExitCode {
     let done = signals::watch().and_then(|interrupted| run(std::env::args().skip(1), &interrupted));
     match done {
         Ok(exit) => exit.into(),
-        Err(Failure { exit, error }) => {
-            output::talk(&format!("perftest: {error:#}"));
-            exit.into()
+        Err(failure) => {
+            output::talk(&format!("perftest: {failure}"));
+            failure.exit.into()
         }
     }
 }

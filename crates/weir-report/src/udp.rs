@@ -219,7 +219,10 @@ fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
     for column in table.column_iter_mut().skip(first.len()) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let mut text = format!("{}, {conditions}\n\n{}\n", kind.title(), trimmed(&table.to_string()));
+    let mut text = format!("{}, {conditions}\n", kind.title());
+    if !measured.is_empty() {
+        text.push_str(&format!("\n{}\n", trimmed(&table.to_string())));
+    }
     let notes = notes(kind, points, &missing);
     if !notes.is_empty() {
         text.push_str(&format!("\n{}\n", notes.join("\n")));
@@ -339,6 +342,12 @@ mod tests {
         let mut case = case(UdpMode::Gso, Some(10.0));
         assert_eq!(udp_line(&case), "gso 1000 B forward at 10 Mbit/s: 99.5 Mbit/s of 0.0 sent, lost 0.00 %");
         case.not_measured = Some(weir_results::NotMeasured::Failed { reason: "no peer".to_owned() });
+        let alone = Run { cases: vec![case.clone()], ..Run::new(Environment::default()) };
+        let text = &udp_tables(&alone)[0];
+        assert!(
+            text.contains("\ngso 1000 B forward at 10 Mbit/s: failed: no peer") && !text.contains('|'),
+            "{text}"
+        );
         if let Some(udp) = &mut case.udp {
             udp.direction = Direction::Reverse;
         }

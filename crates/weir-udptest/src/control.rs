@@ -131,6 +131,24 @@ pub struct Counted {
     pub system_ns: u64,
 }
 
+/// What a peer said, for the user's eyes: no more than a few lines of it, and nothing that a terminal would obey.
+pub(crate) fn shown(said: &str) -> String {
+    const CHARS_MAX: usize = 300;
+    let mut text: String = said.chars().take(CHARS_MAX).flat_map(visible).collect();
+    if said.chars().nth(CHARS_MAX).is_some() {
+        text.push_str("...");
+    }
+    text
+}
+
+fn visible(character: char) -> impl Iterator<Item = char> {
+    let is_plain = !character.is_control();
+    is_plain
+        .then_some(character)
+        .into_iter()
+        .chain((!is_plain).then(|| character.escape_default()).into_iter().flatten())
+}
+
 /// Why the control connection can't go on.
 #[derive(Debug, Error)]
 pub enum ControlError {
@@ -144,7 +162,7 @@ pub enum ControlError {
     #[error("the peer sent a line of more than {0} bytes")]
     TooLong(usize),
     /// A line that means nothing, or nothing here.
-    #[error("the peer sent a line that makes no sense here: `{0}`")]
+    #[error("the peer sent a line that makes no sense here: `{}`", shown(.0))]
     Nonsense(String),
     /// The connection broke.
     #[error("the control connection failed: {0}")]
@@ -540,5 +558,15 @@ mod tests {
             }
             let _ = Response::parse(&line);
         }
+    }
+
+    #[test]
+    fn what_a_peer_says_is_shown_in_part_and_cannot_steer_a_terminal() {
+        assert_eq!(shown("Grüße `{\"x\"}`"), "Grüße `{\"x\"}`");
+        assert_eq!(shown("\u{1b}[2J\u{9b}x\r"), "\\u{1b}[2J\\u{9b}x\\r");
+        assert_eq!(shown(&"a".repeat(300)), "a".repeat(300));
+        assert_eq!(shown(&"ä".repeat(1 << 20)), "ä".repeat(300) + "...");
+        let nonsense = ControlError::Nonsense("b".repeat(1 << 20)).to_string();
+        assert!(nonsense.len() < 400, "{}", nonsense.len());
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use weir_udp::UdpError;
 
-use crate::control::ControlError;
+use crate::control::{ControlError, shown};
 
 /// Why a test could not be done, or not to its end.
 #[derive(Debug, Error)]
@@ -50,10 +50,10 @@ pub enum UdptestError {
         said: String,
     },
     /// The server does not want to.
-    #[error("the server refuses: {0}")]
+    #[error("the server refuses: {}", shown(.0))]
     Refused(String),
     /// The server gave up in the middle of a measurement.
-    #[error("the server ended the measurement: {0}")]
+    #[error("the server ended the measurement: {}", shown(.0))]
     Ended(String),
     /// The control connection ended or carried nonsense in the middle of a test.
     #[error("lost the server: {0}")]

@@ -45,9 +45,17 @@ impl TelemetryFile {
         }
         case.repeat = u32::try_from(self.run.cases.len() + 1).unwrap_or(u32::MAX);
         self.run.cases.push(case);
-        // As a whole: a later run may have columns that an earlier one has not.
-        let written = fs::write(&self.path, weir_report::telemetry_csv(&self.run));
-        written.with_context(|| complaint(&self.path)).map_err(Failure::environment)
+        // As a whole, since a later run may have columns that an earlier one has not; and beside what is there, so that a full
+        // disk does not take the earlier runs away.
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(".part");
+        let written = fs::write(&beside, weir_report::telemetry_csv(&self.run));
+        let moved = written.and_then(|()| fs::rename(&beside, &self.path));
+        if moved.is_err() {
+            // It may not even be there.
+            let _ = fs::remove_file(&beside);
+        }
+        moved.with_context(|| complaint(&self.path)).map_err(Failure::environment)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use weir_udp::{SocketOptions, UdpSocket};
 
 use crate::address::{connect, resolve, with_port};
-use crate::control::{Control, ControlError, Counted, LOG_BYTES_MAX, Request, Response, VERSION};
+use crate::control::{Control, ControlError, Counted, LOG_BYTES_MAX, Request, Response, VERSION, shown};
 use crate::datagram::TrialId;
 use crate::error::UdptestError;
 use crate::flow::{self, Pace};
@@ -97,10 +97,12 @@ impl Connection {
         flow::drain(&self.socket);
         self.expect_ready(&request)?;
         let (socket, control) = (&self.socket, &mut self.control);
-        let (is_done, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (is_done, stop, has_failed) =
+            (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            let (is_done, stop) = (&is_done, &stop);
-            let sender = scope.spawn(move || send(socket, id, pace, stop));
+            let (is_done, stop, has_failed) = (&is_done, &stop, &has_failed);
+            let fail = |_: &std::io::Error| has_failed.store(true, Ordering::Relaxed);
+            let sender = scope.spawn(move || send(socket, id, pace, stop).inspect_err(fail));
             let receiver = both.then(|| {
                 scope.spawn(move || {
                     let mut counted = Counted::default();
@@ -109,7 +111,8 @@ impl Connection {
                     Ok(counted)
                 })
             });
-            let server = supervise(control, pace, halt, || !sender.is_finished());
+            let is_wanted = || !halt.load(Ordering::Relaxed) && !has_failed.load(Ordering::Relaxed);
+            let server = supervise(control, pace, is_wanted, || !sender.is_finished());
             // What is still on its way has some time to arrive, unless there is no server any longer.
             is_done.store(true, Ordering::Relaxed);
             stop.store(server.is_err(), Ordering::Relaxed);
@@ -179,14 +182,13 @@ fn send(socket: &UdpSocket, id: TrialId, pace: &Pace, stop: &AtomicBool) -> std:
 }
 
 /// The control connection during a trial: watches it while the client sends, then asks what the server
-/// counted.
+/// counted. A sender that fails is not worth an answer: its error is the one to tell.
 fn supervise(
     control: &mut Control,
     pace: &Pace,
-    halt: &AtomicBool,
+    is_wanted: impl Fn() -> bool,
     is_sending: impl Fn() -> bool,
 ) -> Result<Counted, UdptestError> {
-    let is_wanted = || !halt.load(Ordering::Relaxed);
     if let Some(line) =
         control.hear_while(FOREVER, || is_wanted() && is_sending()).map_err(UdptestError::from)?
     {
@@ -231,7 +233,7 @@ fn greet(control: &mut Control, named: &str, secret: Option<&Secret>) -> Result<
                 asked = Some(numbers);
             }
             Some(Response::Refused { reason }) => return Err(UdptestError::Refused(reason)),
-            _ => return Err(wrong(format!("it said `{}`", line.escape_debug()))),
+            _ => return Err(wrong(format!("it said `{}`", shown(&line)))),
         }
     }
 }
@@ -288,5 +290,41 @@ fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, std::io::Result<T>>) -> R
     match thread.join() {
         Ok(done) => done.map_err(UdptestError::Transfer),
         Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn a_sender_that_fails_ends_the_trial_without_waiting_for_the_server() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let answers =
+                ["WEIR-UDPSERVER version=1", "UDPPORT port=9 sndbuf=99999 rcvbuf=99999 token=1", "READY"];
+            for answer in answers {
+                lines.next().unwrap().unwrap();
+                writeln!(stream, "{answer}").unwrap();
+            }
+            lines.next().map(Result::unwrap)
+        });
+        let settings = Settings { port, ..Settings::new("127.0.0.1", Mode::Unidirectional) };
+        let mut connection = Connection::open(&settings).unwrap();
+        // Nobody is at the other end of this one.
+        connection.socket =
+            UdpSocket::bind(&SocketOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))).unwrap();
+        let time = Duration::from_secs(5);
+        let pace = Pace { write_bytes: 100, time, message_bytes: 0, rate_bps: None };
+        let error = connection.trial(&pace, false, &AtomicBool::new(false)).unwrap_err();
+        assert!(matches!(error, UdptestError::Transfer(_)), "{error}");
+        drop(connection);
+        assert_eq!(server.join().unwrap(), None, "the server is asked for nothing more");
     }
 }

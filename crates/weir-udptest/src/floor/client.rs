@@ -17,7 +17,7 @@ use super::reports::{HostReport, PingReport, ReceiveReport, SendReport};
 use super::session::watched;
 use super::work::{Work, Worker, all_ended, join, send_report};
 use crate::address::{Family, connect, interface_of, resolve};
-use crate::control::{Control, ControlError};
+use crate::control::{Control, ControlError, shown};
 use crate::error::UdptestError;
 use crate::secret::{self, Nonce, Numbers, Secret};
 
@@ -383,7 +383,7 @@ fn greet(control: &mut Control, named: &str, secret: Option<&Secret>) -> Result<
                 secret::check_server(named, secret, asked, proof.as_deref())?;
                 return Ok(*host);
             }
-            _ => return Err(wrong(format!("it said `{}`", line.escape_debug()))),
+            _ => return Err(wrong(format!("it said `{}`", shown(&line)))),
         }
     }
 }
