@@ -241,22 +241,15 @@ impl<T: DdsType> DataWriter<T> {
                 // The samples of a batch have one time stamp: this one, and those that follow, have others.
                 core.seal();
             }
-            let refused = match core.reserve(len) {
-                Ok(mut room) => {
-                    weir_cdr::encode_payload_in(sample, inner.encoding, room.payload())?;
-                    match room.commit(now, timestamp, key) {
-                        Ok(_) => {
-                            if is_stamped {
-                                core.seal();
-                            }
-                            inner.send(core, sending, now);
-                            inner.note_assertion(now);
-                            return Ok(());
-                        }
-                        Err(refused) => refused,
-                    }
+            let fill =
+                |payload: &mut [u8]| weir_cdr::encode_payload_in(sample, inner.encoding, payload).map(drop);
+            let Err(refused) = core.write_with(now, (timestamp, key), len, fill)? else {
+                if is_stamped {
+                    core.seal();
                 }
-                Err(refused) => refused,
+                inner.send(core, sending, now);
+                inner.note_assertion(now);
+                return Ok(());
             };
             core.flush(now, &mut sending.outbox);
             inner.transmit_in_time(core, sending);

@@ -9,6 +9,7 @@
 //! | `dispatch` | from datagrams to writers and readers, one lock per batch |
 //! | `channel` | whoever waits, receives: application threads and the background thread share a socket |
 //! | `matching` | what discovery finds becomes matches, statuses and calls of listeners |
+//! | `received_blocks` | memory in which large samples stay where they were received |
 //! | `liveliness` | what discovery must know of writers that the application asserts |
 //! | `timers` | the thread of metatraffic and timers |
 
@@ -19,6 +20,7 @@ pub(crate) mod groups;
 pub(crate) mod listeners;
 pub(crate) mod liveliness;
 pub(crate) mod matching;
+pub(crate) mod received_blocks;
 pub(crate) mod timers;
 pub(crate) mod transport;
 

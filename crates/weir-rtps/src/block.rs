@@ -44,10 +44,23 @@ impl Block {
         &mut self.bytes[self.lead..]
     }
 
+    /// Lends out the memory of a block that is not for sending, to be exchanged for another; `None` for one that is.
+    #[inline]
+    pub fn memory_mut(&mut self) -> Option<&mut Box<[u8]>> {
+        (self.lead == 0).then_some(&mut self.bytes)
+    }
+
     /// Exchanges the memory of a block that is not for sending for another.
     pub(crate) fn swap(&mut self, bytes: &mut Box<[u8]>) {
         debug_assert_eq!(self.lead, 0);
         core::mem::swap(&mut self.bytes, bytes);
+    }
+
+    /// Where in the block these bytes lie; `None` when they do not.
+    #[inline]
+    pub(crate) fn offset_of(&self, bytes: &[u8]) -> Option<usize> {
+        let offset = (bytes.as_ptr() as usize).checked_sub(self.bytes().as_ptr() as usize)?;
+        (offset.checked_add(bytes.len())? <= self.len()).then_some(offset)
     }
 
     /// Size in bytes.

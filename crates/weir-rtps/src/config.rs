@@ -122,6 +122,11 @@ pub const LARGE_BUFFERS_MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// Memory of one piece of a reader's sample storage, in bytes.
 pub const READER_CHUNK_BYTES: usize = 64 * 1024;
+/// Payloads from this length on may stay in the memory that they were received in until they are taken, in bytes:
+/// shorter ones are copied sooner than that is arranged.
+pub const READER_BORROWED_MIN_BYTES: usize = 2048;
+/// Longer payloads get memory of their own, which an application may keep, in bytes.
+pub const READER_BORROWED_MAX_BYTES: usize = READER_CHUNK_BYTES / 2;
 /// Spare pieces that a reader keeps for reuse.
 pub const READER_CHUNKS_SPARE_MAX: usize = 64;
 /// Remote endpoints that one local endpoint keeps state for.

@@ -94,6 +94,13 @@ impl HistoryBlock {
         self.block.as_ref().map_or(0, |block| block.len())
     }
 
+    /// Whether nobody is sending from the memory. References to it are handed out only by this history, so that nobody can
+    /// have come to hold it when its bytes are asked for next.
+    #[inline]
+    fn is_unshared(&self) -> bool {
+        self.block.as_ref().is_some_and(|block| Arc::strong_count(block) == 1)
+    }
+
     /// The memory, for the one who holds it alone.
     #[inline]
     fn bytes_mut(&mut self) -> Option<&mut [u8]> {
@@ -291,7 +298,7 @@ impl History {
         let is_empty = live == 0;
         // A large sample shares its block with nobody: it would be held up.
         let has_room = if is_empty { room >= len } else { room - used >= len && room <= self.block_len };
-        if !has_room || block.bytes_mut().is_none() {
+        if !has_room || !block.is_unshared() {
             return false;
         }
         if is_empty {

@@ -20,6 +20,9 @@ pub struct Outbox {
     pub scratch: Vec<u8>,
     /// One entry per send.
     pub items: Vec<Item>,
+    /// The addresses of the last item that was forgotten: the next one usually goes there too, and counting references
+    /// costs more than comparing them.
+    kept: Option<Destinations>,
 }
 
 /// One send: the bytes of `slice`, then those of `scratch`, as one datagram or as several of equal length.
@@ -52,6 +55,7 @@ impl Outbox {
     /// Forgets the messages and keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
+        self.kept = self.items.pop().map(|item| item.to).or(self.kept.take());
         self.items.clear();
         self.scratch.clear();
     }
@@ -62,13 +66,23 @@ impl Outbox {
         self.items.is_empty()
     }
 
+    /// A reference to these addresses.
+    #[inline]
+    pub(crate) fn reference(&mut self, to: &Destinations) -> Destinations {
+        match self.kept.take() {
+            Some(kept) if Arc::ptr_eq(&kept, to) => kept,
+            _ => Arc::clone(to),
+        }
+    }
+
     /// Appends one control datagram, whose bytes `write` appends to the buffer that it is given.
     pub fn message(&mut self, to: &Destinations, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.scratch.len();
         write(&mut self.scratch);
         let scratch = start..self.scratch.len();
+        let to = self.reference(to);
         self.items.push(Item {
-            to: Arc::clone(to),
+            to,
             slice: None,
             scratch,
             is_scratch_first: false,
@@ -111,6 +125,23 @@ mod tests {
 
     use super::*;
     use crate::block::Block;
+
+    #[test]
+    fn addresses_that_were_kept_are_used_for_the_same_ones_only() {
+        let to = |port| -> Destinations { Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)]) };
+        let (one, other) = (to(1), to(2));
+        let mut outbox = Outbox::new();
+        for round in [&one, &one, &other, &one] {
+            outbox.message(round, |out| out.push(0));
+            outbox.message(&other, |out| out.push(0));
+            let sent: Vec<_> = outbox.items.iter().map(|item| Arc::clone(&item.to)).collect();
+            assert!(Arc::ptr_eq(&sent[0], round) && Arc::ptr_eq(&sent[1], &other));
+            outbox.clear();
+            assert!(outbox.is_empty());
+        }
+        drop(outbox);
+        assert_eq!((Arc::strong_count(&one), Arc::strong_count(&other)), (1, 1));
+    }
 
     #[test]
     fn datagrams_are_cut_at_the_segment_length_and_the_tail_follows_the_slice() {

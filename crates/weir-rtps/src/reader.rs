@@ -16,12 +16,15 @@ mod states;
 mod strangers;
 mod writer_proxy;
 
+use std::sync::Arc;
+
 use weir_wire::{
     AckNack, Data, DataFrag, FragmentNumber, FragmentNumberSet, Gap, Guid, Header, Heartbeat, HeartbeatFrag,
     InfoDestination, NackFrag, ParameterId, ParameterList, Payload, ProtocolVersion, SequenceNumber,
     SequenceNumberSet, Timestamp, VendorId, push,
 };
 
+use crate::block::Block;
 use crate::config;
 use crate::key_hasher::Key;
 use crate::liveliness::LivelinessChanges;
@@ -237,6 +240,20 @@ impl ReaderCore {
         data: &Data<'_>,
         source_timestamp: Option<Timestamp>,
     ) {
+        self.handle_data_in(now, writer, data, source_timestamp, None);
+    }
+
+    /// [`ReaderCore::handle_data`] of a datagram that lies in a block: a large payload may stay there until it is
+    /// taken, and is not copied. The block must not be changed as long as somebody else holds it.
+    #[inline]
+    pub fn handle_data_in(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        data: &Data<'_>,
+        source_timestamp: Option<Timestamp>,
+        block: Option<&Arc<Block>>,
+    ) {
         let Some(index) = self.find(writer) else {
             self.note_stranger(writer, data.sequence_number);
             return;
@@ -263,7 +280,10 @@ impl ReaderCore {
                 }
                 proxy.accept(now, sn);
                 counters.samples_received += 1;
-                cache.push(writer, sn, &sample);
+                match block {
+                    Some(block) => cache.push_in(writer, sn, &sample, block),
+                    None => cache.push(writer, sn, &sample),
+                }
                 if proxy.has_held() {
                     self.deliver_held(index);
                 }

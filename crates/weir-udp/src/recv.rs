@@ -26,6 +26,9 @@ pub struct RecvBatch {
     /// One header per slot; their pointers lead to the slot of the same index and never change.
     headers: Vec<libc::mmsghdr>,
     slots: Vec<Slot>,
+    /// The buffer of the first slot, which [`RecvBatch::exchange_first`] gives away.
+    first: Box<[u8]>,
+    /// Those of the others; the place of the first is never touched.
     bytes: Vec<u8>,
     buffer_bytes: usize,
     /// How many of the headers the last call wrote to.
@@ -100,9 +103,11 @@ impl RecvBatch {
                 libc::mmsghdr { msg_hdr, msg_len: 0 }
             })
             .collect();
+        let first = vec![0_u8; buffer_bytes].into_boxed_slice();
         Self {
             headers,
             slots,
+            first,
             bytes,
             buffer_bytes,
             received: 0,
@@ -148,6 +153,26 @@ impl RecvBatch {
         Some(self.message(header, &self.slots[index]))
     }
 
+    /// The length of the last call's message, if it was one, and that one datagram.
+    #[inline]
+    pub fn lone_datagram_len(&self) -> Option<usize> {
+        let is_lone = self.received == 1 && self.slots[0].segment == 0;
+        is_lone.then(|| (self.headers[0].msg_len as usize).min(self.buffer_bytes))
+    }
+
+    /// Exchanges the buffer that holds the first message for another one, so that the message can be kept without a
+    /// copy. After that, the batch holds no messages until the next call. `false`, and nothing is exchanged, when `buffer`
+    /// is not [`buffer_bytes`](Self::buffer_bytes) long.
+    #[inline]
+    pub fn exchange_first(&mut self, buffer: &mut Box<[u8]>) -> bool {
+        let fits = buffer.len() == self.buffer_bytes;
+        if fits {
+            std::mem::swap(&mut self.first, buffer);
+            self.rearm();
+        }
+        fits
+    }
+
     /// Datagrams that the socket dropped since it was opened for want of buffer space, as of the
     /// newest received message (`SO_RXQ_OVFL`). Wraps around; a dropped coalesced train counts once.
     /// [`UdpSocket::kernel_drops`] also knows what was dropped since.
@@ -165,9 +190,10 @@ impl RecvBatch {
     fn message(&self, header: &libc::mmsghdr, slot: &Slot) -> Received<'_> {
         let len = (header.msg_len as usize).min(self.buffer_bytes);
         let segment = if slot.segment == 0 { len } else { slot.segment as usize };
+        let buffer = if slot.offset == 0 { &self.first } else { &self.bytes[slot.offset..] };
         Received {
             from: sys::from_sockaddr(&slot.name),
-            bytes: &self.bytes[slot.offset..slot.offset + len],
+            bytes: &buffer[..len],
             segment,
             truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
         }
@@ -189,10 +215,12 @@ impl RecvBatch {
     #[inline]
     fn receive(&mut self, fd: BorrowedFd<'_>, limit: usize, flags: c_int) -> io::Result<usize> {
         debug_assert!((1..=self.headers.len()).contains(&limit));
+        // It may be another one than last time, and a `Box` that moved with `self` gives a new pointer.
+        self.slots[0].part.iov_base = self.first.as_mut_ptr().cast();
         if limit == 1 {
             let header = &mut self.headers[0];
-            // SAFETY: the header's pointers lead to `self.slots[0]` and to its buffer in
-            // `self.bytes`, with their true sizes; both live and are exclusively ours (`&mut self`)
+            // SAFETY: the header's pointers lead to `self.slots[0]` and to its buffer `self.first`, which has
+            // `buffer_bytes` as all of them; both live and are exclusively ours (`&mut self`)
             // during the call, and any bytes the kernel writes are valid values of what is there.
             let len = unsafe { sys::recvmsg(fd, &raw mut header.msg_hdr, flags) };
             let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
@@ -200,7 +228,8 @@ impl RecvBatch {
             return Ok(1);
         }
         let flags = flags | libc::MSG_WAITFORONE;
-        // SAFETY: as above for each of the first `limit` headers, of which there are that many.
+        // SAFETY: as above for each of the first `limit` headers, of which there are that many; the buffers of all
+        // but the first are in `self.bytes`.
         let count = unsafe { sys::recvmmsg(fd, self.headers.as_mut_ptr(), limit, flags) };
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }

@@ -188,9 +188,8 @@ impl Source {
     fn write<T: DdsType>(&mut self, sample: &T, key: Option<[u8; 16]>) {
         self.now = self.now + self.step;
         let len = weir_cdr::payload_len_in(sample, Encoding::Xcdr1);
-        let mut room = self.core.reserve(len).unwrap();
-        weir_cdr::encode_payload_in(sample, Encoding::Xcdr1, room.payload()).unwrap();
-        room.commit(self.now, STAMP, key).unwrap();
+        let fill = |room: &mut [u8]| weir_cdr::encode_payload_in(sample, Encoding::Xcdr1, room).map(drop);
+        self.core.write_with(self.now, (STAMP, key), len, fill).unwrap().unwrap();
         self.core.poll_transmit(self.now, &mut self.outbox);
     }
 

@@ -20,6 +20,7 @@ use super::Driver;
 use super::dispatch::{self, PublishedCounters, ReceiveCounters, Touched, TouchedReader};
 use super::endpoints::{ReaderEndpoint, Table};
 use super::groups::{GROUPS_MAX, Groups, Sockets};
+use super::received_blocks::ReceivedBlocks;
 use super::transport::Sender;
 use crate::clock;
 use crate::listener::ReaderEvent;
@@ -28,7 +29,8 @@ use crate::wait_strategy::WaitStrategy;
 
 /// Buffers of 64 KiB for one receive call. Memory is used only as far as they were filled.
 const RECEIVE_BUFFERS: usize = 32;
-/// Two receive calls closer together than this, each with a full batch, make the next batch larger.
+/// Two receive calls closer together than this, each with a full batch and none in vain between them, make the next batch
+/// larger.
 const BUSY_GAP: Duration = Duration::from_micros(3);
 /// How long the background thread leaves the role to application threads after they last received.
 const TAKE_OVER_AFTER: Duration = Duration::from_millis(1);
@@ -41,6 +43,9 @@ const IDLE_LOOK: Duration = Duration::from_millis(5);
 const ROUNDS_BETWEEN_CHECKS: u32 = 4;
 /// Looks of a spinning thread between two reads of the clock.
 const LOOKS_BETWEEN_CLOCK_READS: u32 = 16;
+/// How often a thread that spins on the only processor it may use leaves it to others: a turn of theirs that nobody takes
+/// costs about as much as three looks.
+const YIELD_EVERY: Duration = Duration::from_micros(20);
 /// Longest sleep in a receive call: bounds what a lost kick can cost.
 const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -70,6 +75,7 @@ pub(crate) struct Channel {
 /// What the receiving thread needs; whoever holds it receives.
 struct Role {
     batch: RecvBatch,
+    blocks: ReceivedBlocks,
     limit: usize,
     /// The groups' sockets, as of a version of the list of them.
     groups: Sockets,
@@ -79,6 +85,10 @@ struct Role {
     /// Longest sleep of a receive call that blocks.
     patience: Duration,
     received_at: Time,
+    /// A look since then found nothing: whoever sends is no faster than we are.
+    is_caught_up: bool,
+    /// When the only processor was last left to others.
+    yielded_at: Time,
     table: Arc<Table>,
     table_version: u64,
     touched: Touched,
@@ -103,12 +113,15 @@ impl Channel {
         }
         let role = Role {
             batch: RecvBatch::new(RECEIVE_BUFFERS).without_sources(),
+            blocks: ReceivedBlocks::default(),
             limit: 1,
             groups: groups.sockets(),
             groups_version: groups.version(),
             group_turns: 0,
             patience: RECEIVE_TIMEOUT,
             received_at: Time::ZERO,
+            is_caught_up: false,
+            yielded_at: Time::ZERO,
             table: Arc::default(),
             table_version: u64::MAX,
             touched: Touched::default(),
@@ -164,6 +177,7 @@ impl Channel {
     /// One batch, from whichever socket has something.
     #[inline]
     fn receive(&self, role: &mut Role, wait: Wait) -> Arrived {
+        role.blocks.take_back(&mut role.batch);
         let version = self.groups.version();
         if role.groups_version != version {
             role.groups_version = version;
@@ -274,12 +288,16 @@ impl Driver {
                 self.take_in(role, now, arrived);
                 return Some(now);
             }
+            role.is_caught_up = true;
             std::hint::spin_loop();
+        }
+        let is_yield_due = self.has_one_cpu && now.since(role.yielded_at) >= YIELD_EVERY;
+        if is_yield_due {
+            role.yielded_at = now;
         }
         drop(role);
         self.channel.announce_progress();
-        // Others of the only processor get their turn.
-        if self.has_one_cpu {
+        if is_yield_due {
             std::thread::yield_now();
         }
         None
@@ -347,10 +365,13 @@ impl Driver {
             role_mut.table_version = self.routes.version();
             role_mut.table = self.routes.table();
         }
-        let Role { batch, table, touched, outbox, sender, .. } = role_mut;
+        let Role { batch, blocks, table, touched, outbox, sender, .. } = role_mut;
         touched.counters.batches += 1;
         let before = touched.counters.datagrams;
-        let next = dispatch::receive(table, self.prefix, now, batch, touched, outbox);
+        let next = match blocks.take_lone(batch) {
+            Some(datagram) => dispatch::receive_in(table, self.prefix, now, datagram, touched, outbox),
+            None => dispatch::receive(table, self.prefix, now, batch, touched, outbox),
+        };
         if let Some(returned_ns) = returned_ns {
             stage_times::note_received(&touched.readers, batch, returned_ns);
         }
@@ -372,7 +393,9 @@ impl Driver {
     fn finish_batch(&self, mut role: MutexGuard<'_, Role>) {
         let touched = &mut role.touched;
         if touched.readers.iter().all(|reader| !reader.endpoint.has_listener()) {
-            touched.readers.clear();
+            let mut readers = core::mem::take(&mut touched.readers);
+            touched.forget(&mut readers);
+            touched.readers = readers;
             drop(role);
             self.channel.announce_progress();
             return;
@@ -393,10 +416,10 @@ impl Driver {
 
     /// Lends the memory of the list to the next batch.
     fn give_back(&self, mut readers: Vec<TouchedReader>) {
-        readers.clear();
         if let Some(mut role) = self.channel.role.try_lock()
             && role.touched.readers.capacity() == 0
         {
+            role.touched.forget(&mut readers);
             role.touched.readers = readers;
         }
     }
@@ -428,7 +451,8 @@ impl Role {
     /// come faster than they are taken in.
     #[inline]
     fn adapt_limit(&mut self, count: usize, now: Time) {
-        let is_busy = count == self.limit && now.since(self.received_at) < BUSY_GAP;
+        let is_caught_up = core::mem::take(&mut self.is_caught_up);
+        let is_busy = count == self.limit && !is_caught_up && now.since(self.received_at) < BUSY_GAP;
         self.limit =
             if is_busy { (self.limit * 2).min(RECEIVE_BUFFERS) } else { self.limit.div_ceil(2).max(1) };
         self.received_at = now;

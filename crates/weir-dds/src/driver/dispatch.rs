@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::MutexGuard;
+use weir_rtps::block::Block;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::time::Time;
@@ -21,9 +22,36 @@ use super::endpoints::{ReaderEndpoint, Table, WriterEndpoint};
 #[derive(Default)]
 pub(crate) struct Touched {
     pub(crate) readers: Vec<TouchedReader>,
+    /// The last reader of the batch before: usually the next batch has something for it too, and counting references
+    /// costs more than comparing them.
+    spare: Option<Arc<ReaderEndpoint>>,
     pub(crate) writers: Vec<Arc<WriterEndpoint>>,
     /// Counters for the whole life of the receiver.
     pub(crate) counters: ReceiveCounters,
+}
+
+impl Touched {
+    /// Empties a list of readers.
+    #[inline]
+    pub(crate) fn forget(&mut self, readers: &mut Vec<TouchedReader>) {
+        if let Some(last) = readers.pop() {
+            self.spare = Some(last.endpoint);
+        }
+        readers.clear();
+    }
+
+    /// Remembers a reader once. Few are touched by one batch.
+    #[inline]
+    fn note_reader(&mut self, endpoint: &Arc<ReaderEndpoint>) {
+        if self.readers.iter().any(|known| Arc::ptr_eq(&known.endpoint, endpoint)) {
+            return;
+        }
+        let endpoint = match self.spare.take() {
+            Some(spare) if Arc::ptr_eq(&spare, endpoint) => spare,
+            _ => Arc::clone(endpoint),
+        };
+        self.readers.push(TouchedReader { endpoint, has_unread: false, has_status_news: false });
+    }
 }
 
 /// A reader that a batch had something for.
@@ -79,12 +107,28 @@ pub(crate) fn receive(
     touched: &mut Touched,
     outbox: &mut Outbox,
 ) -> Option<Time> {
-    let mut receiver = Receiver { table, prefix, now, touched, current: None, vendor: VendorId::UNKNOWN };
+    let mut receiver = Receiver::new(table, prefix, now, touched);
     for message in batch.messages() {
         for datagram in message.datagrams() {
             receiver.datagram(datagram);
         }
     }
+    receiver.answer(outbox)
+}
+
+/// The same for one datagram, the first `len` bytes of a block, where a sample may stay until it is taken.
+#[inline(never)]
+pub(crate) fn receive_in(
+    table: &Table,
+    prefix: GuidPrefix,
+    now: Time,
+    (block, len): (&Arc<Block>, usize),
+    touched: &mut Touched,
+    outbox: &mut Outbox,
+) -> Option<Time> {
+    let mut receiver = Receiver::new(table, prefix, now, touched);
+    receiver.block = Some(block);
+    receiver.datagram(&block.bytes()[..len]);
     receiver.answer(outbox)
 }
 
@@ -103,9 +147,17 @@ struct Receiver<'t, 'c> {
     current: Option<Current<'t>>,
     /// Who sent the datagram.
     vendor: VendorId,
+    /// What the datagram lies in, if it may stay there.
+    block: Option<&'t Arc<Block>>,
 }
 
-impl<'t> Receiver<'t, '_> {
+impl<'t, 'c> Receiver<'t, 'c> {
+    fn new(table: &'t Table, prefix: GuidPrefix, now: Time, touched: &'c mut Touched) -> Self {
+        Self { table, prefix, now, touched, current: None, vendor: VendorId::UNKNOWN, block: None }
+    }
+
+    /// Always inlined: a call per datagram shows.
+    #[inline(always)]
     fn datagram(&mut self, datagram: &[u8]) {
         if datagram.is_empty() {
             // Somebody wants our place: see `Channel::kick`.
@@ -150,7 +202,8 @@ impl<'t> Receiver<'t, '_> {
     fn data(&mut self, source: GuidPrefix, data: &Data<'_>, timestamp: Option<Timestamp>) {
         let now = self.now;
         let writer = Guid::new(source, data.writer);
-        let handle = |core: &mut ReaderCore| core.handle_data(now, writer, data, timestamp);
+        let block = self.block;
+        let handle = |core: &mut ReaderCore| core.handle_data_in(now, writer, data, timestamp, block);
         if !self.for_readers(writer, data.reader, handle) {
             self.for_strangers(handle);
         }
@@ -224,14 +277,14 @@ impl<'t> Receiver<'t, '_> {
             if meant != EntityId::UNKNOWN && meant != reader.entity {
                 return true;
             }
-            note_reader(&mut self.touched.readers, reader);
+            self.touched.note_reader(reader);
             let mut current = Current { writer, reader, core: reader.core.lock() };
             f(&mut current.core);
             self.current = Some(current);
             return true;
         }
         for reader in readers.iter().filter(|it| meant == EntityId::UNKNOWN || meant == it.entity) {
-            note_reader(&mut self.touched.readers, reader);
+            self.touched.note_reader(reader);
             f(&mut reader.core.lock());
         }
         true
@@ -278,21 +331,13 @@ impl<'t> Receiver<'t, '_> {
             if core.heeds_strangers() {
                 // It may have been matched meanwhile, and have something to say.
                 f(&mut core);
-                note_reader(&mut self.touched.readers, reader);
+                self.touched.note_reader(reader);
             }
         });
     }
 }
 
-/// Remembers a reader once. Few are touched by one batch.
-fn note_reader(touched: &mut Vec<TouchedReader>, endpoint: &Arc<ReaderEndpoint>) {
-    if !touched.iter().any(|known| Arc::ptr_eq(&known.endpoint, endpoint)) {
-        let endpoint = Arc::clone(endpoint);
-        touched.push(TouchedReader { endpoint, has_unread: false, has_status_news: false });
-    }
-}
-
-/// The same for a writer.
+/// Remembers a writer once.
 fn note(touched: &mut Vec<Arc<WriterEndpoint>>, endpoint: &Arc<WriterEndpoint>) {
     if !touched.iter().any(|known| Arc::ptr_eq(known, endpoint)) {
         touched.push(Arc::clone(endpoint));

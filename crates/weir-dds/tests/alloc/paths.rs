@@ -252,6 +252,11 @@ impl DataReaderListener<Unkeyed> for Echo {
 }
 
 fn ping_pong(what: &str, qos: fn() -> (DataWriterQos, DataReaderQos)) {
+    ping_pong_of(32, what, qos);
+}
+
+/// The same with so many bytes.
+fn ping_pong_of(len: usize, what: &str, qos: fn() -> (DataWriterQos, DataReaderQos)) {
     let _alone = alone();
     let (near, far) = (participant(), participant());
     let (back, reader) = endpoints::<Unkeyed>(&format!("{what} back"), (&far, qos().0), (&near, qos().1));
@@ -260,7 +265,7 @@ fn ping_pong(what: &str, qos: fn() -> (DataWriterQos, DataReaderQos)) {
     far_reader.set_listener(Some(std::sync::Arc::new(Echo(back))));
     let mut ball = Unkeyed::default();
     let mut play = |count: u64| {
-        let mut sample = Unkeyed { number: 0, bytes: vec![1; 32] };
+        let mut sample = Unkeyed { number: 0, bytes: vec![1; len] };
         for number in 0..count {
             sample.number = number;
             writer.write(&sample).unwrap();
@@ -283,6 +288,11 @@ fn reliable_ping_pong_with_a_listener() {
 #[test]
 fn best_effort_ping_pong_with_a_listener() {
     ping_pong("best-effort ping-pong", best_effort);
+}
+
+#[test]
+fn ping_pong_of_samples_that_stay_where_they_were_received() {
+    ping_pong_of(8_000, "large reliable ping-pong", reliable);
 }
 
 /// [`Unkeyed`], whose bytes stay where they were received.

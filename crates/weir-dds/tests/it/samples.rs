@@ -32,6 +32,27 @@ fn taking_removes_the_oldest_first() {
 }
 
 #[test]
+fn large_samples_that_came_one_by_one_and_are_left_lying_stay_as_they_are() {
+    let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+    let sample = |number: u64| Numbered { bytes: vec![number as u8; 8_000], ..Numbered::new(1, number) };
+    // More of them than there are buffers that they can stay in.
+    for number in 0..30 {
+        writer.write(&sample(number)).unwrap();
+        writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    }
+    for number in 0..30 {
+        assert_eq!(reader.take(1)[0].data, sample(number));
+    }
+    // And again, the reader gone before the last of them was taken.
+    for number in 0..30 {
+        writer.write(&sample(number)).unwrap();
+        writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    }
+    assert_eq!(reader.read(2)[1].data, sample(1));
+    drop(reader);
+}
+
+#[test]
 fn reading_leaves_samples_and_marks_them() {
     let (_writer, reader) = ten();
     let first = reader.read(4);

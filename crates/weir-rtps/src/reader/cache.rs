@@ -265,14 +265,34 @@ impl Cache {
         self.push_held(writer, sn, held);
     }
 
+    /// The same, but leaves the payload where it is, in `block`, if that is worth it.
+    #[inline]
+    pub(super) fn push_in(
+        &mut self,
+        writer: Guid,
+        sn: SequenceNumber,
+        sample: &Sample<'_>,
+        block: &Arc<Block>,
+    ) {
+        let at = self.chunks.borrow(sample.payload, block);
+        let held = self.hold_at(sample, at);
+        self.push_held(writer, sn, held);
+    }
+
     /// Stores a sample whose turn has not come.
     #[inline]
     pub(super) fn hold(&mut self, sample: &Sample<'_>) -> Held {
+        self.hold_at(sample, None)
+    }
+
+    /// Stores a sample whose payload lies somewhere already, or is to be copied.
+    #[inline]
+    fn hold_at(&mut self, sample: &Sample<'_>, at: Option<ChunkRef>) -> Held {
         self.held += 1;
         self.held_bytes += cost(sample.payload.len());
         self.recent_len = sample.payload.len();
         Held {
-            at: self.chunks.store(sample.payload),
+            at: at.unwrap_or_else(|| self.chunks.store(sample.payload)),
             kind: sample.kind,
             key: sample.key,
             source_timestamp: sample.source_timestamp,

@@ -31,6 +31,8 @@ struct Chunk {
     live_bytes: usize,
     /// Whether it holds one payload only, which may be shared.
     is_whole: bool,
+    /// The memory belongs to whoever received in it, and is only borrowed.
+    is_borrowed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -58,7 +60,7 @@ pub(super) struct Chunks {
 }
 
 /// Payloads that are longer get a chunk of their own.
-const SHORT_MAX: usize = config::READER_CHUNK_BYTES / 2;
+const SHORT_MAX: usize = config::READER_BORROWED_MAX_BYTES;
 
 /// How many of the blocks that were lent are looked at for one that came back.
 const LENT_LOOKS: usize = 4;
@@ -152,6 +154,21 @@ impl Chunks {
         ChunkRef { chunk: index, offset: 0, len: len as u32 }
     }
 
+    /// Leaves a payload in `block`, where it was received, and holds on to that. `None`: it is copied, because it does not
+    /// lie there, or is so short that a copy is less trouble, or so long that it gets memory of its own, to be shared.
+    #[inline]
+    pub(super) fn borrow(&mut self, payload: &[u8], block: &Arc<Block>) -> Option<ChunkRef> {
+        if !(config::READER_BORROWED_MIN_BYTES..=SHORT_MAX).contains(&payload.len()) {
+            return None;
+        }
+        let offset = block.offset_of(payload)?;
+        let index = self.place(Arc::clone(block));
+        self.take_up(index, payload.len());
+        let chunk = &mut self.chunks[index as usize];
+        (chunk.is_whole, chunk.is_borrowed) = (false, true);
+        Some(ChunkRef { chunk: index, offset: offset as u32, len: payload.len() as u32 })
+    }
+
     /// The payload.
     #[inline]
     pub(super) fn bytes(&self, at: ChunkRef) -> &[u8] {
@@ -198,6 +215,7 @@ impl Chunks {
     pub(super) fn relocate(&mut self, at: &mut ChunkRef) {
         let block = self.chunks[at.chunk as usize].block.as_ref();
         let is_standard = block.is_some_and(|block| block.len() == config::READER_CHUNK_BYTES);
+        // One that is borrowed holds up a whole block as well, for others.
         if !is_standard || self.current == Some(at.chunk) || at.len as usize > MOVED_MAX_BYTES {
             return;
         }
@@ -273,6 +291,11 @@ impl Chunks {
     fn retire(&mut self, index: u32) {
         let chunk = &mut self.chunks[index as usize];
         let Some(mut block) = chunk.block.take() else { return };
+        if core::mem::take(&mut chunk.is_borrowed) {
+            self.memory -= block.len();
+            self.vacant.push(index);
+            return;
+        }
         let is_standard = block.len() == config::READER_CHUNK_BYTES;
         let is_lent = Arc::get_mut(&mut block).is_none();
         if is_standard && !is_lent && self.spare.len() < config::READER_CHUNKS_SPARE_MAX {
@@ -394,6 +417,57 @@ mod tests {
         assert_eq!(chunks.memory(), 0);
         assert!(chunks.large.len() <= config::LARGE_BUFFERS_MAX);
         assert!(chunks.lent.len() <= config::READER_CHUNKS_SPARE_MAX);
+    }
+
+    /// A datagram in a block: something in front, the payload, something behind.
+    fn received(payload: &[u8]) -> Arc<Block> {
+        let mut block = Block::new(config::READER_CHUNK_BYTES);
+        Arc::get_mut(&mut block).unwrap().bytes_mut()[56..56 + payload.len()].copy_from_slice(payload);
+        block
+    }
+
+    #[test]
+    fn a_borrowed_payload_holds_its_block_until_it_is_released_and_is_not_shared() {
+        let mut chunks = Chunks::default();
+        let block = received(&[7; 8_000]);
+        let at = chunks.borrow(&block.bytes()[56..8_056], &block).unwrap();
+        assert_eq!(Arc::strong_count(&block), 2);
+        let stored = chunks.store(&[8; 100]);
+        assert_eq!((chunks.bytes(at), chunks.bytes(stored)), (&[7; 8_000][..], &[8; 100][..]));
+        assert!(chunks.block(at).is_none(), "whoever received in it wants it back");
+        chunks.release(at);
+        assert_eq!(Arc::strong_count(&block), 1, "no pool of ours keeps it");
+        chunks.release(stored);
+        assert_eq!(chunks.memory(), config::READER_CHUNK_BYTES);
+    }
+
+    #[test]
+    fn what_is_short_or_long_or_lies_elsewhere_is_not_borrowed() {
+        let mut chunks = Chunks::default();
+        let block = received(&[7; config::READER_BORROWED_MAX_BYTES + 1]);
+        for len in [config::READER_BORROWED_MIN_BYTES - 1, config::READER_BORROWED_MAX_BYTES + 1] {
+            assert!(chunks.borrow(&block.bytes()[56..56 + len], &block).is_none());
+        }
+        let elsewhere = vec![7; 8_000];
+        assert!(chunks.borrow(&elsewhere, &block).is_none());
+        assert_eq!((Arc::strong_count(&block), chunks.memory()), (1, 0));
+        let end = config::READER_CHUNK_BYTES;
+        for range in [0..config::READER_BORROWED_MAX_BYTES, end - config::READER_BORROWED_MIN_BYTES..end] {
+            let at = chunks.borrow(&block.bytes()[range.clone()], &block).unwrap();
+            assert_eq!(chunks.bytes(at), &block.bytes()[range]);
+            chunks.release(at);
+        }
+    }
+
+    #[test]
+    fn a_borrowed_payload_can_move_and_lets_go_of_its_block() {
+        let mut chunks = Chunks::default();
+        let block = received(&[7; 8_000]);
+        let mut at = chunks.borrow(&block.bytes()[56..8_056], &block).unwrap();
+        chunks.relocate(&mut at);
+        assert_eq!(Arc::strong_count(&block), 1);
+        assert_eq!(chunks.bytes(at), [7; 8_000]);
+        chunks.release(at);
     }
 
     #[test]

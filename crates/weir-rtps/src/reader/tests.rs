@@ -410,3 +410,47 @@ fn every_ending_on_a_topic_without_a_key_is_told() {
     }
     assert_eq!(taken(&mut reader), [1, 2, 3]);
 }
+
+/// What `reader` has, in order: number and payload.
+fn take_all(reader: &mut ReaderCore) -> Vec<(i64, Vec<u8>)> {
+    let mut samples = Vec::new();
+    while reader.take_next(|raw| samples.push((raw.sequence_number.0, raw.payload.to_vec()))) {}
+    samples
+}
+
+proptest::proptest! {
+    /// However long payloads are, in whatever order they come, and whenever they are taken: a reader that may leave them
+    /// in the blocks that they came in has the same samples as one that copies, and holds no block of a sample that is
+    /// gone.
+    #[test]
+    fn payloads_that_stay_where_they_came_in_are_those_that_are_copied(
+        steps in proptest::collection::vec((1..40_i64, 0..9_000_usize, proptest::bool::weighted(0.2)), 1..60),
+        depth in proptest::option::of(1..4_u32),
+    ) {
+        let history = depth.map_or(History::KeepAll, History::KeepLast);
+        let config = ReaderConfig { history, ..ReaderConfig::new(READER, Reliability::Reliable) };
+        let mut copying = with_writer(config.clone(), VendorId::WEIR);
+        let mut borrowing = with_writer(config, VendorId::WEIR);
+        let mut blocks = Vec::new();
+        for (step, (sn, len, is_taken)) in steps.into_iter().enumerate() {
+            let mut block = Block::new(config::READER_CHUNK_BYTES);
+            Arc::get_mut(&mut block).unwrap().bytes_mut()[56..56 + len].fill(step as u8);
+            let data = Data {
+                reader: EntityId::UNKNOWN,
+                writer: WRITER.entity,
+                sequence_number: SequenceNumber(sn),
+                inline_qos: None,
+                payload: Payload::Data(&block.bytes()[56..56 + len]),
+            };
+            copying.handle_data(Time(1_000), WRITER, &data, None);
+            borrowing.handle_data_in(Time(1_000), WRITER, &data, None, Some(&block));
+            blocks.push(block);
+            if is_taken {
+                proptest::prop_assert_eq!(take_all(&mut borrowing), take_all(&mut copying));
+            }
+        }
+        proptest::prop_assert_eq!(take_all(&mut borrowing), take_all(&mut copying));
+        proptest::prop_assert!(blocks.iter().all(|block| Arc::strong_count(block) == 1));
+        proptest::prop_assert_eq!(borrowing.counters(), copying.counters());
+    }
+}

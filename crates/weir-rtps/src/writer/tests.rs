@@ -36,6 +36,15 @@ fn write(writer: &mut WriterCore, now: Time, payload: &[u8]) -> Result<SequenceN
     room.commit(now, TIMESTAMP, None)
 }
 
+/// The same in one step.
+fn write_at_once(writer: &mut WriterCore, now: Time, payload: &[u8]) -> Result<SequenceNumber, WriteRefused> {
+    let fill = |room: &mut [u8]| {
+        room.copy_from_slice(payload);
+        Ok::<_, core::convert::Infallible>(())
+    };
+    writer.write_with(now, (TIMESTAMP, None), payload.len(), fill).unwrap_or_else(|never| match never {})
+}
+
 /// Every submessage that the writer sends now, in words.
 fn sent(writer: &mut WriterCore, now: Time) -> Vec<String> {
     let mut out = Outbox::new();
@@ -423,4 +432,43 @@ fn what_was_sent_is_announced_although_a_large_sample_waits_for_room_behind_it()
     acknack(&mut writer, 2, 13, &[]);
     assert_eq!(sent(&mut writer, Time(0))[0], "DATA_FRAG");
     assert_eq!(large, SequenceNumber(13));
+}
+
+#[test]
+fn a_sample_that_is_written_in_one_step_is_one_that_was_reserved_and_committed() {
+    let batch = BatchPolicy { max_bytes: 4_096, max_samples: 100, max_delay: Duration::from_millis(1) };
+    for batch in [None, Some(batch)] {
+        let config = || WriterConfig { batch, ..config(Reliability::Reliable) };
+        let (mut one, mut other) = (WriterCore::new(config()), WriterCore::new(config()));
+        // Padded ones, one of the window's size and one that leaves in fragments among them.
+        let sizes = [4, 5, 6, 7, 1_000, 60_000, 100_000, 8, 0];
+        let mut datagrams = [const { Vec::new() }; 2];
+        for writer in [&mut one, &mut other] {
+            writer.match_reader(Time(1), reader(READER, true));
+        }
+        for (step, size) in sizes.into_iter().cycle().take(100).enumerate() {
+            let now = Time(1_000_000 * (step as u64 + 1));
+            let payload = vec![step as u8; size];
+            let written = (write(&mut one, now, &payload), write_at_once(&mut other, now, &payload));
+            assert_eq!(written.0, written.1, "step {step}");
+            for (writer, datagrams) in [&mut one, &mut other].into_iter().zip(&mut datagrams) {
+                let mut out = Outbox::new();
+                writer.poll_transmit(now, &mut out);
+                out.for_each_datagram(|to, datagram| datagrams.push((to.clone(), datagram.to_vec())));
+            }
+        }
+        assert!(!datagrams[0].is_empty() && datagrams[0] == datagrams[1]);
+        assert_eq!(one.window(), other.window());
+    }
+}
+
+#[test]
+fn a_sample_whose_filling_fails_was_not_written() {
+    let mut writer = WriterCore::new(config(Reliability::BestEffort));
+    writer.match_reader(Time(1), reader(READER, false));
+    let failed = writer.write_with(Time(2), (TIMESTAMP, None), 8, |_| Err("no"));
+    assert_eq!(failed, Err("no"));
+    assert_eq!(writer.last_sequence_number(), SequenceNumber::ZERO);
+    assert_eq!(write_at_once(&mut writer, Time(3), &[1; 8]), Ok(SequenceNumber(1)));
+    assert_eq!(sent(&mut writer, Time(3)), ["DATA 1"]);
 }

@@ -304,7 +304,7 @@ impl WriterCore {
         let Some(Run { first, last, datagrams, samples }) = run else { return };
         let segment = if datagrams > 1 { first.len as u16 } else { 0 };
         let slice = self.history.slice(&first, &last);
-        let to = Arc::clone(to);
+        let to = out.reference(to);
         let joins = self.config.coalescing.is_some_and(|it| first.len <= u32::from(it.segment_max));
         out.items.push(Item {
             to,

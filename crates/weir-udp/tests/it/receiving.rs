@@ -202,6 +202,29 @@ fn batch_moves_between_threads() {
     assert_eq!(take(&receiver, &mut batch, 2), [&b"two"[..], b"three"]);
 }
 
+#[test]
+fn a_buffer_is_given_away_with_its_message_and_the_next_one_is_received_into_the_other() {
+    let (sender, receiver) = pair();
+    let mut batch = RecvBatch::with_buffer_bytes(2, 100);
+    let mut buffer = vec![0; 100].into_boxed_slice();
+    let other = buffer.as_ptr();
+    send(&sender, &receiver, &[b"kept", b"gone"]);
+    assert_eq!(receiver.recv_batch(&mut batch, 2, Wait::Block).unwrap(), 2);
+    assert_eq!(batch.lone_datagram_len(), None, "there are two");
+    assert!(batch.exchange_first(&mut buffer));
+    assert_eq!((batch.messages().len(), batch.get(0).is_none()), (0, true));
+    send(&sender, &receiver, &[b"next", b"last"]);
+    assert_eq!(take(&receiver, &mut batch, 2), [b"next", b"last"]);
+    assert_eq!(batch.get(0).map(|message| message.bytes.as_ptr()), Some(other));
+    assert_eq!(&buffer[..4], b"kept");
+    send(&sender, &receiver, &[b"alone"]);
+    assert_eq!(receiver.recv_batch(&mut batch, 2, Wait::Block).unwrap(), 1);
+    assert_eq!(batch.lone_datagram_len(), Some(5));
+    let mut wrong = vec![0; 99].into_boxed_slice();
+    assert!(!batch.exchange_first(&mut wrong), "the kernel would write beyond its end");
+    assert_eq!(batch.get(0).map(|message| message.bytes), Some(&b"alone"[..]));
+}
+
 fn send(sender: &UdpSocket, receiver: &UdpSocket, datagrams: &[&[u8]]) {
     for datagram in datagrams {
         let sent = sender.send_one(&Outgoing::datagram(Some(receiver.local_addr()), datagram)).unwrap();
