@@ -56,6 +56,8 @@ struct Chart {
     title: &'static str,
     /// Columns from the second on, from 0 up, that have one unit; empty = all.
     columns: &'static [usize],
+    /// The head of the first column that is drawn, where another table could come before the one that is meant; empty = any.
+    first: &'static str,
     /// How many columns name a row.
     names: usize,
     /// Whether the axis goes by powers of ten.
@@ -124,7 +126,10 @@ fn bars(table: &[Vec<String>], chart: &Chart) -> Option<Bars> {
     let width = head.len().saturating_sub(chart.names);
     let chosen: Vec<usize> =
         (0..width).filter(|at| chart.columns.is_empty() || chart.columns.contains(at)).collect();
-    let columns = chosen.iter().map(|at| head[at + chart.names].clone()).collect();
+    let columns: Vec<String> = chosen.iter().map(|at| head[at + chart.names].clone()).collect();
+    if !chart.first.is_empty() && columns.first().is_none_or(|first| first != chart.first) {
+        return None;
+    }
     let row = |cells: &Vec<String>| {
         let value = |at: &usize| cells.get(at + chart.names).and_then(|cell| number(cell));
         let values: Vec<Option<f64>> = chosen.iter().map(value).collect();
@@ -244,6 +249,7 @@ const PERFORMANCE: Chart = Chart {
     name: "",
     title: "",
     columns: &[],
+    first: "",
     names: 1,
     logarithmic: false,
 };
@@ -276,6 +282,7 @@ const CHARTS: &[Chart] = &[
         name: "large-samples",
         title: "Large samples: Gbit/s",
         columns: &[0],
+        first: "Gbit/s",
         ..PERFORMANCE
     },
     Chart {
@@ -295,6 +302,7 @@ const CHARTS: &[Chart] = &[
         name: "streams",
         title: "Reliable streams: samples/s",
         columns: &[0],
+        first: "weir, samples/s",
         ..PERFORMANCE
     },
     Chart {
@@ -317,9 +325,18 @@ const CHARTS: &[Chart] = &[
     },
     Chart {
         heading: "## What instances cost",
+        name: "keyed-batches",
+        title: "Batches with 100 000 instances and without: million samples/s",
+        columns: &[0, 1],
+        first: "keyed, M/s",
+        ..PERFORMANCE
+    },
+    Chart {
+        heading: "`cargo run --release -p weir-rtps --example instances`",
         name: "instances",
         title: "One of a million instances: time each, ns",
         columns: &[0],
+        first: "time each",
         ..PERFORMANCE
     },
     Chart {
@@ -370,6 +387,7 @@ const CHARTS: &[Chart] = &[
         name: "kept-awake",
         title: "Latency with processors kept awake: one way, median, us",
         columns: &[0, 1],
+        first: "without: 50 %; 99 %",
         names: 2,
         logarithmic: false,
         ..COMPARISON
@@ -408,6 +426,8 @@ mod tests {
         assert_eq!(found.columns, ["32 B", "1024 B"]);
         // The row without a number is left out.
         assert_eq!(found.rows, [row("udp", [20_263.0, 607.0]), row("weir", [5.5, 4.0])]);
+        let other = Chart { first: "64 B", ..chart };
+        assert_eq!(bars(&table_below(TEXT, "## One").unwrap(), &other), None);
         assert_eq!(table_below(TEXT, "## Two").unwrap().len(), 2);
         assert_eq!(table_below(TEXT, "## Three"), None);
     }
