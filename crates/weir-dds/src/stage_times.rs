@@ -6,7 +6,7 @@
 
 use weir_udp::RecvBatch;
 
-use super::driver::dispatch::TouchedReader;
+use super::driver::endpoints::ReaderEndpoint;
 use crate::clock;
 
 /// The last time that a writer gave something to the kernel.
@@ -33,21 +33,28 @@ pub struct ReceiveTimes {
     pub sorted_ns: u64,
 }
 
-/// Now, where times are kept.
-#[inline]
-pub(crate) fn look(is_kept: bool) -> Option<u64> {
-    #[cold]
-    fn now() -> u64 {
-        clock::now().0
-    }
-    is_kept.then(now)
+/// When a batch came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Came {
+    stamped_ns: Option<u64>,
+    returned_ns: u64,
 }
 
-/// Notes for the readers of a batch that it came at `returned_ns`, and lies in their caches now.
-#[cold]
-pub(crate) fn note_received(readers: &[TouchedReader], batch: &RecvBatch, returned_ns: u64) {
-    let times = ReceiveTimes { stamped_ns: batch.stamped_ns(), returned_ns, sorted_ns: clock::now().0 };
-    for reader in readers.iter().filter(|reader| reader.has_unread) {
-        *reader.endpoint.times.lock() = Some(times);
+impl Came {
+    /// Just now, where times are kept.
+    #[inline]
+    pub(crate) fn now(is_kept: bool, batch: &RecvBatch) -> Option<Self> {
+        #[cold]
+        fn look(batch: &RecvBatch) -> Came {
+            Came { stamped_ns: batch.stamped_ns(), returned_ns: clock::now().0 }
+        }
+        is_kept.then(|| look(batch))
+    }
+
+    /// Notes for a reader that what came lies in its cache now. Whoever takes it finds that, if the cache is still locked.
+    #[cold]
+    pub(crate) fn note(self, reader: &ReaderEndpoint) {
+        let Self { stamped_ns, returned_ns } = self;
+        *reader.times.lock() = Some(ReceiveTimes { stamped_ns, returned_ns, sorted_ns: clock::now().0 });
     }
 }

@@ -24,7 +24,7 @@ use super::received_blocks::ReceivedBlocks;
 use super::transport::Sender;
 use crate::clock;
 use crate::listener::ReaderEvent;
-use crate::stage_times;
+use crate::stage_times::Came;
 use crate::wait_strategy::WaitStrategy;
 
 /// Buffers of 64 KiB for one receive call. Memory is used only as far as they were filled.
@@ -358,8 +358,8 @@ impl Driver {
     /// listeners.
     #[inline]
     fn take_in(&self, mut role: MutexGuard<'_, Role>, now: Time, arrived: Arrived) {
-        let returned_ns = stage_times::look(self.keeps_times);
         let role_mut = &mut *role;
+        role_mut.touched.came = Came::now(self.keeps_times, &role_mut.batch);
         role_mut.adapt_limit(arrived.count, now);
         if role_mut.table_version != self.routes.version() {
             role_mut.table_version = self.routes.version();
@@ -372,9 +372,6 @@ impl Driver {
             Some(datagram) => dispatch::receive_in(table, self.prefix, now, datagram, touched, outbox),
             None => dispatch::receive(table, self.prefix, now, batch, touched, outbox),
         };
-        if let Some(returned_ns) = returned_ns {
-            stage_times::note_received(&touched.readers, batch, returned_ns);
-        }
         if arrived.is_multicast {
             touched.counters.multicast += touched.counters.datagrams - before;
         }

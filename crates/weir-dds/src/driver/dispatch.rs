@@ -17,6 +17,7 @@ use weir_wire::{
 };
 
 use super::endpoints::{ReaderEndpoint, Table, WriterEndpoint};
+use crate::stage_times::Came;
 
 /// What a batch left to do. Reused from batch to batch.
 #[derive(Default)]
@@ -26,6 +27,8 @@ pub(crate) struct Touched {
     /// costs more than comparing them.
     spare: Option<Arc<ReaderEndpoint>>,
     pub(crate) writers: Vec<Arc<WriterEndpoint>>,
+    /// When the batch came, where somebody wants to know.
+    pub(crate) came: Option<Came>,
     /// Counters for the whole life of the receiver.
     pub(crate) counters: ReceiveCounters,
 }
@@ -294,10 +297,14 @@ impl<'t, 'c> Receiver<'t, 'c> {
     fn answer(&mut self, outbox: &mut Outbox) -> Option<Time> {
         let now = self.now;
         let mut next = Time::MAX;
+        let came = self.touched.came;
         let mut settle = |reader: &mut TouchedReader, core: &mut ReaderCore| {
             core.poll_transmit(now, outbox);
             reader.has_unread = core.has_unread();
             reader.has_status_news = core.take_status_news();
+            if let Some(came) = came.filter(|_| reader.has_unread) {
+                came.note(&reader.endpoint);
+            }
             next = next.min(core.next_timeout().unwrap_or(Time::MAX));
         };
         match (&mut self.touched.readers[..], self.current.take()) {
