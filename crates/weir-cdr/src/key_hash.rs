@@ -60,3 +60,18 @@ fn whole<const N: usize>(octets: &[u8]) -> Option<[u8; N]> {
 pub fn key_hash_md5(key_be: &[u8]) -> [u8; 16] {
     Md5::digest(key_be).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_keys_are_padded_with_zeros_whatever_their_length() {
+        for len in 0..=16_u8 {
+            let key: Vec<u8> = (1..=len).collect();
+            let mut expected = [0; 16];
+            expected[..key.len()].copy_from_slice(&key);
+            assert_eq!(padded(&key), expected);
+        }
+    }
+}

@@ -33,7 +33,7 @@ pub use error::{ParseError, Problem};
 pub use fragment_number::{FragmentNumber, FragmentNumberSet};
 pub use guid::{EntityId, Guid, GuidPrefix};
 pub use locator::Locator;
-pub use message::{Header, Message, Submessages};
+pub use message::{Header, Message, Submessages, UnreadSubmessage};
 pub use parameter_id::ParameterId;
 pub use parameter_list::{Parameter, ParameterList, Parameters};
 pub use parameter_list_writer::ParameterListWriter;

@@ -13,7 +13,7 @@ use core::fmt;
 use crate::bytes::{Cursor, Emit, Endianness, Filler};
 use crate::error::{ParseError, Problem};
 use crate::guid::GuidPrefix;
-use crate::submessage::{Submessage, id};
+use crate::submessage::{Data, Submessage, id};
 use crate::vendor::{ProtocolVersion, VendorId};
 
 /// The first 20 octets of every message.
@@ -108,8 +108,21 @@ pub struct Submessages<'a> {
 }
 
 impl<'a> Submessages<'a> {
-    #[inline]
-    fn split(&mut self) -> Result<Submessage<'a>, ParseError> {
+    /// The next one, of which only the header was read. After the first one that is malformed there are no more.
+    #[inline(always)]
+    pub fn next_unread(&mut self) -> Option<Result<UnreadSubmessage<'a>, ParseError>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let submessage = self.split();
+        if submessage.is_err() {
+            self.rest = &[];
+        }
+        Some(submessage)
+    }
+
+    #[inline(always)]
+    fn split(&mut self) -> Result<UnreadSubmessage<'a>, ParseError> {
         let mut cursor = Cursor::new(self.rest, Endianness::Big, "a submessage header");
         let [id, flags] = cursor.array()?;
         let endianness = Endianness::from_flags(flags);
@@ -119,7 +132,34 @@ impl<'a> Submessages<'a> {
         let to_the_end = len == 0 && id != id::PAD && id != id::INFO_TS;
         let body = if to_the_end { cursor.slice(cursor.rest().len())? } else { cursor.slice(len)? };
         self.rest = cursor.rest();
-        Submessage::parse(id, flags, body)
+        Ok(UnreadSubmessage { id, flags, body })
+    }
+}
+
+/// A submessage of which only the header was read.
+#[derive(Debug, Clone, Copy)]
+pub struct UnreadSubmessage<'a> {
+    id: u8,
+    flags: u8,
+    body: &'a [u8],
+}
+
+impl<'a> UnreadSubmessage<'a> {
+    /// The sample, if it is one: most submessages are, and are read without the detour by [`Submessage`], which has room
+    /// for all kinds and is copied on the way.
+    #[inline(always)]
+    pub fn data(&self) -> Option<Result<Data<'a>, ParseError>> {
+        let is_data = self.id == id::DATA && Data::is_standard(self.flags);
+        is_data.then(|| Data::parse(self.flags, self.body))
+    }
+
+    /// The submessage, of any kind.
+    ///
+    /// # Errors
+    /// What is wrong with its body.
+    #[inline]
+    pub fn read(self) -> Result<Submessage<'a>, ParseError> {
+        Submessage::parse(self.id, self.flags, self.body)
     }
 }
 
@@ -128,13 +168,39 @@ impl<'a> Iterator for Submessages<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let submessage = self.split();
+        let submessage = self.next_unread()?.and_then(UnreadSubmessage::read);
         if submessage.is_err() {
             self.rest = &[];
         }
         Some(submessage)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_the_same_by_either_way() {
+        let mut message = b"RTPS\x02\x05\x01\x10ABCDEFGHIJKL".to_vec();
+        message.extend([0x09, 0x03, 0, 0]);
+        message.extend([0x15, 0x05, 28, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 2, 3, 0, 0, 0, 0, 7, 0, 0, 0]);
+        message.extend([0, 1, 0, 0, 42, 0, 0, 0]);
+        // A DATA that is too short.
+        message.extend([0x15, 0x05, 4, 0, 0, 0, 16, 0]);
+        let message = Message::parse(&message).unwrap();
+        let read: Vec<_> = message.submessages().collect();
+        let mut submessages = message.submessages();
+        let mut unread = Vec::new();
+        while let Some(submessage) = submessages.next_unread() {
+            unread.push(submessage.unwrap());
+        }
+        assert_eq!(unread.len(), 3);
+        for (one, other) in read.iter().zip(&unread) {
+            assert_eq!(*one, other.read());
+            let is_data = matches!(one, Ok(Submessage::Data(_)) | Err(_));
+            assert_eq!(other.data().map(|data| data.map(Submessage::Data)), is_data.then_some(*one));
+        }
+        assert!(read[1].is_ok() && read[2].is_err());
     }
 }

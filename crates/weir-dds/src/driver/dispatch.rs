@@ -13,7 +13,7 @@ use weir_rtps::time::Time;
 use weir_udp::RecvBatch;
 use weir_wire::{
     AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Heartbeat, HeartbeatFrag, Message, NackFrag,
-    Submessage, Timestamp, VendorId,
+    ParseError, Submessage, Timestamp, VendorId,
 };
 
 use super::endpoints::{ReaderEndpoint, Table, WriterEndpoint};
@@ -172,42 +172,63 @@ impl<'t, 'c> Receiver<'t, 'c> {
             return;
         };
         self.vendor = message.header.vendor;
+        if self.message(&message).is_err() {
+            self.touched.counters.malformed += 1;
+        }
+    }
+
+    /// Takes in the submessages up to the first one that is malformed (RTPS 2.5 §8.3.4.1).
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) -> Result<(), ParseError> {
         // The state of a message receiver (RTPS 2.5 §8.3.4).
         let mut source = message.header.prefix;
         let mut timestamp: Option<Timestamp> = None;
         let mut is_for_us = true;
-        for submessage in message.submessages() {
-            match submessage {
-                Ok(Submessage::InfoTimestamp(info)) => timestamp = info.timestamp,
-                Ok(Submessage::InfoSource(info)) => source = info.prefix,
-                Ok(Submessage::InfoDestination(info)) => {
+        // Put together once: what was just written in pieces is slow to read.
+        let mut writer = Guid::new(source, EntityId::UNKNOWN);
+        let mut submessages = message.submessages();
+        while let Some(submessage) = submessages.next_unread() {
+            let submessage = submessage?;
+            if let Some(data) = submessage.data() {
+                let data = data?;
+                if writer.entity != data.writer {
+                    writer.entity = data.writer;
+                }
+                if is_for_us {
+                    self.data(&writer, &data, timestamp);
+                }
+                continue;
+            }
+            match submessage.read()? {
+                Submessage::InfoTimestamp(info) => timestamp = info.timestamp,
+                Submessage::InfoSource(info) => {
+                    source = info.prefix;
+                    writer.prefix = source;
+                }
+                Submessage::InfoDestination(info) => {
                     is_for_us = info.prefix == self.prefix || info.prefix == GuidPrefix::UNKNOWN;
                 }
-                Ok(Submessage::Pad | Submessage::InfoReply(_)) => {}
-                Ok(_) if !is_for_us => {}
-                Ok(Submessage::Data(data)) => self.data(source, &data, timestamp),
-                Ok(Submessage::Heartbeat(heartbeat)) => self.heartbeat(source, &heartbeat),
-                Ok(Submessage::DataFrag(frag)) => self.data_frag(source, &frag, timestamp),
-                Ok(Submessage::NackFrag(nack)) => self.nack_frag(source, &nack),
-                Ok(Submessage::HeartbeatFrag(heartbeat)) => self.heartbeat_frag(source, &heartbeat),
-                Ok(Submessage::Gap(gap)) => self.gap(source, &gap),
-                Ok(Submessage::AckNack(acknack)) => self.acknack(source, &acknack),
-                Ok(_) => self.touched.counters.ignored += 1,
-                Err(_) => {
-                    self.touched.counters.malformed += 1;
-                    return;
-                }
+                Submessage::Pad | Submessage::InfoReply(_) => {}
+                _ if !is_for_us => {}
+                Submessage::Data(data) => self.data(&Guid::new(source, data.writer), &data, timestamp),
+                Submessage::Heartbeat(heartbeat) => self.heartbeat(source, &heartbeat),
+                Submessage::DataFrag(frag) => self.data_frag(source, &frag, timestamp),
+                Submessage::NackFrag(nack) => self.nack_frag(source, &nack),
+                Submessage::HeartbeatFrag(heartbeat) => self.heartbeat_frag(source, &heartbeat),
+                Submessage::Gap(gap) => self.gap(source, &gap),
+                Submessage::AckNack(acknack) => self.acknack(source, &acknack),
+                Submessage::Unknown { .. } => self.touched.counters.ignored += 1,
             }
         }
+        Ok(())
     }
 
     #[inline]
-    fn data(&mut self, source: GuidPrefix, data: &Data<'_>, timestamp: Option<Timestamp>) {
+    fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
         let now = self.now;
-        let writer = Guid::new(source, data.writer);
         let block = self.block;
-        let handle = |core: &mut ReaderCore| core.handle_data_in(now, writer, data, timestamp, block);
-        if !self.for_readers(writer, data.reader, handle) {
+        let handle = |core: &mut ReaderCore| core.handle_data_in(now, *writer, data, timestamp, block);
+        if !self.for_readers(*writer, data.reader, handle) {
             self.for_strangers(handle);
         }
     }

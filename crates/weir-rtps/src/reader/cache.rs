@@ -322,7 +322,8 @@ impl Cache {
         &mut self.chunks
     }
 
-    /// Lets go of a stored sample.
+    /// Lets go of a stored sample. Always inline: a sample that may be passed on is kept in memory, not in registers.
+    #[inline(always)]
     pub(super) fn drop_held(&mut self, held: Held) {
         self.held -= 1;
         self.held_bytes -= cost(held.len());
@@ -343,7 +344,7 @@ impl Cache {
         if let Some(key_payload_of) = self.key_payload_of
             && instance.key_payload.is_none()
         {
-            self.keep_key(index, &held, key_payload_of);
+            self.keep_key(index, held.at, held.kind, key_payload_of);
         }
         if !is_telling {
             self.drop_held(held);
@@ -393,12 +394,12 @@ impl Cache {
 
     /// Keeps the key of an instance that is new.
     #[cold]
-    fn keep_key(&mut self, index: u32, held: &Held, key_payload_of: KeyPayloadOf) {
-        let payload = self.chunks.bytes(held.at);
+    fn keep_key(&mut self, index: u32, at: ChunkRef, kind: ChangeKind, key_payload_of: KeyPayloadOf) {
+        let payload = self.chunks.bytes(at);
         if payload.is_empty() || self.key_bytes >= config::INSTANCE_KEYS_MAX_BYTES {
             return;
         }
-        let key = key_payload_of(payload, held.kind != ChangeKind::Alive);
+        let key = key_payload_of(payload, kind != ChangeKind::Alive);
         self.key_bytes += key.as_ref().map_or(0, |key| key.len());
         self.instances.get_mut(index).key_payload = key;
     }

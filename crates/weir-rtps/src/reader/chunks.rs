@@ -66,8 +66,8 @@ const SHORT_MAX: usize = config::READER_BORROWED_MAX_BYTES;
 const LENT_LOOKS: usize = 4;
 
 impl Chunks {
-    /// Copies a payload in.
-    #[inline]
+    /// Copies a payload in. Always inline: what it returns goes through memory otherwise, in other pieces than it is read.
+    #[inline(always)]
     pub(super) fn store(&mut self, payload: &[u8]) -> ChunkRef {
         let index = match self.current {
             Some(index) if self.open.len() - self.used >= payload.len() && payload.len() <= SHORT_MAX => {

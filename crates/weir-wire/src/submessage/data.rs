@@ -55,12 +55,12 @@ const ENCAPSULATION_LEN: usize = 4;
 impl<'a> Data<'a> {
     /// Whether the payload, if any, begins with an encapsulation header.
     #[inline]
-    pub(super) const fn is_standard(flags: u8) -> bool {
+    pub(crate) const fn is_standard(flags: u8) -> bool {
         flags & NON_STANDARD_PAYLOAD == 0
     }
 
     #[inline]
-    pub(super) fn parse(flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
+    pub(crate) fn parse(flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         let endianness = Endianness::from_flags(flags);
         let mut cursor = Cursor::new(body, endianness, "DATA");
         // One check of the length for everything that is always there, extraFlags first.

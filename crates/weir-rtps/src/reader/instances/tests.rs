@@ -147,6 +147,30 @@ impl Topic {
 }
 
 #[test]
+fn an_instance_that_is_over_is_new_again_also_when_its_turn_comes() {
+    let mut topic = Topic::keep(History::KeepAll);
+    let hash = |id: u32| {
+        let mut hash = [0; 16];
+        hash[..4].copy_from_slice(&id.to_be_bytes());
+        hash
+    };
+    for _ in 0..3 {
+        (1..=3).for_each(|id| topic.write(1, id, 7));
+    }
+    topic.unregister(1, 2);
+    topic.take();
+    assert_eq!(topic.reader.find_instance(hash(2)), None);
+    (1..=3).for_each(|id| topic.write(1, id, 8));
+    for id in 1..=3 {
+        assert!(topic.reader.find_instance(hash(id)).is_some(), "{id}");
+    }
+    let seen = topic.take();
+    let expected =
+        [(1, false), (2, true), (3, false)].map(|(id, is_new)| (id, Some(8), ALIVE, is_new, (0, 0)));
+    assert_eq!(seen, expected);
+}
+
+#[test]
 fn an_instance_is_alive_until_it_is_disposed_and_again_when_it_is_written() {
     let mut topic = Topic::keep(History::KeepAll);
     topic.write(1, 5, 10);
