@@ -38,6 +38,12 @@ pub(crate) enum SeedsCommand {
         format: Format,
     },
     Run(SeedsRunArgs),
+    /// Print what `run --output` has left in a folder as one page of Markdown
+    Page {
+        /// The folder
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 /// Measure published tables here, both ends on this host, and print ours beside the published rows.

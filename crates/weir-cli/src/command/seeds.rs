@@ -21,6 +21,7 @@ pub(crate) fn run(args: &SeedsArgs) -> Result<Exit, Failure> {
         SeedsCommand::List => output::data(&list()).map(|()| Exit::Success),
         SeedsCommand::Show { tables, format } => show(tables, *format).map(|()| Exit::Success),
         SeedsCommand::Run(args) => measure(args),
+        SeedsCommand::Page { folder } => page(folder).map(|()| Exit::Success),
     }
 }
 
@@ -84,7 +85,18 @@ fn show(names: &[String], format: Format) -> Result<(), Failure> {
 }
 
 fn published(table: Table) -> Shown {
-    Shown { table, ours: Vec::new(), differences: Vec::new() }
+    Shown { table, ours: Vec::new(), differences: Vec::new(), command: String::new() }
+}
+
+fn page(folder: &Path) -> Result<(), Failure> {
+    let text_of = |table: &Table| fs::read_to_string(folder.join(format!("{}.txt", table.name))).ok();
+    match seeds::page(&seeds::all(), text_of) {
+        Some(page) => output::data(&page),
+        None => Err(Failure::usage(anyhow!(
+            "there is no table in {}: `weir seeds run --output` leaves them there",
+            folder.display()
+        ))),
+    }
 }
 
 /// The tables of a name.
@@ -169,8 +181,9 @@ fn measure_table(
         };
         output::talk(&format!("  {} bytes: {how}", row.published.size));
     };
+    let command = plan.command(&table);
     let ours = seeds::measure(&table, plan, interrupted, &mut on_row).map_err(Failure::environment)?;
-    Ok(Shown { table, ours, differences })
+    Ok(Shown { table, ours, differences, command })
 }
 
 /// The files of a table.

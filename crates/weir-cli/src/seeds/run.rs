@@ -112,6 +112,26 @@ impl Plan {
         self.exec.unwrap_or(table.source.seconds)
     }
 
+    /// The command that measures a table like this.
+    pub(crate) fn command(&self, table: &Table) -> String {
+        let mut line = format!("weir seeds run {}", table.name);
+        if let Some(seconds) = self.exec {
+            line += &format!(" --exec {seconds}");
+        }
+        line += &format!(" --path {}", self.path);
+        if !self.sizes.is_empty() {
+            let sizes: Vec<String> = self.sizes.iter().map(u64::to_string).collect();
+            line += &format!(" --sizes {}", sizes.join(","));
+        }
+        if let Some(cpus) = self.cpus {
+            line += &format!(" --cpus {},{}", cpus.publisher, cpus.subscriber);
+        }
+        match self.wait {
+            WaitStrategy::Block => line,
+            wait => format!("{line} --wait {}", wait_variable(wait)),
+        }
+    }
+
     fn options(&self, table: &Table, row: &Row, role: Role, interface: &str) -> Vec<String> {
         let is_publisher = role == Role::Publisher;
         let mut line = format!(
@@ -287,6 +307,18 @@ mod tests {
         assert!(throughput("pro-throughput-10g-unkeyed-reliable-no-batch"));
         assert!(!throughput("pro-throughput-10g-unkeyed-reliable-batch"));
         assert!(throughput("micro-throughput-xeon-1g-keyed-reliable"));
+    }
+
+    #[test]
+    fn the_command_that_made_a_table_makes_it_again() {
+        let table = &find("pro-latency-1g-keyed-best-effort")[0];
+        assert_eq!(
+            plan("veth").command(table),
+            "weir seeds run pro-latency-1g-keyed-best-effort --exec 2 --path veth --cpus 1,0"
+        );
+        let other =
+            Plan { exec: None, sizes: vec![32, 64], cpus: None, wait: WaitStrategy::Spin, ..plan("lo") };
+        assert!(other.command(table).ends_with("best-effort --path lo --sizes 32,64 --wait spin"));
     }
 
     #[test]

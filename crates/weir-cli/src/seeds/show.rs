@@ -16,12 +16,20 @@ pub(crate) struct Shown {
     pub(crate) ours: Vec<OurRow>,
     /// In what they differ; empty when nothing was measured.
     pub(crate) differences: Vec<Difference>,
+    /// What measures the like; empty when nothing was measured.
+    pub(crate) command: String,
 }
+
+/// What comes before the list of differences.
+pub(super) const DIFFERENCES: &str = "\nwhat differs:\n";
 
 /// For people.
 pub(crate) fn table_text(shown: &Shown) -> String {
-    let Shown { table, ours, differences } = shown;
+    let Shown { table, ours, differences, command } = shown;
     let mut text = format!("{}: {}\nsource: {}\n", table.name, about(table), table.source.title);
+    if !command.is_empty() {
+        _ = writeln!(text, "made by: {command}");
+    }
     let has_link = ours.iter().any(|row| row.of_link.is_some());
     let columns = table.test.columns();
     _ = write!(text, "\n{:>8}  {:9}", "Size", "");
@@ -57,7 +65,7 @@ pub(crate) fn table_text(shown: &Shown) -> String {
             "of link: our share of what the link carries after the headers of RTPS, UDP, IP and Ethernet\n";
     }
     if !differences.is_empty() {
-        text += "\nwhat differs:\n";
+        text += DIFFERENCES;
         for Difference { what, published, here } in differences {
             _ = writeln!(text, "  {what:11} published: {published}\n  {:11} here:      {here}", "");
         }
@@ -108,7 +116,7 @@ pub(crate) fn document_text(document: &Document) -> String {
 }
 
 fn as_json(shown: &Shown) -> Value {
-    let Shown { table, ours, differences } = shown;
+    let Shown { table, ours, differences, command } = shown;
     let figures = |figures: &[f64]| -> Value {
         let pairs =
             table.test.columns().iter().zip(figures).map(|((name, _), figure)| (key(name), json!(figure)));
@@ -142,6 +150,7 @@ fn as_json(shown: &Shown) -> Value {
         "keyed": table.keyed,
         "reliable": table.reliable,
         "batch_bytes": table.batch_bytes,
+        "command": if command.is_empty() { Value::Null } else { json!(command) },
         "rows": rows,
         "differences": differences,
     })
@@ -236,7 +245,7 @@ mod tests {
         let ours = vec![OurRow { published, figures, of_link, trouble, is_lossy: false }];
         let differences =
             vec![Difference { what: "path", published: "a switch".to_owned(), here: "lo".to_owned() }];
-        Shown { table, ours, differences }
+        Shown { table, ours, differences, command: "weir seeds run it".to_owned() }
     }
 
     #[test]
@@ -249,6 +258,7 @@ mod tests {
         assert!(lines[at].ends_with("50000         1638.4              0           0.00    0.991"), "{text}");
         assert!(lines[at + 1].contains("published") && lines[at + 1].ends_with(" ?"), "{text}");
         assert!(text.contains("? as published"), "{text}");
+        assert!(text.contains("\nmade by: weir seeds run it\n"), "{text}");
         assert!(text.contains("path        published: a switch\n              here:      lo"), "{text}");
     }
 
@@ -271,7 +281,7 @@ mod tests {
     fn every_line_of_the_csv_is_as_long_as_its_header() {
         let all: Vec<Shown> = find("all")
             .into_iter()
-            .map(|table| Shown { table, ours: Vec::new(), differences: Vec::new() })
+            .map(|table| Shown { table, ours: Vec::new(), differences: Vec::new(), command: String::new() })
             .collect();
         let text = csv(&all);
         let mut cells = 0;
