@@ -41,6 +41,8 @@ impl Link {
             return self.fragmented(payload, datagram_max);
         }
         let another = DATA + payload.next_multiple_of(4);
+        // The engine ends a batch where a datagram would no longer fit the link.
+        let batch_bytes = batch_bytes.min(datagram_max - HEARTBEAT);
         let samples = 1 + batch_bytes.saturating_sub(alone) / another;
         Cost { bytes: self.datagram(alone + (samples - 1) * another), samples }
     }
@@ -107,10 +109,11 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_beyond_the_mtu_is_cut_by_ip() {
+    fn a_batch_ends_where_the_mtu_does() {
         let link = Link { mtu: 1500, ..LINK };
         let cost = link.cost(32, 8192);
-        let datagram = 32 + cost.samples * 60;
-        assert_eq!(cost.bytes, datagram + 8 + (datagram + 8).div_ceil(1480) * 34);
+        let samples = (1472 - 32 - 32) / 60;
+        assert_eq!(cost, Cost { bytes: 32 + samples * 60 + 42, samples });
+        assert_eq!(link.cost(1024, 8192), link.cost(1024, 0));
     }
 }

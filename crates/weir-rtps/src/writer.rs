@@ -472,7 +472,12 @@ impl WriterCore {
         if !self.instances.has_room(key, compose::datagram_len(payload_len), &self.history) {
             return false;
         }
-        let (cost, window) = (charge(compose::datagram_len(payload_len)), self.window.size());
+        let (len, window) = (compose::datagram_len(payload_len), self.window.size());
+        let cost = if len + compose::HEARTBEAT_LEN > self.datagram_max {
+            self.large_charge(payload_len, compose::fragment_size(self.datagram_max))
+        } else {
+            charge(len)
+        };
         self.has_room(cost.clamp(window / 8, (window / 4).max(cost.min(config::WINDOW_MIN_BYTES))))
     }
 
@@ -535,11 +540,15 @@ impl WriterCore {
     }
 
     /// Lowers the largest datagram, in bytes: the smallest path MTU to any matched reader, less 28. Longer samples
-    /// leave in fragments.
+    /// leave in fragments, and batches end there.
     pub fn limit_segments(&mut self, bytes: u16) {
         self.datagram_max = self.datagram_max.min(usize::from(bytes)).max(config::DATAGRAM_MIN_BYTES);
         if let Some(coalescing) = &mut self.config.coalescing {
             coalescing.segment_max = coalescing.segment_max.min(bytes);
+        }
+        if let Some(batch) = &mut self.config.batch {
+            // A HEARTBEAT may ride along. What IP had to cut would be lost with any of its pieces.
+            batch.max_bytes = batch.max_bytes.min(self.datagram_max - compose::HEARTBEAT_LEN);
         }
     }
 

@@ -199,3 +199,35 @@ fn samples_that_were_added_without_the_clock_are_counted_as_far_as_numbers_go() 
     writer.burst.untimed = u32::MAX;
     assert_eq!(extend(&mut writer, &[0; 36]), Some(SequenceNumber(2)));
 }
+
+#[test]
+fn a_batch_ends_where_a_datagram_would_not_fit_the_path() {
+    let mut writer = batching(Reliability::Reliable, 8192);
+    acknack(&mut writer, 1, 1, &[]);
+    sent(&mut writer, Time(0));
+    writer.limit_segments(1472);
+    for _ in 0..100 {
+        write(&mut writer, Time(0), &[0; 36]).unwrap();
+    }
+    let mut out = Outbox::new();
+    writer.flush(Time(0), &mut out);
+    let mut lengths = Vec::new();
+    out.for_each_datagram(|_, datagram| lengths.push(datagram.len()));
+    // 32 bytes of headers and 60 for each sample: 23 of them, and room for a HEARTBEAT.
+    assert_eq!(lengths.iter().max(), Some(&(32 + 23 * 60)), "{lengths:?}");
+}
+
+#[test]
+fn there_is_no_room_for_a_large_sample_where_a_write_of_it_is_refused() {
+    let mut writer = batching(Reliability::Reliable, 8192);
+    acknack(&mut writer, 1, 1, &[]);
+    sent(&mut writer, Time(0));
+    writer.limit_segments(1472);
+    while writer.window().0 - writer.window().1 > 30_000 {
+        write(&mut writer, Time(0), &[0; 1_000]).unwrap();
+        sent(&mut writer, Time(0));
+    }
+    // Its fragments are charged 34 560 bytes, of which a quarter of the window must be there; in one piece it would be 23 323.
+    assert_eq!(write(&mut writer, Time(0), &[0; 20_000]), Err(WriteRefused::WindowFull));
+    assert!(!writer.has_room_for(None, 20_000), "{:?}", writer.window());
+}
