@@ -75,7 +75,9 @@ pub struct SampleSelection {
 pub(super) struct Held {
     at: ChunkRef,
     kind: ChangeKind,
-    key: Option<Key>,
+    /// Apart from the key: thousands of these may be held back, and an `Option` of a key is half as large again.
+    has_key: bool,
+    key: Key,
     source_timestamp: Option<Timestamp>,
 }
 
@@ -86,8 +88,9 @@ impl Held {
     }
 
     /// Its instance.
+    #[inline]
     pub(super) fn key(&self) -> Option<Key> {
-        self.key
+        self.has_key.then_some(self.key)
     }
 }
 
@@ -294,7 +297,8 @@ impl Cache {
         Held {
             at: at.unwrap_or_else(|| self.chunks.store(sample.payload)),
             kind: sample.kind,
-            key: sample.key,
+            has_key: sample.key.is_some(),
+            key: sample.key.unwrap_or_default(),
             source_timestamp: sample.source_timestamp,
         }
     }
@@ -307,7 +311,8 @@ impl Cache {
         Held {
             at: self.chunks.adopt(whole, len),
             kind: sample.kind,
-            key: sample.key,
+            has_key: sample.key.is_some(),
+            key: sample.key.unwrap_or_default(),
             source_timestamp: sample.source_timestamp,
         }
     }
@@ -333,7 +338,7 @@ impl Cache {
     /// Puts a stored sample behind the others. What tells of no change is dropped.
     #[inline]
     pub(super) fn push_held(&mut self, writer: Guid, sn: SequenceNumber, held: Held) {
-        let Some(index) = self.instances.index(held.key) else {
+        let Some(index) = self.instances.index(held.key()) else {
             self.drop_held(held);
             return;
         };
@@ -438,7 +443,8 @@ impl Cache {
                 let held = Held {
                     at: self.chunks.store(&[]),
                     kind: ChangeKind::Unregistered,
-                    key: None,
+                    has_key: false,
+                    key: Key::default(),
                     source_timestamp: None,
                 };
                 self.append(index, writer, SequenceNumber::UNKNOWN, held);
