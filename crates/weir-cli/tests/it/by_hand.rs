@@ -66,14 +66,16 @@ fn each_end_keeps_what_it_and_its_host_did() {
     let folder = |end: &str| scene.path(end).display().to_string();
     let end = |end: &str| format!("--domain {} --size 1k --output {}", domain(2), folder(end));
     let (subscriber, publisher) =
-        both(&end("sub"), &format!("{} --duration 300ms --telemetry-period 50ms", end("pub")));
+        both(&end("sub"), &format!("{} --duration 1s --telemetry-period 50ms", end("pub")));
     subscriber.expect_code(0).expect_stderr("results: ");
     publisher.expect_code(0).expect_stderr("results: ");
     let telemetry =
         |end: &str| scene.weir(&format!("report {} --telemetry csv", folder(end))).expect_code(0).stdout;
     let (rows_sub, rows_pub) = (telemetry("sub"), telemetry("pub"));
     assert!(rows_sub.contains(",subscriber,") && !rows_sub.contains(",publisher,"), "{rows_sub}");
-    assert!(rows_pub.lines().filter(|row| row.contains(",publisher,")).count() >= 1, "{rows_pub}");
+    assert!(rows_pub.lines().filter(|row| row.contains(",publisher,")).count() >= 4, "{rows_pub}");
+    let of_publisher = scene.weir(&format!("report {} --format json", folder("pub"))).expect_code(0).json();
+    assert_eq!(of_publisher["cases"][0]["publisher_telemetry"]["period_ms"], 50);
     let received = scene.weir(&format!("report {} --format json", folder("sub"))).expect_code(0).json();
     let case = &received["cases"][0];
     assert_eq!((&case["loss_attribution"]["lost"], &case["throughput"]["lost"]), (&0.into(), &0.into()));
