@@ -8,6 +8,7 @@ use weir_dds::{DataReader, DataReaderListener, DataWriter, Guid, SampleSeq};
 use weir_results::{SequenceCounts, SequenceTracker};
 
 use super::message::{Description, Farewell, Kind};
+use super::settings::SubscriberSettings;
 use crate::clock;
 use crate::engine::test_data::Owned;
 use crate::payload::{HEADER_BYTES, SampleHeader, extend_sequence};
@@ -30,6 +31,8 @@ pub(super) struct Receiver<T> {
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     streams: Vec<Stream>,
+    /// Writers that an earlier run served.
+    served_before: Vec<Guid>,
     /// The one that the last sample was of.
     recent: usize,
     /// Size of the samples, header included.
@@ -62,6 +65,11 @@ struct Stream {
 }
 
 impl Tally {
+    /// Nothing was counted yet, and nothing of these writers will be.
+    pub(super) fn without(served_before: &[Guid]) -> Self {
+        Self { served_before: served_before.to_vec(), ..Self::default() }
+    }
+
     /// Counts one sample as [`Tally::accept`] does, if it is like most: one of the publisher that the last one was of,
     /// which is not echoed. `false`: it was not counted.
     #[inline]
@@ -96,9 +104,7 @@ impl Tally {
         now_ns: u64,
     ) -> bool {
         let kind = Kind::of(header);
-        let Some(at) = find(&mut self.streams, limits.publishers, header.entity_id, writer) else {
-            return false;
-        };
+        let Some(at) = self.find(limits.publishers, header.entity_id, writer) else { return false };
         self.recent = at;
         let stream = &mut self.streams[at];
         self.has_begun = true;
@@ -126,6 +132,27 @@ impl Tally {
             }
             Kind::Initialize => true,
             Kind::Here | Kind::Serving | Kind::Unknown => false,
+        }
+    }
+
+    /// The place of the stream that a sample belongs to: that of its writer, or a new one if a publisher is still expected.
+    #[inline]
+    fn find(&mut self, publishers: usize, entity_id: i32, writer: Guid) -> Option<usize> {
+        let streams = &mut self.streams;
+        match streams.iter().position(|stream| stream.entity_id == entity_id) {
+            Some(at) => (streams[at].writer == writer).then_some(at),
+            None if streams.len() < publishers && !self.served_before.contains(&writer) => {
+                streams.push(Stream {
+                    entity_id,
+                    writer,
+                    tracker: SequenceTracker::starting_at(0),
+                    expected: 0,
+                    is_finished: false,
+                    farewell: None,
+                });
+                Some(streams.len() - 1)
+            }
+            None => None,
         }
     }
 
@@ -164,6 +191,11 @@ impl Tally {
     /// Whether a publisher is not done and not among these writers any more.
     pub(super) fn misses_one(&self, matched: &[Guid]) -> bool {
         self.streams.iter().any(|stream| !stream.is_finished && !matched.contains(&stream.writer))
+    }
+
+    /// The writers that are served, and those that earlier runs served.
+    pub(super) fn all_served(&self) -> Vec<Guid> {
+        self.served_before.iter().copied().chain(self.streams.iter().map(|stream| stream.writer)).collect()
     }
 
     /// What was received and lost, of all publishers.
@@ -214,27 +246,6 @@ pub(super) struct Limits {
     pub(super) publishers: usize,
 }
 
-/// The place of the stream that a sample belongs to: that of its writer, or a new one if a publisher is still expected.
-#[inline]
-fn find(streams: &mut Vec<Stream>, publishers: usize, entity_id: i32, writer: Guid) -> Option<usize> {
-    match streams.iter().position(|stream| stream.entity_id == entity_id) {
-        Some(at) => (streams[at].writer == writer).then_some(at),
-        None if streams.len() < publishers => {
-            let tracker = SequenceTracker::starting_at(0);
-            streams.push(Stream {
-                entity_id,
-                writer,
-                tracker,
-                expected: 0,
-                is_finished: false,
-                farewell: None,
-            });
-            Some(streams.len() - 1)
-        }
-        None => None,
-    }
-}
-
 impl Stream {
     #[inline]
     fn record(&mut self, seq_num: u32) {
@@ -247,12 +258,12 @@ impl Stream {
 }
 
 impl<T: Owned> Receiver<T> {
-    pub(super) fn new(sid: u32, num_publishers: u32, echo: DataWriter<T>) -> Self {
+    pub(super) fn new(settings: &SubscriberSettings, echo: DataWriter<T>) -> Self {
         Self {
-            sid,
-            num_publishers: num_publishers as usize,
+            sid: settings.sid,
+            num_publishers: settings.num_publishers as usize,
             echo,
-            tally: Mutex::default(),
+            tally: Mutex::new(Tally::without(&settings.served_before)),
             samples: Mutex::new(SampleSeq::new()),
             news: Condvar::new(),
         }
@@ -411,6 +422,18 @@ mod tests {
         accept(&mut tally, Kind::Final, 1, 7);
         assert!(tally.is_finished());
         assert_eq!(tally.counts().received, 1);
+    }
+
+    #[test]
+    fn what_a_publisher_that_was_served_before_still_says_is_no_run() {
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Final, 9, 7);
+        let mut next = Tally::without(&tally.all_served());
+        accept(&mut next, Kind::Final, 9, 7);
+        assert!(!next.is_finished() && !next.has_begun);
+        accept(&mut next, Kind::Final, 0, 8);
+        assert!(next.is_finished());
+        assert_eq!((next.counts().lost, next.all_served()), (0, vec![guid(7), guid(8)]));
     }
 
     #[test]

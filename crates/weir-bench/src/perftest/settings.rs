@@ -4,6 +4,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use weir_dds::Guid;
+
 use super::pacing::Rate;
 use super::raw::RawPeer;
 use super::threads::ThreadSettings;
@@ -124,6 +126,9 @@ pub struct SubscriberSettings {
     pub sid: u32,
     /// How many publishers it serves.
     pub num_publishers: u32,
+    /// The writers of publishers that earlier runs of this process served, see [`Received::served`](super::Received): what they
+    /// still say (a final marker again, when they were slow to hear that we know) is no new run.
+    pub served_before: Vec<Guid>,
 }
 
 /// Samples of an instance that a publisher keeps for late subscribers, at most, and bytes of all of them.

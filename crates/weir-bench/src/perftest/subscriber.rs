@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_dds::{DataReader, DataWriter};
+use weir_dds::{DataReader, DataWriter, Guid};
 use weir_results::{Carried, DropCounters, LossAttribution, LossEvidence, SequenceCounts, attribute};
 use weir_telemetry::LossWatch;
 
@@ -52,6 +52,8 @@ pub struct Received {
     pub loss: LossAttribution,
     /// What the publisher said of its run.
     pub description: Option<Description>,
+    /// The writers that this process has served so far, for [`SubscriberSettings::served_before`] of the next run.
+    pub served: Vec<Guid>,
     /// How it ended.
     pub end: End,
 }
@@ -96,7 +98,7 @@ fn run<T: Owned>(
 ) -> Result<Received, EndpointError> {
     let node = Node::open(&settings.node)?;
     let echo = node.writer::<T>(LATENCY, Batch::default())?;
-    let receiver = Arc::new(Receiver::new(settings.sid, settings.num_publishers, echo));
+    let receiver = Arc::new(Receiver::new(settings, echo));
     let listener =
         (settings.node.receive == Receive::Listener).then(|| ReceiverListener(Arc::clone(&receiver)));
     let announcement = node.announcement_writer()?;
@@ -122,6 +124,7 @@ fn run<T: Owned>(
         kernel_drops: node.participant.receive_drops().into(),
         loss: explain_loss(&tally, loss_watch.counters()),
         description: tally.description,
+        served: tally.all_served(),
         end,
     })
 }

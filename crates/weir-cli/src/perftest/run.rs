@@ -146,10 +146,11 @@ fn subscribe(
     talk: Talk,
 ) -> Result<Exit, Failure> {
     let mut is_lossy = false;
+    let mut settings = settings.clone();
     let end = loop {
         printer.begin_run();
         let watch = TelemetryFile::watch(hosts.as_ref());
-        let received = subscribe_once(settings, interrupted, &mut printer, talk);
+        let received = subscribe_once(&settings, interrupted, &mut printer, talk);
         if let Some((hosts, watch)) = hosts.as_mut().zip(watch) {
             let run = received.as_ref().ok();
             let is_ping =
@@ -163,6 +164,7 @@ fn subscribe(
         if received.end != End::Complete || !more_follows {
             break received.end;
         }
+        settings.served_before = received.served;
     };
     printer.finish()?;
     let exit = ended(end, "the publisher")?;

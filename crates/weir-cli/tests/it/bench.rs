@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Scene;
+use crate::support::{Domain, Scene};
 
 /// The names of an object's members, in their order.
 fn names(value: &Value) -> Vec<&str> {
@@ -273,8 +273,8 @@ fn a_breakdown_has_all_stages_of_both_engines_however_they_wait() {
     let both_on_one = host_cpu().map(|cpu| format!("--wait block --cpus {cpu},{cpu}"));
     let ways = ["--wait block --cpus none".to_owned(), "--wait spin:50 --cpus none".to_owned()];
     for way in ways.into_iter().chain(both_on_one) {
-        let scene = Scene::new();
-        let words = format!("--breakdown --sizes 32,8k --domain 98 --duration 60ms --warmup 0s {way}");
+        let (scene, domain) = (Scene::new(), Domain::claim());
+        let words = format!("--breakdown --sizes 32,8k --domain {domain} --duration 60ms --warmup 0s {way}");
         let table = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
         let cases = &scene.result_lines()[1..];
         let of = |case: &Value| {
@@ -409,7 +409,9 @@ fn socket_buffers_are_of_the_size_that_was_asked_for() {
     let words = "--engines udp,udp-gso,weir --sizes 1000 --batch 0 --cpus none --duration 50ms --warmup 0s";
     let words =
         format!("{words} --socket-buffer 32k --tests throughput --reliability reliable --format json");
-    let finished = Scene::new().weir(&format!("bench --output results --domain 99 {words}")).expect_code(0);
+    let domain = Domain::claim();
+    let words = format!("bench --output results --domain {domain} {words}");
+    let finished = Scene::new().weir(&words).expect_code(0);
     let document = finished.json();
     let cases = document["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 3);

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use crate::support::{Finished, Scene};
+use crate::support::{Domain, Finished, Scene};
 
 /// Runs both ends at the same time.
 fn both(subscriber: &str, publisher: &str) -> (Finished, Finished) {
@@ -13,14 +13,10 @@ fn both(subscriber: &str, publisher: &str) -> (Finished, Finished) {
     })
 }
 
-/// A DDS domain that another run of these tests on this machine hardly has at the same time.
-fn domain(number: u32) -> u32 {
-    100 + (std::process::id() * 4 + number) % 128
-}
-
 #[test]
 fn a_stream_ends_by_itself_at_both_ends() {
-    let words = format!("--domain {} --size 100 --verify --batch 1k", domain(0));
+    let domain = Domain::claim();
+    let words = format!("--domain {domain} --size 100 --verify --batch 1k");
     let (subscriber, publisher) = both(&words, &format!("{words} --duration 1500ms"));
     let (subscriber, publisher) = (subscriber.expect_code(0), publisher.expect_code(0));
     for (finished, what) in [(&subscriber, "received"), (&publisher, "sent")] {
@@ -39,7 +35,8 @@ fn a_stream_ends_by_itself_at_both_ends() {
 
 #[test]
 fn loans_carry_what_was_filled_in() {
-    let words = format!("--domain {} --size 100k --verify --loans --socket-buffer 106496", domain(3));
+    let domain = Domain::claim();
+    let words = format!("--domain {domain} --size 100k --verify --loans --socket-buffer 106496");
     let (subscriber, publisher) = both(&words, &format!("{words} --duration 300ms"));
     let received = subscriber.expect_code(0).stdout;
     publisher.expect_code(0);
@@ -48,7 +45,8 @@ fn loans_carry_what_was_filled_in() {
 
 #[test]
 fn a_ping_pong_prints_the_table_of_its_latency() {
-    let words = format!("--domain {}", domain(1));
+    let domain = Domain::claim();
+    let words = format!("--domain {domain}");
     // The echo is stopped by its duration, which begins when the two have met.
     let (subscriber, publisher) = both(
         &format!("{words} --echo --duration 2s"),
@@ -62,9 +60,10 @@ fn a_ping_pong_prints_the_table_of_its_latency() {
 
 #[test]
 fn each_end_keeps_what_it_and_its_host_did() {
+    let domain = Domain::claim();
     let scene = Scene::new();
     let folder = |end: &str| scene.path(end).display().to_string();
-    let end = |end: &str| format!("--domain {} --size 1k --output {}", domain(2), folder(end));
+    let end = |end: &str| format!("--domain {domain} --size 1k --output {}", folder(end));
     let (subscriber, publisher) =
         both(&end("sub"), &format!("{} --duration 1s --telemetry-period 50ms", end("pub")));
     subscriber.expect_code(0).expect_stderr("results: ");
@@ -100,7 +99,7 @@ fn lost_reliable_and_damaged_samples_are_exit_code_1() {
 
 #[test]
 fn nobody_there_is_exit_code_3() {
-    let domain = domain(2);
+    let domain = Domain::claim();
     for command in ["pub", "sub"] {
         let finished = Scene::new().weir(&format!("{command} --domain {domain} --patience 100ms"));
         finished.expect_code(3).expect_stderr("no peer");

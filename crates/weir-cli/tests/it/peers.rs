@@ -9,12 +9,21 @@
 ))]
 use serde_json::Value;
 
+#[cfg(any(
+    feature = "cyclonedds",
+    feature = "dust_dds",
+    feature = "fastdds",
+    feature = "int2dds",
+    feature = "rustdds"
+))]
+use crate::support::Domain;
 use crate::support::Scene;
 
 /// Latency and throughput, small and fragmented, content checked: everything is measured, and nothing that
 /// is reliable is lost.
 #[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
-fn a_short_session(engine: &str, domain: u32, more: &str) {
+fn a_short_session(engine: &str, more: &str) {
+    let domain = Domain::claim();
     let both = format!("--sizes 32 {more}");
     // Of large samples, a best-effort reader may get none.
     let large = format!("--sizes 100k --reliability reliable {more}");
@@ -52,15 +61,15 @@ fn check(case: &Value) {
 #[cfg(feature = "cyclonedds")]
 #[test]
 fn cyclonedds_is_measured() {
-    a_short_session("cyclonedds", 91, "");
-    a_short_session("cyclonedds-tuned", 92, "--instances 3");
+    a_short_session("cyclonedds", "");
+    a_short_session("cyclonedds-tuned", "--instances 3");
 }
 
 #[cfg(feature = "fastdds")]
 #[test]
 fn fastdds_is_measured() {
-    a_short_session("fastdds", 93, "");
-    a_short_session("fastdds-tuned", 94, "--instances 3");
+    a_short_session("fastdds", "");
+    a_short_session("fastdds-tuned", "--instances 3");
 }
 
 /// What is no DDS is mostly reliable, and shown apart.
@@ -102,7 +111,8 @@ fn aeron_is_measured() {
 
 /// These lose reliable samples or panic now and then: that is told, and nothing worse comes of it.
 #[cfg(any(feature = "dust_dds", feature = "int2dds", feature = "rustdds"))]
-fn a_session_that_may_fail(engine: &str, domain: u32, sizes: &[&str]) {
+fn a_session_that_may_fail(engine: &str, sizes: &[&str]) {
+    let domain = Domain::claim();
     let words =
         format!("--engines {engine} --sizes {} --batch 0 --format json --domain {domain}", sizes.join(","));
     let finished = Scene::new().bench(&words);
@@ -118,19 +128,19 @@ fn a_session_that_may_fail(engine: &str, domain: u32, sizes: &[&str]) {
 #[cfg(feature = "dust_dds")]
 #[test]
 fn dust_dds_is_measured_or_its_failure_told() {
-    a_session_that_may_fail("dust_dds", 96, &["32", "8k"]);
+    a_session_that_may_fail("dust_dds", &["32", "8k"]);
 }
 
 #[cfg(feature = "rustdds")]
 #[test]
 fn rustdds_is_measured_or_its_failure_told() {
-    a_session_that_may_fail("rustdds", 97, &["32", "8k"]);
+    a_session_that_may_fail("rustdds", &["32", "8k"]);
 }
 
 #[cfg(feature = "int2dds")]
 #[test]
 fn int2dds_is_measured_or_its_failure_told() {
-    a_session_that_may_fail("int2dds-tuned", 98, &["32"]);
+    a_session_that_may_fail("int2dds-tuned", &["32"]);
 }
 
 #[cfg(feature = "fastdds")]
@@ -138,8 +148,10 @@ fn int2dds_is_measured_or_its_failure_told() {
 fn settings_from_a_file_are_in_the_results() {
     let scene = Scene::new();
     std::fs::write(scene.path("mine.toml"), "[fastdds]\nmax_samples = 77\n").unwrap();
-    let words =
-        "--engines fastdds --tests latency --sizes 32 --reliability reliable --format json --domain 95";
+    let domain = Domain::claim();
+    let words = format!(
+        "--engines fastdds --tests latency --sizes 32 --reliability reliable --format json --domain {domain}"
+    );
     let document = scene.bench(&format!("{words} --settings mine.toml")).expect_code(0).json();
     assert_eq!(document["cases"][0]["settings"]["engine.max_samples"], "77");
 }

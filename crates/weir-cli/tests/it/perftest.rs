@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::support::{Finished, KilledOnDrop};
+use crate::support::{Domain, Finished, KilledOnDrop};
 
 fn perftest(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perftest"));
@@ -16,7 +16,8 @@ fn finished(words: &str) -> Finished {
 }
 
 /// Runs both ends on the loopback interface, in a domain of their own.
-fn pair(domain: u32, publisher: &str, subscriber: &str) -> (Finished, Finished) {
+fn pair(publisher: &str, subscriber: &str) -> (Finished, Finished) {
+    let domain = Domain::claim();
     let end = |words: &str| perftest(&format!("-domain {domain} -nic lo {words}"));
     let mut command = end(&format!("-sub {subscriber}"));
     let mut waiting = KilledOnDrop::spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
@@ -66,7 +67,6 @@ fn what_the_hosts_did_goes_into_files_and_the_rows_stay_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let file = |end: &str| folder.path().join(end).display().to_string();
     let (published, received) = pair(
-        137,
         &format!("-noPrint -noOutputHeaders -numIter 300 -scan 64:128 -telemetryFile {}", file("pub")),
         &format!("-noPrint -noOutputHeaders -telemetryFile {}", file("sub")),
     );
@@ -88,7 +88,6 @@ fn what_the_hosts_did_goes_into_files_and_the_rows_stay_as_they_are() {
 #[test]
 fn a_latency_test_prints_a_row_at_either_end() {
     let (published, received) = pair(
-        134,
         "-best -datalen 1262 -noPrint -noOutputHeaders -noXML -latencyTest -numIter 200",
         "-best -noPrint -noOutputHeaders -noXML -datalen 32",
     );
@@ -104,7 +103,6 @@ fn a_latency_test_prints_a_row_at_either_end() {
 #[test]
 fn a_reliable_keyed_stream_arrives_whole() {
     let (published, received) = pair(
-        135,
         "-keyed -instances 100 -datalen 63 -noPrint -numIter 100000 -latencyCount 10",
         "-keyed -noPrint -noOutputHeaders",
     );
@@ -120,7 +118,6 @@ fn threads_that_read_take_samples_and_echoes() {
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("latencies.csv");
     let (published, received) = pair(
-        174,
         &format!(
             "-useReadThread -scan 100:200 -numIter 2000 -latencyCount 10 -batchSize 0 -noPrint -noOutputHeaders \
              -latencyFile {}",
@@ -148,7 +145,7 @@ fn threads_that_read_take_samples_and_echoes() {
 
 #[test]
 fn a_run_without_pings_says_why_there_is_no_latency() {
-    let (published, received) = pair(175, "-numIter 10 -noPrint", "-noPrint -noOutputHeaders");
+    let (published, received) = pair("-numIter 10 -noPrint", "-noPrint -noOutputHeaders");
     assert!(published.stderr.contains("no latency was measured"), "{}", published.stderr);
     assert_eq!(row(received)[1], 10.0);
 }
@@ -161,7 +158,6 @@ fn plain_udp_runs_the_same_procedure() {
         ("-numIter 200 -dataLen 60000 -pubRate 1000:sleep", 200.0),
     ] {
         let (published, received) = pair(
-            70,
             &format!("-rawTransport -peer 127.0.0.1 -noPrint -noOutputHeaders {publisher}"),
             "-rawTransport -noPrint -noOutputHeaders -bestEffort",
         );

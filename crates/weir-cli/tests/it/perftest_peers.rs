@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{ChildStderr, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
-use crate::support::{Finished, KilledOnDrop};
+use crate::support::{Domain, Finished, KilledOnDrop};
 
 /// A running end on the loopback interface, whose talk is read as it comes. It does not outlive the test.
 struct End {
@@ -15,7 +15,7 @@ struct End {
 }
 
 impl End {
-    fn start(domain: u32, words: &str) -> Self {
+    fn start(domain: &Domain, words: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_perftest"));
         command.args(["-nic", "lo", "-domain", &domain.to_string()]).args(words.split_whitespace());
         let mut child = KilledOnDrop::spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
@@ -62,8 +62,10 @@ fn rows(text: &str) -> Vec<Vec<f64>> {
 
 #[test]
 fn a_scan_is_one_table_at_both_ends() {
-    let subscriber = End::start(72, "-sub -noPrint");
-    let publisher = End::start(72, "-pub -noPrint -scan 32:1262:1263:70000 -numIter 2000 -latencyCount 10");
+    let domain = Domain::claim();
+    let subscriber = End::start(&domain, "-sub -noPrint");
+    let publisher =
+        End::start(&domain, "-pub -noPrint -scan 32:1262:1263:70000 -numIter 2000 -latencyCount 10");
     let published = publisher.finish().expect_code(0).expect_stderr("Samples of 1262 bytes (2 of 4):");
     let received = subscriber.finish().expect_code(0);
     for (finished, cells) in [(&published, 10), (&received, 6)] {
@@ -79,13 +81,14 @@ fn a_scan_is_one_table_at_both_ends() {
 
 #[test]
 fn several_publishers_and_subscribers_serve_each_other_to_the_end() {
+    let domain = Domain::claim();
     let subscribers =
-        [0, 1].map(|sid| End::start(73, &format!("-sub {ROW} -numPublishers 2 -sidMultiSubTest {sid}")));
+        [0, 1].map(|sid| End::start(&domain, &format!("-sub {ROW} -numPublishers 2 -sidMultiSubTest {sid}")));
     // The first one is done long before the other.
     let publishers = [(0, 500), (1, 60_000)].map(|(pid, count)| {
         let words =
             format!("-pub {ROW} -numSubscribers 2 -pidMultiPubTest {pid} -numIter {count} -latencyCount 10");
-        End::start(73, &words)
+        End::start(&domain, &words)
     });
     let [first, second] = publishers.map(|publisher| publisher.finish().expect_code(0));
     assert_eq!(rows(&first.stdout)[0].len(), 10);
@@ -98,10 +101,11 @@ fn several_publishers_and_subscribers_serve_each_other_to_the_end() {
 
 #[test]
 fn ends_that_do_not_match_name_the_policy_and_end_by_ctrl_c_with_zeros() {
-    let check = |domain, publisher: &str, subscriber: &str, expected: &str| {
+    let domain = Domain::claim();
+    let check = |publisher: &str, subscriber: &str, expected: &str| {
         let mut ends = [
-            End::start(domain, &format!("-pub {ROW} {publisher}")),
-            End::start(domain, &format!("-sub {ROW} {subscriber}")),
+            End::start(&domain, &format!("-pub {ROW} {publisher}")),
+            End::start(&domain, &format!("-sub {ROW} {subscriber}")),
         ];
         for end in &mut ends {
             end.wait_for(expected);
@@ -113,18 +117,19 @@ fn ends_that_do_not_match_name_the_policy_and_end_by_ctrl_c_with_zeros() {
             assert!(row[1..].iter().all(|figure| *figure == 0.0), "{row:?}");
         }
     };
-    check(74, "-keyed", "", "TYPE does not match");
-    check(74, "-bestEffort", "", "RELIABILITY does not match");
-    check(74, "", "-bestEffort", "RELIABILITY does not match");
-    check(74, "", "-durability 1", "DURABILITY does not match");
+    check("-keyed", "", "TYPE does not match");
+    check("-bestEffort", "", "RELIABILITY does not match");
+    check("", "-bestEffort", "RELIABILITY does not match");
+    check("", "-durability 1", "DURABILITY does not match");
 }
 
 #[test]
 fn an_end_without_a_peer_says_what_it_waits_for() {
+    let domain = Domain::claim();
     for (words, other) in [("-pub", "subscriber"), ("-sub", "publisher")] {
-        let mut end = End::start(75, &format!("{words} {ROW}"));
+        let mut end = End::start(&domain, &format!("{words} {ROW}"));
         end.wait_for(&format!("Waiting to discover 1 {other}s ..."));
-        end.wait_for(&format!("no {other} in domain 75 yet"));
+        end.wait_for(&format!("no {other} in domain {domain} yet"));
         end.signal(rustix::process::Signal::INT);
         end.finish().expect_code(130);
     }
@@ -132,33 +137,36 @@ fn an_end_without_a_peer_says_what_it_waits_for() {
 
 #[test]
 fn ends_that_share_a_number_are_told_that_each_needs_its_own() {
-    let subscribers = [0, 1].map(|_| End::start(176, &format!("-sub {ROW}")));
-    let mut publisher = End::start(176, &format!("-pub {ROW} -numSubscribers 2"));
-    publisher.wait_for("1 of 2 subscribers in domain 176 so far");
+    let domain = Domain::claim();
+    let subscribers = [0, 1].map(|_| End::start(&domain, &format!("-sub {ROW}")));
+    let mut publisher = End::start(&domain, &format!("-pub {ROW} -numSubscribers 2"));
+    publisher.wait_for(&format!("1 of 2 subscribers in domain {domain} so far"));
     publisher.signal(rustix::process::Signal::INT);
     publisher.finish().expect_code(130).expect_stderr("-sidMultiSubTest");
     drop(subscribers);
-    let mut subscriber = End::start(177, &format!("-sub {ROW} -numPublishers 2"));
-    let publishers = [0, 1].map(|_| End::start(177, &format!("-pub {ROW} -pubRate 10:sleep")));
-    subscriber.wait_for("1 of 2 publishers in domain 177 so far");
+    let domain = Domain::claim();
+    let mut subscriber = End::start(&domain, &format!("-sub {ROW} -numPublishers 2"));
+    let publishers = [0, 1].map(|_| End::start(&domain, &format!("-pub {ROW} -pubRate 10:sleep")));
+    subscriber.wait_for(&format!("1 of 2 publishers in domain {domain} so far"));
     subscriber.signal(rustix::process::Signal::INT);
     subscriber.finish().expect_code(130).expect_stderr("-pidMultiPubTest");
     drop(publishers);
 }
 
 /// Kills either end of a run while it streams, and the subscriber of a ping-pong; the other one has to end by itself.
-fn kill_each(domain: u32, reliability: &str) {
-    let subscriber = End::start(domain, &format!("-sub -noOutputHeaders {reliability}"));
+fn kill_each(reliability: &str) {
+    let domain = Domain::claim();
+    let subscriber = End::start(&domain, &format!("-sub -noOutputHeaders {reliability}"));
     let mut publisher =
-        End::start(domain, &format!("-pub {ROW} -dataLen 1000 -pubRate 1000:sleep {reliability}"));
+        End::start(&domain, &format!("-pub {ROW} -dataLen 1000 -pubRate 1000:sleep {reliability}"));
     publisher.wait_for("Sending data ...");
     publisher.signal(rustix::process::Signal::KILL);
     let received = subscriber.finish().expect_code(3).expect_stderr("went away before the test was over");
     assert_eq!(rows(&received.stdout).pop().unwrap().len(), 6);
     assert_eq!(publisher.finish().code, None);
     for test in ["-pubRate 1000:sleep", "-latencyTest"] {
-        let subscriber = End::start(domain, &format!("-sub {ROW} {reliability}"));
-        let mut publisher = End::start(domain, &format!("-pub {ROW} {test} {reliability}"));
+        let subscriber = End::start(&domain, &format!("-sub {ROW} {reliability}"));
+        let mut publisher = End::start(&domain, &format!("-pub {ROW} {test} {reliability}"));
         publisher.wait_for("Sending data ...");
         subscriber.signal(rustix::process::Signal::KILL);
         let published = publisher.finish().expect_code(3).expect_stderr("went away before the test was over");
@@ -169,20 +177,21 @@ fn kill_each(domain: u32, reliability: &str) {
 
 #[test]
 fn a_killed_peer_of_a_reliable_test_ends_it_with_the_figures_so_far() {
-    kill_each(76, "");
+    kill_each("");
 }
 
 #[test]
 fn a_killed_peer_of_a_best_effort_test_ends_it_with_the_figures_so_far() {
-    kill_each(77, "-bestEffort");
+    kill_each("-bestEffort");
 }
 
 #[test]
 fn samples_that_are_kept_for_late_subscribers_are_not_written_over() {
+    let domain = Domain::claim();
     for keyed in ["", "-keyed -instances 3000"] {
-        let subscriber = End::start(78, &format!("-sub {ROW} -durability 1 {keyed}"));
+        let subscriber = End::start(&domain, &format!("-sub {ROW} -durability 1 {keyed}"));
         let publisher =
-            End::start(78, &format!("-pub {ROW} -durability 1 -numIter 100000 -dataLen 100 {keyed}"));
+            End::start(&domain, &format!("-pub {ROW} -durability 1 -numIter 100000 -dataLen 100 {keyed}"));
         publisher.finish().expect_code(0);
         let row = rows(&subscriber.finish().expect_code(0).stdout).remove(0);
         assert_eq!((row[1], row[4]), (100_000.0, 0.0), "{row:?}");
@@ -191,8 +200,9 @@ fn samples_that_are_kept_for_late_subscribers_are_not_written_over() {
 
 #[test]
 fn a_publisher_that_pauses_for_an_hour_notices_that_its_subscriber_has_left() {
-    let mut subscriber = End::start(79, &format!("-sub {ROW}"));
-    let mut publisher = End::start(79, &format!("-pub {ROW} -sleep 3600000"));
+    let domain = Domain::claim();
+    let mut subscriber = End::start(&domain, &format!("-sub {ROW}"));
+    let mut publisher = End::start(&domain, &format!("-pub {ROW} -sleep 3600000"));
     subscriber.wait_for("Waiting for data ...");
     publisher.wait_for("Sending data ...");
     subscriber.signal(rustix::process::Signal::INT);
@@ -203,9 +213,10 @@ fn a_publisher_that_pauses_for_an_hour_notices_that_its_subscriber_has_left() {
 
 #[test]
 fn plain_udp_scans_sizes_too() {
-    let subscriber = End::start(80, &format!("-sub {ROW} -rawTransport"));
+    let domain = Domain::claim();
+    let subscriber = End::start(&domain, &format!("-sub {ROW} -rawTransport"));
     let publisher = End::start(
-        80,
+        &domain,
         &format!("-pub {ROW} -rawTransport -peer 127.0.0.1 -scan 32:1000 -numIter 500 -pubRate 5000:sleep"),
     );
     publisher.finish().expect_code(0);
@@ -218,11 +229,12 @@ fn plain_udp_scans_sizes_too() {
 
 #[test]
 fn plain_udp_notices_ctrl_c_and_a_killed_subscriber_in_a_pause_of_an_hour() {
-    for (domain, test) in [(82, ""), (83, "-latencyTest")] {
+    for test in ["", "-latencyTest"] {
+        let domain = Domain::claim();
         for is_interrupted in [true, false] {
-            let subscriber = End::start(domain, &format!("-sub {ROW} -rawTransport"));
+            let subscriber = End::start(&domain, &format!("-sub {ROW} -rawTransport"));
             let words = format!("-pub {ROW} -rawTransport -peer 127.0.0.1 -sleep 3600000 {test}");
-            let mut publisher = End::start(domain, &words);
+            let mut publisher = End::start(&domain, &words);
             publisher.wait_for("Sending data ...");
             if is_interrupted {
                 publisher.signal(rustix::process::Signal::INT);
@@ -239,14 +251,15 @@ fn plain_udp_notices_ctrl_c_and_a_killed_subscriber_in_a_pause_of_an_hour() {
 
 #[test]
 fn plain_udp_serves_several_and_notices_who_is_killed() {
+    let domain = Domain::claim();
     let raw = |sid: u32| {
-        End::start(71, &format!("-sub {ROW} -rawTransport -numPublishers 2 -sidMultiSubTest {sid}"))
+        End::start(&domain, &format!("-sub {ROW} -rawTransport -numPublishers 2 -sidMultiSubTest {sid}"))
     };
     let subscribers = [raw(0), raw(1)];
     let publishers = [(0, 500), (1, 3000)].map(|(pid, count)| {
         let words =
             format!("-pub {ROW} -rawTransport -peer 127.0.0.1 -numSubscribers 2 -pid {pid} -numIter {count}");
-        End::start(71, &format!("{words} -pubRate 5000:sleep -latencyCount 5"))
+        End::start(&domain, &format!("{words} -pubRate 5000:sleep -latencyCount 5"))
     });
     for publisher in publishers {
         publisher.finish().expect_code(0);
@@ -256,9 +269,9 @@ fn plain_udp_serves_several_and_notices_who_is_killed() {
         assert_eq!(row[1] + row[4], 3500.0, "{row:?}");
     }
     for is_publisher in [true, false] {
-        let subscriber = End::start(71, &format!("-sub {ROW} -rawTransport"));
+        let subscriber = End::start(&domain, &format!("-sub {ROW} -rawTransport"));
         let mut publisher =
-            End::start(71, &format!("-pub {ROW} -rawTransport -peer 127.0.0.1 -pubRate 100:sleep"));
+            End::start(&domain, &format!("-pub {ROW} -rawTransport -peer 127.0.0.1 -pubRate 100:sleep"));
         publisher.wait_for("Sending data ...");
         let (killed, other) = if is_publisher { (publisher, subscriber) } else { (subscriber, publisher) };
         killed.signal(rustix::process::Signal::KILL);

@@ -1,13 +1,16 @@
 //! What the tests share: the command, its output, and a folder to keep results in.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use assert_cmd::Command;
+use rustix::fs::FlockOperation;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -20,6 +23,41 @@ pub(crate) fn is_missing(reason: Option<String>) -> bool {
     // Past the capture of the test harness: a skipped test must not look like one that ran.
     let _ = writeln!(std::io::stderr(), "skipped {test}: {reason}");
     true
+}
+
+/// A DDS domain that no other test has as long as this lives, nor one of another run of the tests on this machine: participants
+/// of two tests in one domain would take each other for the other end.
+pub(crate) struct Domain {
+    id: u32,
+    /// Locked; the system unlocks it whichever way the process ends.
+    _lock: File,
+}
+
+impl Domain {
+    /// Up to 99: the ports of those above are handed out by the system to anybody.
+    const IDS: std::ops::RangeInclusive<u32> = 1..=99;
+
+    pub(crate) fn claim() -> Self {
+        let folder = std::env::temp_dir().join("weir-test-domains");
+        std::fs::create_dir_all(&folder).unwrap();
+        // From a place of its own, so that a domain is not used again right after the participants of another test left it.
+        let from = std::process::id().wrapping_mul(31) + CLAIMED.fetch_add(1, Ordering::Relaxed);
+        let ids = Self::IDS.map(|step| 1 + (from + step) % *Self::IDS.end());
+        let free = ids.filter_map(|id| {
+            let lock = File::create(folder.join(id.to_string())).unwrap();
+            rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+            Some(Self { id, _lock: lock })
+        });
+        free.into_iter().next().expect("99 tests have a domain each at the same time")
+    }
+}
+
+static CLAIMED: AtomicU32 = AtomicU32::new(0);
+
+impl std::fmt::Display for Domain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.id.fmt(f)
+    }
 }
 
 /// A folder for one test, and the command run in it.

@@ -82,6 +82,8 @@ pub(in crate::perftest) fn subscribe(
         kernel_drops: run.socket.kernel_drops().unwrap_or(0).into(),
         loss: explain_loss(&run.tally, loss_watch.counters()),
         description: run.tally.description,
+        // The farewell has seen to it that nothing more comes of them, and the next run may come from the same port.
+        served: Vec::new(),
         end,
     })
 }

@@ -40,6 +40,7 @@ fn received() -> Received {
         kernel_drops: 0,
         loss: LossAttribution::default(),
         description: None,
+        served: Vec::new(),
         end: End::Complete,
     }
 }
@@ -203,6 +204,7 @@ fn nothing_received_prints_zeros() {
         kernel_drops: 0,
         loss: LossAttribution::default(),
         description: None,
+        served: Vec::new(),
         end: End::Interrupted,
     };
     for format in [Format::Csv, Format::Json, Format::Legacy] {
