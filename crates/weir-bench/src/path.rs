@@ -19,7 +19,7 @@ use thiserror::Error;
 
 pub use veth::{Place, VethError, VethPath};
 
-/// What was asked for by `--path`: `veth[,mtu=N][,rate=N][,loss=N%][,gso=on|off]`. The text of a value
+/// What was asked for by `--path`: `veth[,mtu=N][,rate=N][,queue=N][,burst=N][,loss=N%][,gso=on|off]`. The text of a value
 /// names everything that differs from a plain cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathSpec {
@@ -27,6 +27,13 @@ pub struct PathSpec {
     pub mtu: u32,
     /// Bits per second in each direction; `None` = as fast as the processor.
     pub rate_bps: Option<u64>,
+    /// Bytes that wait before a link with a rate; `None` = a thousand packets, as on a usual card. The port of a switch has
+    /// some hundred thousand bytes.
+    pub queue_bytes: Option<u32>,
+    /// Bytes that pass a link with a rate at once after a pause (the depth of the token bucket); `None` = what the rate brings in
+    /// four milliseconds. A wire has none: the smaller it is, the truer are latencies, and the harder it is for a virtual
+    /// machine's timers to keep up with the rate.
+    pub burst_bytes: Option<u32>,
     /// Packets lost at random in each direction, hundredths of a percent.
     pub loss_e4: u32,
     /// Whether the sender's device takes many datagrams in one piece, which then arrive or are lost as one.
@@ -37,7 +44,9 @@ pub struct PathSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
     /// Not of that form.
-    #[error("`{0}` is no path: it is veth[,mtu=9000][,rate=1G][,loss=10%][,gso=off]")]
+    #[error(
+        "`{0}` is no path: it is veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
+    )]
     Form(String),
     /// A value out of range.
     #[error("{0}")]
@@ -58,13 +67,22 @@ impl FromStr for PathSpec {
         if words.next() != Some("veth") {
             return Err(form());
         }
-        let mut spec = Self { mtu: Self::MTU, rate_bps: None, loss_e4: 0, gso: true };
+        let mut spec = Self {
+            mtu: Self::MTU,
+            rate_bps: None,
+            queue_bytes: None,
+            burst_bytes: None,
+            loss_e4: 0,
+            gso: true,
+        };
         let mut gso = None;
         for word in words {
             let (name, value) = word.split_once('=').ok_or_else(form)?;
             match name {
                 "mtu" => spec.mtu = value.parse().map_err(|_| form())?,
                 "rate" => spec.rate_bps = Some(parse_rate(value).ok_or_else(form)?),
+                "queue" => spec.queue_bytes = Some(parse_bytes(value).ok_or_else(form)?),
+                "burst" => spec.burst_bytes = Some(parse_bytes(value).ok_or_else(form)?),
                 "loss" => spec.loss_e4 = parse_percent(value).ok_or_else(form)?,
                 "gso" if value == "on" => gso = Some(true),
                 "gso" if value == "off" => gso = Some(false),
@@ -76,6 +94,22 @@ impl FromStr for PathSpec {
         }
         if spec.rate_bps.is_some_and(|rate| !(1_000_000..=400_000_000_000).contains(&rate)) {
             return Err(PathError::Range("the rate of --path is 1M to 400G bits per second"));
+        }
+        if spec.queue_bytes.is_some() && spec.rate_bps.is_none() {
+            return Err(PathError::Range("a queue of --path needs a rate: without one nothing waits"));
+        }
+        if spec.burst_bytes.is_some() && spec.rate_bps.is_none() {
+            return Err(PathError::Range(
+                "a burst of --path needs a rate: without one everything passes at once",
+            ));
+        }
+        if spec.burst_bytes.is_some_and(|burst| burst < spec.mtu + FRAME_MORE_BYTES) {
+            return Err(PathError::Range(
+                "the burst of --path lets at least one packet pass: its mtu and 100 bytes",
+            ));
+        }
+        if spec.queue_bytes.is_some_and(|queue| queue < QUEUE_MIN_BYTES) {
+            return Err(PathError::Range("the queue of --path holds at least one send: 66000 bytes"));
         }
         if spec.loss_e4 >= 10_000 {
             return Err(PathError::Range("the loss of --path is less than 100%"));
@@ -98,6 +132,12 @@ impl fmt::Display for PathSpec {
             Some(rate) if rate % 1_000_000 == 0 => write!(f, ",rate={}M", rate / 1_000_000)?,
             Some(rate) => write!(f, ",rate={rate}")?,
             None => {}
+        }
+        if let Some(queue) = self.queue_bytes {
+            write!(f, ",queue={queue}")?;
+        }
+        if let Some(burst) = self.burst_bytes {
+            write!(f, ",burst={burst}")?;
         }
         if self.loss_e4 > 0 {
             write!(f, ",loss={}%", f64::from(self.loss_e4) / 100.0)?;
@@ -125,6 +165,21 @@ fn parse_rate(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
+/// Bytes: a number with k or M of 2^10 or 2^20, as sizes have them.
+fn parse_bytes(text: &str) -> Option<u32> {
+    let (number, unit) = match text.strip_suffix(['k', 'K']) {
+        Some(number) => (number, 1024),
+        None => text.strip_suffix(['m', 'M']).map_or((text, 1), |number| (number, 1024 * 1024)),
+    };
+    number.parse::<u32>().ok()?.checked_mul(unit)
+}
+
+/// A frame is longer than its packet by its header; the kernel keeps the depth of the bucket as a time, and rounds it.
+const FRAME_MORE_BYTES: u32 = 100;
+
+/// A send of many datagrams in one piece is no longer.
+const QUEUE_MIN_BYTES: u32 = 66_000;
+
 /// Percent with at most two decimals, in hundredths.
 fn parse_percent(text: &str) -> Option<u32> {
     let percent: f64 = text.strip_suffix('%').unwrap_or(text).parse().ok()?;
@@ -147,6 +202,8 @@ mod tests {
         check("veth", "veth,mtu=1500,gso=on");
         check("veth,mtu=9000,rate=1G", "veth,mtu=9000,rate=1G,gso=on");
         check("veth,rate=2500M,gso=off", "veth,mtu=1500,rate=2500M,gso=off");
+        check("veth,rate=1G,queue=256k", "veth,mtu=1500,rate=1G,queue=262144,gso=on");
+        check("veth,rate=1G,queue=256k,burst=2k", "veth,mtu=1500,rate=1G,queue=262144,burst=2048,gso=on");
         check("veth,loss=10%", "veth,mtu=1500,loss=10%,gso=off");
         check("veth,loss=0.25", "veth,mtu=1500,loss=0.25%,gso=off");
     }
@@ -171,6 +228,10 @@ mod tests {
         }
         check("veth,mtu=100", "mtu of --path");
         check("veth,rate=1", "rate of --path");
+        check("veth,queue=256k", "needs a rate");
+        check("veth,rate=1G,queue=10k", "at least one send");
+        check("veth,burst=9k", "needs a rate");
+        check("veth,mtu=9000,rate=1G,burst=9000", "at least one packet");
         check("veth,loss=100%", "less than 100%");
         check("veth,loss=1%,gso=on", "lose whole sends");
     }

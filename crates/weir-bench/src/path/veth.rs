@@ -155,12 +155,12 @@ impl VethPath {
     fn shape(&self, namespace: &Namespace) -> Result<(), VethError> {
         let device = Self::INTERFACE;
         if let Some(rate_bps) = self.spec.rate_bps {
-            // What passes at once is what the rate brings in four milliseconds, a tick of a slow kernel, and at least
-            // one full send; what waits is as much as a usual card's queue of a thousand packets.
-            let burst = (rate_bps / 8 / 250).max(70_000);
-            let limit = 1000 * u64::from(self.spec.mtu) + burst;
+            // What passes at once is, when nothing else was asked for, what the rate brings in four milliseconds, a tick of a slow kernel, and at least
+            // one full send; what waits is, when nothing else was asked for, a usual card's queue of a thousand packets.
+            let burst = self.spec.burst_bytes.map_or((rate_bps / 8 / 250).max(70_000), u64::from);
+            let waiting = self.spec.queue_bytes.map_or(1000 * u64::from(self.spec.mtu) + burst, u64::from);
             namespace.run(&format!(
-                "tc qdisc add dev {device} root tbf rate {rate_bps}bit burst {burst} limit {limit}"
+                "tc qdisc add dev {device} root tbf rate {rate_bps}bit burst {burst} limit {waiting}"
             ))?;
         }
         if !self.spec.gso {

@@ -156,7 +156,7 @@ pub(crate) struct BenchArgs {
     #[arg(
         long, value_name = "PATH", conflicts_with_all = ["interface", "outside_checks"],
         help = "Measure across a cable made for the run (needs root) instead of the host's own interface: \
-                veth[,mtu=9000][,rate=1G][,loss=10%][,gso=off]",
+                veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]",
         long_help = PATH_HELP
     )]
     pub(crate) path: Option<PathSpec>,
@@ -244,9 +244,11 @@ Example: weir bench --breakdown --sizes 32,8k --wait spin --output results/stage
 
 const PATH_HELP: &str = "\
 Measure across a cable made for the run instead of the host's own interface (needs root): a pair of network namespaces joined by \
-virtual Ethernet, veth[,mtu=N][,rate=N][,loss=N%][,gso=on|off].
+virtual Ethernet, veth[,mtu=N][,rate=N][,queue=N][,burst=N][,loss=N%][,gso=on|off].
 - mtu: largest IP packet in bytes, by default 1500
 - rate: bits per second in each direction, e.g. 100M, 1G; by default what the processor can
+- queue: bytes that wait before the link when it has a rate, by default a thousand packets; the port of a switch has some hundred k
+- burst: bytes that pass at once after a pause, by default what the rate brings in 4 ms; less is nearer to a wire, for latencies
 - loss: that share of the packets is lost at random in each direction, from the moment on when the ends have found each other
 - gso: off lets the sender's kernel cut a send of many datagrams into packets, as a wire would see them; it is off with a loss, \
 so that each datagram is lost by itself, and on otherwise

@@ -131,7 +131,7 @@ pub(crate) struct UdpArgs {
         long,
         value_name = "PATH",
         conflicts_with = "to",
-        help = "Measure across a cable made for the run (needs root): veth[,mtu=9000][,rate=1G][,loss=10%][,gso=off]"
+        help = "Measure across a cable made for the run (needs root): veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
     )]
     pub(crate) path: Option<PathSpec>,
 

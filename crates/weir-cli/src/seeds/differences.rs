@@ -1,8 +1,9 @@
 //! In what a measurement here is not like the published one.
 
+use weir_bench::path::PathSpec;
 use weir_results::Environment;
 
-use super::published::Table;
+use super::published::{Table, Test};
 use super::run::Plan;
 
 /// One thing in which they differ, or may.
@@ -50,10 +51,24 @@ pub(crate) fn differences(table: &Table, plan: &Plan, environment: &Environment)
         difference("each row", source.run, format!("{} s", plan.seconds(table))),
         difference("waiting", "not said", format!("WEIR_WAIT={}", plan.wait)),
     ];
+    if let Some(time) = cable.filter(|_| table.test == Test::Latency).and_then(time_on_the_wire) {
+        all.push(difference("wire time", "contained in every latency", time));
+    }
     if table.keyed && table.name.starts_with("micro") {
         all.push(difference("instances", "not said", "100000".to_owned()));
     }
     all
+}
+
+/// What a cable of this rate does to a single sample, in which it is no wire; `None` when it has no rate.
+fn time_on_the_wire(cable: PathSpec) -> Option<String> {
+    let rate_bps = cable.rate_bps?;
+    let burst =
+        cable.burst_bytes.map_or_else(|| "4 ms of the rate".to_owned(), |bytes| format!("{bytes} bytes"));
+    let wire_us = 1e6 * 8.0 * 8192.0 / rate_bps as f64;
+    Some(format!(
+        "{burst} pass at once after a pause (a wire takes {wire_us:.1} us for 8192 bytes); what is more waits for a timer of the kernel"
+    ))
 }
 
 fn host(environment: &Environment) -> String {
@@ -97,6 +112,11 @@ mod tests {
         assert!(here("lo", "hosts").contains("Abacus"));
         assert_eq!((here("lo", "MTU"), here("veth", "MTU")), ("65536".to_owned(), "9000".to_owned()));
         assert!(here("veth", "path").starts_with("veth,mtu=9000,rate=1G"));
+        assert!(
+            here("veth", "wire time")
+                .starts_with("9100 bytes pass at once after a pause (a wire takes 65.5 us")
+        );
+        assert!(here("veth,rate=1G", "wire time").starts_with("4 ms of the rate"));
         assert!(here("eth7", "path").contains("eth7"));
         assert_eq!(here("lo", "each row"), "1 s");
     }

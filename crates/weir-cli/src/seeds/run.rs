@@ -64,6 +64,9 @@ const INSTANCES: u32 = 100_000;
 /// The greatest packet of a cable with the speed of a table.
 const MTU: u32 = 9000;
 
+/// The least that a cable with the speed of a table can let pass at once: a frame of that packet, and what the kernel rounds off.
+const FRAME_BYTES: u32 = MTU + 100;
+
 /// What a row may take beside its time: discovery, initialization pings, and the end.
 const BESIDE: Duration = Duration::from_secs(60);
 
@@ -101,6 +104,9 @@ impl Plan {
             PathChoice::TableLink => Some(PathSpec {
                 mtu: MTU,
                 rate_bps: Some(u64::from(table.link_gbps) * 1_000_000_000),
+                queue_bytes: None,
+                // A ping-pong shall wait for its wire; a stream shall have its rate.
+                burst_bytes: (table.test == Test::Latency).then_some(FRAME_BYTES),
                 loss_e4: 0,
                 gso: true,
             }),
