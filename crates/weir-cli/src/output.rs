@@ -8,8 +8,9 @@ use anyhow::Context;
 use crate::exit::Failure;
 
 /// Writes data to stdout, with a line end after the last line. A reader that has gone (`weir report
-/// DIR | head`) is no error.
+/// DIR | head`) is no error. As in [`talk`], no character reaches a terminal that it would obey: a server's name of its host is in tables.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
+    let text = harmless(text);
     let mut stdout = io::stdout().lock();
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     match write!(stdout, "{text}{end}").and_then(|()| stdout.flush()) {
