@@ -322,6 +322,8 @@ fn loans_and_shared_bytes_cost_handles_but_no_memory_for_payloads() {
                 assert!(reader.wait_for_data(DEADLINE), "{number} is missing");
                 reader.take_next_sample(&mut sample).unwrap();
                 assert_eq!((sample.number, sample.bytes[len - 1]), (number, number as u8));
+                // Its memory is back, then; on a busy machine more and more samples would be on their way otherwise.
+                writer.wait_for_acknowledgments(DEADLINE).unwrap();
             }
         };
         exchange(200);
