@@ -544,6 +544,9 @@ impl Inner {
             let mut core = endpoint.core.lock();
             core.poll_transmit(clock::now(), &mut sending.outbox);
             let is_amid_sample = core.is_amid_sample();
+            if !may_go_on {
+                core.leave_sample();
+            }
             self.transmit_in_time(core, sending);
             if !is_amid_sample || !may_go_on {
                 return;

@@ -569,7 +569,8 @@ impl WriterCore {
     /// When [`WriterCore::handle_timeout`] and [`WriterCore::poll_transmit`] want to be called next.
     pub fn next_timeout(&self) -> Option<Time> {
         let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
-        let flush_at = self.burst_timeout().into_iter().chain(batch_at).chain(self.fragments.paced_at).min();
+        let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
+        let flush_at = self.burst_timeout().into_iter().chain(batch_at).chain(sample_at).min();
         match (flush_at, self.heartbeat.next_at) {
             (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),
             (flush, heartbeat) => flush.or(heartbeat),

@@ -30,6 +30,8 @@ pub(super) struct Fragments {
     count: u32,
     /// When readers that do not say how far they are get more.
     pub(super) paced_at: Option<Time>,
+    /// Nobody waits to go on with it.
+    is_left: bool,
     /// A quarter of the smallest receive buffer of all readers, charged.
     quarter: u64,
 }
@@ -45,7 +47,7 @@ impl Fragments {
 
     /// The sample was sent, or is given up.
     pub(super) fn end(&mut self) {
-        (self.sent, self.since_heartbeat, self.paced_at) = (0, 0, None);
+        (self.sent, self.since_heartbeat, self.paced_at, self.is_left) = (0, 0, None, false);
     }
 }
 
@@ -61,6 +63,17 @@ impl WriterCore {
         let Some(entry) = self.history.entry(self.unsent) else { return true };
         self.fragments.sent == 0
             || if self.has_reliable_readers() { self.has_credit(&entry) } else { !self.is_pausing(now) }
+    }
+
+    /// Nobody waits any longer to go on with the large sample that was begun: from now on [`WriterCore::next_timeout`] asks for
+    /// that as soon as readers have made room.
+    pub fn leave_sample(&mut self) {
+        self.fragments.is_left = self.is_amid_sample();
+    }
+
+    /// When a sample that was left goes on: at once, if readers have made room.
+    pub(super) fn left_sample_timeout(&self) -> Option<Time> {
+        (self.fragments.is_left && self.has_reliable_readers() && self.can_go_on(Time(0))).then_some(Time(0))
     }
 
     /// The end of the pause in a large sample that best-effort readers get, if there is one: until then nothing leaves,

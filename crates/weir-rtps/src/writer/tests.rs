@@ -340,6 +340,11 @@ fn a_burst_of_a_keep_last_writer_is_sent_whole() {
 
 #[test]
 fn a_large_sample_leaves_as_its_reader_makes_room() {
+    // Somebody waits to go on with it, or all have left it.
+    [false, true].into_iter().for_each(send_large_sample);
+}
+
+fn send_large_sample(is_left: bool) {
     let mut writer = WriterCore::new(config(Reliability::Reliable));
     let narrow = ReaderProxyConfig { receive_buffer: Some(200_000), ..reader(READER, true) };
     writer.match_reader(Time(0), narrow);
@@ -362,6 +367,10 @@ fn a_large_sample_leaves_as_its_reader_makes_room() {
         });
         assert!(out.items.iter().filter(|item| item.is_scratch_first).count() <= 2, "a window at a time");
         let Some(last) = last else { break };
+        if is_left {
+            writer.leave_sample();
+        }
+        assert!(writer.next_timeout() > Some(Time(0)), "there is no room");
         let nack = weir_wire::NackFrag {
             reader: READER.entity,
             writer: WRITER.entity,
@@ -371,7 +380,9 @@ fn a_large_sample_leaves_as_its_reader_makes_room() {
         };
         writer.handle_nack_frag(Time(1), READER, &nack);
         assert!(writer.can_go_on(Time(1)));
+        assert_eq!(writer.next_timeout() == Some(Time(0)), is_left);
     }
+    assert!(writer.next_timeout() > Some(Time(0)));
     assert_eq!(fragments, (1..=16).collect::<Vec<_>>());
     assert!(!writer.has_unsent() && !writer.is_amid_sample());
     acknack(&mut writer, 2, 2, &[]);
