@@ -9,11 +9,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
+use weir_rtps::block::Block;
 use weir_rtps::config;
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::{Durability, History};
 use weir_rtps::reader::{
-    KeyOf, KeyPayloadOf, RawSample, ReaderConfig, ReaderCore, ReaderCounters, SampleSelection, States,
+    KeyOf, KeyPayloadOf, ReaderConfig, ReaderCore, ReaderCounters, SampleSelection, States,
 };
 use weir_rtps::writer::ChangeKind;
 use weir_wire::Guid;
@@ -173,7 +174,7 @@ impl<T: DdsType> DataReader<T> {
         loop {
             let mut info = None;
             let mut is_malformed = false;
-            let is_taken = core.take_next(|raw| match decode(&raw, sample) {
+            let is_taken = core.take_next(|raw| match decode(raw.kind, raw.payload, raw.block, sample) {
                 Ok(()) => info = Some(SampleInfo::new(&raw)),
                 Err(_) => is_malformed = true,
             });
@@ -242,7 +243,8 @@ impl<T: DdsType> DataReader<T> {
             let mut core = self.inner.endpoint.core.lock();
             let Some(selection) = select(&mut core) else { return 0 };
             core.access(max, selection, remove, |raw| {
-                let is_decoded = decode(&raw, samples.slot(SampleInfo::new(&raw))).is_ok();
+                let value = samples.slot(SampleInfo::new(&raw));
+                let is_decoded = decode(raw.kind, raw.payload, raw.block, value).is_ok();
                 if is_decoded {
                     samples.keep();
                 } else {
@@ -492,16 +494,22 @@ fn key_payload_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<Box<[u8]>>
 /// First guess at the length of a key, in bytes.
 const KEY_ROOM: usize = 128;
 
-/// Decodes a sample into `value`: all of it, or the key only.
+/// Decodes a sample into `value`: all of it, or the key only. Not from a reference to the raw sample: what is known about it
+/// would go through memory, and be read there in other pieces than it was written in.
 #[inline]
-fn decode<T: DdsType>(raw: &RawSample<'_>, value: &mut T) -> std::result::Result<(), weir_cdr::CdrError> {
-    if raw.kind == ChangeKind::Alive {
-        return match raw.block {
-            None => weir_cdr::from_payload_into(raw.payload, value),
-            Some(block) => weir_cdr::from_shared_payload_into(raw.payload, &BlockMemory(block), value),
+fn decode<T: DdsType>(
+    kind: ChangeKind,
+    payload: &[u8],
+    block: Option<&Arc<Block>>,
+    value: &mut T,
+) -> std::result::Result<(), weir_cdr::CdrError> {
+    if kind == ChangeKind::Alive {
+        return match block {
+            None => weir_cdr::from_payload_into(payload, value),
+            Some(block) => weir_cdr::from_shared_payload_into(payload, &BlockMemory(block), value),
         };
     }
-    *value = match raw.payload {
+    *value = match payload {
         [] => T::default(),
         payload => weir_cdr::from_key_payload(payload)?,
     };

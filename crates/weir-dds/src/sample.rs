@@ -56,7 +56,7 @@ pub struct SampleInfo {
 }
 
 impl SampleInfo {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(raw: &RawSample<'_>) -> Self {
         Self {
             sample_state: if raw.was_read { SampleState::Read } else { SampleState::NotRead },

@@ -11,7 +11,9 @@ mod chunks;
 mod index_set;
 mod instances;
 mod liveliness;
+mod ring;
 mod room;
+mod sample;
 mod states;
 mod strangers;
 mod writer_proxy;
@@ -20,8 +22,7 @@ use std::sync::Arc;
 
 use weir_wire::{
     AckNack, Data, DataFrag, FragmentNumber, FragmentNumberSet, Gap, Guid, Header, Heartbeat, HeartbeatFrag,
-    InfoDestination, NackFrag, ParameterId, ParameterList, Payload, ProtocolVersion, SequenceNumber,
-    SequenceNumberSet, Timestamp, VendorId, push,
+    InfoDestination, NackFrag, ProtocolVersion, SequenceNumber, SequenceNumberSet, Timestamp, VendorId, push,
 };
 
 use crate::block::Block;
@@ -31,9 +32,9 @@ use crate::liveliness::LivelinessChanges;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::{History, Reliability};
 use crate::time::Time;
-use crate::writer::ChangeKind;
 use assembly::{Assemblies, Assembly};
 use cache::Cache;
+use sample::{Malformed, Sample, inline_qos, sample, sample_of};
 use strangers::Strangers;
 use writer_proxy::{Arrival, WriterProxy};
 
@@ -245,8 +246,22 @@ impl ReaderCore {
 
     /// [`ReaderCore::handle_data`] of a datagram that lies in a block: a large payload may stay there until it is
     /// taken, and is not copied. The block must not be changed as long as somebody else holds it.
-    #[inline]
+    #[inline(never)]
     pub fn handle_data_in(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        data: &Data<'_>,
+        source_timestamp: Option<Timestamp>,
+        block: Option<&Arc<Block>>,
+    ) {
+        self.handle_data_inline(now, writer, data, source_timestamp, block);
+    }
+
+    /// [`ReaderCore::handle_data_in`] for the one place where all samples in a row come through. What is handed over in
+    /// memory would be read there in other pieces than it was written in, which waits until it has left the core.
+    #[inline(always)]
+    pub fn handle_data_inline(
         &mut self,
         now: Time,
         writer: Guid,
@@ -280,10 +295,7 @@ impl ReaderCore {
                 }
                 proxy.accept(now, sn);
                 counters.samples_received += 1;
-                match block {
-                    Some(block) => cache.push_in(writer, sn, &sample, block),
-                    None => cache.push(writer, sn, &sample),
-                }
+                cache.push(writer, sn, &sample, block);
                 if proxy.has_held() {
                     self.deliver_held(index);
                 }
@@ -670,75 +682,6 @@ fn nack_frag(
 /// The header of every message of a reader.
 fn header(config: &ReaderConfig) -> Header {
     Header { version: ProtocolVersion::V2_5, vendor: config.vendor, prefix: config.guid.prefix }
-}
-
-/// A sample as the cache keeps it.
-struct Sample<'a> {
-    kind: ChangeKind,
-    payload: &'a [u8],
-    key: Option<Key>,
-    source_timestamp: Option<Timestamp>,
-}
-
-struct Malformed;
-
-/// Finds out what a DATA submessage says: kind and instance, from inline QoS or from the payload.
-#[inline]
-fn sample<'a>(
-    config: &ReaderConfig,
-    data: &Data<'a>,
-    source_timestamp: Option<Timestamp>,
-) -> Result<Sample<'a>, Malformed> {
-    let (kind, key_hash) = match &data.inline_qos {
-        Some(list) => inline_qos(Some(list)),
-        None => (ChangeKind::Alive, None),
-    };
-    let (payload, is_key) = match data.payload {
-        Payload::Data(bytes) => (bytes, false),
-        Payload::Key(bytes) => (bytes, true),
-        Payload::None => (&[][..], true),
-    };
-    sample_of(config, payload, is_key, kind, key_hash, source_timestamp)
-}
-
-/// Finds out which instance a payload belongs to.
-#[inline]
-fn sample_of<'a>(
-    config: &ReaderConfig,
-    payload: &'a [u8],
-    is_key: bool,
-    kind: ChangeKind,
-    key_hash: Option<[u8; 16]>,
-    source_timestamp: Option<Timestamp>,
-) -> Result<Sample<'a>, Malformed> {
-    // A key without a status says nothing that could be delivered.
-    if is_key && kind == ChangeKind::Alive {
-        return Err(Malformed);
-    }
-    let key = match config.key_of {
-        None => key_hash.map(Key::from),
-        Some(key_of) if !payload.is_empty() => Some(key_of(payload, is_key).ok_or(Malformed)?.into()),
-        Some(_) => Some(key_hash.ok_or(Malformed)?.into()),
-    };
-    Ok(Sample { kind, payload, key, source_timestamp })
-}
-
-fn inline_qos(list: Option<&ParameterList<'_>>) -> (ChangeKind, Option<[u8; 16]>) {
-    let mut kind = ChangeKind::Alive;
-    let mut key = None;
-    for parameter in list.into_iter().flat_map(ParameterList::iter).map_while(Result::ok) {
-        if parameter.id == ParameterId::STATUS_INFO {
-            kind = match parameter.value.get(3).copied().unwrap_or(0) & 3 {
-                0 => ChangeKind::Alive,
-                1 => ChangeKind::Disposed,
-                2 => ChangeKind::Unregistered,
-                _ => ChangeKind::DisposedUnregistered,
-            };
-        } else if parameter.id == ParameterId::KEY_HASH {
-            key = parameter.value.first_chunk::<16>().copied();
-        }
-    }
-    (kind, key)
 }
 
 #[cfg(test)]

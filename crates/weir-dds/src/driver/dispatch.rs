@@ -195,7 +195,7 @@ impl<'t, 'c> Receiver<'t, 'c> {
                     writer.entity = data.writer;
                 }
                 if is_for_us {
-                    self.data(&writer, &data, timestamp);
+                    self.data(writer, &data, timestamp);
                 }
                 continue;
             }
@@ -210,7 +210,9 @@ impl<'t, 'c> Receiver<'t, 'c> {
                 }
                 Submessage::Pad | Submessage::InfoReply(_) => {}
                 _ if !is_for_us => {}
-                Submessage::Data(data) => self.data(&Guid::new(source, data.writer), &data, timestamp),
+                Submessage::Data(data) => {
+                    self.data_elsewhere(Guid::new(source, data.writer), &data, timestamp)
+                }
                 Submessage::Heartbeat(heartbeat) => self.heartbeat(source, &heartbeat),
                 Submessage::DataFrag(frag) => self.data_frag(source, &frag, timestamp),
                 Submessage::NackFrag(nack) => self.nack_frag(source, &nack),
@@ -223,12 +225,23 @@ impl<'t, 'c> Receiver<'t, 'c> {
         Ok(())
     }
 
-    #[inline]
-    fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
-        let now = self.now;
-        let block = self.block;
-        let handle = |core: &mut ReaderCore| core.handle_data_in(now, *writer, data, timestamp, block);
-        if !self.for_readers(*writer, data.reader, handle) {
+    /// Always inlined, and so is what the reader does with the sample: nothing of it is passed in memory, where it would be
+    /// read in other pieces than it was written in.
+    #[inline(always)]
+    fn data(&mut self, writer: Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
+        let (now, block) = (self.now, self.block);
+        if !self.is_current(&writer, data.reader) {
+            self.data_elsewhere(writer, data, timestamp);
+        } else if let Some(current) = &mut self.current {
+            current.core.handle_data_inline(now, writer, data, timestamp, block);
+        }
+    }
+
+    #[inline(never)]
+    fn data_elsewhere(&mut self, writer: Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
+        let (now, block) = (self.now, self.block);
+        let handle = |core: &mut ReaderCore| core.handle_data_in(now, writer, data, timestamp, block);
+        if !self.for_readers(writer, data.reader, handle) {
             self.for_strangers(handle);
         }
     }
@@ -280,13 +293,20 @@ impl<'t, 'c> Receiver<'t, 'c> {
         note(&mut self.touched.writers, writer);
     }
 
+    /// Whether the reader that is meant is the one whose lock is held, and gets the samples of this writer.
+    #[inline(always)]
+    fn is_current(&self, writer: &Guid, meant: EntityId) -> bool {
+        self.current.as_ref().is_some_and(|current| {
+            current.writer == *writer && (meant == EntityId::UNKNOWN || meant == current.reader.entity)
+        })
+    }
+
     /// Calls `f` with every reader that is meant: the one that is named, or all that are matched with the
     /// writer. `false` if there is none, because nobody is matched with it.
     #[inline]
     fn for_readers(&mut self, writer: Guid, meant: EntityId, mut f: impl FnMut(&mut ReaderCore)) -> bool {
-        if let Some(current) = &mut self.current
-            && current.writer == writer
-            && (meant == EntityId::UNKNOWN || meant == current.reader.entity)
+        if self.is_current(&writer, meant)
+            && let Some(current) = &mut self.current
         {
             f(&mut current.core);
             return true;

@@ -2,13 +2,13 @@
 
 mod tidying;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use super::chunks::{ChunkRef, Chunks};
 use super::instances::{Instance, Instances};
+use super::ring::Ring;
 use super::room::Rejection;
 use super::states::States;
 use super::{KeyPayloadOf, ReaderConfig, Sample};
@@ -100,7 +100,7 @@ fn cost(len: usize) -> usize {
     len + size_of::<Entry>()
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Entry {
     at: ChunkRef,
     kind: ChangeKind,
@@ -129,7 +129,7 @@ pub(super) struct Cache {
     has_instance_limits: bool,
     chunks: Chunks,
     /// Entries that were taken or replaced stay as dead ones until they come to the front.
-    entries: VecDeque<Entry>,
+    entries: Ring<Entry>,
     /// Position of `entries[0]`; positions count up and are never used twice.
     front: u64,
     live: usize,
@@ -171,7 +171,7 @@ impl Cache {
             has_instance_limits: config.key_of.is_some()
                 && (config.max_instances.is_some() || config.max_samples_per_instance.is_some()),
             chunks: Chunks::default(),
-            entries: VecDeque::new(),
+            entries: Ring::new(),
             front: 1,
             live: 0,
             unread: 0,
@@ -261,25 +261,19 @@ impl Cache {
             + self.key_bytes
     }
 
-    /// Stores a sample and puts it behind the others.
-    #[inline]
-    pub(super) fn push(&mut self, writer: Guid, sn: SequenceNumber, sample: &Sample<'_>) {
-        let held = self.hold(sample);
-        self.push_held(writer, sn, held);
-    }
-
-    /// The same, but leaves the payload where it is, in `block`, if that is worth it.
-    #[inline]
-    pub(super) fn push_in(
+    /// Stores a sample and puts it behind the others. The payload stays where it is, in `block`, if it lies there and that
+    /// is worth it. Always inlined: what passes through memory is read there in other pieces than it was written in.
+    #[inline(always)]
+    pub(super) fn push(
         &mut self,
         writer: Guid,
         sn: SequenceNumber,
         sample: &Sample<'_>,
-        block: &Arc<Block>,
+        block: Option<&Arc<Block>>,
     ) {
-        let at = self.chunks.borrow(sample.payload, block);
+        let at = block.and_then(|block| self.chunks.borrow(sample.payload, block));
         let held = self.hold_at(sample, at);
-        self.push_held(writer, sn, held);
+        self.place(writer, sn, held);
     }
 
     /// Stores a sample whose turn has not come.
@@ -289,7 +283,7 @@ impl Cache {
     }
 
     /// Stores a sample whose payload lies somewhere already, or is to be copied.
-    #[inline]
+    #[inline(always)]
     fn hold_at(&mut self, sample: &Sample<'_>, at: Option<ChunkRef>) -> Held {
         self.held += 1;
         self.held_bytes += cost(sample.payload.len());
@@ -336,8 +330,13 @@ impl Cache {
     }
 
     /// Puts a stored sample behind the others. What tells of no change is dropped.
-    #[inline]
+    #[inline(never)]
     pub(super) fn push_held(&mut self, writer: Guid, sn: SequenceNumber, held: Held) {
+        self.place(writer, sn, held);
+    }
+
+    #[inline(always)]
+    fn place(&mut self, writer: Guid, sn: SequenceNumber, held: Held) {
         let Some(index) = self.instances.index(held.key()) else {
             self.drop_held(held);
             return;
@@ -364,9 +363,15 @@ impl Cache {
 
     /// KEEP_LAST: removes the value that a new one replaces. News of an instance replace earlier ones, and no values:
     /// they come on top of the depth.
-    #[inline]
+    #[inline(always)]
     fn make_way(&mut self, index: u32, kind: ChangeKind) {
-        let Some(depth) = self.depth else { return };
+        if let Some(depth) = self.depth {
+            self.make_way_within(depth, index, kind);
+        }
+    }
+
+    #[inline]
+    fn make_way_within(&mut self, depth: usize, index: u32, kind: ChangeKind) {
         let instance = self.instances.get(index);
         let is_value = kind == ChangeKind::Alive;
         let is_replacing =
@@ -503,7 +508,7 @@ impl Cache {
     /// The index before which no sample is unread.
     fn first_unread(&mut self) -> usize {
         let start = self.unread_from.saturating_sub(self.front) as usize;
-        let rest = self.entries.range(start.min(self.entries.len())..);
+        let rest = (start..).map_while(|index| self.entries.get(index));
         let first = start + rest.take_while(|entry| !entry.is_live || entry.was_read).count();
         self.unread_from = self.front + first as u64;
         first
@@ -557,7 +562,7 @@ impl Cache {
         counts
     }
 
-    #[inline]
+    #[inline(always)]
     fn append(&mut self, index: u32, writer: Guid, sn: SequenceNumber, held: Held) {
         if self.entries.len() > 2 * self.live + 1024 {
             self.compact();
@@ -679,7 +684,7 @@ impl Cache {
 
 /// The positions of the samples of an instance, oldest first.
 fn positions<'a>(
-    entries: &'a VecDeque<Entry>,
+    entries: &'a Ring<Entry>,
     front: u64,
     instance: &Instance,
 ) -> impl Iterator<Item = u64> + use<'a> {

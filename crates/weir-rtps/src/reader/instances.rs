@@ -55,14 +55,20 @@ impl Instance {
     }
 
     /// `writer` wrote the instance, or ended it. Whether there is something to tell: a value, or another state.
-    #[inline]
+    #[inline(always)]
     pub(super) fn change(&mut self, kind: ChangeKind, writer: Guid) -> bool {
+        if kind != ChangeKind::Alive {
+            return self.end(kind, writer);
+        }
+        self.written_by(writer);
+        true
+    }
+
+    /// `writer` ended the instance. Whether it has another state now.
+    fn end(&mut self, kind: ChangeKind, writer: Guid) -> bool {
         let before = self.state;
         match kind {
-            ChangeKind::Alive => {
-                self.written_by(writer);
-                return true;
-            }
+            ChangeKind::Alive => {}
             ChangeKind::Disposed => self.disposed_by(writer),
             ChangeKind::Unregistered => _ = self.left_by(writer),
             ChangeKind::DisposedUnregistered => {
@@ -74,7 +80,7 @@ impl Instance {
     }
 
     /// A sample of `writer` arrived: the instance is alive, perhaps again.
-    #[inline]
+    #[inline(always)]
     fn written_by(&mut self, writer: Guid) {
         if self.writer != writer {
             self.add_writer(writer);

@@ -1,9 +1,12 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use weir_wire::{EntityId, GuidPrefix, Message, SequenceNumber, SequenceNumberSet, Submessage};
+use weir_wire::{
+    EntityId, GuidPrefix, Message, ParameterList, Payload, SequenceNumber, SequenceNumberSet, Submessage,
+};
 
 use super::*;
+use crate::writer::ChangeKind;
 
 const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));

@@ -59,7 +59,9 @@ impl<'a> Data<'a> {
         flags & NON_STANDARD_PAYLOAD == 0
     }
 
-    #[inline]
+    /// Always inlined: what it returns goes through memory otherwise, and is read there in other pieces than it was
+    /// written in.
+    #[inline(always)]
     pub(crate) fn parse(flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         let endianness = Endianness::from_flags(flags);
         let mut cursor = Cursor::new(body, endianness, "DATA");

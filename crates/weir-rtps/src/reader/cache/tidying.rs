@@ -14,8 +14,11 @@ impl Cache {
     /// Lays the samples that wait together, whose pieces of memory others have left.
     pub(in crate::reader) fn lay_together(&mut self) {
         self.chunks.seal();
-        for entry in self.entries.iter_mut().filter(|entry| entry.is_live) {
-            self.chunks.relocate(&mut entry.at);
+        for index in 0..self.entries.len() {
+            let entry = &mut self.entries[index];
+            if entry.is_live {
+                self.chunks.relocate(&mut entry.at);
+            }
         }
     }
 
@@ -29,7 +32,7 @@ impl Cache {
     #[cold]
     pub(super) fn compact(&mut self) {
         self.entries.retain(|entry| entry.is_live);
-        for entry in &self.entries {
+        for entry in self.entries.iter() {
             self.instances.get_mut(entry.instance).count = 0;
         }
         let (mut position, entries) = (self.front, &mut self.entries);
@@ -56,8 +59,9 @@ impl Cache {
         let start = self.swept_to.checked_sub(self.front).map_or(0, |start| start as usize);
         let start = if start < count { start } else { 0 };
         let end = (start + SWEPT_AT_A_TIME.max(count / CHUNKS_A_ROUND)).min(count);
-        for entry in self.entries.range_mut(start..end).filter(|entry| entry.is_live) {
-            if self.chunks.is_stranded(entry.at) {
+        for index in start..end {
+            let entry = &mut self.entries[index];
+            if entry.is_live && self.chunks.is_stranded(entry.at) {
                 self.chunks.relocate(&mut entry.at);
             }
         }

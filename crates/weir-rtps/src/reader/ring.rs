@@ -1,0 +1,169 @@
+//! A queue whose elements are written where they stay: one that is handed over by value goes through memory twice, the
+//! second time in other pieces than it was written in, which waits until it has left the core.
+
+use core::ops::{Index, IndexMut};
+
+/// Elements by their distance from the front.
+#[derive(Debug)]
+pub(super) struct Ring<T> {
+    /// None, or a power of two.
+    slots: Vec<T>,
+    /// The slot of the first element.
+    head: usize,
+    len: usize,
+}
+
+/// Slots of the smallest ring that is not empty.
+const SLOTS_MIN: usize = 4;
+
+impl<T: Copy> Ring<T> {
+    pub(super) fn new() -> Self {
+        Self { slots: Vec::new(), head: 0, len: 0 }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// For how many elements there is memory.
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    #[inline]
+    fn slot(&self, index: usize) -> usize {
+        self.head.wrapping_add(index) & self.slots.len().wrapping_sub(1)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&T> {
+        if index < self.len { self.slots.get(self.slot(index)) } else { None }
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        let slot = self.slot(index);
+        if index < self.len { self.slots.get_mut(slot) } else { None }
+    }
+
+    #[inline]
+    pub(super) fn front(&self) -> Option<&T> {
+        self.get(0)
+    }
+
+    /// All elements, first to last.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len).map(|index| &self[index])
+    }
+
+    /// Drops the first element, if there is one.
+    #[inline]
+    pub(super) fn pop_front(&mut self) {
+        if self.len > 0 {
+            self.head = self.slot(1);
+            self.len -= 1;
+        }
+    }
+
+    /// Always inlined, so that the element is put together in its place.
+    #[inline(always)]
+    pub(super) fn push_back(&mut self, element: T) {
+        if self.len == self.slots.len() {
+            self.grow(element);
+        }
+        let slot = self.slot(self.len);
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = element;
+            self.len += 1;
+        }
+    }
+
+    /// Keeps those elements that are wanted, in their order.
+    pub(super) fn retain(&mut self, is_wanted: impl Fn(&T) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.len {
+            let element = self[index];
+            if is_wanted(&element) {
+                self[kept] = element;
+                kept += 1;
+            }
+        }
+        self.len = kept;
+    }
+
+    /// Twice as many slots, of a full ring. The new ones hold `filling` until they are used.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, filling: T) {
+        let before = self.slots.len();
+        let slots = (2 * before).max(SLOTS_MIN);
+        self.slots.reserve_exact(slots - before);
+        self.slots.resize(slots, filling);
+        // What had come round to the first slots goes on behind the last one.
+        self.slots.copy_within(..self.head, before);
+    }
+}
+
+impl<T: Copy> Index<usize> for Ring<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        assert!(index < self.len, "no element {index} of {}", self.len);
+        &self.slots[self.slot(index)]
+    }
+}
+
+impl<T: Copy> IndexMut<usize> for Ring<T> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        assert!(index < self.len, "no element {index} of {}", self.len);
+        let slot = self.slot(index);
+        &mut self.slots[slot]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_behaves_as_a_queue(steps in vec((0..10_u8, any::<u16>()), 0..400)) {
+            let (mut ring, mut model) = (Ring::new(), VecDeque::new());
+            for (step, value) in steps {
+                match step {
+                    0..6 => {
+                        ring.push_back(value);
+                        model.push_back(value);
+                    }
+                    6..8 => {
+                        ring.pop_front();
+                        model.pop_front();
+                    }
+                    8 if !model.is_empty() => {
+                        let index = usize::from(value) % model.len();
+                        ring[index] ^= 1;
+                        model[index] ^= 1;
+                    }
+                    9 if value % 8 == 0 => {
+                        ring.retain(|value| value % 3 > 0);
+                        model.retain(|value| value % 3 > 0);
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(ring.len(), model.len());
+                prop_assert_eq!(ring.front(), model.front());
+                prop_assert_eq!(ring.get_mut(model.len()), None);
+                prop_assert!(ring.iter().eq(&model));
+                prop_assert!(ring.capacity() <= (2 * 400).max(SLOTS_MIN));
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a DATA submessage, or a sample that was put together from fragments, says: what happened to which instance.
+
+use weir_wire::{Data, ParameterId, ParameterList, Payload, Timestamp};
+
+use super::ReaderConfig;
+use crate::key_hasher::Key;
+use crate::writer::ChangeKind;
+
+/// A sample as the cache keeps it.
+pub(super) struct Sample<'a> {
+    pub(super) kind: ChangeKind,
+    pub(super) payload: &'a [u8],
+    pub(super) key: Option<Key>,
+    pub(super) source_timestamp: Option<Timestamp>,
+}
+
+/// The key makes no sense, or is missing.
+pub(super) struct Malformed;
+
+/// Finds out what a DATA submessage says: kind and instance, from inline QoS or from the payload.
+#[inline]
+pub(super) fn sample<'a>(
+    config: &ReaderConfig,
+    data: &Data<'a>,
+    source_timestamp: Option<Timestamp>,
+) -> Result<Sample<'a>, Malformed> {
+    let (kind, key_hash) = match &data.inline_qos {
+        Some(list) => inline_qos(Some(list)),
+        None => (ChangeKind::Alive, None),
+    };
+    let (payload, is_key) = match data.payload {
+        Payload::Data(bytes) => (bytes, false),
+        Payload::Key(bytes) => (bytes, true),
+        Payload::None => (&[][..], true),
+    };
+    sample_of(config, payload, is_key, kind, key_hash, source_timestamp)
+}
+
+/// Finds out which instance a payload belongs to.
+#[inline]
+pub(super) fn sample_of<'a>(
+    config: &ReaderConfig,
+    payload: &'a [u8],
+    is_key: bool,
+    kind: ChangeKind,
+    key_hash: Option<[u8; 16]>,
+    source_timestamp: Option<Timestamp>,
+) -> Result<Sample<'a>, Malformed> {
+    // A key without a status says nothing that could be delivered.
+    if is_key && kind == ChangeKind::Alive {
+        return Err(Malformed);
+    }
+    let key = match config.key_of {
+        None => key_hash.map(Key::from),
+        Some(key_of) if !payload.is_empty() => Some(key_of(payload, is_key).ok_or(Malformed)?.into()),
+        Some(_) => Some(key_hash.ok_or(Malformed)?.into()),
+    };
+    Ok(Sample { kind, payload, key, source_timestamp })
+}
+
+/// What happened to the instance, and its key hash.
+pub(super) fn inline_qos(list: Option<&ParameterList<'_>>) -> (ChangeKind, Option<[u8; 16]>) {
+    let mut kind = ChangeKind::Alive;
+    let mut key = None;
+    for parameter in list.into_iter().flat_map(ParameterList::iter).map_while(Result::ok) {
+        if parameter.id == ParameterId::STATUS_INFO {
+            kind = match parameter.value.get(3).copied().unwrap_or(0) & 3 {
+                0 => ChangeKind::Alive,
+                1 => ChangeKind::Disposed,
+                2 => ChangeKind::Unregistered,
+                _ => ChangeKind::DisposedUnregistered,
+            };
+        } else if parameter.id == ParameterId::KEY_HASH {
+            key = parameter.value.first_chunk::<16>().copied();
+        }
+    }
+    (kind, key)
+}
