@@ -24,8 +24,11 @@ pub struct Inbox {
 /// Samples in the order in which they arrived.
 #[derive(Debug, Default)]
 struct Arrived {
-    /// Each with the length of its octets, and when it arrived, if that is kept.
-    samples: Vec<(Header, usize, Option<u64>)>,
+    /// Each with the length of its octets: as little as can be, since what passes through here pushes the engine's own
+    /// memory out of the processor's cache.
+    samples: Vec<(Header, u32)>,
+    /// When each arrived, if that is kept.
+    times_ns: Vec<u64>,
     /// Their octets one after another, if they are kept.
     octets: Vec<u8>,
 }
@@ -46,7 +49,8 @@ impl Inbox {
     pub fn push(&self, header: &Header, octets: &[u8]) {
         let arrived_ns = self.keeps_times.then(clock::now_ns);
         let mut arrived = self.arrived.lock();
-        arrived.samples.push((*header, octets.len(), arrived_ns));
+        arrived.samples.push((*header, u32::try_from(octets.len()).unwrap_or(u32::MAX)));
+        arrived.times_ns.extend(arrived_ns);
         if self.keeps_octets {
             arrived.octets.extend_from_slice(octets);
         }
@@ -72,11 +76,13 @@ impl Collector {
     /// Gives everything in `inbox` to `sink`; false when there was nothing.
     pub fn collect(&mut self, inbox: &Inbox, sink: &mut SampleSink) -> bool {
         std::mem::swap(&mut *inbox.arrived.lock(), &mut self.empty);
-        let Arrived { samples, octets: kept } = &mut self.empty;
+        let Arrived { samples, times_ns, octets: kept } = &mut self.empty;
         let is_anything = !samples.is_empty();
         let mut rest = kept.as_slice();
-        for (header, length, arrived_ns) in samples.drain(..) {
-            if let Some(arrived_ns) = arrived_ns {
+        let mut times_ns = times_ns.drain(..);
+        for (header, length) in samples.drain(..) {
+            let length = length as usize;
+            if let Some(arrived_ns) = times_ns.next() {
                 sink.set_now_ns(arrived_ns);
             }
             let octets = match rest.split_at_checked(length).filter(|_| inbox.keeps_octets) {

@@ -30,8 +30,9 @@ const WRITE_PATIENCE: Duration = Duration::from_millis(500);
 const MATCH_PAUSE: Duration = Duration::from_millis(1);
 
 /// How often a subscriber empties its inbox: so seldom that it does not disturb the engine's threads on
-/// the same processor, and often enough for the time that it takes from each batch.
-const INBOX_PAUSE: Duration = Duration::from_millis(2);
+/// the same processor, and often enough that what gathers leaves them its cache, and for the time that
+/// it takes from each batch.
+const INBOX_PAUSE: Duration = Duration::from_millis(1);
 
 impl Engine for Peer {
     fn name(&self) -> &'static str {
