@@ -160,7 +160,10 @@ fn encode_with(
     encode(&mut writer)?;
     let end = writer.position();
     let padding = writer.reserve(1, end.next_multiple_of(4) - end)?;
-    padding.fill(0);
+    // Usually there is none, and filling is a call.
+    if !padding.is_empty() {
+        padding.fill(0);
+    }
     // XTypes 1.3 §7.6.3.1.2: the two lowest bits of the options count the padding bytes.
     *header = [0, identifier as u8, 0, padding.len() as u8];
     Ok(ENCAPSULATION_LEN + end + padding.len())

@@ -162,8 +162,7 @@ impl CdrValue for u8 {
         reader: &mut CdrReader<'_>,
     ) -> Result<(), CdrError> {
         let octets = reader.take_octets(count)?;
-        values.clear();
-        copy::append(values, octets);
+        copy::replace(values, octets);
         Ok(())
     }
 

@@ -301,9 +301,7 @@ impl<T> DataReader<T> {
 
     /// [`DataReader::wait_for_data`] in a way of the caller's choice.
     pub fn wait_for_data_by(&self, timeout: Duration, strategy: WaitStrategy) -> bool {
-        let endpoint = &self.inner.endpoint;
-        let is_done = || endpoint.core.lock().has_unread();
-        self.inner.driver().receive_until(Some(clock::now() + timeout), strategy, is_done)
+        self.inner.driver().receive_until_unread(&self.inner.endpoint, clock::now() + timeout, strategy)
     }
 
     /// Waits until at least `count` writers are matched.

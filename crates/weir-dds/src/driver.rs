@@ -80,6 +80,9 @@ impl Driver {
             let text = format!("domain id {domain_id} is not possible: it is a number from 0 to 232");
             return Err(DdsError::BadParameter(text));
         }
+        if let Some(copier) = weir_udp::wide_copy() {
+            weir_cdr::copy::use_copier(copier);
+        }
         let cpus = weir_udp::affinity::allowed_cpus().map_or(1, |cpus| cpus.len());
         let selected = Selected::new(settings)?;
         let (user, meta) = transport::open(domain_id, settings, &selected)?;
@@ -166,7 +169,15 @@ impl Driver {
     /// Sends what any writer holds back: whoever looks for an answer has nothing more to write for now.
     #[inline]
     pub(crate) fn flush_queued(&self) {
-        if self.has_queued.load(Ordering::Relaxed) && self.has_queued.swap(false, Ordering::Relaxed) {
+        if self.has_queued.load(Ordering::Relaxed) {
+            self.end_bursts();
+        }
+    }
+
+    /// Apart, so that whoever has nothing to send does not carry it.
+    #[inline(never)]
+    fn end_bursts(&self) {
+        if self.has_queued.swap(false, Ordering::Relaxed) {
             self.routes.table().writers.values().for_each(|writer| writer.end_burst(&self.channel.socket));
         }
     }

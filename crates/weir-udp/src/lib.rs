@@ -16,6 +16,8 @@
 //! Sockets are of IPv4 or IPv6; what the engine alone needs ([`Outgoing::to`], [`Received::from`],
 //! [`interfaces()`]) is of IPv4.
 //!
+//! [`wide_copy`] is not about networks: it is here because it needs unsafe code, as all of the above.
+//!
 //! Deliberately not here: RTPS (this crate knows bytes and addresses only), an async runtime,
 //! other operating systems, retries, pacing, a thread of its own.
 
@@ -31,6 +33,7 @@ mod socket;
 mod sys;
 pub mod threads;
 mod wait;
+mod wide_copy;
 
 pub use error::UdpError;
 pub use interfaces::{Interface, interfaces};
@@ -42,3 +45,4 @@ pub use send::{
 };
 pub use socket::{SocketOptions, UdpSocket, Wait};
 pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll, receive_within};
+pub use wide_copy::{CopyFn, wide_copy};

@@ -96,6 +96,15 @@ struct Role {
     sender: Sender,
 }
 
+/// A batch that was taken in.
+#[derive(Clone, Copy)]
+struct TakenIn {
+    /// When it came.
+    at: Time,
+    /// Samples lie in the reader that the thread waits for: no need to lock it again and ask.
+    has_awaited: bool,
+}
+
 /// What a receive call brought.
 #[derive(Clone, Copy)]
 struct Arrived {
@@ -232,6 +241,27 @@ impl Driver {
         &self,
         deadline: Option<Time>,
         strategy: WaitStrategy,
+        is_done: impl FnMut() -> bool,
+    ) -> bool {
+        self.receive_for(None, deadline, strategy, is_done)
+    }
+
+    /// Receives until this reader has something that was not read, or `deadline`; `true` when it has.
+    pub(crate) fn receive_until_unread(
+        &self,
+        reader: &ReaderEndpoint,
+        deadline: Time,
+        strategy: WaitStrategy,
+    ) -> bool {
+        self.receive_for(Some(reader), Some(deadline), strategy, || reader.core.lock().has_unread())
+    }
+
+    #[inline]
+    fn receive_for(
+        &self,
+        reader: Option<&ReaderEndpoint>,
+        deadline: Option<Time>,
+        strategy: WaitStrategy,
         mut is_done: impl FnMut() -> bool,
     ) -> bool {
         self.flush_queued();
@@ -239,7 +269,8 @@ impl Driver {
             return true;
         }
         self.channel.waiting.fetch_add(1, Ordering::SeqCst);
-        let is_done = self.receive_while_waiting(deadline.unwrap_or(Time::MAX), strategy, &mut is_done);
+        let deadline = deadline.unwrap_or(Time::MAX);
+        let is_done = self.receive_while_waiting(reader, deadline, strategy, &mut is_done);
         self.channel.waiting.fetch_sub(1, Ordering::SeqCst);
         // Somebody else who waits may have slept while we had the role.
         self.channel.announce_progress();
@@ -248,6 +279,7 @@ impl Driver {
 
     fn receive_while_waiting(
         &self,
+        reader: Option<&ReaderEndpoint>,
         deadline: Time,
         strategy: WaitStrategy,
         is_done: &mut impl FnMut() -> bool,
@@ -256,15 +288,18 @@ impl Driver {
         let spin_until = strategy.spin_time().map_or(Time::MAX, |time| now + time);
         for rounds in 1_u32.. {
             let received = match self.channel.role.try_lock() {
-                Some(role) if now < spin_until => self.receive_spinning(role, now),
-                Some(role) => self.receive_blocking(role, deadline.since(now)),
+                Some(role) if now < spin_until => self.receive_spinning(role, now, reader),
+                Some(role) => self.receive_blocking(role, deadline.since(now), reader),
                 None => {
                     self.sleep_until_progress(deadline, is_done);
-                    Some(clock::now())
+                    Some(TakenIn { at: clock::now(), has_awaited: false })
                 }
             };
-            now = received.unwrap_or_else(clock::now);
+            now = received.map_or_else(clock::now, |taken_in| taken_in.at);
             self.channel.application_at.store(now.0, Ordering::Relaxed);
+            if received.is_some_and(|taken_in| taken_in.has_awaited) {
+                return true;
+            }
             // Without news of the socket there may be news of discovery, which are not that urgent.
             let is_check_due =
                 received.is_some() || now >= spin_until || rounds.is_multiple_of(ROUNDS_BETWEEN_CHECKS);
@@ -281,12 +316,16 @@ impl Driver {
     /// Looks for messages a few times in quick succession, and takes in what there is. `Some`: there was something,
     /// which is taken to have arrived at `now`, the beginning of these looks.
     #[inline]
-    fn receive_spinning(&self, mut role: MutexGuard<'_, Role>, now: Time) -> Option<Time> {
+    fn receive_spinning(
+        &self,
+        mut role: MutexGuard<'_, Role>,
+        now: Time,
+        reader: Option<&ReaderEndpoint>,
+    ) -> Option<TakenIn> {
         for _ in 0..LOOKS_BETWEEN_CLOCK_READS {
             let arrived = self.channel.receive(&mut role, Wait::DontWait);
             if arrived.count > 0 {
-                self.take_in(role, now, arrived);
-                return Some(now);
+                return Some(self.take_in(role, now, arrived, reader));
             }
             role.is_caught_up = true;
             std::hint::spin_loop();
@@ -307,16 +346,21 @@ impl Driver {
     /// this way, so that the background thread need not be woken for them.
     pub(crate) fn receive_what_is_there(&self) {
         if let Some(role) = self.channel.role.try_lock() {
-            self.receive_batch(role, Wait::DontWait);
+            self.receive_batch(role, Wait::DontWait, None);
             self.channel.application_at.store(clock::now().0, Ordering::Relaxed);
         }
     }
 
-    fn receive_blocking(&self, mut role: MutexGuard<'_, Role>, left: Duration) -> Option<Time> {
+    fn receive_blocking(
+        &self,
+        mut role: MutexGuard<'_, Role>,
+        left: Duration,
+        reader: Option<&ReaderEndpoint>,
+    ) -> Option<TakenIn> {
         // Rounded up to whole milliseconds, so that a loop with a steady timeout sets it once.
         let left = Duration::from_millis(left.min(RECEIVE_TIMEOUT).as_millis() as u64 + 1);
         self.channel.set_patience(&mut role, left);
-        self.receive_batch(role, Wait::Block)
+        self.receive_batch(role, Wait::Block, reader)
     }
 
     /// Sleeps while another thread receives. The background thread is asked for its place.
@@ -341,8 +385,13 @@ impl Driver {
         channel.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Receives one batch and takes it in; the time when it came, `None` when nothing did.
-    fn receive_batch(&self, mut role: MutexGuard<'_, Role>, wait: Wait) -> Option<Time> {
+    /// Receives one batch and takes it in; `None` when nothing came.
+    fn receive_batch(
+        &self,
+        mut role: MutexGuard<'_, Role>,
+        wait: Wait,
+        reader: Option<&ReaderEndpoint>,
+    ) -> Option<TakenIn> {
         let arrived = self.channel.receive(&mut role, wait);
         if arrived.count == 0 {
             drop(role);
@@ -350,14 +399,19 @@ impl Driver {
             return None;
         }
         let now = clock::now();
-        self.take_in(role, now, arrived);
-        Some(now)
+        Some(self.take_in(role, now, arrived, reader))
     }
 
     /// Hands the batch that was just received to the endpoints, sends their answers, gives the role away, and calls
     /// listeners.
     #[inline]
-    fn take_in(&self, mut role: MutexGuard<'_, Role>, now: Time, arrived: Arrived) {
+    fn take_in(
+        &self,
+        mut role: MutexGuard<'_, Role>,
+        now: Time,
+        arrived: Arrived,
+        reader: Option<&ReaderEndpoint>,
+    ) -> TakenIn {
         let role_mut = &mut *role;
         role_mut.touched.came = Came::now(self.keeps_times, &role_mut.batch);
         role_mut.adapt_limit(arrived.count, now);
@@ -383,19 +437,21 @@ impl Driver {
         }
         self.channel.counters.store(touched.counters);
         touched.writers.clear();
-        self.finish_batch(role);
+        TakenIn { at: now, has_awaited: self.finish_batch(role, reader) }
     }
 
-    /// Gives the role away, then calls the listeners of the readers that got something.
-    fn finish_batch(&self, mut role: MutexGuard<'_, Role>) {
+    /// Gives the role away, then calls the listeners of the readers that got something. Whether samples lie in `reader`,
+    /// as far as is known: listeners may take those of others, too.
+    fn finish_batch(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
         let touched = &mut role.touched;
         if touched.readers.iter().all(|reader| !reader.endpoint.has_listener()) {
+            let has_awaited = reader.is_some_and(|reader| touched.has_unread_for(reader));
             let mut readers = core::mem::take(&mut touched.readers);
             touched.forget(&mut readers);
             touched.readers = readers;
             drop(role);
             self.channel.announce_progress();
-            return;
+            return has_awaited;
         }
         let readers = core::mem::take(&mut touched.readers);
         drop(role);
@@ -409,6 +465,7 @@ impl Driver {
         }
         self.flush_queued();
         self.give_back(readers);
+        false
     }
 
     /// Lends the memory of the list to the next batch.
@@ -470,10 +527,10 @@ pub(crate) fn run(driver: &Driver) {
         if channel.waiting.load(Ordering::SeqCst) == 0 {
             let mut role = channel.role.lock();
             if driver.wait.spin_time().is_none_or(|time| now.since(role.received_at) < time) {
-                driver.receive_spinning(role, now);
+                driver.receive_spinning(role, now, None);
             } else {
                 channel.set_patience(&mut role, RECEIVE_TIMEOUT);
-                driver.receive_batch(role, Wait::Block);
+                driver.receive_batch(role, Wait::Block, None);
             }
         }
         channel.is_background_receiving.store(false, Ordering::SeqCst);

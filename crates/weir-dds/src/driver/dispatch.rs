@@ -43,6 +43,12 @@ impl Touched {
         readers.clear();
     }
 
+    /// Whether there were samples for this reader, when the batch was in, that nobody had read.
+    #[inline]
+    pub(crate) fn has_unread_for(&self, reader: &ReaderEndpoint) -> bool {
+        self.readers.iter().any(|touched| touched.has_unread && core::ptr::eq(&*touched.endpoint, reader))
+    }
+
     /// Remembers a reader once. Few are touched by one batch.
     #[inline]
     fn note_reader(&mut self, endpoint: &Arc<ReaderEndpoint>) {

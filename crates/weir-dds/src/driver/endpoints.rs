@@ -129,11 +129,29 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) malformed: AtomicU64,
     /// Of the last batch, where somebody wants to know.
     pub(crate) times: Mutex<Option<ReceiveTimes>>,
-    listener: Mutex<Option<ReaderListener>>,
+    calls: Mutex<Calls>,
     has_listener: AtomicBool,
-    /// News that `on_data_available` was not called for to the end. One thread at a time is in there; news that come
-    /// meanwhile make it go round again.
-    pending_news: AtomicU64,
+}
+
+/// A reader's listener, and whether it is being told of new samples.
+#[derive(Default)]
+struct Calls {
+    listener: Option<ReaderListener>,
+    /// A second reference, for whoever tells of new samples: to lend it costs less per sample than to count another one.
+    spare: Option<ReaderListener>,
+    /// Goes up when the listener is replaced.
+    version: u64,
+    /// One thread at a time tells of new samples; news that come meanwhile make it go round again.
+    is_telling: bool,
+    has_more_news: bool,
+}
+
+impl Calls {
+    /// The reference that was lent, or another one.
+    #[inline]
+    fn lend(&mut self) -> Option<ReaderListener> {
+        self.spare.take().or_else(|| self.listener.clone())
+    }
 }
 
 impl ReaderEndpoint {
@@ -147,15 +165,18 @@ impl ReaderEndpoint {
             rejected: Mutex::default(),
             malformed: AtomicU64::new(0),
             times: Mutex::default(),
-            listener: Mutex::default(),
+            calls: Mutex::default(),
             has_listener: AtomicBool::new(false),
-            pending_news: AtomicU64::new(0),
         }
     }
 
     pub(crate) fn set_listener(&self, listener: Option<ReaderListener>) {
         self.has_listener.store(listener.is_some(), Ordering::SeqCst);
-        let before = core::mem::replace(&mut *self.listener.lock(), listener);
+        let before = {
+            let mut calls = self.calls.lock();
+            calls.version += 1;
+            (core::mem::replace(&mut calls.listener, listener), calls.spare.take())
+        };
         // Not under the lock: it may hold the last handle of another endpoint.
         drop(before);
     }
@@ -167,7 +188,7 @@ impl ReaderEndpoint {
 
     /// Calls the listener, with no lock held. Data has a call of its own.
     pub(crate) fn notify(&self, event: ReaderEvent) {
-        let listener = self.listener.lock().clone();
+        let listener = self.calls.lock().listener.clone();
         if let Some(listener) = listener {
             survive(|| listener(event));
         }
@@ -175,16 +196,38 @@ impl ReaderEndpoint {
 
     /// Tells the listener of new samples. When some thread does so already, that one does it once more.
     pub(crate) fn notify_data(&self) {
-        let listener = self.listener.lock().clone();
-        let Some(listener) = listener else { return };
-        if self.pending_news.fetch_add(1, Ordering::SeqCst) > 0 {
-            return;
-        }
-        loop {
-            let seen = self.pending_news.load(Ordering::SeqCst);
-            survive(|| listener(ReaderEvent::DataAvailable));
-            if self.pending_news.fetch_sub(seen, Ordering::SeqCst) == seen {
+        let (mut listener, mut version) = {
+            let mut calls = self.calls.lock();
+            if calls.is_telling {
+                calls.has_more_news = true;
                 return;
+            }
+            let Some(listener) = calls.lend() else { return };
+            calls.is_telling = true;
+            (listener, calls.version)
+        };
+        loop {
+            survive(|| listener(ReaderEvent::DataAvailable));
+            let mut calls = self.calls.lock();
+            let is_replaced = calls.version != version;
+            if !core::mem::take(&mut calls.has_more_news) {
+                calls.is_telling = false;
+                if !is_replaced {
+                    calls.spare = Some(listener);
+                }
+                // The lock goes before a listener that was replaced: see `set_listener`.
+                return;
+            }
+            if is_replaced {
+                // More has come since, for whoever listens now.
+                version = calls.version;
+                let Some(next) = calls.lend() else {
+                    calls.is_telling = false;
+                    return;
+                };
+                let before = core::mem::replace(&mut listener, next);
+                drop(calls);
+                drop(before);
             }
         }
     }

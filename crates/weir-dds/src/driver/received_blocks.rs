@@ -34,7 +34,8 @@ impl ReceivedBlocks {
     /// Apart, so that small datagrams do not carry it.
     #[inline(never)]
     fn take(&mut self, batch: &mut RecvBatch, len: usize) -> Option<(&Arc<Block>, usize)> {
-        let free = self.blocks.iter_mut().position(|block| Arc::get_mut(block).is_some());
+        // The exchange makes sure of it.
+        let free = self.blocks.iter().position(|block| Arc::strong_count(block) == 1);
         let index = free.or_else(|| {
             (self.blocks.len() < BLOCKS_MAX).then(|| {
                 self.blocks.push(Block::new(RECV_BUFFER_BYTES));
