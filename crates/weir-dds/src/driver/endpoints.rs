@@ -274,3 +274,39 @@ impl Routes {
         self.version.fetch_add(1, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_rtps::qos::Reliability;
+    use weir_rtps::reader::ReaderConfig;
+    use weir_wire::GuidPrefix;
+
+    use super::*;
+
+    #[test]
+    fn a_listener_that_is_replaced_while_it_is_told_hears_no_more_and_is_let_go() {
+        let guid = Guid::new(GuidPrefix::UNKNOWN, EntityId::UNKNOWN);
+        let core = ReaderCore::new(ReaderConfig::new(guid, Reliability::BestEffort));
+        let endpoint = Arc::new(ReaderEndpoint::new(EntityId::UNKNOWN, core));
+        let counts: [Arc<AtomicU64>; 2] = Default::default();
+        let told = || counts.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let [first, second] = counts.clone();
+        let me = Arc::clone(&endpoint);
+        endpoint.set_listener(Some(Arc::new(move |_| {
+            first.fetch_add(1, Ordering::Relaxed);
+            let second = Arc::clone(&second);
+            me.set_listener(Some(Arc::new(move |_| _ = second.fetch_add(1, Ordering::Relaxed))));
+            // More news while it is told of these.
+            me.notify_data();
+        })));
+        endpoint.notify_data();
+        assert_eq!(told(), [1, 1]);
+        assert_eq!((Arc::strong_count(&counts[0]), Arc::strong_count(&endpoint)), (1, 1));
+        endpoint.notify_data();
+        assert_eq!(told(), [1, 2]);
+        endpoint.set_listener(None);
+        endpoint.notify_data();
+        assert_eq!(told(), [1, 2]);
+        assert_eq!(Arc::strong_count(&counts[1]), 1, "the reference that is lent is gone, too");
+    }
+}
