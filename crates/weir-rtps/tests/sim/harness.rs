@@ -95,6 +95,11 @@ impl Sim {
         self.readers.len() - 1
     }
 
+    /// Allows for so many steps, in long runs.
+    pub(crate) fn set_steps_max(&mut self, steps_max: u64) {
+        self.steps_max = steps_max;
+    }
+
     fn hosts(&self) -> usize {
         self.writers.len() + self.readers.len()
     }
