@@ -1,38 +1,40 @@
 //! Writing (DDS 1.4 §2.2.2.4.2). From `write` to the system call on the caller's thread.
 
 pub(crate) mod loan;
+mod sending;
 mod serialized;
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use foldhash::fast::RandomState;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
 use weir_rtps::config;
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::{Durability, History, LivelinessKind, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{
-    Change, ChangeKind, Coalescing as CoreCoalescing, WriteRefused, WriterConfig, WriterCore, WriterCounters,
+    Change, ChangeKind, Coalescing as CoreCoalescing, WriterConfig, WriterCore, WriterCounters,
 };
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use crate::clock;
 use crate::driver::Driver;
-use crate::driver::endpoints::{Sending, WriterEndpoint};
+use crate::driver::endpoints::WriterEndpoint;
+use crate::driver::publishing::Publishing;
 use crate::driver::transport::SendCounters;
 use crate::error::{DdsError, Result};
 use crate::listener::{DataWriterListener, WriterEvent};
 use crate::participant::Handle;
-use crate::qos::{Coalescing, DataRepresentation, DataWriterQos};
+use crate::qos::{Coalescing, DataRepresentation, DataWriterQos, PublishMode};
 use crate::sample::InstanceHandle;
 use crate::stage_times::SendTimes;
 use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus};
 use crate::topic::Topic;
-use crate::wait_strategy::WaitStrategy;
 
 /// Writes samples of a topic. A handle: clones mean the same writer, which is gone with the last of them.
 pub struct DataWriter<T> {
@@ -43,6 +45,8 @@ pub struct DataWriter<T> {
 struct Inner {
     handle: Arc<Handle>,
     endpoint: Arc<WriterEndpoint>,
+    /// The thread that publishes, if there is one.
+    publisher: Option<JoinHandle<()>>,
     qos: DataWriterQos,
     /// Of the representation that the QoS offers.
     encoding: Encoding,
@@ -62,12 +66,15 @@ impl<T: DdsType> DataWriter<T> {
             WriterCore::new(core_config(driver.guid(entity), &qos)),
             qos.policies.liveliness,
             qos.multicast,
+            (qos.publish_mode == PublishMode::Asynchronous).then(Publishing::default),
         ));
         endpoint.sending.lock().sender.times = driver.keeps_times.then(SendTimes::default);
+        let publisher = driver.start_publishing(&endpoint)?;
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner {
             handle: Arc::clone(handle),
             endpoint,
+            publisher,
             qos,
             encoding,
             registered: Mutex::default(),
@@ -95,6 +102,8 @@ impl<T: DdsType> DataWriter<T> {
     /// half of a reader's socket buffer leaves in parts: to reliable readers as they make room, to best-effort readers
     /// with pauses between, of which the calling thread sleeps through all (6 ms for 1 MB where buffers have the stock
     /// size of Linux).
+    ///
+    /// A writer that publishes [asynchronously](PublishMode::Asynchronous) returns when the sample is in its history.
     ///
     /// # Errors
     /// [`DdsError::Timeout`] when there was no room in time; the sample was not written.
@@ -229,30 +238,22 @@ impl<T: DdsType> DataWriter<T> {
             let now = clock::now();
             let is_stamped = timestamp.is_some();
             let timestamp = timestamp.unwrap_or_else(|| inner.driver().wall_clock.timestamp(now));
-            let mut sending = inner.endpoint.sending.lock();
-            let mut core = inner.endpoint.core.lock();
-            if let Some(at) = sending.sent_at.take() {
-                core.note_sent(at);
-            }
-            if let Some(took) = sending.send_time.take() {
-                core.note_send_time(took);
-            }
+            let mut turn = inner.turn_to_write();
             if is_stamped {
                 // The samples of a batch have one time stamp: this one, and those that follow, have others.
-                core.seal();
+                turn.core.seal();
             }
             let fill =
                 |payload: &mut [u8]| weir_cdr::encode_payload_in(sample, inner.encoding, payload).map(drop);
-            let Err(refused) = core.write_with(now, (timestamp, key), len, fill)? else {
+            let Err(refused) = turn.core.write_with(now, (timestamp, key), len, fill)? else {
                 if is_stamped {
-                    core.seal();
+                    turn.core.seal();
                 }
-                inner.send(core, sending, now);
+                inner.send(turn, now);
                 inner.note_assertion(now);
                 return Ok(());
             };
-            core.flush(now, &mut sending.outbox);
-            inner.transmit_in_time(core, sending);
+            inner.flush(turn, now);
             inner.make_room(refused, (key, len), now, &mut waiting_since)?;
         }
     }
@@ -266,11 +267,9 @@ impl<T: DdsType> DataWriter<T> {
         loop {
             let now = clock::now();
             let timestamp = Some(inner.driver().wall_clock.timestamp(now));
-            let mut sending = inner.endpoint.sending.lock();
-            let mut core = inner.endpoint.core.lock();
-            let result = core.write_copy(now, timestamp, Change { kind, key, payload });
-            core.flush(now, &mut sending.outbox);
-            inner.transmit_in_time(core, sending);
+            let mut turn = inner.turn();
+            let result = turn.core.write_copy(now, timestamp, Change { kind, key, payload });
+            inner.flush(turn, now);
             match result {
                 Ok(_) => {
                     inner.note_assertion(now);
@@ -310,13 +309,9 @@ impl<T: DdsType> DataWriter<T> {
 }
 
 impl<T> DataWriter<T> {
-    /// Sends what automatic coalescing and a batch hold back.
+    /// Sends what automatic coalescing and a batch hold back, or has it sent by the thread that publishes.
     pub fn flush(&self) {
-        let inner = &*self.inner;
-        let mut sending = inner.endpoint.sending.lock();
-        let mut core = inner.endpoint.core.lock();
-        core.flush(clock::now(), &mut sending.outbox);
-        inner.transmit_in_time(core, sending);
+        self.inner.flush(self.inner.turn(), clock::now());
     }
 
     /// Waits until all matched reliable readers have acknowledged everything that was written.
@@ -326,17 +321,16 @@ impl<T> DataWriter<T> {
     pub fn wait_for_acknowledgments(&self, timeout: Duration) -> Result<()> {
         let inner = &*self.inner;
         let endpoint = &inner.endpoint;
-        let last = {
-            let mut sending = endpoint.sending.lock();
-            let mut core = endpoint.core.lock();
-            core.request_acknowledgement();
-            core.flush(clock::now(), &mut sending.outbox);
-            let last = core.last_sequence_number();
-            inner.transmit_in_time(core, sending);
-            last
-        };
+        let mut turn = inner.turn();
+        turn.core.request_acknowledgement();
+        let last = turn.core.last_sequence_number();
+        inner.flush(turn, clock::now());
         let deadline = clock::now() + timeout;
-        let is_done = || endpoint.core.lock().is_acknowledged(last);
+        let _waiting = endpoint.publishing.as_ref().map(Publishing::wait_for_end);
+        let is_done = || {
+            let core = endpoint.core.lock();
+            core.is_acknowledged(last) && (endpoint.publishing.is_none() || core.is_handed_out(last))
+        };
         if inner.driver().receive_until(Some(deadline), inner.driver().wait, is_done) {
             return Ok(());
         }
@@ -345,6 +339,23 @@ impl<T> DataWriter<T> {
             waited: timeout,
             hint: inner.lagging_hint(),
         })
+    }
+
+    /// Waits until everything that was written has been given to the kernel; at once unless the writer publishes
+    /// [asynchronously](PublishMode::Asynchronous).
+    ///
+    /// # Errors
+    /// [`DdsError::Timeout`].
+    pub fn wait_for_asynchronous_publishing(&self, timeout: Duration) -> Result<()> {
+        let inner = &*self.inner;
+        let Some(publishing) = &inner.endpoint.publishing else { return Ok(()) };
+        let turn = inner.turn();
+        let last = turn.core.last_sequence_number();
+        inner.flush(turn, clock::now());
+        if inner.wait_until_published(publishing, last, clock::now() + timeout) {
+            return Ok(());
+        }
+        Err(DdsError::Timeout { what: "publishing", waited: timeout, hint: inner.lagging_hint() })
     }
 
     /// Waits until at least `count` readers are matched.
@@ -496,136 +507,6 @@ impl Inner {
             || limits.max_instances.is_some()
             || limits.max_samples_per_instance.is_some()
     }
-
-    /// After a sample was committed: sends it, or sees to it that it is sent in time.
-    #[inline]
-    fn send(&self, mut core: MutexGuard<'_, WriterCore>, mut sending: MutexGuard<'_, Sending>, now: Time) {
-        core.poll_transmit(now, &mut sending.outbox);
-        // After a pause this thread goes on.
-        let next = core.next_timeout().filter(|_| core.paused_until().is_none());
-        if core.has_unsent() {
-            self.driver().note_queued();
-        }
-        let (window, in_flight) = core.window();
-        let is_amid_sample = core.is_amid_sample();
-        self.transmit(core, &mut sending);
-        let has_sent = sending.sent_at.is_some();
-        sending.send_time = sending.sent_at.map(|at| at.since(now));
-        // What is received calls listeners, and those may write.
-        drop(sending);
-        if let Some(at) = next {
-            self.driver().timers.arm(at);
-        }
-        if is_amid_sample {
-            self.finish_sample();
-            return;
-        }
-        // Acknowledgements are due: taking them in here spares the background thread a wake-up.
-        if in_flight > window / 2 && has_sent {
-            self.driver().receive_what_is_there();
-            self.note_busy();
-        }
-    }
-
-    /// The time until now was ours, not the application's: it does not end a burst.
-    #[inline]
-    fn note_busy(&self) {
-        self.endpoint.sending.lock().sent_at = Some(clock::now());
-    }
-
-    /// Sends the rest of a large sample as readers make room, or after pauses if they are best-effort. When none makes
-    /// room for as long as a write may block, the timer thread goes on with it.
-    #[cold]
-    fn finish_sample(&self) {
-        let endpoint = &self.endpoint;
-        loop {
-            let may_go_on = self.wait_amid_sample();
-            let mut sending = endpoint.sending.lock();
-            let mut core = endpoint.core.lock();
-            core.poll_transmit(clock::now(), &mut sending.outbox);
-            let is_amid_sample = core.is_amid_sample();
-            if !may_go_on {
-                core.leave_sample();
-            }
-            self.transmit_in_time(core, sending);
-            if !is_amid_sample || !may_go_on {
-                return;
-            }
-        }
-    }
-
-    /// Waits until more of a large sample may leave, and takes in what arrives meanwhile. `false`: no reader has made
-    /// room for as long as a write may block.
-    fn wait_amid_sample(&self) -> bool {
-        let (driver, core) = (self.driver(), &self.endpoint.core);
-        let paused_until = core.lock().paused_until();
-        // What is received while blocking ends a pause only to the tick of the kernel, which is longer.
-        if let Some(until) = paused_until.filter(|_| driver.wait != WaitStrategy::Spin) {
-            driver.receive_what_is_there();
-            std::thread::sleep(until.since(clock::now()));
-            return true;
-        }
-        let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.policies.max_blocking_time);
-        let is_done = || core.lock().can_go_on(clock::now());
-        driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()
-    }
-
-    /// Sends the outbox, and sees to it that what is due later is sent in time.
-    fn transmit_in_time(&self, core: MutexGuard<'_, WriterCore>, mut sending: MutexGuard<'_, Sending>) {
-        // After a pause this thread goes on.
-        let next = core.next_timeout().filter(|_| core.paused_until().is_none());
-        self.transmit(core, &mut sending);
-        drop(sending);
-        if let Some(at) = next {
-            self.driver().timers.arm(at);
-        }
-    }
-
-    /// Sends the outbox, outside the lock of the writer's state.
-    #[inline]
-    fn transmit(&self, core: MutexGuard<'_, WriterCore>, sending: &mut Sending) {
-        drop(core);
-        if !sending.outbox.is_empty() {
-            sending.sender.send(&self.driver().channel.socket, &mut sending.outbox);
-            sending.sent_at = Some(clock::now());
-        }
-    }
-
-    /// Waits for room after a refusal, or says why there is none.
-    #[cold]
-    fn make_room(
-        &self,
-        refused: WriteRefused,
-        (key, payload_len): (Option<[u8; 16]>, usize),
-        now: Time,
-        waiting_since: &mut Option<Time>,
-    ) -> Result<()> {
-        if refused != WriteRefused::WindowFull {
-            return Err(loan::refusal(refused));
-        }
-        let patience = self.qos.policies.max_blocking_time;
-        let deadline = *waiting_since.get_or_insert(now) + patience;
-        let endpoint = &self.endpoint;
-        let is_done = || endpoint.core.lock().has_room_for(key, payload_len);
-        if self.driver().receive_until(Some(deadline), self.driver().wait, is_done) {
-            self.note_busy();
-            return Ok(());
-        }
-        Err(DdsError::Timeout {
-            what: "room for another sample",
-            waited: patience,
-            hint: self.lagging_hint(),
-        })
-    }
-
-    fn lagging_hint(&self) -> String {
-        match self.endpoint.core.lock().lagging_readers().next() {
-            Some(reader) => {
-                format!(": reader {reader} is furthest behind and has not acknowledged what was written")
-            }
-            None => String::new(),
-        }
-    }
 }
 
 impl Drop for Inner {
@@ -633,18 +514,23 @@ impl Drop for Inner {
         let entity = self.endpoint.entity;
         // A listener may hold handles, and the endpoint lives as long as somebody has an old table of routes.
         self.endpoint.set_listener(None);
-        let last = {
-            // What automatic coalescing holds back was written, and leaves.
-            let mut sending = self.endpoint.sending.lock();
-            let mut core = self.endpoint.core.lock();
-            let last = self.unregister_all(&mut core);
-            core.flush(clock::now(), &mut sending.outbox);
-            self.transmit(core, &mut sending);
-            last
-        };
+        // What automatic coalescing holds back was written, and leaves.
+        let mut turn = self.turn();
+        let last = self.unregister_all(&mut turn.core);
+        let end = turn.core.last_sequence_number();
+        self.flush(turn, clock::now());
+        if let Some(publishing) = &self.endpoint.publishing {
+            let patience = self.qos.policies.max_blocking_time.max(FAREWELL_TIME);
+            self.wait_until_published(publishing, end, clock::now() + patience);
+        }
         if let Some(last) = last {
             let is_done = || self.endpoint.core.lock().is_acknowledged(last);
             self.driver().receive_until(Some(clock::now() + FAREWELL_TIME), self.driver().wait, is_done);
+        }
+        if let (Some(publishing), Some(publisher)) = (&self.endpoint.publishing, self.publisher.take()) {
+            publishing.stop();
+            // It runs no code of the application, so this is another thread. One that panicked has said so.
+            let _ = publisher.join();
         }
         self.driver().with_discovery(|core, now| core.remove_writer(now, entity));
         self.driver().routes.change(|table| _ = table.writers.remove(&entity));
@@ -714,6 +600,7 @@ fn core_config(guid: Guid, qos: &DataWriterQos) -> WriterConfig {
             }
         },
         batch: qos.batch,
+        is_asynchronous: qos.publish_mode == PublishMode::Asynchronous,
         ..WriterConfig::new(guid, policies.reliability)
     }
 }

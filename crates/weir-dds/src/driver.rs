@@ -8,6 +8,7 @@
 //! | `endpoints` | writers and readers as the driver knows them, and the routes to them |
 //! | `dispatch` | from datagrams to writers and readers, one lock per batch |
 //! | `channel` | whoever waits, receives: application threads and the background thread share a socket |
+//! | `publishing` | the threads of writers that publish asynchronously |
 //! | `matching` | what discovery finds becomes matches, statuses and calls of listeners |
 //! | `received_blocks` | memory in which large samples stay where they were received |
 //! | `liveliness` | what discovery must know of writers that the application asserts |
@@ -20,6 +21,7 @@ pub(crate) mod groups;
 pub(crate) mod listeners;
 pub(crate) mod liveliness;
 pub(crate) mod matching;
+pub(crate) mod publishing;
 pub(crate) mod received_blocks;
 pub(crate) mod timers;
 pub(crate) mod transport;
@@ -200,13 +202,17 @@ impl Driver {
 
     fn spawn(self: &Arc<Self>, name: &str, run: fn(&Self)) -> Result<()> {
         let driver = Arc::clone(self);
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .stack_size(1 << 20)
-            .spawn(move || run(&driver))
-            .map_err(|error| DdsError::network(format!("cannot start the thread {name}"), error))?;
+        let thread = Self::thread(name, move || run(&driver))?;
         self.threads.lock().push(thread);
         Ok(())
+    }
+
+    fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .stack_size(1 << 20)
+            .spawn(run)
+            .map_err(|error| DdsError::network(format!("cannot start the thread {name}"), error))
     }
 }
 

@@ -32,7 +32,7 @@
 //! # How it is fast
 //!
 //! - [`DataWriter::write`] encodes the sample where it stays and sends from there, on the caller's thread; what
-//!   is sent again is the same bytes.
+//!   is sent again is the same bytes. A thread of the writer's sends only where [`PublishMode`] asks for it.
 //! - Writes in quick succession leave together by UDP segmentation offload ([`Coalescing`]); one that comes
 //!   alone leaves at once.
 //! - Whoever waits, receives: a thread in [`DataReader::wait_for_data`] takes datagrams from the socket itself.
@@ -81,7 +81,7 @@ pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
     BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, Durability, History, INFINITE,
-    Liveliness, LivelinessKind, PolicyId, Qos, Reliability, ResourceLimits,
+    Liveliness, LivelinessKind, PolicyId, PublishMode, Qos, Reliability, ResourceLimits,
 };
 pub use sample::{
     InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,

@@ -42,6 +42,24 @@ impl Default for Coalescing {
     }
 }
 
+/// Which thread sends what is written (PUBLISH_MODE, as RTI Connext and Fast DDS have it; DDS 1.4 has no such policy).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PublishMode {
+    /// The thread that writes. No other thread has to be woken on the way of a sample: this is faster.
+    #[default]
+    Synchronous,
+    /// A thread of the writer's: a write leaves its sample in the history and returns, however large it is and however long
+    /// sending takes.
+    ///
+    /// What was not sent yet counts as kept. A reliable KEEP_ALL writer waits up to `max_blocking_time` while unacknowledged
+    /// samples, unsent ones included, fill the window of its readers; a best-effort one while 4 MiB of kernel memory's worth
+    /// are unsent. KEEP_LAST replaces samples that were not sent yet, so a burst of more than its depth may leave in part.
+    /// The thread waits for samples as the participant's [`WaitStrategy`](crate::WaitStrategy) says.
+    /// [`DataWriter::wait_for_asynchronous_publishing`](crate::DataWriter::wait_for_asynchronous_publishing) tells when
+    /// everything was sent; a writer that is dropped sends it first, for as long as a write may block and at least a second.
+    Asynchronous,
+}
+
 /// QoS of a writer: reliable, volatile, keeping the last sample, unless told otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataWriterQos {
@@ -51,6 +69,8 @@ pub struct DataWriterQos {
     pub coalescing: Coalescing,
     /// Whether samples are collected in one message; off unless told otherwise.
     pub batch: Option<BatchPolicy>,
+    /// Which thread sends; the one that writes unless told otherwise.
+    pub publish_mode: PublishMode,
     /// Whether an instance that the writer unregisters is disposed as well (WRITER_DATA_LIFECYCLE); it is unless told
     /// otherwise.
     pub autodispose_unregistered_instances: bool,
@@ -64,6 +84,7 @@ impl Default for DataWriterQos {
             policies: Qos::for_writer(),
             coalescing: Coalescing::default(),
             batch: None,
+            publish_mode: PublishMode::default(),
             autodispose_unregistered_instances: true,
             multicast: true,
         }
@@ -280,6 +301,13 @@ impl DataWriterQos {
     #[must_use]
     pub fn coalescing(mut self, coalescing: Coalescing) -> Self {
         self.coalescing = coalescing;
+        self
+    }
+
+    /// Which thread sends what is written (PUBLISH_MODE).
+    #[must_use]
+    pub fn publish_mode(mut self, mode: PublishMode) -> Self {
+        self.publish_mode = mode;
         self
     }
 

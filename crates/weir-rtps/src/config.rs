@@ -5,6 +5,10 @@ use core::time::Duration;
 /// Size of a block of history, in bytes. A segmented send takes up to 64 KiB from one block and is cut short at
 /// its end: with four sends to a block that does not matter, and it still fits the processor's cache.
 pub const BLOCK_BYTES: usize = 256 * 1024;
+/// What a writer may leave unsent whose samples another thread sends, where no reader's acknowledgements bound it, in bytes
+/// as the kernel charges them: a millisecond of the fastest stream of small samples, for a thread that gets its turn late.
+pub const UNSENT_MAX_BYTES: u64 = 4 * 1024 * 1024;
+
 /// Spare blocks that a writer keeps for reuse: a window's worth, so that a steady flow allocates nothing.
 pub const BLOCKS_SPARE_MAX: usize = 32;
 

@@ -116,6 +116,9 @@ pub(crate) struct History {
     vacant: Vec<u32>,
     /// The block that is written to.
     open: Option<u32>,
+    /// The block that was written to before, until nothing is left in it: somebody was sending from it, or a sample did not
+    /// fit there.
+    previous: Option<u32>,
     /// The block that survivors move to.
     refuge: Option<u32>,
     entries: VecDeque<Entry>,
@@ -147,6 +150,7 @@ impl History {
             blocks: Vec::new(),
             vacant: Vec::new(),
             open: None,
+            previous: None,
             refuge: None,
             entries: VecDeque::new(),
             dense: 1,
@@ -340,12 +344,8 @@ impl History {
 
     /// Makes sure that the next datagram can grow to `len` bytes where it begins.
     pub(crate) fn make_room(&mut self, len: usize) {
-        let has_room = self.open.is_some_and(|open| {
-            let block = &self.blocks[open as usize];
-            block.len() - block.used >= len
-        });
-        if !has_room && len <= self.block_len {
-            self.open_block(len);
+        if len <= self.block_len {
+            self.prepare(len);
         }
     }
 
@@ -496,6 +496,7 @@ impl History {
         let used = core::mem::take(&mut block.used);
         block.moved.clear();
         let Some(memory) = block.block.take() else { return };
+        self.previous = self.previous.filter(|previous| *previous != place);
         self.vacant.push(place);
         self.used -= used;
         self.bytes -= memory.len();
@@ -548,9 +549,15 @@ impl History {
     #[cold]
     fn open_block(&mut self, len: usize) -> u32 {
         self.close_unused();
+        if let Some(previous) = self.previous
+            && self.fits(previous, len)
+        {
+            self.previous = self.open.replace(previous);
+            return previous;
+        }
         self.tidy();
         let place = self.new_block(len);
-        self.open = Some(place);
+        self.previous = self.open.replace(place);
         place
     }
 

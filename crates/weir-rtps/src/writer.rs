@@ -6,6 +6,7 @@
 //! of the history to be sent outside the lock that guards this core. Repairs are the same slices again.
 
 mod acknowledgements;
+mod asynchronous;
 mod batch;
 mod burst;
 mod compose;
@@ -15,6 +16,7 @@ mod instances;
 mod liveliness;
 mod loan;
 mod reader_proxy;
+mod refusal;
 mod tail;
 mod transmit;
 
@@ -42,6 +44,7 @@ use reader_proxy::ReaderProxy;
 pub use batch::BatchPolicy;
 pub use loan::LOAN_FRONT_BYTES;
 pub use reader_proxy::ReaderProxyConfig;
+pub use refusal::WriteRefused;
 
 /// What a writer is.
 #[derive(Debug, Clone)]
@@ -70,6 +73,10 @@ pub struct WriterConfig {
     pub coalescing: Option<Coalescing>,
     /// Whether samples are collected in one message.
     pub batch: Option<BatchPolicy>,
+    /// Whether another thread calls [`WriterCore::poll_published`] than those that write. What was not handed out yet is
+    /// bounded then: KEEP_ALL refuses writes beyond [`config::UNSENT_MAX_BYTES`] where no reader acknowledges, and with
+    /// KEEP_LAST each write is followed by [`WriterCore::replace_unsent`].
+    pub is_asynchronous: bool,
 }
 
 /// Automatic coalescing: samples of a burst, each in an RTPS message and datagram of its own, leave together.
@@ -106,6 +113,7 @@ impl WriterConfig {
             hash_seed: 0,
             coalescing: None,
             batch: None,
+            is_asynchronous: false,
         }
     }
 }
@@ -132,37 +140,6 @@ pub struct Change<'a> {
     pub key: Option<[u8; 16]>,
     /// The payload with its encapsulation header; the serialized key unless `kind` is `Alive`.
     pub payload: &'a [u8],
-}
-
-/// Why a sample was not accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum WriteRefused {
-    /// As much as allowed is unacknowledged: wait for acknowledgements and try again.
-    #[error("the window is full: some matched reader has not acknowledged earlier samples")]
-    WindowFull,
-    /// The sample is too long.
-    #[error("a sample of {len} bytes is too long: the limit is {max} bytes")]
-    TooLarge {
-        /// Serialized size with its encapsulation header, in bytes.
-        len: usize,
-        /// The largest size that fits, in bytes.
-        max: usize,
-    },
-    /// A resource limit is reached, and what is kept for late readers makes no room: waiting does not help.
-    #[error(
-        "the history is full, and is kept for readers that come late: raise max_samples, max_samples_per_instance or \
-         max_bytes, or keep less"
-    )]
-    LimitReached,
-    /// No more instances fit the resource limits.
-    #[error("no room for another instance: unregister some, or raise the resource limit max_instances")]
-    TooManyInstances,
-    /// No more memory is lent.
-    #[error("{max} loans are out: write some of them, or drop them")]
-    TooManyLoans {
-        /// How many there may be.
-        max: usize,
-    },
 }
 
 /// Numbers that a writer counts.
@@ -478,6 +455,9 @@ impl WriterCore {
         } else {
             charge(len)
         };
+        if !self.has_reliable_readers() {
+            return self.has_room(cost.clamp(config::UNSENT_MAX_BYTES / 2, config::UNSENT_MAX_BYTES));
+        }
         self.has_room(cost.clamp(window / 8, (window / 4).max(cost.min(config::WINDOW_MIN_BYTES))))
     }
 
@@ -605,8 +585,11 @@ impl WriterCore {
     #[inline]
     fn has_room(&self, charge: u64) -> bool {
         self.config.history != History::KeepAll
-            || !self.has_reliable_readers()
-            || (self.in_flight() + charge <= self.window.size() && self.has_room_behind_hole(charge))
+            || if self.has_reliable_readers() {
+                self.in_flight() + charge <= self.window.size() && self.has_room_behind_hole(charge)
+            } else {
+                self.has_room_unsent(charge)
+            }
     }
 
     /// What may be in a reader's socket: not what it asked for again, nor what was sent before that.
@@ -637,7 +620,7 @@ impl WriterCore {
     #[inline]
     fn committed(&mut self, now: Time, sn: SequenceNumber, len: usize) {
         if self.proxies.is_empty() {
-            self.instances.sent(&mut self.history, sn);
+            self.instances.replace(&mut self.history, sn, None);
             self.unsent = sn.next();
             self.fragments.end();
             self.acknowledged = sn;

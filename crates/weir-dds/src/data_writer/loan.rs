@@ -260,28 +260,20 @@ impl Inner {
         loop {
             let now = clock::now();
             let stamp = timestamp.unwrap_or_else(|| self.driver().wall_clock.timestamp(now));
-            let mut sending = self.endpoint.sending.lock();
-            let mut core = self.endpoint.core.lock();
-            if let Some(at) = sending.sent_at.take() {
-                core.note_sent(at);
-            }
-            if let Some(took) = sending.send_time.take() {
-                core.note_send_time(took);
-            }
+            let mut turn = self.turn_to_write();
             if timestamp.is_some() {
                 // The samples of a batch have one time stamp: this one, and those that follow, have others.
-                core.seal();
+                turn.core.seal();
             }
-            let Err(refused) = commit(&mut core, now, stamp) else {
+            let Err(refused) = commit(&mut turn.core, now, stamp) else {
                 if timestamp.is_some() {
-                    core.seal();
+                    turn.core.seal();
                 }
-                self.send(core, sending, now);
+                self.send(turn, now);
                 self.note_assertion(now);
                 return Ok(());
             };
-            core.flush(now, &mut sending.outbox);
-            self.transmit_in_time(core, sending);
+            self.flush(turn, now);
             self.make_room(refused, size, now, &mut waiting_since)?;
         }
     }

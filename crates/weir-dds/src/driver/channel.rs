@@ -45,7 +45,7 @@ const ROUNDS_BETWEEN_CHECKS: u32 = 4;
 const LOOKS_BETWEEN_CLOCK_READS: u32 = 16;
 /// How often a thread that spins on the only processor it may use leaves it to others: a turn of theirs that nobody takes
 /// costs about as much as three looks.
-const YIELD_EVERY: Duration = Duration::from_micros(20);
+pub(super) const YIELD_EVERY: Duration = Duration::from_micros(20);
 /// Longest sleep in a receive call: bounds what a lost kick can cost.
 const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -289,6 +289,8 @@ impl Driver {
         for rounds in 1_u32.. {
             let received = match self.channel.role.try_lock() {
                 Some(role) if now < spin_until => self.receive_spinning(role, now, reader),
+                // Only who has the place is woken for certain by what happens from here on.
+                Some(_) if is_done() => return true,
                 Some(role) => self.receive_blocking(role, deadline.since(now), reader),
                 None => {
                     self.sleep_until_progress(deadline, is_done);

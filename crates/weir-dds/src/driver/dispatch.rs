@@ -368,6 +368,11 @@ impl<'t, 'c> Receiver<'t, 'c> {
             let mut core = writer.core.lock();
             core.poll_answers(outbox);
             next = next.min(core.next_timeout().unwrap_or(Time::MAX));
+            // An acknowledgement may make room for more of a large sample.
+            if writer.publishing.is_some() && core.is_transmission_due(now) {
+                drop(core);
+                writer.tell_publisher();
+            }
         }
         (next != Time::MAX).then_some(next)
     }

@@ -16,6 +16,7 @@ use weir_udp::UdpSocket;
 use weir_wire::{EntityId, Guid};
 
 use super::liveliness::Assertions;
+use super::publishing::Publishing;
 use super::transport::Sender;
 use crate::clock;
 use crate::listener::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
@@ -37,6 +38,8 @@ pub(crate) struct WriterEndpoint {
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
     /// Readers that listen to a multicast group get samples by it.
     pub(crate) uses_multicast: bool,
+    /// Of a writer whose samples a thread of its own sends.
+    pub(crate) publishing: Option<Publishing>,
     /// Matched readers that do not delimit keys in XCDR2.
     pub(crate) without_key_delimiters: Mutex<BTreeSet<Guid>>,
     listener: Mutex<Option<WriterListener>>,
@@ -59,6 +62,7 @@ impl WriterEndpoint {
         core: WriterCore,
         liveliness: Liveliness,
         uses_multicast: bool,
+        publishing: Option<Publishing>,
     ) -> Self {
         Self {
             entity,
@@ -69,6 +73,7 @@ impl WriterEndpoint {
             assertions: Assertions::new(liveliness),
             liveliness_lost: Mutex::default(),
             uses_multicast,
+            publishing,
             without_key_delimiters: Mutex::default(),
             listener: Mutex::default(),
         }
@@ -85,8 +90,18 @@ impl WriterEndpoint {
         sending.sender.connect(&destinations, &routes);
     }
 
+    /// Has the thread that publishes look at the core, if there is such a thread.
+    pub(crate) fn tell_publisher(&self) {
+        self.publishing.iter().for_each(Publishing::tell);
+    }
+
     /// Sends what automatic coalescing holds back.
     pub(crate) fn end_burst(&self, socket: &UdpSocket) {
+        if self.publishing.is_some() {
+            self.core.lock().interrupt_burst();
+            self.tell_publisher();
+            return;
+        }
         let mut sending = self.sending.lock();
         let sending = &mut *sending;
         {

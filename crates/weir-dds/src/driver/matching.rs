@@ -124,12 +124,15 @@ impl Driver {
                 core.limit_segments(segment_max);
                 drop(core);
                 writer.connect();
+                writer.tell_publisher();
             }
             DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 writer.core.lock().unmatch_reader(now, reader);
                 writer.without_key_delimiters.lock().remove(&reader);
                 writer.connect();
+                // A sample that waited for it goes on without it.
+                writer.tell_publisher();
                 writer.matched.lock().unmatched(reader);
                 // Whoever waits for this reader's acknowledgements waits no longer.
                 self.channel.announce_change();

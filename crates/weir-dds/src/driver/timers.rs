@@ -130,6 +130,16 @@ impl Driver {
         if next > now {
             return Some(next);
         }
+        if writer.publishing.is_some() {
+            let next = {
+                let mut core = writer.core.lock();
+                core.handle_timeout(now);
+                core.next_timeout()
+            };
+            writer.tell_publisher();
+            // What is due is the thread's, which arms the timer for what comes after.
+            return next.filter(|at| *at > now);
+        }
         // Samples leave in order: behind a send that is under way.
         let mut sending = writer.sending.lock();
         let sending = &mut *sending;

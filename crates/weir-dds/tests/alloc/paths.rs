@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use weir_dds::{
     BatchPolicy, Bytes, Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos,
-    DdsType, SampleSeq,
+    DdsType, PublishMode, SampleSeq,
 };
 
 use crate::support::{
@@ -100,6 +100,17 @@ fn reliable_bursts_that_are_not_coalesced() {
 }
 
 #[test]
+fn bursts_that_another_thread_sends() {
+    let max_delay = std::time::Duration::from_micros(500);
+    let policy = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay };
+    for (what, (writer, reader)) in [("reliable", reliable()), ("best effort", best_effort())] {
+        let writer = writer.publish_mode(PublishMode::Asynchronous);
+        bursts(what, (writer.clone(), reader.clone()), Unkeyed::default(), unkeyed);
+        bursts(what, (writer.batch(policy), reader), Unkeyed::default(), unkeyed);
+    }
+}
+
+#[test]
 fn reliable_bursts_of_1000_instances() {
     bursts("reliable keyed bursts", reliable(), Keyed::default(), keyed);
 }
@@ -179,9 +190,19 @@ fn reliable_bursts_for_three_readers() {
 /// The memory of large samples is used again at both ends.
 #[test]
 fn reliable_samples_of_a_megabyte() {
+    megabytes(reliable());
+}
+
+#[test]
+fn reliable_samples_of_a_megabyte_that_another_thread_sends() {
+    let (writer, reader) = reliable();
+    megabytes((writer.publish_mode(PublishMode::Asynchronous), reader));
+}
+
+fn megabytes((writer, reader): (DataWriterQos, DataReaderQos)) {
     let _alone = alone();
     let (here, there) = (participant(), participant());
-    let (writer, reader) = endpoints::<Unkeyed>("megabytes", (&here, reliable().0), (&there, reliable().1));
+    let (writer, reader) = endpoints::<Unkeyed>("megabytes", (&here, writer), (&there, reader));
     let mut sample = Unkeyed { number: 0, bytes: vec![7; 1 << 20] };
     let mut taken = SampleSeq::new();
     let mut exchange = |samples: u64| {
@@ -201,9 +222,18 @@ fn reliable_samples_of_a_megabyte() {
 
 #[test]
 fn a_reliable_flood_that_another_thread_takes() {
+    flood(reliable());
+}
+
+#[test]
+fn a_reliable_flood_that_one_thread_sends_and_another_takes() {
+    let (writer, reader) = reliable();
+    flood((writer.publish_mode(PublishMode::Asynchronous), reader));
+}
+
+fn flood(qos: (DataWriterQos, DataReaderQos)) {
     let _alone = alone();
     let (here, there) = (participant(), participant());
-    let qos = reliable();
     let (writer, reader) = endpoints::<Unkeyed>("flood", (&here, qos.0), (&there, qos.1));
     let (taken, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use weir_dds::{DataWriterQos, PublishMode};
+
 use crate::support::{DEADLINE, Unkeyed, alone, endpoints, participant};
 
 /// The engine's threads in this process, by name, sorted.
@@ -42,6 +44,29 @@ fn no_thread_survives_the_last_handle() {
         drop(reader);
         until_there_are(&TWO);
         drop(writer);
+        until_there_are(&[]);
+    }
+}
+
+#[test]
+fn the_thread_that_publishes_ends_with_its_writer() {
+    const THREADS: [&str; 3] = ["weir-publish", "weir-receive", "weir-timers"];
+    let _alone = alone();
+    until_there_are(&[]);
+    for _ in 0..5 {
+        let participant = participant();
+        let qos = DataWriterQos::default().publish_mode(PublishMode::Asynchronous);
+        let (writer, reader) =
+            endpoints::<Unkeyed>("publishing", (&participant, qos), (&participant, Default::default()));
+        until_there_are(&THREADS);
+        let other = writer.clone();
+        drop((writer, participant));
+        other.write(&Unkeyed::default()).unwrap();
+        until_there_are(&THREADS);
+        drop(other);
+        // Joined: what is listed a moment longer has ended.
+        until_there_are(&THREADS[1..]);
+        drop(reader);
         until_there_are(&[]);
     }
 }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod asynchronous;
 mod best_effort;
 mod blocking;
 mod durability;

@@ -39,6 +39,27 @@ fn a_block_that_is_being_sent_is_not_written_to() {
 }
 
 #[test]
+fn two_blocks_do_for_one_who_sends_while_another_writes() {
+    let mut history = History::new(8192, 4);
+    let mut sending = None;
+    for n in 1..=100_u8 {
+        let sn = add(&mut history, n, 32);
+        let entry = history.entry(sn).unwrap();
+        // The send before ends when the next one begins.
+        sending = history.slice(&entry, &entry);
+    }
+    assert_eq!(sending.unwrap().bytes(), [100; 32]);
+    assert_eq!(history.blocks.len(), 2);
+    for n in 1..=100 {
+        assert_eq!(bytes(&history, n), [n as u8; 32]);
+    }
+    history.release_to(SequenceNumber(100));
+    assert_eq!((history.vacant.len(), history.live_bytes()), (1, 0));
+    add(&mut history, 1, 8192);
+    assert_eq!((history.blocks.len(), history.spare.len()), (2, 1));
+}
+
+#[test]
 fn memory_does_not_grow_when_samples_come_and_go() {
     let mut history = History::new(256, 4);
     let mut run = |from: i64, to: i64| {

@@ -36,7 +36,9 @@ impl Burst {
 impl WriterCore {
     /// Whether samples that were committed should be handed out now. `false` only while a burst is being
     /// coalesced or a batch is filled; then [`WriterCore::next_timeout`] says until when at most.
-    #[inline]
+    ///
+    /// Always inlined: a call per sample shows.
+    #[inline(always)]
     pub fn should_send(&self, now: Time) -> bool {
         if self.unsent == self.sendable_end(now) {
             return false;

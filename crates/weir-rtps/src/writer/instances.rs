@@ -41,6 +41,10 @@ pub(super) struct Instances {
     /// For depths beyond 1: the samples before the newest one, oldest first, by instance.
     earlier: Vec<VecDeque<SequenceNumber>>,
     unsent: Vec<(u32, SequenceNumber)>,
+    /// A large sample that was replaced while it was on its way: it leaves as a whole, and is then removed.
+    spared: Option<SequenceNumber>,
+    /// Up to here, samples behind the spared one were removed.
+    removed: SequenceNumber,
     /// KEEP_ALL: the samples that are in the history, and their instances.
     kept: VecDeque<(SequenceNumber, u32)>,
     /// Instances that were unregistered, disposed as well or not, and the samples that say so, in their order.
@@ -89,6 +93,8 @@ impl Instances {
             registered: 0,
             earlier: Vec::new(),
             unsent: Vec::new(),
+            spared: None,
+            removed: SequenceNumber::ZERO,
             kept: VecDeque::new(),
             ended: VecDeque::new(),
         }
@@ -248,19 +254,59 @@ impl Instances {
         }
     }
 
-    /// Removes the samples that were replaced by what was sent up to and with `last`. Not earlier: a sample
-    /// that waits in a burst was written, and leaves, even when the next one replaces it.
-    pub(super) fn sent(&mut self, history: &mut Store, last: SequenceNumber) {
+    /// Removes the samples that those up to and with `last` replace, except for the one that is on its way (`amid`).
+    #[inline]
+    pub(super) fn replace(
+        &mut self,
+        history: &mut Store,
+        last: SequenceNumber,
+        amid: Option<SequenceNumber>,
+    ) {
         let Some(depth) = self.depth else { return };
         if !self.is_keyed {
-            history.release_to(SequenceNumber(last.0 - depth as i64));
+            self.replace_unkeyed(history, SequenceNumber(last.0 - depth as i64), amid);
             return;
         }
+        self.replace_keyed(history, depth, amid);
+    }
+
+    /// Removes everything up to and with `replaced`.
+    fn replace_unkeyed(
+        &mut self,
+        history: &mut Store,
+        replaced: SequenceNumber,
+        amid: Option<SequenceNumber>,
+    ) {
+        let Some(amid) = amid.filter(|amid| *amid <= replaced) else {
+            history.release_to(replaced);
+            return;
+        };
+        history.release_to(amid.prev());
+        for sn in self.removed.max(amid).next().0..=replaced.0 {
+            history.remove(SequenceNumber(sn));
+        }
+        self.removed = self.removed.max(replaced);
+    }
+
+    fn replace_keyed(&mut self, history: &mut Store, depth: usize, amid: Option<SequenceNumber>) {
+        if self.spared != amid
+            && let Some(spared) = self.spared.take()
+        {
+            history.remove(spared);
+        }
+        let spared = &mut self.spared;
+        let mut remove = |history: &mut Store, sn| {
+            if Some(sn) == amid {
+                *spared = amid;
+            } else {
+                history.remove(sn);
+            }
+        };
         for (index, sn) in self.unsent.drain(..) {
             let previous = core::mem::replace(&mut self.list[index as usize].newest, sn);
             if depth == 1 {
                 // What is not in the history any more is not removed twice.
-                history.remove(previous);
+                remove(history, previous);
                 continue;
             }
             let earlier = &mut self.earlier[index as usize];
@@ -273,7 +319,7 @@ impl Instances {
             if earlier.len() >= depth
                 && let Some(oldest) = earlier.pop_front()
             {
-                history.remove(oldest);
+                remove(history, oldest);
             }
         }
     }

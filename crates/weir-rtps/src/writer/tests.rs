@@ -5,6 +5,7 @@ use weir_wire::{AckNack, EntityId, GuidPrefix, Message, SequenceNumberSet, Subme
 use super::*;
 use crate::outbox::Outbox;
 
+mod asynchronous;
 mod batches;
 mod bursts;
 mod limits;

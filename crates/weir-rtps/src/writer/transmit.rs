@@ -71,16 +71,15 @@ impl WriterCore {
 
     /// Appends everything that was committed, also when a burst is still being collected.
     pub fn flush(&mut self, now: Time, out: &mut Outbox) {
-        self.open = None;
-        self.burst.queued_since = None;
+        self.release_held();
         self.poll_transmit(now, out);
     }
 
     /// Appends everything that was committed, and takes the next write for the first of its kind: the application
     /// has begun to wait for something.
     pub fn end_burst(&mut self, now: Time, out: &mut Outbox) {
-        self.burst.quick_writes = 0;
-        self.flush(now, out);
+        self.interrupt_burst();
+        self.poll_transmit(now, out);
     }
 
     /// Whether so much of a burst is there that more would not fit one send.
@@ -106,7 +105,12 @@ impl WriterCore {
             let destinations = Arc::clone(&self.destinations);
             self.append_new(now, end, &destinations, out);
         }
-        self.instances.sent(&mut self.history, self.unsent.prev());
+        if self.config.is_asynchronous {
+            self.replace_unsent();
+        } else {
+            // Not earlier: a sample that waits in a burst was written, and leaves, even when the next one replaces it.
+            self.instances.replace(&mut self.history, self.unsent.prev(), None);
+        }
         if !self.has_reliable_readers() {
             self.acknowledged = self.unsent.prev();
             self.acknowledged_charge = self.history.charged();

@@ -226,8 +226,9 @@ impl Sim {
         self.now = self.now.max(at);
         self.deliver();
         for index in 0..self.writers.len() {
+            self.publish(index);
             let writer = &mut self.writers[index];
-            if writer.core.next_timeout().is_some_and(|at| at <= self.now) {
+            if writer.sends_itself() && writer.core.next_timeout().is_some_and(|at| at <= self.now) {
                 writer.core.handle_timeout(self.now);
                 self.transmit_writer(index);
                 let next = self.writers[index].core.next_timeout();
@@ -279,10 +280,25 @@ impl Sim {
         self.transmit_writer(index);
     }
 
+    /// Lets the thread that publishes send, if the writer has one.
+    fn publish(&mut self, index: usize) {
+        self.out.clear();
+        let host = &mut self.writers[index];
+        host.publish(self.now, &mut self.out);
+        host.note_sent(&self.out);
+        let from = host.address;
+        self.send(from);
+    }
+
     fn transmit_writer(&mut self, index: usize) {
         self.out.clear();
         let host = &mut self.writers[index];
-        host.core.poll_transmit(self.now, &mut self.out);
+        if host.sends_itself() {
+            host.core.poll_transmit(self.now, &mut self.out);
+        } else {
+            // The thread that takes in what readers say answers them.
+            host.core.poll_answers(&mut self.out);
+        }
         host.note_sent(&self.out);
         let from = host.address;
         self.send(from);

@@ -5,6 +5,7 @@
 //! seed alone. `WEIR_SIM_SEEDS=n` widens the swarm to `n` random configurations. There are goals instead of
 //! waits and a limit of steps instead of a timeout, so that a run takes as long as it takes to compute.
 
+mod asynchronous;
 mod bottleneck;
 mod classes;
 mod duplicate;

@@ -26,6 +26,8 @@ pub(crate) struct WriterSetup {
     pub(crate) gap: Duration,
     /// Bytes of payload of sample `n`.
     pub(crate) size: fn(u64) -> usize,
+    /// How often another thread than the application's sends; `None`: the application's does.
+    pub(crate) publishes_every: Option<Duration>,
     address: SocketAddrV4,
 }
 
@@ -35,7 +37,14 @@ impl WriterSetup {
             Guid::new(GuidPrefix([host as u8 + 1; 12]), EntityId::user_writer(number as u32 + 1, false));
         let config =
             WriterConfig { history: History::KeepAll, ..WriterConfig::new(guid, Reliability::Reliable) };
-        Self { config, samples: 1000, gap: Duration::from_micros(1), size: |_| 32, address: address(host) }
+        let gap = Duration::from_micros(1);
+        Self { config, samples: 1000, gap, size: |_| 32, publishes_every: None, address: address(host) }
+    }
+
+    /// Leaves sending to another thread, which looks this often.
+    pub(crate) fn publish_every(&mut self, period: Duration) {
+        self.config.is_asynchronous = true;
+        self.publishes_every = Some(period);
     }
 
     pub(crate) fn coalesce(&mut self) {
@@ -99,6 +108,8 @@ pub(crate) struct WriterHost {
     /// Bytes of payload of sample `n`.
     pub(crate) size: fn(u64) -> usize,
     gap: Duration,
+    publishes_every: Option<Duration>,
+    next_publish: Time,
     next_write: Time,
     is_blocked: bool,
 }
@@ -115,6 +126,8 @@ impl WriterHost {
             samples_sent: 0,
             size: setup.size,
             gap: setup.gap,
+            publishes_every: setup.publishes_every,
+            next_publish: Time::ZERO,
             next_write: Time::ZERO,
             is_blocked: false,
         }
@@ -154,7 +167,25 @@ impl WriterHost {
 
     pub(super) fn next_event(&self) -> Option<Time> {
         let write = (!self.is_done() && !self.is_blocked).then_some(self.next_write);
-        write.into_iter().chain(self.core.next_timeout()).min()
+        let timeout = self.core.next_timeout();
+        let core = match self.publishes_every {
+            None => timeout,
+            Some(_) => (timeout.is_some() || self.core.has_unsent()).then_some(self.next_publish),
+        };
+        write.into_iter().chain(core).min()
+    }
+
+    /// Whether the application's thread sends what it writes.
+    pub(super) fn sends_itself(&self) -> bool {
+        self.publishes_every.is_none()
+    }
+
+    /// The turn of the thread that publishes, if it is that time: what it sends.
+    pub(super) fn publish(&mut self, now: Time, out: &mut Outbox) {
+        let Some(period) = self.publishes_every.filter(|_| now >= self.next_publish) else { return };
+        self.core.handle_timeout(now);
+        self.core.poll_published(now, out);
+        self.next_publish = now + period;
     }
 
     /// Writes the next sample if it is time. `false` when there was nothing to do or no room.
@@ -183,6 +214,9 @@ impl WriterHost {
                 assert_eq!(sn.0 as u64, number, "sequence numbers are dense");
                 self.written = number;
                 self.next_write = now + self.gap;
+                if self.config.is_asynchronous {
+                    self.core.replace_unsent();
+                }
                 true
             }
             Err(WriteRefused::WindowFull) => {
