@@ -9,8 +9,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
-    DomainParticipant, MulticastGroup, ParticipantSettings, SampleSeq,
+    DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, SampleSeq,
 };
+use weir_peers::settings::Setting;
 use weir_results::{Reliability, SocketBuffers, WaitStrategy};
 
 use super::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
@@ -32,6 +33,15 @@ const SIZE_BYTES_MAX: usize = 1 << 30;
 /// The largest message: it is one UDP datagram.
 const MESSAGE_BYTES_MAX: usize = super::raw::DATAGRAM_BYTES_MAX;
 
+/// The setting of the publishing thread.
+const PUBLISH_MODE: &str = "publish_mode";
+
+const SETTINGS: &[Setting] = &[Setting {
+    name: PUBLISH_MODE,
+    value: "",
+    about: "PublishMode of the writers: synchronous, as by itself, or asynchronous, by a thread of theirs",
+}];
+
 /// How long a sample may wait for its batch to fill: a stream as fast as it goes never waits so long.
 const BATCH_DELAY: Duration = Duration::from_millis(10);
 
@@ -48,6 +58,10 @@ impl Engine for Weir {
 
     fn about(&self) -> Option<&'static str> {
         Some("Weir's own DDS engine, RTPS over UDP")
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -143,6 +157,7 @@ impl Node {
             }),
             _ => qos,
         };
+        let qos = qos.publish_mode(publish_mode(&self.case)?);
         self.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)
     }
 
@@ -188,6 +203,19 @@ impl Node {
             refused: counters.refused,
             ..self.report()
         }
+    }
+}
+
+fn publish_mode(case: &CaseSpec) -> Result<PublishMode, EndpointError> {
+    match case.settings.get(PUBLISH_MODE).map_or("", String::as_str) {
+        "" | "synchronous" => Ok(PublishMode::Synchronous),
+        "asynchronous" if case.method.breakdown => Err(EndpointError::Environment(format!(
+            "--breakdown follows the thread that writes, and with {PUBLISH_MODE} asynchronous another one sends"
+        ))),
+        "asynchronous" => Ok(PublishMode::Asynchronous),
+        other => Err(EndpointError::Environment(format!(
+            "the setting {PUBLISH_MODE} of weir is `{other}`: it should be synchronous or asynchronous"
+        ))),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
-    DomainParticipant, MulticastGroup, ParticipantSettings, ResourceLimits,
+    DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, ResourceLimits,
 };
 
 use super::settings::NodeSettings;
@@ -132,6 +132,7 @@ impl Node {
         qos: DataWriterQos,
     ) -> Result<DataWriter<T>, EndpointError> {
         let topic = self.participant.create_topic(topic).map_err(failed)?;
+        let qos = if self.settings.asynchronous { qos.publish_mode(PublishMode::Asynchronous) } else { qos };
         self.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)
     }
 
@@ -183,4 +184,35 @@ impl Batch {
 /// An error of the engine.
 pub(super) fn failed(error: DdsError) -> EndpointError {
     EndpointError::Engine(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::engine::test_data::TestData;
+    use crate::perftest::settings::tests::node;
+
+    /// Threads of this process that publish for writers.
+    fn publishing_threads() -> usize {
+        let threads = weir_udp::threads::own_threads().unwrap();
+        threads.iter().filter(|thread| thread.name == "weir-publish").count()
+    }
+
+    #[test]
+    fn asynchronous_writers_have_threads() {
+        // Other tests of this process have none.
+        for (asynchronous, threads) in [(false, 0), (true, 2)] {
+            let node = Node::open(&NodeSettings { asynchronous, domain: 12, ..node() }).unwrap();
+            let _samples = node.writer::<TestData>(THROUGHPUT, Batch::default()).unwrap();
+            let _announcements = node.announcement_writer::<TestData>().unwrap();
+            // A thread names itself a moment after it begins.
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while publishing_threads() != threads {
+                assert!(Instant::now() < deadline, "{} threads publish", publishing_threads());
+                std::thread::yield_now();
+            }
+        }
+    }
 }

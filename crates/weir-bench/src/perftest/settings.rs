@@ -76,6 +76,8 @@ pub struct NodeSettings {
     pub intervals: bool,
     /// Whether readers that come late get the last samples (TRANSIENT_LOCAL).
     pub transient_local: bool,
+    /// Whether samples, echoes and announcements are sent by threads of their writers.
+    pub asynchronous: bool,
     /// Processors and priorities of its threads.
     pub threads: ThreadSettings,
     /// Plain UDP in place of DDS, and where a publisher finds its subscribers.
@@ -244,6 +246,7 @@ pub(super) mod tests {
             receive: Receive::Listener,
             intervals: false,
             transient_local: false,
+            asynchronous: false,
             threads: ThreadSettings::default(),
             raw: None,
         }

@@ -64,13 +64,22 @@ fn publisher(text: &mut String, publishing: &Publishing) {
     if settings.num_iter != u64::MAX {
         line("Number of samples", settings.num_iter.to_string());
     }
-    transport(text, &settings.node);
+    transport(text, &settings.node, publish_mode(&settings.node));
 }
 
 fn subscriber(text: &mut String, settings: &SubscriberSettings) {
     common(text, &settings.node);
     _ = writeln!(text, "\tSubscriber ID: {}", settings.sid);
-    transport(text, &settings.node);
+    transport(text, &settings.node, "");
+}
+
+/// As RTI Perftest has it, whose flow controller `default` lets everything through.
+fn publish_mode(node: &NodeSettings) -> &'static str {
+    match (&node.raw, node.asynchronous) {
+        (Some(_), _) => "",
+        (None, true) => "\tAsynchronous Publishing: Yes\n\tFlow Controller: default\n",
+        (None, false) => "\tAsynchronous Publishing: No\n",
+    }
 }
 
 fn common(text: &mut String, node: &NodeSettings) {
@@ -84,7 +93,7 @@ fn common(text: &mut String, node: &NodeSettings) {
     _ = writeln!(text, "\tReliability: {reliability}\n\tKeyed: {keyed}");
 }
 
-fn transport(text: &mut String, node: &NodeSettings) {
+fn transport(text: &mut String, node: &NodeSettings, publish_mode: &str) {
     let receive = match (&node.raw, node.receive) {
         (Some(_), _) => "Sockets",
         (None, Receive::Listener) => "Listeners",
@@ -95,11 +104,11 @@ fn transport(text: &mut String, node: &NodeSettings) {
         Some(groups) => groups.throughput.to_string(),
         None => "No".to_owned(),
     };
+    _ = writeln!(text, "\tReceive using: {receive}\n\tDomain: {}", node.domain);
+    text.push_str(publish_mode);
+    let raw = if node.raw.is_some() { "raw " } else { "" };
     _ = writeln!(
         text,
-        "\tReceive using: {receive}\n\tDomain: {}\n\tTransport Configuration: {}UDPv4, interfaces: {interfaces}, \
-         multicast: {multicast}",
-        node.domain,
-        if node.raw.is_some() { "raw " } else { "" }
+        "\tTransport Configuration: {raw}UDPv4, interfaces: {interfaces}, multicast: {multicast}"
     );
 }

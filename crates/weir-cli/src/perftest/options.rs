@@ -128,6 +128,7 @@ const WORKING: &[OptionDef] = &[
         Both,
         "ours: microseconds with three decimals, unsupported percentiles marked with *",
     ),
+    works("asynchronous", Nothing, Both, "a thread of each writer sends; the one that writes unless given"),
     works(
         "sendQueueSize",
         Number(1, INT),
@@ -286,17 +287,10 @@ const REFUSED: &[OptionDef] = &[
         "no XML is read yet; use the options for delivery, queues and batches",
     ),
     refused(
-        "asynchronous",
-        Nothing,
-        Both,
-        "there is no thread that publishes: samples leave by the thread that writes, and the rest of a large one as its \
-         readers make room; leave it out",
-    ),
-    refused(
         "flowController",
         Text("name"),
         Both,
-        "there are no flow controllers; use -pubRate or -pubRatebps",
+        "there are no flow controllers, with -asynchronous samples leave as fast as they can; use -pubRate or -pubRatebps",
     ),
     refused(
         "messageSizeMax",

@@ -148,6 +148,7 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
         receive: receive(typed)?,
         intervals: !typed.has("noPrintIntervals") || typed.has("latencyFile"),
         transient_local: durability(typed)?,
+        asynchronous: typed.has("asynchronous"),
         threads: ThreadSettings { priorities: priorities(typed)?, cpus: cpus(typed)? },
         raw,
     })
@@ -453,6 +454,14 @@ mod tests {
         );
         assert_eq!(notes(&typed("-sub -scan")).len(), 1);
         assert_eq!(notes(&typed("-pub -dataLen 5000")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn samples_are_left_to_a_thread_when_asked_for() {
+        assert!(!publisher("").unwrap().settings.node.asynchronous);
+        assert!(publisher("-asynchronous").unwrap().settings.node.asynchronous);
+        let plain_udp = publisher("-rawTransport -peer 127.0.0.1 -asynchronous").unwrap_err();
+        assert!(plain_udp.contains("-asynchronous is not supported with -rawTransport"), "{plain_udp}");
     }
 
     #[test]

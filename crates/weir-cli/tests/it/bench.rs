@@ -463,3 +463,30 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
         assert!(!scene.results().exists(), "{words} made a results folder");
     }
 }
+
+#[test]
+fn who_publishes_is_a_setting_of_the_engine() {
+    let domain = Domain::claim();
+    let bench = |mode: &str, words: &str| {
+        let scene = Scene::new();
+        std::fs::write(scene.path("mine.toml"), format!("[weir]\npublish_mode = \"{mode}\"\n")).unwrap();
+        let common = "--engines weir --reliability reliable --format json --settings mine.toml";
+        scene.bench(&format!("{common} --domain {domain} {words}"))
+    };
+    let document = bench("asynchronous", "--sizes 32,100k --batch 0,8k").expect_code(0).json();
+    let cases = document["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 5);
+    for case in cases {
+        assert_eq!(case["settings"]["engine.publish_mode"], "asynchronous");
+        let figures = if case["test"] == "latency" { &case["latency_us"] } else { &case["throughput"] };
+        assert_eq!(figures["lost"], 0, "{case}");
+    }
+    let short = "--sizes 32 --tests latency";
+    for (mode, words, why) in [
+        ("sometimes", "", "it should be synchronous or asynchronous"),
+        ("asynchronous", "--breakdown", "another one sends"),
+    ] {
+        let said = bench(mode, &format!("{short} {words}")).expect_code(3).stdout;
+        assert!(said.contains(why), "{said}");
+    }
+}

@@ -55,7 +55,8 @@ fn help_has_examples_and_every_kind_of_option() {
 #[test]
 fn what_cannot_be_done_is_refused_with_a_way_out() {
     finished("-pub -rawTransport").expect_code(2).expect_stderr("-rawTransport needs -peer ADDRESS[:SID]");
-    finished("-pub -asynchronous").expect_code(2).expect_stderr("there is no thread that publishes");
+    finished("-pub -flowController 1Gbps").expect_code(2).expect_stderr("there are no flow controllers");
+    finished("-sub -raw -asynchronous").expect_code(2).expect_stderr("not supported with -rawTransport");
     finished("-pub -durability 3").expect_code(2).expect_stderr("there is no persistence service");
     finished("-sub -cft 1").expect_code(2).expect_stderr("no content filters yet");
     finished("-pub -nosuch").expect_code(2).expect_stderr("Cannot parse '-nosuch', invalid input.");
@@ -93,6 +94,7 @@ fn a_latency_test_prints_a_row_at_either_end() {
     );
     assert!(published.stderr.contains("LATENCY TEST (Ping-Pong test)"), "{}", published.stderr);
     assert!(published.stderr.contains("-noXmlQos changes nothing"), "{}", published.stderr);
+    assert!(published.stderr.contains("\tAsynchronous Publishing: No\n"), "{}", published.stderr);
     let latency = row(published);
     assert_eq!((latency.len(), latency[0]), (10, 1262.0));
     assert!(latency[3] <= latency[5] && latency[5] <= latency[9] && latency[9] <= latency[4], "{latency:?}");
@@ -111,6 +113,32 @@ fn a_reliable_keyed_stream_arrives_whole() {
     let throughput = row(received);
     assert_eq!(throughput[..2], [63.0, 100_000.0]);
     assert_eq!(throughput[4..], [0.0, 0.0]);
+}
+
+#[test]
+fn threads_that_publish_send_samples_pings_and_echoes() {
+    for (publisher, samples) in [
+        ("-latencyTest -numIter 300", 300.0),
+        ("-latencyTest -best -numIter 300 -dataLen 200000", 300.0),
+        ("-numIter 100000 -dataLen 63 -latencyCount 10", 100_000.0),
+        ("-numIter 50000 -batchSize 0", 50_000.0),
+        ("-numIter 100 -dataLen 1000000", 100.0),
+        ("-numIter 5000 -durability 1 -batchSize 0", 5_000.0),
+    ] {
+        let subscriber = ["-best", "-durability 1"]
+            .into_iter()
+            .filter(|word| publisher.contains(word))
+            .collect::<String>();
+        let (published, received) = pair(
+            &format!("-asynchronous -noPrint -noOutputHeaders {publisher}"),
+            &format!("-asynchronous -noPrint -noOutputHeaders {subscriber}"),
+        );
+        let banner = "\tAsynchronous Publishing: Yes\n\tFlow Controller: default\n";
+        assert!(published.stderr.contains(banner), "{}", published.stderr);
+        assert!(!received.stderr.contains("changes nothing"), "{}", received.stderr);
+        assert_eq!(row(published).len(), 10);
+        assert_eq!(row(received)[1], samples, "{publisher}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::{Batching, Typed};
 /// Options that plain UDP cannot honour, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("keyed", "datagrams have no key"),
+    ("asynchronous", "the thread that writes sends"),
     ("durability", "nothing is kept for late subscribers"),
     ("multicast", "each subscriber is sent to by itself"),
     ("multicastAddr", "each subscriber is sent to by itself"),
