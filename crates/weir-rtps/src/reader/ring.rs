@@ -6,8 +6,10 @@ use core::ops::{Index, IndexMut};
 /// Elements by their distance from the front.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
-    /// None, or a power of two.
+    /// Those that were used already, from the first one on: memory that is not needed yet is not touched.
     slots: Vec<T>,
+    /// How many there will be, less 1: a power of two, or none.
+    mask: usize,
     /// The slot of the first element.
     head: usize,
     len: usize,
@@ -18,7 +20,7 @@ const SLOTS_MIN: usize = 4;
 
 impl<T: Copy> Ring<T> {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), head: 0, len: 0 }
+        Self { slots: Vec::new(), mask: usize::MAX, head: 0, len: 0 }
     }
 
     #[inline]
@@ -33,7 +35,7 @@ impl<T: Copy> Ring<T> {
 
     #[inline]
     fn slot(&self, index: usize) -> usize {
-        self.head.wrapping_add(index) & self.slots.len().wrapping_sub(1)
+        self.head.wrapping_add(index) & self.mask
     }
 
     #[inline]
@@ -69,14 +71,22 @@ impl<T: Copy> Ring<T> {
     /// Always inlined, so that the element is put together in its place.
     #[inline(always)]
     pub(super) fn push_back(&mut self, element: T) {
-        if self.len == self.slots.len() {
-            self.grow(element);
+        if self.len == self.mask.wrapping_add(1) {
+            self.grow();
         }
         let slot = self.slot(self.len);
-        if let Some(place) = self.slots.get_mut(slot) {
-            *place = element;
-            self.len += 1;
+        match self.slots.get_mut(slot) {
+            Some(place) => *place = element,
+            None => self.begin(element),
         }
+        self.len += 1;
+    }
+
+    /// Uses the next slot for the first time.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, element: T) {
+        self.slots.push(element);
     }
 
     /// Keeps those elements that are wanted, in their order.
@@ -92,16 +102,16 @@ impl<T: Copy> Ring<T> {
         self.len = kept;
     }
 
-    /// Twice as many slots, of a full ring. The new ones hold `filling` until they are used.
+    /// Twice as many slots, of a full ring.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, filling: T) {
-        let before = self.slots.len();
+    fn grow(&mut self) {
+        let before = self.len;
         let slots = (2 * before).max(SLOTS_MIN);
         self.slots.reserve_exact(slots - before);
-        self.slots.resize(slots, filling);
         // What had come round to the first slots goes on behind the last one.
-        self.slots.copy_within(..self.head, before);
+        self.slots.extend_from_within(..self.head);
+        self.mask = slots - 1;
     }
 }
 
@@ -162,7 +172,7 @@ mod tests {
                 prop_assert_eq!(ring.front(), model.front());
                 prop_assert_eq!(ring.get_mut(model.len()), None);
                 prop_assert!(ring.iter().eq(&model));
-                prop_assert!(ring.capacity() <= (2 * 400).max(SLOTS_MIN));
+                prop_assert!(ring.capacity() <= (2 * 400).max(SLOTS_MIN) && ring.slots.len() <= ring.mask.wrapping_add(1));
             }
         }
     }
