@@ -16,7 +16,7 @@
 //! Sockets are of IPv4 or IPv6; what the engine alone needs ([`Outgoing::to`], [`Received::from`],
 //! [`interfaces()`]) is of IPv4.
 //!
-//! [`wide_copy`] is not about networks: it is here because it needs unsafe code, as all of the above.
+//! [`wide_copy()`] is not about networks: it is here because it needs unsafe code, as all of the above.
 //!
 //! Deliberately not here: RTPS (this crate knows bytes and addresses only), an async runtime,
 //! other operating systems, retries, pacing, a thread of its own.
