@@ -15,15 +15,17 @@ impl IndexSet {
     #[inline]
     pub(super) fn set(&mut self, index: u32, is_in: bool) {
         let (word, bit) = (index as usize / 64, 1_u64 << (index % 64));
-        match self.levels[0].get_mut(word) {
+        let [lowest, above, ..] = &mut self.levels;
+        let is_known = || above.get(word / 64).is_some_and(|words| words & (1 << (word % 64)) != 0);
+        match lowest.get_mut(word) {
             Some(bits) if !is_in => *bits &= !bit,
-            Some(bits) if *bits != 0 => *bits |= bit,
+            Some(bits) if *bits != 0 || is_known() => *bits |= bit,
             _ if !is_in => {}
             _ => self.begin(index),
         }
     }
 
-    /// Adds a number to a word that has none.
+    /// Adds a number to a word of which the level above does not know that it may have one.
     #[inline(never)]
     fn begin(&mut self, index: u32) {
         let mut index = index as usize;
