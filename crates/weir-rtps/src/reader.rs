@@ -439,7 +439,7 @@ impl ReaderCore {
         if !proxy.is_reliable || !proxy.is_news(now, heartbeat.count) {
             return;
         }
-        let lost = proxy.heartbeat(heartbeat);
+        let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.counters.samples_lost = self.counters.samples_lost.saturating_add(lost);
         self.is_answer_due = true;
         self.deliver_held(index);

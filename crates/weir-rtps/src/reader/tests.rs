@@ -48,8 +48,12 @@ fn handle_at(reader: &mut ReaderCore, now: Time, sn: i64, payload: Payload<'_>) 
 }
 
 fn heartbeat(reader: &mut ReaderCore, count: u32, first: i64, last: i64) {
+    heartbeat_to(reader, EntityId::UNKNOWN, count, first, last);
+}
+
+fn heartbeat_to(reader: &mut ReaderCore, to: EntityId, count: u32, first: i64, last: i64) {
     let heartbeat = Heartbeat {
-        reader: EntityId::UNKNOWN,
+        reader: to,
         writer: WRITER.entity,
         first: SequenceNumber(first),
         last: SequenceNumber(last),
@@ -346,6 +350,27 @@ fn a_volatile_reader_passes_over_what_cyclone_announces_from_before_its_time() {
         assert_eq!(taken(&mut reader), expected);
         assert_eq!(reader.counters().samples_lost, 0);
         assert_eq!(answers(&mut reader, Time(2_000)), ["12/0:"]);
+    }
+}
+
+#[test]
+fn what_is_replaced_of_the_history_is_no_loss_of_a_volatile_reader_that_was_told_of_it() {
+    for (wants_history, lost) in [(false, [0, 3]), (true, [6, 9])] {
+        let config = ReaderConfig {
+            history: History::KeepAll,
+            wants_history,
+            ..ReaderConfig::new(READER, Reliability::Reliable)
+        };
+        let mut reader = with_writer(config, VendorId::UNKNOWN);
+        // Six are kept. Before a GAP says that they are not meant for a volatile reader, six others take their places.
+        heartbeat_to(&mut reader, READER.entity, 1, 295, 300);
+        heartbeat_to(&mut reader, READER.entity, 2, 301, 306);
+        assert_eq!(reader.counters().samples_lost, lost[0]);
+        // Three of those are gone before they came.
+        heartbeat_to(&mut reader, READER.entity, 3, 304, 309);
+        assert_eq!(reader.counters().samples_lost, lost[1]);
+        (304..=309).for_each(|sn| data(&mut reader, sn));
+        assert_eq!(taken(&mut reader), (304..=309).collect::<Vec<_>>());
     }
 }
 

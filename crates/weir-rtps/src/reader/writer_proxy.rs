@@ -87,6 +87,10 @@ pub(super) struct WriterProxy {
     /// Whether it is known where the samples that are meant for us begin: at the first one that was delivered, or
     /// where a HEARTBEAT for us alone says. Those of a HEARTBEAT to everybody may lie before we came.
     is_start_known: bool,
+    /// For a volatile reader, what there was when a HEARTBEAT spoke to it alone for the first time: Fast DDS announces its history
+    /// to such readers too, and tells with a GAP on request that it is not meant for them, which may come too late for what the
+    /// writer replaces meanwhile.
+    history_end: Option<SequenceNumber>,
     last_heartbeat: Option<(u32, Time)>,
     is_answer_wanted: bool,
     count: u32,
@@ -179,6 +183,7 @@ impl WriterProxy {
             announced: SequenceNumber::ZERO,
             is_started: false,
             is_start_known: false,
+            history_end: None,
             last_heartbeat: None,
             is_answer_wanted: false,
             count: 0,
@@ -362,22 +367,29 @@ impl WriterProxy {
     }
 
     /// Takes in a HEARTBEAT. Returns how many samples it says are lost. Call [`WriterProxy::next_held`] after.
-    pub(super) fn heartbeat(&mut self, heartbeat: &Heartbeat) -> u64 {
+    /// `wants_history`: what was written before the reader was there is meant for it, too.
+    pub(super) fn heartbeat(&mut self, heartbeat: &Heartbeat, wants_history: bool) -> u64 {
         let known = self.expected.max(self.floor);
         let mut lost = 0;
         let first =
             if self.skips_history && !self.is_started { self.start(heartbeat) } else { heartbeat.first };
         if first > known {
-            if self.is_start_known {
-                let span = self.offset(first).min(self.held.len());
-                let there =
-                    self.held.iter().take(span).filter(|slot| !matches!(slot, Slot::Missing { .. })).count();
-                lost = ((first.0 - known.0) as u64).saturating_sub(there as u64);
+            let start =
+                if self.is_start_known { Some(known) } else { self.history_end.map(SequenceNumber::next) };
+            if let Some(start) = start.map(|start| start.max(known)).filter(|start| *start < first) {
+                let (from, to) =
+                    (self.offset(start).min(self.held.len()), self.offset(first).min(self.held.len()));
+                let slots = self.held.iter().take(to).skip(if start == known { 0 } else { from });
+                let there = slots.filter(|slot| !matches!(slot, Slot::Missing { .. })).count();
+                lost = ((first.0 - start.0) as u64).saturating_sub(there as u64);
             }
             self.floor = first;
         }
         self.is_started = true;
-        self.is_start_known |= heartbeat.reader != EntityId::UNKNOWN;
+        if heartbeat.reader != EntityId::UNKNOWN {
+            self.is_start_known |= wants_history;
+            self.history_end.get_or_insert(heartbeat.last);
+        }
         self.preemptive_at = None;
         self.announced = self.announced.max(heartbeat.last);
         self.is_answer_wanted |= !heartbeat.is_final;
