@@ -9,21 +9,13 @@
 ))]
 use serde_json::Value;
 
-#[cfg(any(
-    feature = "cyclonedds",
-    feature = "dust_dds",
-    feature = "fastdds",
-    feature = "int2dds",
-    feature = "rustdds"
-))]
-use crate::support::Domain;
 use crate::support::Scene;
 
 /// Latency and throughput, small and fragmented, content checked: everything is measured, and nothing that
 /// is reliable is lost.
 #[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
 fn a_short_session(engine: &str, more: &str) {
-    let domain = Domain::claim();
+    let domain = crate::support::Domain::claim();
     let both = format!("--sizes 32 {more}");
     // Of large samples, a best-effort reader may get none.
     let large = format!("--sizes 100k --reliability reliable {more}");
@@ -112,7 +104,7 @@ fn aeron_is_measured() {
 /// These lose reliable samples or panic now and then: that is told, and nothing worse comes of it.
 #[cfg(any(feature = "dust_dds", feature = "int2dds", feature = "rustdds"))]
 fn a_session_that_may_fail(engine: &str, sizes: &[&str]) {
-    let domain = Domain::claim();
+    let domain = crate::support::Domain::claim();
     let words =
         format!("--engines {engine} --sizes {} --batch 0 --format json --domain {domain}", sizes.join(","));
     let finished = Scene::new().bench(&words);
@@ -148,7 +140,7 @@ fn int2dds_is_measured_or_its_failure_told() {
 fn settings_from_a_file_are_in_the_results() {
     let scene = Scene::new();
     std::fs::write(scene.path("mine.toml"), "[fastdds]\nmax_samples = 77\n").unwrap();
-    let domain = Domain::claim();
+    let domain = crate::support::Domain::claim();
     let words = format!(
         "--engines fastdds --tests latency --sizes 32 --reliability reliable --format json --domain {domain}"
     );

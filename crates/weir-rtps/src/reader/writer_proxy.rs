@@ -377,9 +377,7 @@ impl WriterProxy {
             let start =
                 if self.is_start_known { Some(known) } else { self.history_end.map(SequenceNumber::next) };
             if let Some(start) = start.map(|start| start.max(known)).filter(|start| *start < first) {
-                let (from, to) =
-                    (self.offset(start).min(self.held.len()), self.offset(first).min(self.held.len()));
-                let slots = self.held.iter().take(to).skip(if start == known { 0 } else { from });
+                let slots = self.held.iter().take(self.offset(first)).skip(self.offset(start));
                 let there = slots.filter(|slot| !matches!(slot, Slot::Missing { .. })).count();
                 lost = ((first.0 - start.0) as u64).saturating_sub(there as u64);
             }

@@ -71,9 +71,14 @@ impl WriterCore {
         self.fragments.is_left = self.is_amid_sample();
     }
 
-    /// When a sample that was left goes on: at once, if readers have made room.
+    /// When a sample that was left goes on: at once, if readers have made room. While a burst is held back behind it, that
+    /// has a time of its own, before which nothing would be sent.
     pub(super) fn left_sample_timeout(&self) -> Option<Time> {
-        (self.fragments.is_left && self.has_reliable_readers() && self.can_go_on(Time(0))).then_some(Time(0))
+        if !self.fragments.is_left || self.burst.queued_since.is_some() || !self.has_reliable_readers() {
+            return None;
+        }
+        let entry = self.history.entry(self.unsent)?;
+        self.has_credit(&entry).then_some(Time(0))
     }
 
     /// The end of the pause in a large sample that best-effort readers get, if there is one: until then nothing leaves,
