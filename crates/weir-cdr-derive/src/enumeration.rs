@@ -174,7 +174,7 @@ fn union_items(
     let discriminator = &attributes.discriminator;
     let discriminator = quote!(<#discriminator as #cdr::CdrValue>);
     let delimited = Delimited::new(attributes.extensibility);
-    let Delimited { offset, open_writer, close_writer, skip, .. } = &delimited;
+    let Delimited { layout, offset, open_writer, close_writer, skip, .. } = &delimited;
     let arms = Arms::new(alternatives, cdr, &discriminator);
     let Arms { layouts, end_offsets, encodes, decodes, skips, copies } = &arms;
     let unknown = if alternatives.iter().any(|alternative| alternative.is_default) {
@@ -198,7 +198,7 @@ fn union_items(
                 layout = layout.or(alternatives[index]);
                 index += 1;
             }
-            #discriminator::LAYOUT.then(layout)
+            #discriminator::LAYOUT.then(layout) #layout
         };
 
         #[inline]

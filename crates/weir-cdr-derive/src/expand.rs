@@ -9,6 +9,7 @@ use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, GenericArgument, Ident, PathArguments, Result, Type};
 
 use crate::attributes::{Extensibility, FieldAttributes, MEMBER_ID_MAX, StructAttributes};
+use crate::runs::{Runs, Size, variable};
 use crate::{crate_path, enumeration};
 
 /// The implementations of `CdrValue` and, for a struct, `DdsType`.
@@ -61,9 +62,10 @@ const INLINE_LEN_MAX: usize = 16;
 
 /// A field of the struct.
 pub(crate) struct Member<'a> {
-    ident: &'a Ident,
+    pub(crate) ident: &'a Ident,
     /// Where its functions are: `<T as CdrValue>`, `Bounded<T, N>` or `Optional<T, ID>`.
-    codec: TokenStream,
+    pub(crate) codec: TokenStream,
+    pub(crate) size: Size,
     is_key: bool,
     is_optional: bool,
 }
@@ -83,7 +85,8 @@ impl<'a> Member<'a> {
         match &field.ident {
             Some(ident) => {
                 let is_optional = optional(&field.ty).is_some();
-                Ok(Self { ident, codec, is_key: attributes.is_key, is_optional })
+                let size = if attributes.max_len.is_some() { Size::Variable } else { Size::of(&field.ty) };
+                Ok(Self { ident, codec, size, is_key: attributes.is_key, is_optional })
             }
             None => Err(Error::new(field.span(), "only fields with names are supported")),
         }
@@ -161,16 +164,22 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
     let codecs: Vec<_> = members.iter().map(|member| &member.codec).collect();
     let delimited = Delimited::new(extensibility);
     let Delimited { offset, open_writer, close_writer, skip, .. } = &delimited;
+    let runs = Runs { cdr, layout: quote!(LAYOUT) };
+    let all: Vec<_> = members.iter().collect();
     let (decode_delimited, decode_into_delimited) = match extensibility {
         Extensibility::Final => Default::default(),
-        Extensibility::Appendable => decode_delimited(&idents, &codecs),
+        Extensibility::Appendable => decode_delimited(&runs.decode_into_delimited(&all)),
     };
     // Inlined where the offset is known to be 0, most alignment and checking is done by the compiler.
     let inline = if members.len() <= INLINE_LEN_MAX { quote!(#[inline(always)]) } else { quote!(#[inline]) };
     let copy = delimited.around_copy(&quote!(#(#codecs::copy(reader, writer)?;)*));
     let bulk = bulk_items(members, cdr, &delimited);
+    let (encode, decode_into) = (runs.encode(&all, &quote!(encode)), runs.decode_into(&all));
+    let (decode, variables) =
+        (runs.decode(&all), idents.iter().map(|ident| variable(ident)).collect::<Vec<_>>());
+    let Delimited { layout, .. } = &delimited;
     quote! {
-        const LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::LAYOUT))*;
+        const LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::LAYOUT))* #layout;
 
         #[inline]
         fn end_offset(&self, offset: usize, encoding: #cdr::Encoding) -> usize {
@@ -182,7 +191,7 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
         #inline
         fn encode(&self, writer: &mut #cdr::CdrWriter<'_>) -> ::core::result::Result<(), #cdr::CdrError> {
             #open_writer
-            #(#codecs::encode(&self.#idents, writer)?;)*
+            #encode
             #close_writer
             ::core::result::Result::Ok(())
         }
@@ -190,7 +199,9 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
         #[inline]
         fn decode(reader: &mut #cdr::CdrReader<'_>) -> ::core::result::Result<Self, #cdr::CdrError> {
             #decode_delimited
-            ::core::result::Result::Ok(Self { #(#idents: #codecs::decode(reader)?,)* })
+            #(let #variables;)*
+            #decode
+            ::core::result::Result::Ok(Self { #(#idents: #variables,)* })
         }
 
         #inline
@@ -199,7 +210,7 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
             reader: &mut #cdr::CdrReader<'_>,
         ) -> ::core::result::Result<(), #cdr::CdrError> {
             #decode_into_delimited
-            #(#codecs::decode_into(&mut self.#idents, reader)?;)*
+            #decode_into
             ::core::result::Result::Ok(())
         }
 
@@ -231,8 +242,8 @@ fn bulk_items(members: &[Member<'_>], cdr: &TokenStream, delimited: &Delimited) 
         return TokenStream::new();
     };
     let (last_ident, last_codec) = (last.ident, &last.codec);
-    let (idents, codecs): (Vec<_>, Vec<_>) =
-        others.iter().map(|member| (member.ident, &member.codec)).unzip();
+    let others: Vec<_> = others.iter().collect();
+    let encode_others = Runs { cdr, layout: quote!(LAYOUT) }.encode(&others, &quote!(encode));
     let Delimited { open_writer, close_writer_before_bulk, .. } = delimited;
     quote! {
         const BULK_ELEMENT: ::core::option::Option<usize> = #last_codec::BULK_ELEMENT;
@@ -244,7 +255,7 @@ fn bulk_items(members: &[Member<'_>], cdr: &TokenStream, delimited: &Delimited) 
             writer: &mut #cdr::CdrWriter<'_>,
         ) -> ::core::result::Result<(), #cdr::CdrError> {
             #open_writer
-            #(#codecs::encode(&self.#idents, writer)?;)*
+            #encode_others
             #last_codec::encode_before_bulk(&self.#last_ident, count, writer)?;
             #close_writer_before_bulk
             ::core::result::Result::Ok(())
@@ -259,10 +270,12 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
     let steps = members.iter().map(copy_key_step);
     let delimited = Delimited::new(extensibility);
     let copy = delimited.around_copy(&quote!(#(#steps)*));
-    let Delimited { offset, open_writer, close_writer, .. } = &delimited;
+    let Delimited { layout, offset, open_writer, close_writer, .. } = &delimited;
+    let keys: Vec<_> = members.iter().filter(|member| member.is_key).collect();
+    let encode = Runs { cdr, layout: quote!(KEY_LAYOUT) }.encode(&keys, &quote!(encode_as_key));
     let decode = delimited.around_read(&quote!(#(#codecs::decode_as_key(&mut self.#idents, reader)?;)*));
     quote! {
-        const KEY_LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))*;
+        const KEY_LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))* #layout;
 
         #[inline]
         fn end_offset_as_key(&self, offset: usize, encoding: #cdr::Encoding) -> usize {
@@ -277,7 +290,7 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
             writer: &mut #cdr::CdrWriter<'_>,
         ) -> ::core::result::Result<(), #cdr::CdrError> {
             #open_writer
-            #(#codecs::encode_as_key(&self.#idents, writer)?;)*
+            #encode
             #close_writer
             ::core::result::Result::Ok(())
         }
@@ -326,27 +339,18 @@ fn copy_key_step(member: &Member<'_>) -> TokenStream {
 
 /// The code that reads a delimited value, for `decode` and `decode_into`. Members that the sender does not have, at the
 /// end, have their defaults.
-fn decode_delimited(idents: &[&Ident], codecs: &[&TokenStream]) -> (TokenStream, TokenStream) {
+fn decode_delimited(members: &TokenStream) -> (TokenStream, TokenStream) {
     let decode = quote! {
         if reader.encoding().delimits_appendables() {
             let mut value = <Self as ::core::default::Default>::default();
-            let open = reader.open_appendable()?;
-            #(if reader.remaining() > 0 {
-                #codecs::decode_into(&mut value.#idents, reader)?;
-            })*
-            reader.close_delimited(open);
+            value.decode_into(reader)?;
             return ::core::result::Result::Ok(value);
         }
     };
     let decode_into = quote! {
         if reader.encoding().delimits_appendables() {
             let open = reader.open_appendable()?;
-            #(if reader.remaining() > 0 {
-                #codecs::decode_into(&mut self.#idents, reader)?;
-            } else {
-                let mut missing = <Self as ::core::default::Default>::default();
-                ::core::mem::swap(&mut self.#idents, &mut missing.#idents);
-            })*
+            #members
             reader.close_delimited(open);
             return ::core::result::Result::Ok(());
         }
@@ -357,6 +361,8 @@ fn decode_delimited(idents: &[&Ident], codecs: &[&TokenStream]) -> (TokenStream,
 /// The code around the members of an appendable struct or union, which XCDR2 delimits; nothing for a final one.
 #[derive(Default)]
 pub(crate) struct Delimited {
+    /// What the layout is besides its members'.
+    pub(crate) layout: TokenStream,
     pub(crate) offset: TokenStream,
     open_reader: TokenStream,
     close_reader: TokenStream,
@@ -371,6 +377,7 @@ impl Delimited {
         match extensibility {
             Extensibility::Final => Self::default(),
             Extensibility::Appendable => Self {
+                layout: quote!(.appendable()),
                 offset: quote!(let offset = encoding.appendable_delimiter_end(offset);),
                 open_reader: quote!(let open_reader = reader.open_appendable()?;),
                 close_reader: quote!(reader.close_delimited(open_reader);),

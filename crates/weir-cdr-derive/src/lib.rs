@@ -6,6 +6,7 @@
 //! | `crate_path` | by which path the generated code finds `weir-cdr` |
 //! | `enumeration` | the generated code for enums: enumerations and unions |
 //! | `expand` | the generated code for structs |
+//! | `runs` | members in a row at constant offsets |
 //!
 //! The attributes are documented at the trait, `weir_cdr::DdsType`. Deliberately not here: generic
 //! types and mutable extensibility, each refused with a message that says so.
@@ -16,6 +17,7 @@ mod attributes;
 mod crate_path;
 mod enumeration;
 mod expand;
+mod runs;
 
 /// Implements `CdrValue` and `DdsType` for a struct with named fields, and `CdrValue` for an enum.
 #[proc_macro_derive(DdsType, attributes(dds))]

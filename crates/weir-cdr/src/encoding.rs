@@ -43,10 +43,16 @@ impl Encoding {
         }
     }
 
+    /// What a primitive of `size` bytes is aligned to. `size` is 1, 2, 4 or 8.
+    #[inline(always)]
+    pub const fn alignment(self, size: usize) -> usize {
+        if size < self.max_alignment() { size } else { self.max_alignment() }
+    }
+
     /// The first offset at or after `offset` where a primitive of `size` bytes may stand. `size` is 1, 2, 4 or 8.
     #[inline(always)]
     pub const fn align(self, offset: usize, size: usize) -> usize {
-        let alignment = if size < self.max_alignment() { size } else { self.max_alignment() };
+        let alignment = self.alignment(size);
         (offset + (alignment - 1)) & !(alignment - 1)
     }
 

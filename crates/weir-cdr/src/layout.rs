@@ -1,6 +1,7 @@
 //! What is known about the serialized size of a type without a value of it.
 
 use crate::Encoding;
+use crate::run::Extent;
 
 /// Bounds on the serialized size of a type in XCDR1 and in XCDR2 without delimiters of structs, as keys have it
 /// ([`Encoding::PlainXcdr2`]), computed at compile time.
@@ -18,6 +19,14 @@ pub struct Layout {
     min_size: usize,
     is_bounded: bool,
     is_fixed: bool,
+    /// Whether the size is the same for all values in XCDR2 and nothing is delimited, and whether that is so of appendable
+    /// types, too.
+    is_fixed_2: bool,
+    is_fixed_2_plain: bool,
+    /// The size of the first primitive; 0 if there is none.
+    first: usize,
+    /// The size of the largest primitive; 1 if there is none.
+    largest: usize,
 }
 
 /// The largest alignment: layouts repeat after as many bytes.
@@ -31,6 +40,10 @@ impl Layout {
         min_size: 0,
         is_bounded: true,
         is_fixed: true,
+        is_fixed_2: true,
+        is_fixed_2_plain: true,
+        first: 0,
+        largest: 1,
     };
 
     /// A string without a bound: length, characters, NUL.
@@ -38,7 +51,7 @@ impl Layout {
 
     /// A primitive of 1, 2, 4 or 8 bytes.
     pub const fn primitive(size: usize) -> Self {
-        let mut layout = Self { min_size: size, ..Self::EMPTY };
+        let mut layout = Self { min_size: size, first: size, largest: size, ..Self::EMPTY };
         let mut start = 0;
         while start < PERIOD {
             layout.max_end[start] = Encoding::Xcdr1.align(start, size) + size;
@@ -51,7 +64,7 @@ impl Layout {
     /// A string of at most `max_len` octets, not counting the NUL.
     pub const fn bounded_string(max_len: usize) -> Self {
         let characters = Self::primitive(1).repeat(max_len.saturating_add(1));
-        Self { min_size: 5, is_fixed: false, ..Self::primitive(4).then(characters) }
+        Self { min_size: 5, ..Self::primitive(4).then(characters).variable() }
     }
 
     /// A sequence of elements of this layout, without a bound.
@@ -61,7 +74,7 @@ impl Layout {
 
     /// A sequence of at most `max_len` elements of this layout.
     pub const fn bounded_sequence(self, max_len: usize) -> Self {
-        Self { min_size: 4, is_fixed: false, ..Self::primitive(4).then(self.repeat(max_len)) }
+        Self { min_size: 4, ..Self::primitive(4).then(self.repeat(max_len)).variable() }
     }
 
     /// This layout followed by another.
@@ -72,6 +85,10 @@ impl Layout {
             min_size: self.min_size.saturating_add(next.min_size),
             is_bounded: self.is_bounded && next.is_bounded,
             is_fixed: self.is_fixed && next.is_fixed,
+            is_fixed_2: self.is_fixed_2 && next.is_fixed_2,
+            is_fixed_2_plain: self.is_fixed_2_plain && next.is_fixed_2_plain,
+            first: if self.first == 0 { next.first } else { self.first },
+            largest: larger(self.largest, next.largest),
         }
     }
 
@@ -81,11 +98,18 @@ impl Layout {
             min_size: if self.min_size < other.min_size { self.min_size } else { other.min_size },
             is_bounded: self.is_bounded && other.is_bounded,
             is_fixed: self.is_fixed && other.is_fixed,
+            is_fixed_2: self.is_fixed_2 && other.is_fixed_2,
+            is_fixed_2_plain: self.is_fixed_2_plain && other.is_fixed_2_plain,
+            // The smaller one claims less padding in front of a run than there may be, which only makes runs fewer.
+            first: if self.first == other.first { self.first } else { 1 },
+            largest: larger(self.largest, other.largest),
             ..self
         };
         let mut start = 0;
         while start < PERIOD {
             layout.is_fixed &= self.max_end[start] == other.max_end[start];
+            layout.is_fixed_2 &= self.max_end_2[start] == other.max_end_2[start];
+            layout.is_fixed_2_plain &= self.max_end_2[start] == other.max_end_2[start];
             layout.max_end[start] = larger(self.max_end[start], other.max_end[start]);
             layout.max_end_2[start] = larger(self.max_end_2[start], other.max_end_2[start]);
             start += 1;
@@ -97,7 +121,7 @@ impl Layout {
     pub const fn optional(self) -> Self {
         // XCDR1: the long form of the header takes 12 bytes, and the value counts its offsets from its own start.
         let present = Self { max_end_2: Self::primitive(1).then(self).max_end_2, ..self };
-        let mut layout = Self { min_size: 1, is_fixed: false, ..present };
+        let mut layout = Self { min_size: 1, ..present.variable() };
         let mut start = 0;
         while start < PERIOD {
             let header = Encoding::Xcdr1.align(start, 4) + 12;
@@ -110,7 +134,12 @@ impl Layout {
     /// A collection of this layout with the delimiter that XCDR2 puts in front of it.
     pub const fn delimited(self) -> Self {
         let delimited = Self::primitive(4).then(self);
-        Self { max_end_2: delimited.max_end_2, ..self }
+        Self { max_end_2: delimited.max_end_2, is_fixed_2: false, is_fixed_2_plain: false, ..self }
+    }
+
+    /// A value of this layout in an appendable type.
+    pub const fn appendable(self) -> Self {
+        Self { is_fixed_2: false, ..self }
     }
 
     /// This layout `count` times in a row: an array. Takes a number of steps logarithmic in `count`.
@@ -152,8 +181,31 @@ impl Layout {
         if self.is_fixed { self.max_size() } else { None }
     }
 
+    /// What members of this layout in a row occupy if that is the same for all values; a reader does not have to believe a
+    /// length for it.
+    pub(crate) const fn extent(self, encoding: Encoding) -> Option<Extent> {
+        let is_fixed = match encoding {
+            Encoding::Xcdr1 => self.is_fixed,
+            Encoding::Xcdr2 => self.is_fixed_2,
+            Encoding::PlainXcdr2 => self.is_fixed_2_plain,
+        };
+        match self.max_size_in(encoding) {
+            Some(len) if is_fixed => Some(Extent {
+                len,
+                first_alignment: encoding.alignment(larger(self.first, 1)),
+                max_alignment: encoding.alignment(self.largest),
+            }),
+            _ => None,
+        }
+    }
+
     const fn unbounded(min_size: usize) -> Self {
-        Self { min_size, is_bounded: false, is_fixed: false, ..Self::EMPTY }
+        Self { min_size, is_bounded: false, ..Self::EMPTY.variable() }
+    }
+
+    /// The same, but not of every value.
+    const fn variable(self) -> Self {
+        Self { is_fixed: false, is_fixed_2: false, is_fixed_2_plain: false, ..self }
     }
 }
 

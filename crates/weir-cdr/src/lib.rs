@@ -5,6 +5,7 @@
 //! | [`encoding`] | byte orders, encoding versions, extensibility kinds |
 //! | [`layout`] | what is known about a type's serialized size at compile time |
 //! | [`writer`], [`reader`] | checked, aligned cursors over a slice |
+//! | [`run`] | members in a row that are checked once |
 //! | [`value`] | [`CdrValue`]: a value that has a CDR form; implemented in `primitive`, `string`, `sequence`, `map`, `array` |
 //! | [`bounded`] | strings, sequences and maps with an upper bound |
 //! | [`optional`] | members that may be absent |
@@ -34,8 +35,8 @@
 //! # Ok::<(), weir_cdr::CdrError>(())
 //! ```
 //!
-//! Goals: no allocation beyond the decoded value, and never more than in proportion to the input; one bounds check per
-//! primitive; one copy per octet sequence; every input is answered by a value or a [`CdrError`], never by a panic.
+//! Goals: no allocation beyond the decoded value, and never more than in proportion to the input; one bounds check per run
+//! of primitives; one copy per octet sequence; every input is answered by a value or a [`CdrError`], never by a panic.
 //!
 //! Deliberately not here: mutable types, bit masks, wide characters and strings; parameter lists (they belong to the
 //! messages that carry them); types known only at run time.
@@ -54,6 +55,7 @@ pub mod layout;
 pub mod optional;
 pub mod payload;
 pub mod reader;
+pub mod run;
 pub mod shared;
 pub mod value;
 pub mod writer;
@@ -79,6 +81,7 @@ pub use payload::{
     payload_reader, payload_reader_of, to_payload, to_payload_in, undelimited_key_payload,
 };
 pub use reader::CdrReader;
+pub use run::{Run, RunData};
 pub use shared::SharedMemory;
 pub use value::CdrValue;
 pub use weir_cdr_derive::DdsType;

@@ -44,7 +44,7 @@ pub fn payload_len_in<T: DdsType>(value: &T, encoding: Encoding) -> usize {
         Encoding::Xcdr1 => value.serialized_size(Encoding::Xcdr1),
         Encoding::Xcdr2 | Encoding::PlainXcdr2 => value.serialized_size(Encoding::Xcdr2),
     };
-    ENCAPSULATION_LEN + size.next_multiple_of(4)
+    ENCAPSULATION_LEN + Encoding::Xcdr1.align(size, 4)
 }
 
 /// Writes header, sample and padding in XCDR1 at the start of `out` and returns their size in bytes, which is
@@ -54,7 +54,7 @@ pub fn payload_len_in<T: DdsType>(value: &T, encoding: Encoding) -> usize {
 /// [`CdrError::BufferTooSmall`], or what makes the value impossible to represent.
 #[inline]
 pub fn encode_payload<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
-    encode_with(out, CDR_LE, Encoding::Xcdr1, |writer| value.encode(writer))
+    encode_payload_xcdr1(value, out)
 }
 
 /// The same in any encoding; the size is [`payload_len_in`].
@@ -73,10 +73,17 @@ pub fn encode_payload_in<T: DdsType>(
     }
 }
 
-/// Apart, so that it does not weigh on the more frequent form.
+/// A function of its own: where it was inlined, its errors were mixed with those of the caller in memory, which took twice the
+/// instructions.
+#[inline(never)]
+fn encode_payload_xcdr1<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
+    encode_as(value, CDR_LE, Encoding::Xcdr1, out)
+}
+
+/// Apart, as the other one.
 #[inline(never)]
 fn encode_payload_xcdr2<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
-    encode_with(out, xcdr2_identifier::<T>(), Encoding::Xcdr2, |writer| value.encode(writer))
+    encode_as(value, xcdr2_identifier::<T>(), Encoding::Xcdr2, out)
 }
 
 /// Completes a payload whose bulk, `count` elements of the sequence of numbers that `value` ends in, lies at `bulk_at` in
@@ -139,7 +146,10 @@ fn encode_key<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CdrE
     };
     let len = ENCAPSULATION_LEN + value.key_size(encoding).next_multiple_of(4);
     let mut payload = vec![0; len.max(len_min)];
-    encode_with(&mut payload, identifier, encoding, |writer| value.encode_key(writer))?;
+    let (header, body) = payload.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
+    let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
+    value.encode_key(&mut writer)?;
+    finish(header, identifier, writer)?;
     Ok(payload)
 }
 
@@ -148,25 +158,36 @@ fn encode_key<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CdrE
 /// hash that comes in inline QoS. Others stop reading behind the key.
 pub const KEY_PAYLOAD_LEN_MIN: usize = 20;
 
+/// Always inlined, and not by way of a closure, so that the compiler knows where the writer stands, and of what kind it is.
 #[inline(always)]
-fn encode_with(
-    out: &mut [u8],
+fn encode_as<T: DdsType>(
+    value: &T,
     identifier: u16,
     encoding: Encoding,
-    encode: impl FnOnce(&mut CdrWriter<'_>) -> Result<(), CdrError>,
+    out: &mut [u8],
 ) -> Result<usize, CdrError> {
     let (header, body) = out.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
     let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
-    encode(&mut writer)?;
+    value.encode(&mut writer)?;
+    finish(header, identifier, writer)
+}
+
+/// Writes the padding behind a value, and the header in front of it. Returns the length of all of it.
+#[inline(always)]
+fn finish(
+    header: &mut [u8; ENCAPSULATION_LEN],
+    identifier: u16,
+    mut writer: CdrWriter<'_>,
+) -> Result<usize, CdrError> {
     let end = writer.position();
-    let padding = writer.reserve(1, end.next_multiple_of(4) - end)?;
-    // Usually there is none, and filling is a call.
-    if !padding.is_empty() {
-        padding.fill(0);
+    let padding = end.wrapping_neg() % 4;
+    // Usually there is none.
+    if padding > 0 {
+        writer.reserve(1, padding)?.fill(0);
     }
     // XTypes 1.3 §7.6.3.1.2: the two lowest bits of the options count the padding bytes.
-    *header = [0, identifier as u8, 0, padding.len() as u8];
-    Ok(ENCAPSULATION_LEN + end + padding.len())
+    *header = [0, identifier as u8, 0, padding as u8];
+    Ok(ENCAPSULATION_LEN + end + padding)
 }
 
 const fn xcdr2_identifier<T: DdsType>() -> u16 {
@@ -212,14 +233,14 @@ pub fn from_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
 /// As [`from_payload`]; `value` may then be partly overwritten.
 #[inline]
 pub fn from_payload_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrError> {
-    let (identifier, body) = open(payload)?;
-    let endianness = match identifier {
-        CDR_LE => Endianness::Little,
-        CDR_BE => Endianness::Big,
-        _ => return from_xcdr2_into(payload, value),
-    };
-    // A constant encoding, so that the compiler works the alignment out.
-    value.decode_into(&mut CdrReader::new(body, endianness, Encoding::Xcdr1))
+    match open(payload)? {
+        // A constant byte order and encoding, so that the compiler works the alignment out.
+        (CDR_LE, body) => value.decode_into(&mut CdrReader::new(body, Endianness::Little, Encoding::Xcdr1)),
+        (identifier, body) if identifier == const { xcdr2_identifier::<T>() } => {
+            from_little_xcdr2_into(body, value)
+        }
+        _ => from_any_into(payload, value),
+    }
 }
 
 /// The same for a payload in `memory`, which the value may hold on to parts of.
@@ -235,7 +256,12 @@ pub fn from_shared_payload_into<T: DdsType>(
 }
 
 #[inline(never)]
-fn from_xcdr2_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrError> {
+fn from_little_xcdr2_into<T: DdsType>(body: &[u8], value: &mut T) -> Result<(), CdrError> {
+    value.decode_into(&mut CdrReader::new(body, Endianness::Little, Encoding::Xcdr2))
+}
+
+#[inline(never)]
+fn from_any_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrError> {
     value.decode_into(&mut payload_reader_of::<T>(payload)?)
 }
 

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
+use crate::run::RunData;
 use crate::shared::SharedMemory;
-use crate::{CdrError, Encoding, Endianness};
+use crate::{CdrError, Encoding, Endianness, Run};
 
 /// Reads values from a slice. Offsets and alignment count from the start of the slice.
 ///
@@ -72,6 +73,26 @@ impl<'a> CdrReader<'a> {
         let bytes = self.data.get(start..end).ok_or(CdrError::UnexpectedEnd)?;
         self.position = end;
         Ok(bytes)
+    }
+
+    /// Advances over all members of a run, padding in front included, if they are at the offsets that are known, and all of
+    /// them are there.
+    #[inline(always)]
+    pub fn run(&mut self, run: Run) -> RunData<'a> {
+        let Some(extent) = run.at(self.position, self.encoding) else { return RunData::Unknown };
+        match self.take(extent.first_alignment, extent.len) {
+            // What is in shared memory is never a part of a run.
+            Ok(data) => RunData::Whole(Self::new(data, self.endianness, self.encoding)),
+            Err(_) => RunData::Short,
+        }
+    }
+
+    /// Why the members of a run that is [`Short`](RunData::Short) cannot be read, which one by one may fail sooner than for
+    /// the end of the data.
+    #[cold]
+    #[inline(never)]
+    pub fn why_short(mut self, read: impl FnOnce(&mut Self) -> Result<(), CdrError>) -> CdrError {
+        read(&mut self).err().unwrap_or(CdrError::UnexpectedEnd)
     }
 
     /// Reads the bytes of one primitive, aligned to its size (1, 2, 4 or 8).

@@ -34,7 +34,7 @@ impl<T: CdrValue> CdrValue for Vec<T> {
         Self::decode_bounded(reader, u32::MAX)
     }
 
-    #[inline]
+    #[inline(always)]
     fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
         self.decode_into_bounded(reader, u32::MAX)
     }
@@ -81,17 +81,13 @@ impl<T: CdrValue> CdrCollection for Vec<T> {
         Ok(values)
     }
 
-    #[inline]
+    #[inline(always)]
     fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result<(), CdrError> {
         if T::IS_PRIMITIVE {
             let count = take_count::<T>(reader, max_len)?;
             return T::decode_into_vec(self, count, reader);
         }
-        let open = reader.open_delimited()?;
-        let count = take_count::<T>(reader, max_len)?;
-        T::decode_into_vec(self, count, reader)?;
-        reader.close_delimited(open);
-        Ok(())
+        decode_into_delimited(self, reader, max_len)
     }
 
     #[inline]
@@ -112,6 +108,20 @@ impl<T: CdrValue> CdrCollection for Vec<T> {
         reader.close_delimited(open);
         writer.close_delimited(open_out)
     }
+}
+
+/// Apart, so that only what is short is inlined always.
+#[inline]
+fn decode_into_delimited<T: CdrValue>(
+    values: &mut Vec<T>,
+    reader: &mut CdrReader<'_>,
+    max_len: u32,
+) -> Result<(), CdrError> {
+    let open = reader.open_delimited()?;
+    let count = take_count::<T>(reader, max_len)?;
+    T::decode_into_vec(values, count, reader)?;
+    reader.close_delimited(open);
+    Ok(())
 }
 
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! A cursor that writes aligned values into a slice.
 
-use crate::{CdrError, Encoding, Endianness, copy};
+use crate::{CdrError, Encoding, Endianness, Run, copy};
 
 /// Writes values into a slice. Offsets and alignment count from the start of the slice.
 ///
@@ -68,6 +68,19 @@ impl<'a> CdrWriter<'a> {
         let room = self.out.get_mut(start..end).ok_or(CdrError::BufferTooSmall)?;
         self.position = end;
         Ok(room)
+    }
+
+    /// Advances over all members of a run, padding in front included: a writer for nothing but them. `None`, without
+    /// advancing, if they have other offsets here than those that are known; they are written one by one then.
+    ///
+    /// # Errors
+    /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
+    #[inline(always)]
+    pub fn run(&mut self, run: Run) -> Result<Option<CdrWriter<'_>>, CdrError> {
+        let Some(extent) = run.at(self.position, self.encoding) else { return Ok(None) };
+        let (endianness, encoding) = (self.endianness, self.encoding);
+        let room = self.reserve(extent.first_alignment, extent.len)?;
+        Ok(Some(CdrWriter::new(room, endianness, encoding)))
     }
 
     /// Writes the bytes of one primitive, aligned to its size (1, 2, 4 or 8).

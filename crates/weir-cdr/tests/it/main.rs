@@ -7,4 +7,5 @@ mod keys;
 mod kinds;
 mod payloads;
 mod roundtrip;
+mod runs;
 mod types;

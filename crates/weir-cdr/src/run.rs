@@ -1,0 +1,131 @@
+//! Members in a row that always lie at the same offsets from each other.
+//!
+//! Whether such a run fits is checked once; the writer or reader of it alone begins at 0 and is as long as the run, which the
+//! compiler knows: of its alignment and its checks nothing is left but loads and stores.
+
+use crate::{CdrReader, Encoding, Layout};
+
+/// What is known about several members in a row: their extent, in each encoding in which it is the same for all values.
+///
+/// Made at compile time by code that the derive macro writes, for [`CdrWriter::run`](crate::CdrWriter::run) and
+/// [`CdrReader::run`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    xcdr1: Option<Extent>,
+    xcdr2: Option<Extent>,
+    plain_xcdr2: Option<Extent>,
+}
+
+/// Where the members of a run may lie in one encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// In bytes, without padding in front.
+    pub(crate) len: usize,
+    /// What the first primitive is aligned to, in bytes: a run begins behind as much padding.
+    pub(crate) first_alignment: usize,
+    /// The largest alignment, in bytes: the offsets are as they are only from a multiple of it on.
+    pub(crate) max_alignment: usize,
+}
+
+/// What a reader finds where a run should be.
+#[derive(Clone, Debug)]
+pub enum RunData<'a> {
+    /// All of it, for a reader of its own.
+    Whole(CdrReader<'a>),
+    /// Less: not all of the members are there.
+    Short,
+    /// Members at other offsets than these, or of a size that is not known: each is to be read by itself.
+    Unknown,
+}
+
+impl Run {
+    /// The run of members with this layout in all.
+    pub const fn of(layout: Layout) -> Self {
+        Self {
+            xcdr1: layout.extent(Encoding::Xcdr1),
+            xcdr2: layout.extent(Encoding::Xcdr2),
+            plain_xcdr2: layout.extent(Encoding::PlainXcdr2),
+        }
+    }
+
+    /// The extent behind `position`, if the members are at their offsets from there; `None` if they are at others.
+    #[inline(always)]
+    pub(crate) const fn at(self, position: usize, encoding: Encoding) -> Option<Extent> {
+        let extent = match encoding {
+            Encoding::Xcdr1 => self.xcdr1,
+            Encoding::Xcdr2 => self.xcdr2,
+            Encoding::PlainXcdr2 => self.plain_xcdr2,
+        };
+        match extent {
+            Some(extent) if extent.begins_at(encoding.align(position, extent.first_alignment)) => {
+                Some(extent)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Extent {
+    /// Whether the offsets are what they are from 0 if the first primitive is at `start`.
+    #[inline(always)]
+    const fn begins_at(self, start: usize) -> bool {
+        // Where the first member has the largest alignment this is known without knowing the start.
+        self.first_alignment == self.max_alignment || start.is_multiple_of(self.max_alignment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OCTET: Layout = Layout::primitive(1);
+    const WORD: Layout = Layout::primitive(4);
+    const DOUBLE: Layout = Layout::primitive(8);
+
+    fn lens(layout: Layout, position: usize) -> [Option<usize>; 3] {
+        [Encoding::Xcdr1, Encoding::Xcdr2, Encoding::PlainXcdr2]
+            .map(|encoding| Run::of(layout).at(position, encoding).map(|extent| extent.len))
+    }
+
+    #[test]
+    fn a_run_is_where_its_offsets_are_those_from_0() {
+        let rising = OCTET.then(DOUBLE);
+        assert_eq!(lens(rising, 0), [Some(16), Some(12), Some(12)]);
+        assert_eq!(lens(rising, 4), [None, Some(12), Some(12)]);
+        assert_eq!(lens(rising, 3), [None; 3]);
+        let falling = DOUBLE.then(WORD).then(OCTET);
+        for position in 0..9 {
+            assert_eq!(lens(falling, position), [Some(13); 3], "padding comes first");
+        }
+        assert_eq!(
+            lens(OCTET.repeat(6).then(WORD), 3),
+            [None; 3],
+            "one more or less fits in front of the word"
+        );
+    }
+
+    #[test]
+    fn what_has_no_known_size_is_no_run() {
+        assert_eq!(lens(WORD.then(Layout::STRING), 0), [None; 3]);
+        assert_eq!(lens(WORD.then(OCTET.optional()), 0), [None; 3]);
+        assert_eq!(lens(WORD.then(OCTET.bounded_sequence(3)), 0), [None; 3]);
+        assert_eq!(lens(WORD.then(OCTET.or(WORD)), 0), [None; 3]);
+        assert_eq!(lens(WORD.then(DOUBLE.or(DOUBLE)), 0), [Some(16), Some(12), Some(12)]);
+        assert_eq!(lens(WORD.repeat(usize::MAX), 0), [None; 3]);
+    }
+
+    #[test]
+    fn what_is_delimited_is_no_run_where_it_is() {
+        assert_eq!(lens(WORD.then(WORD.appendable()), 0), [Some(8), None, Some(8)]);
+        assert_eq!(lens(WORD.then(WORD.repeat(2).delimited()), 0), [Some(12), None, None]);
+        assert_eq!(lens(WORD.then(WORD.appendable().repeat(2)), 0), [Some(12), None, Some(12)]);
+    }
+
+    #[test]
+    fn nothing_in_front_leaves_the_first_alignment_as_it_is() {
+        let extent = |layout: Layout| layout.extent(Encoding::Xcdr1).map(|extent| extent.first_alignment);
+        assert_eq!(extent(DOUBLE.repeat(0).then(WORD).then(OCTET)), Some(4));
+        assert_eq!(extent(OCTET.or(OCTET).then(WORD)), Some(1));
+        assert_eq!(extent(Layout::EMPTY), Some(1));
+    }
+}
