@@ -47,6 +47,11 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// Whether it cuts samples so that each piece fits one packet of the path, and leaves none to be cut by IP.
+    fn fits_datagrams_to_packets(&self) -> bool {
+        false
+    }
+
     /// Which version it is, for engines that are not ours.
     fn version(&self) -> Option<String> {
         None

@@ -331,7 +331,8 @@ fn doubts(case: &CaseSpec, environment: &Environment) -> Vec<Warning> {
     let mtu = environment.interface.as_ref().and_then(|interface| interface.mtu);
     let needed = case.size_bytes as u64 + UDP_OVERHEAD_BYTES;
     // What fits no datagram is sent in several, and then not by IP.
-    let is_one_datagram = needed <= u64::from(u16::MAX);
+    let is_one_datagram = needed <= u64::from(u16::MAX)
+        && !engine::find(&case.engine).is_some_and(|engine| engine.fits_datagrams_to_packets());
     if let Some(mtu) = mtu.filter(|mtu| is_one_datagram && needed > u64::from(*mtu)) {
         warnings.push(Warning::MtuSmallerThan { mtu, needed });
     }
@@ -507,7 +508,11 @@ mod tests {
             Environment { interface, allowed_cpus: 4, logical_cpus: 4, ..Environment::default() };
         let warnings = blank(&case, &environment).warnings;
         assert!(warnings.contains(&Warning::CoresShared));
-        assert!(warnings.contains(&Warning::MtuSmallerThan { mtu: 1500, needed: 8220 }));
+        let too_long = Warning::MtuSmallerThan { mtu: 1500, needed: 8220 };
+        assert!(warnings.contains(&too_long));
+        // It cuts samples itself.
+        let case = CaseSpec { engine: "weir".into(), ..case };
+        assert!(!blank(&case, &environment).warnings.contains(&too_long));
     }
 
     #[test]

@@ -108,15 +108,18 @@ pub const RECEIVE_BUFFER_UNKNOWN_BYTES: u64 = 212_992;
 
 /// Largest sample, in bytes: 1 GiB and its headers.
 pub const SAMPLE_MAX_BYTES: usize = (1 << 30) + 64 * 1024;
+/// Most fragments of one sample: a gigabyte in packets of an Ethernet takes half as many.
+pub const FRAGMENTS_MAX: usize = 1 << 21;
 /// Most blocks of a writer that the application has to fill at a time.
 pub const LOANS_MAX: usize = 64;
 /// Most bytes around a payload in a block that is lent.
 pub const LOAN_EXTRA_MAX_BYTES: usize = 64 * 1024;
-/// Samples of one writer that a reader puts together from fragments at a time. Others are asked for again later.
-pub const ASSEMBLIES_PER_WRITER_MAX: usize = 8;
-/// Bytes of the samples that a reader puts together at a time, and half as many of one writer if it is more than one
-/// sample; a single sample beside them may be larger.
+/// Bytes of the samples that a reader puts together from fragments at a time, and half as many of one writer if it is more
+/// than one sample; a single sample beside them may be larger. What finds no room is asked for again later. Of what a window
+/// has in flight, every sample may have lost a fragment.
 pub const REASSEMBLY_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// A sample counts for at least so many of these bytes.
+pub const ASSEMBLY_MIN_BYTES: usize = 4096;
 /// A sample of which no fragment arrived for so long makes room for others.
 pub const REASSEMBLY_IDLE: Duration = Duration::from_secs(1);
 /// Buffers for large samples that a reader keeps for reuse, and their bytes in all.

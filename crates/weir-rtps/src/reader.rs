@@ -32,7 +32,7 @@ use crate::liveliness::LivelinessChanges;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::{History, Reliability};
 use crate::time::Time;
-use assembly::{Assemblies, Assembly};
+use assembly::{Assemblies, Assembly, Expected};
 use cache::Cache;
 use sample::{Malformed, Sample, inline_qos, sample, sample_of};
 use strangers::Strangers;
@@ -133,6 +133,8 @@ pub struct ReaderCore {
     recent: usize,
     cache: Cache,
     assemblies: Assemblies,
+    /// What to ask for now of the samples that are being put together; empty between calls.
+    nack_frags: Vec<(SequenceNumber, FragmentNumberSet)>,
     liveliness: LivelinessChanges,
     counters: ReaderCounters,
     /// What [`ReaderCore::take_status_news`] has told of.
@@ -163,6 +165,7 @@ impl ReaderCore {
             told: 0,
             last_rejection: None,
             assemblies: Assemblies::default(),
+            nack_frags: Vec::new(),
             more: Vec::new(),
             partial: Vec::new(),
             strangers: Strangers::default(),
@@ -189,7 +192,7 @@ impl ReaderCore {
         if let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == guid) {
             liveliness::forget(&self.proxies[index], &mut self.liveliness);
             self.proxies.remove(index);
-            self.assemblies.retain(self.cache.chunks_mut(), |it| it.writer != guid);
+            self.assemblies.retain(guid, self.cache.chunks_mut(), |_| false);
             self.recent = 0;
             self.cache.writer_gone(guid);
             self.room_was_made();
@@ -333,7 +336,7 @@ impl ReaderCore {
             return;
         };
         liveliness::assert(&mut self.proxies[index], now, &mut self.liveliness);
-        let (sn, proxy) = (frag.sequence_number, &self.proxies[index]);
+        let (sn, proxy) = (frag.sequence_number, &mut self.proxies[index]);
         match proxy.arrival(sn) {
             Arrival::Duplicate => {
                 self.counters.samples_duplicate += 1;
@@ -342,8 +345,7 @@ impl ReaderCore {
             Arrival::Ahead if !proxy.is_within_reach(sn, self.listed) => return,
             Arrival::Next { .. } if !proxy.is_reliable => {
                 // A best-effort writer does not complete what it has left behind.
-                self.assemblies
-                    .retain(self.cache.chunks_mut(), |it| it.writer != writer || it.sequence_number >= sn);
+                self.assemblies.retain(writer, self.cache.chunks_mut(), |known| known >= sn);
             }
             _ => {}
         }
@@ -353,6 +355,11 @@ impl ReaderCore {
             self.counters.fragments_refused += 1;
             return;
         };
+        match assembly.expected(frag) {
+            Expected::AsItCame => {}
+            Expected::Repair { asked_at, tries } => proxy.note_repair(now, asked_at, tries),
+            Expected::Before => proxy.drop_duplicate(),
+        }
         self.is_answer_due |= assembly.add(frag) && proxy.is_reliable;
         if let Some(whole) = self.assemblies.take_complete(writer, sn) {
             self.deliver_whole(now, index, whole);
@@ -416,7 +423,7 @@ impl ReaderCore {
         if !proxy.is_reliable || !proxy.waits_for(sn) {
             return;
         }
-        match self.assemblies.of(writer).find(|it| it.sequence_number == sn) {
+        match self.assemblies.get_mut(writer, sn) {
             Some(assembly) => {
                 assembly.announce(heartbeat.last_fragment);
                 assembly.is_progress_wanted = proxy.wants_progress();
@@ -638,44 +645,55 @@ impl ReaderCore {
             // Nothing of the sample has arrived: everything that was sent of it is missing.
             let mut state = FragmentNumberSet::new(FragmentNumber(1));
             (1..=last.min(256)).for_each(|number| _ = state.insert(FragmentNumber(number)));
-            let count = proxy.next_fragment_count();
-            nack_frag(&self.config, proxy, (sn, state, count), out);
+            nack_frags(&self.config, proxy, &[(sn, state)], out);
         }
         if self.assemblies.is_empty() {
             return;
         }
         let (writer, patience_ns) = (proxy.guid, proxy.patience_ns());
-        self.assemblies
-            .retain(self.cache.chunks_mut(), |it| it.writer != writer || proxy.waits_for(it.sequence_number));
+        self.assemblies.retain(writer, self.cache.chunks_mut(), |sn| proxy.waits_for(sn));
+        let Some(last) = self.assemblies.last(writer) else { return };
         for assembly in self.assemblies.of(writer) {
-            self.partial.push(assembly.sequence_number);
-            if proxy.is_announced(assembly.sequence_number) {
+            let sn = assembly.sequence_number;
+            self.partial.push(sn);
+            // Writers send one sample after the other.
+            if sn < last || proxy.is_announced(sn) {
                 assembly.announce_all();
             }
-            let is_progress_wanted = core::mem::take(&mut assembly.is_progress_wanted);
-            let asked = assembly.ask(now, patience_ns);
-            self.counters.nacks_sent += u64::from(asked.is_some());
-            let Some(state) = asked.or_else(|| is_progress_wanted.then(|| assembly.progress())) else {
-                continue;
-            };
-            let count = proxy.next_fragment_count();
-            nack_frag(&self.config, proxy, (assembly.sequence_number, state, count), out);
+            let (is_progress_wanted, before) =
+                (core::mem::take(&mut assembly.is_progress_wanted), self.nack_frags.len());
+            assembly.ask(now, patience_ns, &mut self.nack_frags);
+            self.counters.nacks_sent += (self.nack_frags.len() - before) as u64;
+            if is_progress_wanted && self.nack_frags.len() == before {
+                self.nack_frags.push((sn, assembly.progress()));
+            }
         }
+        for wanted in self.nack_frags.chunks(NACK_FRAGS_MAX) {
+            nack_frags(&self.config, proxy, wanted, out);
+        }
+        self.nack_frags.clear();
     }
 }
 
-/// Sends a NACK_FRAG for a sample.
-fn nack_frag(
+/// Most NACK_FRAGs in one message: of the longest, so many fit a packet of 1500 bytes.
+const NACK_FRAGS_MAX: usize = 20;
+
+/// Sends a NACK_FRAG for each of these samples, in one message.
+fn nack_frags(
     config: &ReaderConfig,
-    proxy: &WriterProxy,
-    (sequence_number, state, count): (SequenceNumber, FragmentNumberSet, u32),
+    proxy: &mut WriterProxy,
+    wanted: &[(SequenceNumber, FragmentNumberSet)],
     out: &mut Outbox,
 ) {
     let (reader, writer) = (config.guid.entity, proxy.guid.entity);
-    out.message(&proxy.destinations, |message| {
+    let destinations = Arc::clone(&proxy.destinations);
+    out.message(&destinations, |message| {
         push(message, &header(config));
         push(message, &InfoDestination { prefix: proxy.guid.prefix });
-        push(message, &NackFrag { reader, writer, sequence_number, state, count });
+        for &(sequence_number, state) in wanted {
+            let count = proxy.next_fragment_count();
+            push(message, &NackFrag { reader, writer, sequence_number, state, count });
+        }
     });
 }
 

@@ -64,6 +64,10 @@ impl Engine for Weir {
         SETTINGS
     }
 
+    fn fits_datagrams_to_packets(&self) -> bool {
+        true
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             latency: true,

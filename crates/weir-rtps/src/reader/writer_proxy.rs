@@ -418,7 +418,7 @@ impl WriterProxy {
     /// What to tell the writer now, if anything. What is missing beyond the answer's own set is appended to
     /// `more`, when the writer takes that (see [`WriterProxy::takes_more`]). No more than `room` samples are
     /// waited for at a time: what finds no room would only be sent in vain. Of the samples in `partial` some
-    /// fragments are there, and the others are asked for one by one.
+    /// fragments are there, and the others are asked for one by one; it is in order.
     pub(super) fn answer(
         &mut self,
         now: Time,
@@ -568,7 +568,7 @@ impl WriterProxy {
                 break;
             }
             room -= 1;
-            if partial.contains(&sn) {
+            if partial.binary_search(&sn).is_ok() {
                 continue;
             }
             if *tries == 0 || *asked_at < answered || now.nanos_since(*asked_at) >= patience_ns {
@@ -627,7 +627,7 @@ impl WriterProxy {
 
     /// A sample that was missing is there: measures the time that the repair took. What was asked for more
     /// than once tells nothing, since it is not known which request was answered.
-    fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
+    pub(super) fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
         let elapsed_ns = now.nanos_since(asked_at);
         if tries == 1 {
             self.request.round_trip.measured(elapsed_ns);

@@ -113,10 +113,21 @@ impl WriterCore {
                 proxy.requested_fragments.push((sn, number.0 - 1));
             }
         }
-        if sn == self.unsent && proxy.see_fragments(sn, seen.min(sent)) {
+        if sn < self.unsent {
+            // Fragments arrive in the order in which they left, but for repairs.
+            let looked_to = if seen >= sent { sn } else { sn.prev() };
+            proxy.seen = proxy.seen.max(looked_to);
+        } else if proxy.see_fragments(sn, seen.min(sent)) {
             self.window.on_acknowledged(fragment_charge(&entry));
         }
-        self.is_answer_due |= !proxy.requested_fragments.is_empty();
+        let is_loss = !proxy.requested_fragments.is_empty();
+        self.is_answer_due |= is_loss;
+        if is_loss {
+            self.note_loss(now);
+        }
+        if sn < self.unsent {
+            self.update_acknowledged(now);
+        }
     }
 
     /// Gives readers that do not say how far they are more, when it is time.

@@ -12,6 +12,7 @@ mod duplicate;
 mod goodput_table;
 mod harness;
 mod hostile;
+mod large_under_loss;
 mod late_joiner;
 mod live;
 mod loss;
