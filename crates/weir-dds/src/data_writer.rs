@@ -68,7 +68,9 @@ impl<T: DdsType> DataWriter<T> {
             qos.multicast,
             (qos.publish_mode == PublishMode::Asynchronous).then(Publishing::default),
         ));
-        endpoint.sending.lock().sender.times = driver.keeps_times.then(SendTimes::default);
+        if driver.keeps_times {
+            endpoint.keep_times();
+        }
         let publisher = driver.start_publishing(&endpoint)?;
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner {
@@ -238,13 +240,19 @@ impl<T: DdsType> DataWriter<T> {
             let now = clock::now();
             let is_stamped = timestamp.is_some();
             let timestamp = timestamp.unwrap_or_else(|| inner.driver().wall_clock.timestamp(now));
-            let mut turn = inner.turn_to_write();
+            let fill =
+                |payload: &mut [u8]| weir_cdr::encode_payload_in(sample, inner.encoding, payload).map(drop);
+            let mut turn = inner.turn_to_write_lone();
+            if turn.core.write_straight(now, (timestamp, key), len, fill)? {
+                inner.end_lone(turn);
+                inner.note_assertion(now);
+                return Ok(());
+            }
+            let mut turn = inner.turn_in_order(turn);
             if is_stamped {
                 // The samples of a batch have one time stamp: this one, and those that follow, have others.
                 turn.core.seal();
             }
-            let fill =
-                |payload: &mut [u8]| weir_cdr::encode_payload_in(sample, inner.encoding, payload).map(drop);
             let Err(refused) = turn.core.write_with(now, (timestamp, key), len, fill)? else {
                 if is_stamped {
                     turn.core.seal();
@@ -429,13 +437,13 @@ impl<T> DataWriter<T> {
 
     /// What was sent, repairs by other threads not included.
     pub fn send_counters(&self) -> SendCounters {
-        self.inner.endpoint.sending.lock().sender.counters
+        self.inner.endpoint.send_counters()
     }
 
     /// When the writer last gave something to the kernel, repairs by other threads not included. `None` unless
     /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) asks for it, and before the first time.
     pub fn last_send_times(&self) -> Option<SendTimes> {
-        self.inner.endpoint.sending.lock().sender.times.filter(|times| times.called_ns > 0)
+        self.inner.endpoint.last_send_times().filter(|times| times.called_ns > 0)
     }
 
     /// What the protocol counted.

@@ -23,6 +23,7 @@ pub(crate) mod liveliness;
 pub(crate) mod matching;
 pub(crate) mod publishing;
 pub(crate) mod received_blocks;
+pub(crate) mod straight;
 pub(crate) mod timers;
 pub(crate) mod transport;
 

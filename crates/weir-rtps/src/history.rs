@@ -193,6 +193,12 @@ impl History {
         self.alive
     }
 
+    /// Whether there is neither a sample nor the place of one that is gone.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.old.is_empty()
+    }
+
     /// Number of sequence numbers from the first sample to the last, those of samples that were replaced included.
     #[inline]
     pub(crate) fn span(&self) -> usize {
@@ -340,6 +346,25 @@ impl History {
             self.grow(open, len, sn.0);
         }
         sn
+    }
+
+    /// Gives the next number to a sample that costs `charge` bytes in flight and is not kept: the history is empty, and stays
+    /// so.
+    #[inline]
+    pub(crate) fn pass(&mut self, charge: u64) {
+        debug_assert!(self.is_empty());
+        self.dense += 1;
+        self.charged += charge;
+        (self.charged_old, self.charged_released) = (self.charged, self.charged);
+    }
+
+    /// The datagram that was committed last and is still there; else nothing.
+    #[inline]
+    pub(crate) fn last_datagram(&self) -> &[u8] {
+        let Some(last) = self.entries.back() else { return &[] };
+        let block = self.blocks.get(last.block as usize).and_then(|block| block.block.as_ref());
+        let range = last.offset as usize..(last.offset + last.len) as usize;
+        block.and_then(|block| block.bytes().get(range)).unwrap_or_default()
     }
 
     /// Makes sure that the next datagram can grow to `len` bytes where it begins.

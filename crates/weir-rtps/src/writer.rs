@@ -15,9 +15,11 @@ mod heartbeat;
 mod instances;
 mod liveliness;
 mod loan;
+mod lone;
 mod reader_proxy;
 mod refusal;
 mod tail;
+mod timeouts;
 mod transmit;
 
 use core::time::Duration;
@@ -39,6 +41,7 @@ use compose::Template;
 use fragments::Fragments;
 use heartbeat::Heartbeat;
 use instances::Instances;
+use lone::LoneMemory;
 use reader_proxy::ReaderProxy;
 
 pub use batch::BatchPolicy;
@@ -167,6 +170,8 @@ pub struct WriterCore {
     history: Store,
     instances: Instances,
     proxies: Vec<ReaderProxy>,
+    /// Whether one of them is reliable.
+    has_reliable: bool,
     /// The addresses of all matched readers.
     destinations: Destinations,
     /// How the groups among them are reached.
@@ -190,6 +195,8 @@ pub struct WriterCore {
     /// At this many, those of samples that are gone are forgotten.
     large_max: usize,
     fragments: Fragments,
+    /// Where samples are encoded that are not kept.
+    lone: LoneMemory,
     /// Blocks that the application fills.
     loans: usize,
     /// The longest datagram that reaches every reader unfragmented, as far as is known.
@@ -205,6 +212,7 @@ impl WriterCore {
             history: Store::new(config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
             instances: Instances::new(&config),
             proxies: Vec::new(),
+            has_reliable: false,
             destinations: Arc::from([]),
             routes: Vec::new(),
             window: Window::new(),
@@ -219,6 +227,7 @@ impl WriterCore {
             large: VecDeque::new(),
             large_max: LARGE_SPARE,
             fragments: Fragments::default(),
+            lone: LoneMemory::default(),
             loans: 0,
             datagram_max: config::SEGMENTED_MAX_BYTES,
             counters: WriterCounters::default(),
@@ -513,6 +522,13 @@ impl WriterCore {
         }
     }
 
+    /// Whether it matters when writes are made and how long sending takes: [`WriterCore::note_sent`] and
+    /// [`WriterCore::note_send_time`] are to be called.
+    #[inline]
+    pub fn judges_pace(&self) -> bool {
+        self.config.coalescing.is_some()
+    }
+
     /// Whether committed samples wait to be handed out.
     #[inline]
     pub fn has_unsent(&self) -> bool {
@@ -532,31 +548,6 @@ impl WriterCore {
         }
     }
 
-    /// What is due: HEARTBEATs for what nobody has acknowledged. Transmissions follow by
-    /// [`WriterCore::poll_transmit`].
-    pub fn handle_timeout(&mut self, now: Time) {
-        self.pace_fragments(now);
-        if self.heartbeat.next_at.is_some_and(|at| at <= now) {
-            let is_waiting = self.has_unacknowledged();
-            let is_probed = is_waiting && self.probe_tail(now);
-            self.heartbeat.is_due = is_waiting && !is_probed;
-            let delay = self.heartbeat.delay * if is_probed { 1 } else { 2 };
-            self.heartbeat.delay = delay.min(config::HEARTBEAT_DELAY_MAX);
-            self.heartbeat.next_at = is_waiting.then(|| now + self.heartbeat.delay);
-        }
-    }
-
-    /// When [`WriterCore::handle_timeout`] and [`WriterCore::poll_transmit`] want to be called next.
-    pub fn next_timeout(&self) -> Option<Time> {
-        let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
-        let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
-        let flush_at = self.burst_timeout().into_iter().chain(batch_at).chain(sample_at).min();
-        match (flush_at, self.heartbeat.next_at) {
-            (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),
-            (flush, heartbeat) => flush.or(heartbeat),
-        }
-    }
-
     /// What was counted.
     pub fn counters(&self) -> WriterCounters {
         self.counters
@@ -564,7 +555,7 @@ impl WriterCore {
 
     /// Bytes of memory that the history and the instances take.
     pub fn memory(&self) -> usize {
-        self.history.memory() + self.instances.memory()
+        self.history.memory() + self.instances.memory() + self.lone.len()
     }
 
     /// Number of samples from the oldest that is kept to the newest, those between that are gone included.
@@ -609,7 +600,7 @@ impl WriterCore {
 
     #[inline]
     fn has_reliable_readers(&self) -> bool {
-        self.proxies.iter().any(|proxy| proxy.is_reliable)
+        self.has_reliable
     }
 
     fn has_unacknowledged(&self) -> bool {
@@ -632,11 +623,25 @@ impl WriterCore {
             return;
         }
         self.burst.bytes += len;
+        self.note_unacknowledged(now);
+        self.note_write(now, len);
+    }
+
+    /// There is something that reliable readers have not acknowledged.
+    #[inline]
+    fn note_unacknowledged(&mut self, now: Time) {
         if self.heartbeat.next_at.is_none() && self.has_reliable_readers() {
             self.heartbeat.delay = self.heartbeat_delay(now);
             self.heartbeat.next_at = Some(now + self.heartbeat.delay);
         }
-        self.note_write(now, len);
+    }
+
+    /// No reader that could ask for it again misses anything that was handed out.
+    #[inline]
+    fn note_all_acknowledged(&mut self) {
+        self.acknowledged = self.unsent.prev();
+        self.acknowledged_charge = self.history.charged();
+        self.seen_charge = self.acknowledged_charge;
     }
 
     /// Remembers when a large sample was written.
@@ -663,6 +668,7 @@ impl WriterCore {
     }
 
     fn readers_changed(&mut self, now: Time) {
+        self.has_reliable = self.proxies.iter().any(|proxy| proxy.is_reliable);
         let plan = Plan::new(self.proxies.iter().map(|proxy| (&proxy.destinations, proxy.group)));
         self.destinations = Arc::from(plan.destinations);
         self.routes = plan.routes;

@@ -1,21 +1,24 @@
 //! From the history to the system call: on the thread that writes, or left to the thread that publishes.
 
+use std::sync::atomic::Ordering;
+
 use parking_lot::MutexGuard;
 use weir_rtps::time::Time;
-use weir_rtps::writer::{WriteRefused, WriterCore};
+use weir_rtps::writer::WriteRefused;
 use weir_wire::SequenceNumber;
 
 use super::{Inner, loan};
 use crate::clock;
 use crate::driver::endpoints::Sending;
 use crate::driver::publishing::Publishing;
+use crate::driver::straight::WriterState;
 use crate::error::{DdsError, Result};
 use crate::wait_strategy::WaitStrategy;
 
 /// A turn of one thread at the writer: its state, locked, and what to send with.
 pub(super) struct Turn<'a> {
-    pub(super) core: MutexGuard<'a, WriterCore>,
-    /// `None`: another thread sends. Locked before `core`.
+    pub(super) core: MutexGuard<'a, WriterState>,
+    /// `None`: another thread sends, or this is for a lone sample, if it is one. Locked before `core`.
     sending: Option<MutexGuard<'a, Sending>>,
 }
 
@@ -43,6 +46,44 @@ impl Inner {
             }
         }
         turn
+    }
+
+    /// A turn to write a sample that probably goes alone: only the core is locked, if nobody is sending.
+    #[inline]
+    pub(super) fn turn_to_write_lone(&self) -> Turn<'_> {
+        let endpoint = &*self.endpoint;
+        if endpoint.expects_lone.load(Ordering::Relaxed) {
+            let core = endpoint.core.lock();
+            // Whoever has this and hands samples out locks the core after it: it is seen here, or nothing was handed out.
+            if !endpoint.sending.is_locked() {
+                return Turn { core, sending: None };
+            }
+        }
+        self.turn_to_write()
+    }
+
+    /// The same turn for a sample that turned out not to go alone.
+    #[inline]
+    pub(super) fn turn_in_order<'a>(&'a self, turn: Turn<'a>) -> Turn<'a> {
+        if turn.sending.is_some() || self.endpoint.publishing.is_some() {
+            return turn;
+        }
+        drop(turn);
+        self.endpoint.expects_lone.store(false, Ordering::Relaxed);
+        self.turn_to_write()
+    }
+
+    /// After a sample was sent alone.
+    #[inline]
+    pub(super) fn end_lone(&self, turn: Turn<'_>) {
+        if turn.sending.is_some() {
+            self.endpoint.expects_lone.store(true, Ordering::Relaxed);
+        }
+        let next = turn.core.next_timeout();
+        drop(turn);
+        if let Some(at) = next {
+            self.driver().timers.arm(at);
+        }
     }
 
     /// After a sample was committed: sends it, or sees to it that it is sent in time.
@@ -76,7 +117,7 @@ impl Inner {
 
     /// Tells the thread that publishes of a sample, unless that is still held back.
     #[inline]
-    fn leave_to(&self, publishing: &Publishing, mut core: MutexGuard<'_, WriterCore>, now: Time) {
+    fn leave_to(&self, publishing: &Publishing, mut core: MutexGuard<'_, WriterState>, now: Time) {
         core.replace_unsent();
         if core.is_transmission_due(now) {
             drop(core);
@@ -96,7 +137,7 @@ impl Inner {
     #[inline]
     fn send_here(
         &self,
-        mut core: MutexGuard<'_, WriterCore>,
+        mut core: MutexGuard<'_, WriterState>,
         mut sending: MutexGuard<'_, Sending>,
         now: Time,
     ) {
@@ -108,6 +149,7 @@ impl Inner {
         }
         let (window, in_flight) = core.window();
         let is_amid_sample = core.is_amid_sample();
+        self.endpoint.expects_lone.store(false, Ordering::Relaxed);
         self.transmit(core, &mut sending);
         let has_sent = sending.sent_at.is_some();
         sending.send_time = sending.sent_at.map(|at| at.since(now));
@@ -173,7 +215,7 @@ impl Inner {
     }
 
     /// Sends the outbox, and sees to it that what is due later is sent in time.
-    fn transmit_in_time(&self, core: MutexGuard<'_, WriterCore>, mut sending: MutexGuard<'_, Sending>) {
+    fn transmit_in_time(&self, core: MutexGuard<'_, WriterState>, mut sending: MutexGuard<'_, Sending>) {
         // After a pause this thread goes on.
         let next = core.next_timeout().filter(|_| core.paused_until().is_none());
         self.transmit(core, &mut sending);
@@ -185,7 +227,7 @@ impl Inner {
 
     /// Sends the outbox, outside the lock of the writer's state.
     #[inline]
-    pub(super) fn transmit(&self, core: MutexGuard<'_, WriterCore>, sending: &mut Sending) {
+    pub(super) fn transmit(&self, core: MutexGuard<'_, WriterState>, sending: &mut Sending) {
         drop(core);
         if !sending.outbox.is_empty() {
             sending.sender.send(&self.driver().channel.socket, &mut sending.outbox);

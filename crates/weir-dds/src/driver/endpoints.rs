@@ -17,10 +17,11 @@ use weir_wire::{EntityId, Guid};
 
 use super::liveliness::Assertions;
 use super::publishing::Publishing;
-use super::transport::Sender;
+use super::straight::WriterState;
+use super::transport::{SendCounters, Sender};
 use crate::clock;
 use crate::listener::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
-use crate::stage_times::ReceiveTimes;
+use crate::stage_times::{ReceiveTimes, SendTimes};
 use crate::status::{
     IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, Rejected, SampleCountStatus,
 };
@@ -29,9 +30,11 @@ use crate::status::{
 pub(crate) struct WriterEndpoint {
     pub(crate) entity: EntityId,
     /// Held while samples are handed out and sent, so that they leave in the order of their numbers. Taken
-    /// before `core`.
+    /// before `core`. A lone sample is sent with `core` alone locked, while nobody has this.
     pub(crate) sending: Mutex<Sending>,
-    pub(crate) core: Mutex<WriterCore>,
+    pub(crate) core: Mutex<WriterState>,
+    /// The next sample is probably a lone one: the last one was, and whatever was sent before it is known to the core.
+    pub(crate) expects_lone: AtomicBool,
     pub(crate) matched: Mutex<MatchedStatus>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
     pub(crate) assertions: Assertions,
@@ -67,7 +70,8 @@ impl WriterEndpoint {
         Self {
             entity,
             sending: Mutex::default(),
-            core: Mutex::new(core),
+            core: Mutex::new(WriterState::new(core)),
+            expects_lone: AtomicBool::new(false),
             matched: Mutex::default(),
             incompatible: Mutex::default(),
             assertions: Assertions::new(liveliness),
@@ -88,6 +92,28 @@ impl WriterEndpoint {
             (Arc::clone(core.destinations()), core.routes().to_vec())
         };
         sending.sender.connect(&destinations, &routes);
+        let straight = sending.sender.connected_to(&destinations).filter(|_| self.publishing.is_none());
+        self.core.lock().set_way(straight.map(|socket| (destinations, socket)));
+    }
+
+    /// Has it noted when samples are sent.
+    pub(crate) fn keep_times(&self) {
+        self.sending.lock().sender.times = Some(SendTimes::default());
+        self.core.lock().keep_times();
+    }
+
+    /// When something was last sent, if somebody wants to know.
+    pub(crate) fn last_send_times(&self) -> Option<SendTimes> {
+        let sending = self.sending.lock();
+        let straight = self.core.lock().straight_times();
+        sending.sender.times.into_iter().chain(straight).max_by_key(|times| times.called_ns)
+    }
+
+    /// What was sent, repairs by other threads not included.
+    pub(crate) fn send_counters(&self) -> SendCounters {
+        let sending = self.sending.lock();
+        let straight = self.core.lock().straight_counters();
+        sending.sender.counters.plus(straight)
     }
 
     /// Has the thread that publishes look at the core, if there is such a thread.

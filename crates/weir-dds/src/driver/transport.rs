@@ -214,13 +214,25 @@ pub struct SendCounters {
     pub refused: u64,
 }
 
+impl SendCounters {
+    /// Both together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            samples: self.samples + other.samples,
+            datagrams: self.datagrams + other.datagrams,
+            system_calls: self.system_calls + other.system_calls,
+            refused: self.refused + other.refused,
+        }
+    }
+}
+
 /// Sends outboxes through a socket; one for each thread of execution that sends.
 #[derive(Default)]
 pub(crate) struct Sender {
     scratch: SendScratch,
-    connected: Option<(SocketAddrV4, UdpSocket)>,
+    connected: Option<(SocketAddrV4, Arc<UdpSocket>)>,
     /// For every way to a multicast group, a socket that is connected to it.
-    groups: Vec<(GroupRoute, UdpSocket)>,
+    groups: Vec<(GroupRoute, Arc<UdpSocket>)>,
     pub(crate) counters: SendCounters,
     /// Of the last call; `None` = nobody wants to know.
     pub(crate) times: Option<SendTimes>,
@@ -241,15 +253,26 @@ impl Sender {
                     ..SocketOptions::new(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))
                 };
                 let socket = UdpSocket::bind(&options);
-                socket.and_then(|socket| socket.connect(to).map(|()| (to, socket))).ok()
+                socket.and_then(|socket| socket.connect(to).map(|()| (to, Arc::new(socket)))).ok()
             });
         }
         self.groups.retain(|(known, _)| routes.contains(known));
         for route in routes {
             if !self.groups.iter().any(|(known, _)| known == route) {
-                self.groups.extend(open_group_sender(route).map(|socket| (*route, socket)));
+                self.groups.extend(open_group_sender(route).map(|socket| (*route, Arc::new(socket))));
             }
         }
+    }
+
+    /// The socket that is connected to the only one of `destinations`.
+    pub(crate) fn connected_to(&self, destinations: &[SocketAddrV4]) -> Option<Arc<UdpSocket>> {
+        self.only().filter(|(only, _)| destinations == [*only]).map(|(_, socket)| Arc::clone(socket))
+    }
+
+    /// The only destination that there is a socket for, and that.
+    #[inline]
+    fn only(&self) -> Option<(SocketAddrV4, &Arc<UdpSocket>)> {
+        only(self.connected.as_ref(), &self.groups)
     }
 
     /// Sends everything in `outbox` and empties it. What the kernel does not take counts as lost on the way:
@@ -271,12 +294,9 @@ impl Sender {
 
     fn send_all(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
         let Self { scratch, connected, groups, counters, .. } = self;
-        let only = match (connected, &groups[..]) {
-            (Some((only, connected)), _) => Some((*only, &*connected)),
-            (None, [(route, connected)]) => Some((route.group, connected)),
-            _ => None,
-        };
-        match only.filter(|(only, _)| outbox.items.iter().all(|item| item.to[..] == [*only])) {
+        match only(connected.as_ref(), groups)
+            .filter(|(only, _)| outbox.items.iter().all(|item| item.to[..] == [*only]))
+        {
             Some((_, connected)) => {
                 let messages = outbox.items.iter().map(|item| (item, None));
                 send_messages(connected, outbox, messages, scratch, counters);
@@ -284,6 +304,18 @@ impl Sender {
             None => send_to_each(socket, groups, outbox, scratch, counters),
         }
         outbox.clear();
+    }
+}
+
+#[inline]
+fn only<'a>(
+    connected: Option<&'a (SocketAddrV4, Arc<UdpSocket>)>,
+    groups: &'a [(GroupRoute, Arc<UdpSocket>)],
+) -> Option<(SocketAddrV4, &'a Arc<UdpSocket>)> {
+    match (connected, groups) {
+        (Some((only, connected)), _) => Some((*only, connected)),
+        (None, [(route, connected)]) => Some((route.group, connected)),
+        _ => None,
     }
 }
 
@@ -303,7 +335,7 @@ fn open_group_sender(route: &GroupRoute) -> Option<UdpSocket> {
 /// Sends every item to each of its destinations: the same bytes, one system call for as many as it takes.
 fn send_to_each(
     socket: &UdpSocket,
-    groups: &[(GroupRoute, UdpSocket)],
+    groups: &[(GroupRoute, Arc<UdpSocket>)],
     outbox: &Outbox,
     scratch: &mut SendScratch,
     counters: &mut SendCounters,

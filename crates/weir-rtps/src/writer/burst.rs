@@ -26,6 +26,12 @@ pub(super) struct Burst {
 }
 
 impl Burst {
+    /// Takes note of a write.
+    #[inline]
+    pub(super) fn note(&mut self, now: Time, quick_writes: u32) {
+        (self.quick_writes, self.untimed, self.last_activity) = (quick_writes, 0, Some(now));
+    }
+
     /// After this time the next write sends what is held back.
     #[inline]
     fn hold(&self, delay_max: Duration) -> Duration {
@@ -71,7 +77,8 @@ impl WriterCore {
     /// Tells when a send call for this writer ended, so that the gap to the next write can be judged.
     #[inline]
     pub fn note_sent(&mut self, now: Time) {
-        self.burst.last_activity = Some(now);
+        // Who sends without writing may be late with telling of it.
+        self.burst.last_activity = self.burst.last_activity.max(Some(now));
     }
 
     /// Tells how long a send call took: what comes to be written in such a time may as well leave together.
@@ -84,15 +91,27 @@ impl WriterCore {
     /// Decides whether the sample that was just committed belongs to a burst.
     #[inline]
     pub(super) fn note_write(&mut self, now: Time, len: usize) {
-        let Some(coalescing) = self.config.coalescing else { return };
+        if self.config.coalescing.is_none() {
+            return;
+        }
+        let quick_writes = self.quick_writes(now);
         let burst = &mut self.burst;
-        let gap = coalescing.gap * core::mem::take(&mut burst.untimed).saturating_add(1);
-        let is_quick = burst.last_activity.is_some_and(|last| now.since(last) <= gap);
-        burst.quick_writes = if is_quick { burst.quick_writes.saturating_add(1) } else { 0 };
-        burst.last_activity = Some(now);
-        let is_burst = burst.quick_writes > config::COALESCING_AFTER_WRITES;
+        burst.note(now, quick_writes);
+        let is_burst = quick_writes > config::COALESCING_AFTER_WRITES;
         if is_burst && burst.queued_since.is_none() && 2 * len <= config::SEGMENTED_MAX_BYTES {
             burst.queued_since = Some(now);
         }
+    }
+
+    /// How many writes follow each other quickly with one that is made now. Without coalescing, nobody counts.
+    #[inline]
+    pub(super) fn quick_writes(&self, now: Time) -> u32 {
+        let (Some(coalescing), Some(last)) = (self.config.coalescing, self.burst.last_activity) else {
+            return 0;
+        };
+        let gap_ns = coalescing.gap.as_nanos() as u64;
+        let is_quick =
+            now.nanos_since(last) <= gap_ns.saturating_mul(u64::from(self.burst.untimed).saturating_add(1));
+        if is_quick { self.burst.quick_writes.saturating_add(1) } else { 0 }
     }
 }

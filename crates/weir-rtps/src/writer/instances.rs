@@ -30,6 +30,8 @@ struct Instance {
 pub(super) struct Instances {
     depth: Option<usize>,
     is_keyed: bool,
+    /// No sample needs to be let in: its instance does not matter, and nothing is limited.
+    is_open: bool,
     is_volatile: bool,
     limits: Limits,
     hasher: KeyHasher,
@@ -84,6 +86,7 @@ impl Instances {
         Self {
             depth,
             is_keyed: is_keyed && is_tracking,
+            is_open: !(is_keyed && is_tracking) && limits.samples == usize::MAX && limits.bytes == usize::MAX,
             is_volatile: config.keeps_nothing_for_late_readers(),
             limits,
             hasher: KeyHasher::new(config.hash_seed),
@@ -98,6 +101,12 @@ impl Instances {
             kept: VecDeque::new(),
             ended: VecDeque::new(),
         }
+    }
+
+    /// Whether [`Instances::admit`] lets every sample in, as one of no instance.
+    #[inline]
+    pub(super) fn are_open(&self) -> bool {
+        self.is_open
     }
 
     /// The instance that a sample of `len` bytes belongs to, which is made when it is new; up to `last`, everything is

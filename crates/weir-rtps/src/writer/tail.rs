@@ -20,7 +20,8 @@ impl WriterCore {
     }
 
     /// Whether losses are to be expected.
-    fn is_lossy(&self, now: Time) -> bool {
+    #[inline]
+    pub(super) fn is_lossy(&self, now: Time) -> bool {
         self.heartbeat.lossy_until.is_some_and(|until| now < until)
     }
 

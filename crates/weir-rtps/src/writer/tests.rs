@@ -9,6 +9,7 @@ mod asynchronous;
 mod batches;
 mod bursts;
 mod limits;
+mod lone;
 mod pauses;
 
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));

@@ -112,9 +112,7 @@ impl WriterCore {
             self.instances.replace(&mut self.history, self.unsent.prev(), None);
         }
         if !self.has_reliable_readers() {
-            self.acknowledged = self.unsent.prev();
-            self.acknowledged_charge = self.history.charged();
-            self.seen_charge = self.acknowledged_charge;
+            self.note_all_acknowledged();
             self.release();
             return;
         }

@@ -1,0 +1,38 @@
+//! What a writer does when time has passed.
+
+use super::WriterCore;
+use crate::config;
+use crate::time::Time;
+
+impl WriterCore {
+    /// What is due: HEARTBEATs for what nobody has acknowledged. Transmissions follow by
+    /// [`WriterCore::poll_transmit`].
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.pace_fragments(now);
+        if self.heartbeat.next_at.is_some_and(|at| at <= now) {
+            let is_waiting = self.has_unacknowledged();
+            let is_probed = is_waiting && self.probe_tail(now);
+            self.heartbeat.is_due = is_waiting && !is_probed;
+            let delay = self.heartbeat.delay * if is_probed { 1 } else { 2 };
+            self.heartbeat.delay = delay.min(config::HEARTBEAT_DELAY_MAX);
+            self.heartbeat.next_at = is_waiting.then(|| now + self.heartbeat.delay);
+        }
+    }
+
+    /// When [`WriterCore::handle_timeout`] and [`WriterCore::poll_transmit`] want to be called next.
+    #[inline]
+    pub fn next_timeout(&self) -> Option<Time> {
+        // A burst, a batch and a large sample that is on its way wait for what comes of them.
+        if self.has_unsent() { self.next_timeout_of_unsent() } else { self.heartbeat.next_at }
+    }
+
+    fn next_timeout_of_unsent(&self) -> Option<Time> {
+        let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
+        let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
+        let flush_at = self.burst_timeout().into_iter().chain(batch_at).chain(sample_at).min();
+        match (flush_at, self.heartbeat.next_at) {
+            (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),
+            (flush, heartbeat) => flush.or(heartbeat),
+        }
+    }
+}
