@@ -173,7 +173,7 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
     // Inlined where the offset is known to be 0, most alignment and checking is done by the compiler.
     let inline = if members.len() <= INLINE_LEN_MAX { quote!(#[inline(always)]) } else { quote!(#[inline]) };
     let copy = delimited.around_copy(&quote!(#(#codecs::copy(reader, writer)?;)*));
-    let bulk = bulk_items(members, cdr, &delimited);
+    let bulk = bulk_items(members, cdr, &delimited, &inline);
     let (encode, decode_into) = (runs.encode(&all, &quote!(encode)), runs.decode_into(&all));
     let (decode, variables) =
         (runs.decode(&all), idents.iter().map(|ident| variable(ident)).collect::<Vec<_>>());
@@ -235,7 +235,12 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
 }
 
 /// The items of `CdrValue` for a struct whose last member may end in a bulk.
-fn bulk_items(members: &[Member<'_>], cdr: &TokenStream, delimited: &Delimited) -> TokenStream {
+fn bulk_items(
+    members: &[Member<'_>],
+    cdr: &TokenStream,
+    delimited: &Delimited,
+    inline: &TokenStream,
+) -> TokenStream {
     // A key has to be known without the bulk.
     let Some((last, others)) = members.split_last().filter(|(last, _)| !last.is_optional && !last.is_key)
     else {
@@ -248,7 +253,12 @@ fn bulk_items(members: &[Member<'_>], cdr: &TokenStream, delimited: &Delimited) 
     quote! {
         const BULK_ELEMENT: ::core::option::Option<usize> = #last_codec::BULK_ELEMENT;
 
-        #[inline]
+        #[inline(always)]
+        fn bulk_octets(&self) -> ::core::option::Option<&[u8]> {
+            #last_codec::bulk_octets(&self.#last_ident)
+        }
+
+        #inline
         fn encode_before_bulk(
             &self,
             count: usize,

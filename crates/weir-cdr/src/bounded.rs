@@ -84,10 +84,17 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
         value.encode(writer)
     }
 
+    /// As [`CdrValue::bulk_octets`].
+    #[inline(always)]
+    pub fn bulk_octets(value: &T) -> Option<&[u8]> {
+        value.bulk_octets()
+    }
+
     /// As [`CdrValue::encode_before_bulk`].
     ///
     /// # Errors
     /// [`CdrError::BoundExceeded`] if there are too many elements.
+    #[inline(always)]
     pub fn encode_before_bulk(value: &T, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         if count > MAX_LEN as usize {
             return Err(CdrError::BoundExceeded { max: MAX_LEN });

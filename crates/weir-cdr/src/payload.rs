@@ -12,7 +12,7 @@
 use core::ops::Range;
 
 use crate::shared::SharedMemory;
-use crate::{CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, Extensibility};
+use crate::{CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, Extensibility, copy};
 
 /// The size of the encapsulation header in bytes.
 pub const ENCAPSULATION_LEN: usize = 4;
@@ -168,8 +168,18 @@ fn encode_as<T: DdsType>(
 ) -> Result<usize, CdrError> {
     let (header, body) = out.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
     let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
-    value.encode(&mut writer)?;
-    finish(header, identifier, writer)
+    let Some(octets) = value.bulk_octets() else {
+        value.encode(&mut writer)?;
+        return finish(header, identifier, writer);
+    };
+    value.encode_before_bulk(octets.len(), &mut writer)?;
+    // The octets come last of all, since they take a call: next to nothing has to be kept across it.
+    let start = writer.position();
+    writer.reserve(1, octets.len())?;
+    let len = finish(header, identifier, writer)?;
+    let room = body.get_mut(start..start + octets.len()).ok_or(CdrError::BufferTooSmall)?;
+    copy::copy(room, octets);
+    Ok(len)
 }
 
 /// Writes the padding behind a value, and the header in front of it. Returns the length of all of it.
@@ -183,7 +193,13 @@ fn finish(
     let padding = end.wrapping_neg() % 4;
     // Usually there is none.
     if padding > 0 {
-        writer.reserve(1, padding)?.fill(0);
+        let room = writer.reserve(1, padding)?;
+        // One by one: filling is a call.
+        for at in 0..PADDING_MAX {
+            if let Some(octet) = room.get_mut(at) {
+                *octet = 0;
+            }
+        }
     }
     // XTypes 1.3 §7.6.3.1.2: the two lowest bits of the options count the padding bytes.
     *header = [0, identifier as u8, 0, padding as u8];

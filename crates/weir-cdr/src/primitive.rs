@@ -140,6 +140,11 @@ impl CdrValue for u8 {
     }
 
     #[inline(always)]
+    fn octets(values: &[Self]) -> Option<&[u8]> {
+        Some(values)
+    }
+
+    #[inline(always)]
     fn end_offset_slice(values: &[Self], offset: usize, _encoding: Encoding) -> usize {
         offset + values.len()
     }

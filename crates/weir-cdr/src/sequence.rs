@@ -53,6 +53,12 @@ impl<T: CdrValue> CdrValue for Vec<T> {
         Self::copy_bounded(reader, writer, u32::MAX)
     }
 
+    #[inline(always)]
+    fn bulk_octets(&self) -> Option<&[u8]> {
+        T::octets(self)
+    }
+
+    #[inline(always)]
     fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         let element = Self::BULK_ELEMENT.ok_or(CdrError::NoBulk)?;
         writer.write_length(count)?;

@@ -54,6 +54,12 @@ impl CdrValue for Bytes {
         <Vec<u8>>::copy(reader, writer)
     }
 
+    #[inline(always)]
+    fn bulk_octets(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+
+    #[inline(always)]
     fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         writer.write_length(count)
     }

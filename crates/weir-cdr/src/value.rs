@@ -120,6 +120,20 @@ pub trait CdrValue: Sized {
         Err(CdrError::NoBulk)
     }
 
+    /// The bulk, if it is octets: written as they are behind what [`encode_before_bulk`](Self::encode_before_bulk) writes, they
+    /// make what [`encode`](Self::encode) does.
+    #[inline(always)]
+    fn bulk_octets(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// The values as octets, if they are such.
+    #[inline(always)]
+    fn octets(values: &[Self]) -> Option<&[u8]> {
+        let _ = values;
+        None
+    }
+
     /// [`end_offset`](Self::end_offset) of several values.
     #[inline]
     fn end_offset_slice(values: &[Self], offset: usize, encoding: Encoding) -> usize {
