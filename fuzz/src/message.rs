@@ -3,7 +3,7 @@
 use weir_wire::{
     AckNack, Data, DataFrag, DataHeader, Emit, EntityId, Gap, GuidPrefix, Header, Heartbeat, InfoDestination,
     InfoTimestamp, Message, ParameterId, ParameterListWriter, Payload, ProtocolVersion, SequenceNumber,
-    SequenceNumberSet, Submessage, Timestamp, VendorId, push,
+    SequenceNumberSet, Submessage, Submessages, Timestamp, VendorId, push,
 };
 
 use crate::parameter_list;
@@ -17,6 +17,11 @@ pub fn run(datagram: &[u8]) {
     let Ok(message) = Message::parse(datagram) else { return };
     let printed = message.to_string();
     assert!(!printed.is_empty());
+    let mut rest = message.submessages();
+    while rest.clone().next().is_some_and(|it| it.is_ok()) {
+        stamped(&rest);
+        rest.next();
+    }
     for submessage in message.submessages().map_while(Result::ok) {
         match submessage {
             Submessage::AckNack(it) => {
@@ -40,6 +45,16 @@ pub fn run(datagram: &[u8]) {
             Submessage::InfoReply(_) | Submessage::Pad | Submessage::Unknown { .. } => {}
         }
     }
+}
+
+/// What is read the quick way is what the general one reads.
+fn stamped(submessages: &Submessages<'_>) {
+    let (mut quick, mut general) = (submessages.clone(), submessages.clone());
+    let Some((timestamp, data)) = quick.next_stamped_data() else { return };
+    let timestamp = Some(timestamp);
+    assert_eq!(general.next(), Some(Ok(Submessage::InfoTimestamp(InfoTimestamp { timestamp }))));
+    assert_eq!(general.next(), Some(Ok(Submessage::Data(data))));
+    assert!(quick.eq(general));
 }
 
 /// Seeds for the corpus: name and bytes.

@@ -171,20 +171,17 @@ impl<T: DdsType> DataReader<T> {
     pub fn take_next_sample(&self, sample: &mut T) -> Option<SampleInfo> {
         self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
-        loop {
-            let mut info = None;
-            let mut is_malformed = false;
-            let is_taken = core.take_next(|raw| match decode(raw.kind, raw.payload, raw.block, sample) {
-                Ok(()) => info = Some(SampleInfo::new(&raw)),
-                Err(_) => is_malformed = true,
-            });
-            if is_malformed {
-                self.inner.endpoint.malformed.fetch_add(1, Ordering::Relaxed);
+        let mut info = None;
+        // What cannot be decoded is passed over.
+        while core.take_next(|raw| {
+            info = decode(raw.kind, raw.payload, raw.block, sample).ok().map(|()| SampleInfo::new(&raw));
+        }) {
+            if info.is_some() {
+                break;
             }
-            if info.is_some() || !is_taken {
-                return info;
-            }
+            self.inner.endpoint.malformed.fetch_add(1, Ordering::Relaxed);
         }
+        info
     }
 
     fn collect(&self, max: usize, selection: SampleSelection, remove: bool) -> Vec<Sample<T>> {

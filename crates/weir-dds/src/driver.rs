@@ -10,8 +10,10 @@
 //! | `channel` | whoever waits, receives: application threads and the background thread share a socket |
 //! | `publishing` | the threads of writers that publish asynchronously |
 //! | `matching` | what discovery finds becomes matches, statuses and calls of listeners |
+//! | `receive_counters` | what is counted about received datagrams |
 //! | `received_blocks` | memory in which large samples stay where they were received |
 //! | `liveliness` | what discovery must know of writers that the application asserts |
+//! | `route` | most datagrams are like the one before: the short way for those |
 //! | `timers` | the thread of metatraffic and timers |
 
 pub(crate) mod channel;
@@ -22,7 +24,9 @@ pub(crate) mod listeners;
 pub(crate) mod liveliness;
 pub(crate) mod matching;
 pub(crate) mod publishing;
+pub(crate) mod receive_counters;
 pub(crate) mod received_blocks;
+pub(crate) mod route;
 pub(crate) mod straight;
 pub(crate) mod timers;
 pub(crate) mod transport;

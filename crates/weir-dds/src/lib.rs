@@ -72,7 +72,7 @@ pub use data_reader::DataReader;
 pub use data_reader::serialized::SerializedSample;
 pub use data_writer::DataWriter;
 pub use data_writer::loan::{Loan, NotWritten};
-pub use driver::dispatch::ReceiveCounters;
+pub use driver::receive_counters::ReceiveCounters;
 pub use driver::transport::SendCounters;
 pub use error::{DdsError, Result};
 pub use listener::{DataReaderListener, DataWriterListener};

@@ -8,7 +8,7 @@ use weir_cdr::DdsType;
 use weir_wire::{Guid, GuidPrefix};
 
 use crate::driver::Driver;
-use crate::driver::dispatch::ReceiveCounters;
+use crate::driver::receive_counters::ReceiveCounters;
 use crate::error::{DdsError, Result};
 use crate::publisher::Publisher;
 use crate::settings::ParticipantSettings;

@@ -147,6 +147,10 @@ pub struct ReaderCore {
     strangers: Strangers,
     /// Whether some proxy may have an answer to send.
     is_answer_due: bool,
+    /// Whether a sample of some proxy may have found no room.
+    has_refused: bool,
+    /// Whether [`ReaderCore::next_timeout`] may be earlier than when [`ReaderCore::take_timeout`] was asked last.
+    is_timeout_news: bool,
     /// How many samples the lists of all proxies have room for, or a little more.
     listed: usize,
 }
@@ -170,6 +174,8 @@ impl ReaderCore {
             partial: Vec::new(),
             strangers: Strangers::default(),
             is_answer_due: false,
+            has_refused: false,
+            is_timeout_news: false,
             listed: 0,
         }
     }
@@ -184,6 +190,7 @@ impl ReaderCore {
         self.liveliness.change(writer.guid, 1, 0);
         self.proxies.push(WriterProxy::new(now, writer, is_reliable));
         self.is_answer_due |= is_reliable;
+        self.is_timeout_news = true;
     }
 
     /// Forgets a writer. Its samples stay until they are taken; instances that nobody else writes have no
@@ -258,7 +265,7 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
-        self.handle_data_inline(now, writer, data, source_timestamp, block);
+        self.handle_data_inline(now, &writer, data, source_timestamp, block);
     }
 
     /// [`ReaderCore::handle_data_in`] for the one place where all samples in a row come through. What is handed over in
@@ -267,18 +274,18 @@ impl ReaderCore {
     pub fn handle_data_inline(
         &mut self,
         now: Time,
-        writer: Guid,
+        writer: &Guid,
         data: &Data<'_>,
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
-        let Some(index) = self.find(writer) else {
-            self.note_stranger(writer, data.sequence_number);
+        let Some(index) = self.find(*writer) else {
+            self.note_stranger(*writer, data.sequence_number);
             return;
         };
         let Self { proxies, cache, counters, .. } = self;
         let Some(proxy) = proxies.get_mut(index) else { return };
-        liveliness::assert(proxy, now, &mut self.liveliness);
+        self.is_timeout_news |= liveliness::assert(proxy, now, &mut self.liveliness);
         let sn = data.sequence_number;
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
@@ -298,7 +305,7 @@ impl ReaderCore {
                 }
                 proxy.accept(now, sn);
                 counters.samples_received += 1;
-                cache.push(writer, sn, &sample, block);
+                cache.push(*writer, sn, &sample, block);
                 if proxy.has_held() {
                     self.deliver_held(index);
                 }
@@ -335,7 +342,7 @@ impl ReaderCore {
             self.note_stranger(writer, frag.sequence_number);
             return;
         };
-        liveliness::assert(&mut self.proxies[index], now, &mut self.liveliness);
+        self.is_timeout_news |= liveliness::assert(&mut self.proxies[index], now, &mut self.liveliness);
         let (sn, proxy) = (frag.sequence_number, &mut self.proxies[index]);
         match proxy.arrival(sn) {
             Arrival::Duplicate => {
@@ -441,7 +448,7 @@ impl ReaderCore {
         };
         let Some(proxy) = self.proxies.get_mut(index) else { return };
         if liveliness::is_assertion(proxy, heartbeat) {
-            liveliness::assert(proxy, now, &mut self.liveliness);
+            self.is_timeout_news |= liveliness::assert(proxy, now, &mut self.liveliness);
         }
         if !proxy.is_reliable || !proxy.is_news(now, heartbeat.count) {
             return;
@@ -486,6 +493,13 @@ impl ReaderCore {
     /// When [`ReaderCore::handle_timeout`] wants to be called next.
     pub fn next_timeout(&self) -> Option<Time> {
         self.proxies.iter().filter_map(WriterProxy::next_timeout).chain(self.next_lease()).min()
+    }
+
+    /// [`ReaderCore::next_timeout`], if it may have become earlier since this was asked last: who has a timer set for what
+    /// was said then need not look at all writers again. What becomes later does not count.
+    #[inline]
+    pub fn take_timeout(&mut self) -> Option<Time> {
+        if core::mem::take(&mut self.is_timeout_news) { self.next_timeout() } else { None }
     }
 
     /// Removes the oldest sample and shows it to `f`. `false` when there is none.
@@ -599,8 +613,11 @@ impl ReaderCore {
         }
     }
 
+    #[inline(never)]
     fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
         self.is_answer_due = false;
+        // Whatever asks again when nothing comes is set here.
+        self.is_timeout_news = true;
         let listed = self.proxies.iter().map(WriterProxy::listed).sum();
         self.listed = listed;
         if listed > config::REORDER_SHARED_SAMPLES {

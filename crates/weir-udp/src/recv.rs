@@ -157,7 +157,14 @@ impl RecvBatch {
     #[inline]
     pub fn lone_datagram_len(&self) -> Option<usize> {
         let is_lone = self.received == 1 && self.slots[0].segment == 0;
-        is_lone.then(|| (self.headers[0].msg_len as usize).min(self.buffer_bytes))
+        is_lone.then(|| (self.headers[0].msg_len as usize).min(self.first.len()))
+    }
+
+    /// The first octets that the last call received; those of its message, if it was one, and that one datagram, are as many
+    /// as [`lone_datagram_len`](Self::lone_datagram_len).
+    #[inline]
+    pub fn first_bytes(&self, len: usize) -> &[u8] {
+        &self.first[..len.min(self.first.len())]
     }
 
     /// Exchanges the buffer that holds the first message for another one, so that the message can be kept without a
@@ -202,13 +209,21 @@ impl RecvBatch {
     /// Puts back the lengths that the kernel overwrote during the last call.
     #[inline]
     fn rearm(&mut self) {
-        for header in &mut self.headers[..self.received] {
-            if self.has_sources {
-                header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_in>() as _;
-            }
-            header.msg_hdr.msg_controllen = ReceiveControl::LEN as _;
+        let received = std::mem::take(&mut self.received);
+        if received == 1 {
+            self.rearm_at(0);
+        } else {
+            (0..received).for_each(|index| self.rearm_at(index));
         }
-        self.received = 0;
+    }
+
+    #[inline]
+    fn rearm_at(&mut self, index: usize) {
+        let header = &mut self.headers[index].msg_hdr;
+        if self.has_sources {
+            header.msg_namelen = size_of::<libc::sockaddr_in>() as _;
+        }
+        header.msg_controllen = ReceiveControl::LEN as _;
     }
 
     /// One system call; returns how many messages it received, at least one.
@@ -237,18 +252,26 @@ impl RecvBatch {
     /// Takes note of what came with the `count` messages just received.
     #[inline]
     fn accept(&mut self, count: usize) {
-        for (header, slot) in self.headers[..count].iter().zip(&mut self.slots) {
-            slot.segment = 0;
-            let control_len: usize = header.msg_hdr.msg_controllen as _;
-            // Most messages have none: not coalesced, and nothing was ever dropped.
-            if control_len != 0 {
-                let values = control_message::parse(&slot.control.0[..control_len.min(ReceiveControl::LEN)]);
-                slot.segment = values.segment.unwrap_or(0);
-                self.kernel_drops = values.drops.unwrap_or(self.kernel_drops);
-                self.stamped_ns = values.stamped_ns.or(self.stamped_ns);
-            }
+        if count == 1 {
+            self.accept_at(0);
+        } else {
+            (0..count).for_each(|index| self.accept_at(index));
         }
         self.received = count;
+    }
+
+    #[inline]
+    fn accept_at(&mut self, index: usize) {
+        let control_len: usize = self.headers[index].msg_hdr.msg_controllen as _;
+        let slot = &mut self.slots[index];
+        slot.segment = 0;
+        // Most messages have none: not coalesced, and nothing was ever dropped.
+        if control_len != 0 {
+            let values = control_message::parse(&slot.control.0[..control_len.min(ReceiveControl::LEN)]);
+            slot.segment = values.segment.unwrap_or(0);
+            self.kernel_drops = values.drops.unwrap_or(self.kernel_drops);
+            self.stamped_ns = values.stamped_ns.or(self.stamped_ns);
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::bytes::{Cursor, Emit, Endianness, Filler};
 use crate::error::{ParseError, Problem};
 use crate::guid::GuidPrefix;
 use crate::submessage::{Data, Submessage, id};
+use crate::timestamp::Timestamp;
 use crate::vendor::{ProtocolVersion, VendorId};
 
 /// The first 20 octets of every message.
@@ -108,6 +109,18 @@ pub struct Submessages<'a> {
 }
 
 impl<'a> Submessages<'a> {
+    /// The submessages in what is behind a header.
+    #[inline]
+    pub fn new(body: &'a [u8]) -> Self {
+        Self { rest: body }
+    }
+
+    /// Whether there are no more.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// The next one, of which only the header was read. After the first one that is malformed there are no more.
     #[inline(always)]
     pub fn next_unread(&mut self) -> Option<Result<UnreadSubmessage<'a>, ParseError>> {
@@ -119,6 +132,27 @@ impl<'a> Submessages<'a> {
             self.rest = &[];
         }
         Some(submessage)
+    }
+
+    /// The next two submessages, if they are what most messages begin with: INFO_TS with a time, then DATA with a value and
+    /// without inline QoS, both little-endian. `None`, and nothing is skipped, for everything else, be it well-formed or not.
+    ///
+    /// What has that form is read by a few comparisons of whole words; [`Submessages::next_unread`] reads the same out of it.
+    #[inline(always)]
+    pub fn next_stamped_data(&mut self) -> Option<(Timestamp, Data<'a>)> {
+        const INFO_TS: [u8; 4] = [id::INFO_TS, 1, 8, 0];
+        let (info, rest) = self.rest.split_first_chunk::<12>()?;
+        let mut info = Cursor::new(info, Endianness::Little, "INFO_TS");
+        if info.array().ok()? != INFO_TS {
+            return None;
+        }
+        let timestamp = Timestamp { seconds: info.u32().ok()?, fraction: info.u32().ok()? };
+        let (data, rest) = Data::parse_plain(rest)?;
+        if timestamp == Timestamp::INVALID {
+            return None;
+        }
+        self.rest = rest;
+        Some((timestamp, data))
     }
 
     #[inline(always)]
@@ -202,5 +236,51 @@ mod tests {
             assert_eq!(other.data().map(|data| data.map(Submessage::Data)), is_data.then_some(*one));
         }
         assert!(read[1].is_ok() && read[2].is_err());
+    }
+    /// What the general way reads of a time and a sample, one behind the other.
+    fn stamped_data<'a>(submessages: &mut Submessages<'a>) -> Option<(Timestamp, Data<'a>)> {
+        match (submessages.next(), submessages.next()) {
+            (Some(Ok(Submessage::InfoTimestamp(info))), Some(Ok(Submessage::Data(data)))) => {
+                Some((info.timestamp?, data))
+            }
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_stamped_sample_is_what_the_general_way_reads() {
+        let mut valid = b"RTPS\x02\x05\x01\x10ABCDEFGHIJKL".to_vec();
+        valid.extend([0x09, 0x01, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        valid.extend([0x15, 0x05, 28, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 2, 3, 0, 0, 0, 0, 7, 0, 0, 0]);
+        valid.extend([0, 1, 0, 0, 42, 0, 0, 0]);
+        valid.extend([0x01, 0x01, 0, 0]);
+        let read = |datagram: &[u8]| {
+            let message = Message::parse(datagram).unwrap();
+            let (mut quick, mut general) = (message.submessages(), message.submessages());
+            let sample = quick.next_stamped_data();
+            if sample.is_some() {
+                assert_eq!(sample, stamped_data(&mut general), "{datagram:?}");
+            }
+            assert_eq!(quick.rest, general.rest, "{datagram:?}");
+            sample.is_some()
+        };
+        assert!(read(&valid));
+        assert!((Header::LEN..valid.len() - 4).all(|len| !read(&valid[..len])), "its end is missing");
+        assert!(read(&valid[..valid.len() - 4]));
+        let mut taken = 0;
+        for at in Header::LEN..valid.len() {
+            for value in 0..=255 {
+                let mut other = valid.clone();
+                other[at] = value;
+                taken += u32::from(read(&other));
+            }
+        }
+        // Its value, names, times, and most numbers may be anything, the others hardly.
+        assert!((30 * 256..45 * 256).contains(&taken), "{taken}");
+        let [mut endless, mut untimed] = [valid.clone(), valid];
+        endless[34] = 0;
+        assert!(read(&endless), "to the end of the message");
+        untimed[24..32].fill(0xff);
+        assert!(!read(&untimed));
     }
 }

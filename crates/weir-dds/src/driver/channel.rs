@@ -17,10 +17,12 @@ use weir_rtps::time::Time;
 use weir_udp::{Outgoing, RecvBatch, UdpSocket, Wait};
 
 use super::Driver;
-use super::dispatch::{self, PublishedCounters, ReceiveCounters, Touched, TouchedReader};
+use super::dispatch::{self, Incoming, News, Touched, TouchedReader};
 use super::endpoints::{ReaderEndpoint, Table};
 use super::groups::{GROUPS_MAX, Groups, Sockets};
+use super::receive_counters::{PublishedCounters, ReceiveCounters};
 use super::received_blocks::ReceivedBlocks;
+use super::route::Route;
 use super::transport::Sender;
 use crate::clock;
 use crate::listener::ReaderEvent;
@@ -92,6 +94,8 @@ struct Role {
     table: Arc<Table>,
     table_version: u64,
     touched: Touched,
+    /// Of the table that is here.
+    route: Option<Box<Route>>,
     outbox: Outbox,
     sender: Sender,
 }
@@ -134,6 +138,7 @@ impl Channel {
             table: Arc::default(),
             table_version: u64::MAX,
             touched: Touched::default(),
+            route: None,
             outbox: Outbox::new(),
             sender: Sender::default(),
         };
@@ -420,14 +425,25 @@ impl Driver {
         if role_mut.table_version != self.routes.version() {
             role_mut.table_version = self.routes.version();
             role_mut.table = self.routes.table();
+            role_mut.route = None;
         }
-        let Role { batch, blocks, table, touched, outbox, sender, .. } = role_mut;
+        let Role { batch, blocks, table, table_version, touched, route, outbox, sender, .. } = role_mut;
         touched.counters.batches += 1;
         let before = touched.counters.datagrams;
-        let next = match blocks.take_lone(batch) {
-            Some(datagram) => dispatch::receive_in(table, self.prefix, now, datagram, touched, outbox),
-            None => dispatch::receive(table, self.prefix, now, batch, touched, outbox),
+        let incoming = Incoming { table, route: route.as_deref(), prefix: self.prefix, now };
+        let next = match batch.lone_datagram_len() {
+            Some(len) => {
+                let block = blocks.take_lone(batch, len);
+                let datagram = block.map_or_else(|| batch.first_bytes(len), |block| &block.bytes()[..len]);
+                dispatch::receive_lone(incoming, datagram, block, touched, outbox)
+            }
+            None => dispatch::receive(incoming, batch, touched, outbox),
         };
+        if touched.has_candidate()
+            && let Some(next_route) = touched.next_route(route.as_deref(), *table_version)
+        {
+            *route = Some(Box::new(next_route));
+        }
         if arrived.is_multicast {
             touched.counters.multicast += touched.counters.datagrams - before;
         }
@@ -438,13 +454,41 @@ impl Driver {
             self.timers.arm(at);
         }
         self.channel.counters.store(touched.counters);
-        touched.writers.clear();
+        if !touched.writers.is_empty() {
+            touched.writers.clear();
+        }
         TakenIn { at: now, has_awaited: self.finish_batch(role, reader) }
     }
 
     /// Gives the role away, then calls the listeners of the readers that got something. Whether samples lie in `reader`,
     /// as far as is known: listeners may take those of others, too.
+    #[inline]
     fn finish_batch(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
+        let on_route = role.touched.on_route.take();
+        let Some(news) = on_route else { return self.finish_elsewhere(role, reader) };
+        let has_listener = role.route.as_ref().is_some_and(|route| route.reader().has_listener());
+        if !has_listener {
+            let is_awaited =
+                |route: &Route| reader.is_some_and(|reader| core::ptr::eq(route.reader(), reader));
+            let has_awaited = news.has_unread && role.route.as_deref().is_some_and(is_awaited);
+            drop(role);
+            self.channel.announce_progress();
+            return has_awaited;
+        }
+        let route = role.route.take();
+        drop(role);
+        self.channel.announce_progress();
+        if let Some(route) = route {
+            tell(route.reader(), news);
+            self.flush_queued();
+            self.give_back(route);
+        }
+        false
+    }
+
+    /// The same when there was something for others than the reader of the route.
+    #[inline(never)]
+    fn finish_elsewhere(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
         let touched = &mut role.touched;
         if touched.readers.iter().all(|reader| !reader.endpoint.has_listener()) {
             let has_awaited = reader.is_some_and(|reader| touched.has_unread_for(reader));
@@ -459,25 +503,41 @@ impl Driver {
         drop(role);
         self.channel.announce_progress();
         for reader in readers.iter().filter(|reader| reader.endpoint.has_listener()) {
-            if reader.has_status_news {
-                notify(&reader.endpoint);
-            } else if reader.has_unread {
-                reader.endpoint.notify_data();
-            }
+            tell(&reader.endpoint, reader.news);
         }
         self.flush_queued();
-        self.give_back(readers);
+        self.give_back_list(readers);
         false
     }
 
+    /// Leaves the route to the next batch, unless that has found another one.
+    fn give_back(&self, route: Box<Route>) {
+        if let Some(mut role) = self.channel.role.try_lock()
+            && role.route.is_none()
+            && role.table_version == route.version()
+        {
+            role.route = Some(route);
+        }
+    }
+
     /// Lends the memory of the list to the next batch.
-    fn give_back(&self, mut readers: Vec<TouchedReader>) {
+    fn give_back_list(&self, mut readers: Vec<TouchedReader>) {
         if let Some(mut role) = self.channel.role.try_lock()
             && role.touched.readers.capacity() == 0
         {
             role.touched.forget(&mut readers);
             role.touched.readers = readers;
         }
+    }
+}
+
+/// Calls a reader's listener for what a batch brought.
+#[inline]
+fn tell(reader: &ReaderEndpoint, news: News) {
+    if news.has_status_news {
+        notify(reader);
+    } else if news.has_unread {
+        reader.notify_data();
     }
 }
 

@@ -1,9 +1,10 @@
 //! From datagrams to writers and readers: messages are read in place, each endpoint's lock is taken once per
 //! batch of datagrams (and once more only where traffic of several endpoints alternates), and answers,
 //! repairs and listeners follow when the whole batch is in.
+//!
+//! Most datagrams are like the one before: see [`route`](super::route).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::MutexGuard;
 use weir_rtps::block::Block;
@@ -12,17 +13,35 @@ use weir_rtps::reader::ReaderCore;
 use weir_rtps::time::Time;
 use weir_udp::RecvBatch;
 use weir_wire::{
-    AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Heartbeat, HeartbeatFrag, Message, NackFrag,
-    ParseError, Submessage, Timestamp, VendorId,
+    AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Header, Heartbeat, HeartbeatFrag, Message,
+    NackFrag, ParseError, ProtocolVersion, Submessage, Submessages, Timestamp, UnreadSubmessage, VendorId,
 };
 
 use super::endpoints::{ReaderEndpoint, Table, WriterEndpoint};
+use super::receive_counters::ReceiveCounters;
+use super::route::{Predicted, Route};
 use crate::stage_times::Came;
+
+/// What a batch brought for a reader.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct News {
+    /// Samples wait that were not read.
+    pub(crate) has_unread: bool,
+    /// A status may have changed that a listener is told of.
+    pub(crate) has_status_news: bool,
+}
 
 /// What a batch left to do. Reused from batch to batch.
 #[derive(Default)]
 pub(crate) struct Touched {
+    /// What there is for the reader of the route; then there was nothing for others.
+    pub(crate) on_route: Option<News>,
     pub(crate) readers: Vec<TouchedReader>,
+    /// The writer whose only reader was the only one in this batch, if that did not take the route, and the header of the
+    /// last message.
+    candidate: Option<(Guid, Header)>,
+    /// The last one before.
+    elsewhere: Option<Guid>,
     /// The last reader of the batch before: usually the next batch has something for it too, and counting references
     /// costs more than comparing them.
     spare: Option<Arc<ReaderEndpoint>>,
@@ -46,7 +65,9 @@ impl Touched {
     /// Whether there were samples for this reader, when the batch was in, that nobody had read.
     #[inline]
     pub(crate) fn has_unread_for(&self, reader: &ReaderEndpoint) -> bool {
-        self.readers.iter().any(|touched| touched.has_unread && core::ptr::eq(&*touched.endpoint, reader))
+        self.readers
+            .iter()
+            .any(|touched| touched.news.has_unread && core::ptr::eq(&*touched.endpoint, reader))
     }
 
     /// Remembers a reader once. Few are touched by one batch.
@@ -59,64 +80,54 @@ impl Touched {
             Some(spare) if Arc::ptr_eq(&spare, endpoint) => spare,
             _ => Arc::clone(endpoint),
         };
-        self.readers.push(TouchedReader { endpoint, has_unread: false, has_status_news: false });
+        self.readers.push(TouchedReader { endpoint, news: News::default() });
+    }
+
+    /// Whether there may be another route to take from now on.
+    #[inline]
+    pub(crate) fn has_candidate(&self) -> bool {
+        self.candidate.is_some()
+    }
+
+    /// The route to take from now on, if the batch went another way than the one before. Only the second one in a row from
+    /// the same writer makes a route: where writers take turns, nothing is counted for nothing.
+    #[inline(never)]
+    pub(crate) fn next_route(&mut self, before: Option<&Route>, version: u64) -> Option<Route> {
+        let (writer, header) = self.candidate.take()?;
+        if before.is_some_and(|before| before.writer == writer) {
+            return None;
+        }
+        let is_second = self.elsewhere.replace(writer) == Some(writer);
+        let [only] = &self.readers[..] else { return None };
+        is_second.then(|| Route::new(version, &header, writer, &only.endpoint))
     }
 }
 
 /// A reader that a batch had something for.
 pub(crate) struct TouchedReader {
     pub(crate) endpoint: Arc<ReaderEndpoint>,
-    /// Samples wait that were not read.
-    pub(crate) has_unread: bool,
-    /// A status may have changed that a listener is told of.
-    pub(crate) has_status_news: bool,
+    pub(crate) news: News,
 }
 
-/// What is counted about received datagrams.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ReceiveCounters {
-    /// Datagrams, as they were sent.
-    pub datagrams: u64,
-    /// Those of them that came by multicast.
-    pub multicast: u64,
-    /// System calls that received something.
-    pub batches: u64,
-    /// Datagrams that are no RTPS message, or one with a malformed submessage.
-    pub malformed: u64,
-    /// Submessages for endpoints that are not there, or of a kind that is not understood.
-    pub ignored: u64,
-}
-
-/// The counters as others see them: after the last batch.
-#[derive(Default)]
-pub(crate) struct PublishedCounters([AtomicU64; 5]);
-
-impl PublishedCounters {
-    pub(crate) fn store(&self, counters: ReceiveCounters) {
-        let ReceiveCounters { datagrams, multicast, batches, malformed, ignored } = counters;
-        for (published, count) in self.0.iter().zip([datagrams, multicast, batches, malformed, ignored]) {
-            published.store(count, Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn load(&self) -> ReceiveCounters {
-        let [datagrams, multicast, batches, malformed, ignored] =
-            self.0.each_ref().map(|published| published.load(Ordering::Relaxed));
-        ReceiveCounters { datagrams, multicast, batches, malformed, ignored }
-    }
+/// Whom a batch is for, and what is known about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Incoming<'t> {
+    pub(crate) table: &'t Table,
+    pub(crate) route: Option<&'t Route>,
+    pub(crate) prefix: GuidPrefix,
+    pub(crate) now: Time,
 }
 
 /// Takes in every datagram of a batch, and collects what the endpoints have to send: acknowledgements and repairs.
 /// Returns when the first of them wants to repeat something.
+#[inline(never)]
 pub(crate) fn receive(
-    table: &Table,
-    prefix: GuidPrefix,
-    now: Time,
+    incoming: Incoming<'_>,
     batch: &RecvBatch,
     touched: &mut Touched,
     outbox: &mut Outbox,
 ) -> Option<Time> {
-    let mut receiver = Receiver::new(table, prefix, now, touched);
+    let mut receiver = Receiver::new(incoming, None, touched);
     for message in batch.messages() {
         for datagram in message.datagrams() {
             receiver.datagram(datagram);
@@ -125,19 +136,76 @@ pub(crate) fn receive(
     receiver.answer(outbox)
 }
 
-/// The same for one datagram, the first `len` bytes of a block, where a sample may stay until it is taken.
+/// The same for one datagram, in whose block, if it has one, a sample may stay until it is taken.
 #[inline(never)]
-pub(crate) fn receive_in(
-    table: &Table,
-    prefix: GuidPrefix,
-    now: Time,
-    (block, len): (&Arc<Block>, usize),
+pub(crate) fn receive_lone(
+    incoming: Incoming<'_>,
+    datagram: &[u8],
+    block: Option<&Arc<Block>>,
     touched: &mut Touched,
     outbox: &mut Outbox,
 ) -> Option<Time> {
-    let mut receiver = Receiver::new(table, prefix, now, touched);
-    receiver.block = Some(block);
-    receiver.datagram(&block.bytes()[..len]);
+    match incoming.route.and_then(|route| Predicted::new(route, datagram)) {
+        Some(predicted) => receive_predicted(incoming, predicted, block, touched, outbox),
+        None => receive_other(incoming, datagram, block, touched, outbox),
+    }
+}
+
+/// The same for a datagram that begins with anything else than [`Predicted`].
+#[inline(never)]
+fn receive_other(
+    incoming: Incoming<'_>,
+    datagram: &[u8],
+    block: Option<&Arc<Block>>,
+    touched: &mut Touched,
+    outbox: &mut Outbox,
+) -> Option<Time> {
+    let mut receiver = Receiver::new(incoming, block, touched);
+    receiver.datagram(datagram);
+    receiver.answer(outbox)
+}
+
+/// The same for one that begins as was predicted. What is done is what [`Receiver`] would do, without looking up what is
+/// known, and without it if there is only the sample.
+#[inline(always)]
+fn receive_predicted(
+    incoming: Incoming<'_>,
+    Predicted { route, timestamp, data, behind }: Predicted<'_, '_>,
+    block: Option<&Arc<Block>>,
+    touched: &mut Touched,
+    outbox: &mut Outbox,
+) -> Option<Time> {
+    let now = incoming.now;
+    touched.counters.datagrams += 1;
+    let mut core = route.reader.core.lock();
+    core.handle_data_inline(now, &route.writer, &data, Some(timestamp), block);
+    if !behind.is_empty() {
+        return receive_behind(incoming, (route, core), timestamp, behind, block, touched, outbox);
+    }
+    let mut next = Time::MAX;
+    let news = settle(&route.reader, &mut core, now, touched.came, outbox, &mut next);
+    touched.on_route = Some(news);
+    (next != Time::MAX).then_some(next)
+}
+
+/// The rest of a datagram, behind a sample for the reader of the route, which is locked.
+#[inline(never)]
+fn receive_behind<'t>(
+    incoming: Incoming<'t>,
+    (route, core): (&'t Route, MutexGuard<'t, ReaderCore>),
+    timestamp: Timestamp,
+    submessages: Submessages<'_>,
+    block: Option<&'t Arc<Block>>,
+    touched: &mut Touched,
+    outbox: &mut Outbox,
+) -> Option<Time> {
+    let mut receiver = Receiver::new(incoming, block, touched);
+    receiver.is_on_route = true;
+    receiver.current = Some(Current { writer: route.writer, reader: &route.reader, core });
+    if let Ok(header) = Header::parse(&route.header) {
+        receiver.header = header;
+    }
+    receiver.message(submessages, Some(timestamp));
     receiver.answer(outbox)
 }
 
@@ -148,21 +216,37 @@ struct Current<'t> {
     core: MutexGuard<'t, ReaderCore>,
 }
 
+/// What a submessage changes for those that follow in its message (RTPS 2.5 §8.3.4).
+enum State {
+    Same,
+    /// When the samples were written.
+    WrittenAt(Option<Timestamp>),
+    /// Whose they are.
+    From(GuidPrefix),
+    /// Whether they are for us.
+    For {
+        is_us: bool,
+    },
+}
+
 struct Receiver<'t, 'c> {
-    table: &'t Table,
-    prefix: GuidPrefix,
-    now: Time,
+    incoming: Incoming<'t>,
     touched: &'c mut Touched,
     current: Option<Current<'t>>,
-    /// Who sent the datagram.
-    vendor: VendorId,
+    /// The reader of the route has got something, and no other.
+    is_on_route: bool,
+    /// The header of the last datagram.
+    header: Header,
     /// What the datagram lies in, if it may stay there.
     block: Option<&'t Arc<Block>>,
 }
 
 impl<'t, 'c> Receiver<'t, 'c> {
-    fn new(table: &'t Table, prefix: GuidPrefix, now: Time, touched: &'c mut Touched) -> Self {
-        Self { table, prefix, now, touched, current: None, vendor: VendorId::UNKNOWN, block: None }
+    #[inline(always)]
+    fn new(incoming: Incoming<'t>, block: Option<&'t Arc<Block>>, touched: &'c mut Touched) -> Self {
+        let header =
+            Header { version: ProtocolVersion::V2_5, vendor: VendorId::UNKNOWN, prefix: GuidPrefix::UNKNOWN };
+        Self { incoming, touched, current: None, is_on_route: false, header, block }
     }
 
     /// Always inlined: a call per datagram shows.
@@ -177,23 +261,41 @@ impl<'t, 'c> Receiver<'t, 'c> {
             self.touched.counters.malformed += 1;
             return;
         };
-        self.vendor = message.header.vendor;
-        if self.message(&message).is_err() {
+        self.header = message.header;
+        self.message(message.submessages(), None);
+    }
+
+    /// Takes in the submessages of a message, from its beginning or behind a sample that was written at `timestamp`.
+    #[inline]
+    fn message(&mut self, submessages: Submessages<'_>, timestamp: Option<Timestamp>) {
+        if self.submessages(submessages, timestamp).is_err() {
             self.touched.counters.malformed += 1;
         }
     }
 
-    /// Takes in the submessages up to the first one that is malformed (RTPS 2.5 §8.3.4.1).
-    #[inline]
-    fn message(&mut self, message: &Message<'_>) -> Result<(), ParseError> {
-        // The state of a message receiver (RTPS 2.5 §8.3.4).
-        let mut source = message.header.prefix;
-        let mut timestamp: Option<Timestamp> = None;
+    /// Takes in submessages up to the first one that is malformed (RTPS 2.5 §8.3.4.1).
+    #[inline(never)]
+    fn submessages(
+        &mut self,
+        mut submessages: Submessages<'_>,
+        mut timestamp: Option<Timestamp>,
+    ) -> Result<(), ParseError> {
+        // The state of a message receiver (RTPS 2.5 §8.3.4), with the last one of the sender's writers. Put together once:
+        // what was just written in pieces is slow to read.
         let mut is_for_us = true;
-        // Put together once: what was just written in pieces is slow to read.
-        let mut writer = Guid::new(source, EntityId::UNKNOWN);
-        let mut submessages = message.submessages();
-        while let Some(submessage) = submessages.next_unread() {
+        let mut writer = Guid::new(self.header.prefix, EntityId::UNKNOWN);
+        loop {
+            if let Some((written_at, data)) = submessages.next_stamped_data() {
+                timestamp = Some(written_at);
+                if writer.entity != data.writer {
+                    writer.entity = data.writer;
+                }
+                if is_for_us {
+                    self.data(&writer, &data, Some(written_at));
+                }
+                continue;
+            }
+            let Some(submessage) = submessages.next_unread() else { return Ok(()) };
             let submessage = submessage?;
             if let Some(data) = submessage.data() {
                 let data = data?;
@@ -201,51 +303,64 @@ impl<'t, 'c> Receiver<'t, 'c> {
                     writer.entity = data.writer;
                 }
                 if is_for_us {
-                    self.data(writer, &data, timestamp);
+                    self.data(&writer, &data, timestamp);
                 }
                 continue;
             }
-            match submessage.read()? {
-                Submessage::InfoTimestamp(info) => timestamp = info.timestamp,
-                Submessage::InfoSource(info) => {
-                    source = info.prefix;
-                    writer.prefix = source;
-                }
-                Submessage::InfoDestination(info) => {
-                    is_for_us = info.prefix == self.prefix || info.prefix == GuidPrefix::UNKNOWN;
-                }
-                Submessage::Pad | Submessage::InfoReply(_) => {}
-                _ if !is_for_us => {}
-                Submessage::Data(data) => {
-                    self.data_elsewhere(Guid::new(source, data.writer), &data, timestamp)
-                }
-                Submessage::Heartbeat(heartbeat) => self.heartbeat(source, &heartbeat),
-                Submessage::DataFrag(frag) => self.data_frag(source, &frag, timestamp),
-                Submessage::NackFrag(nack) => self.nack_frag(source, &nack),
-                Submessage::HeartbeatFrag(heartbeat) => self.heartbeat_frag(source, &heartbeat),
-                Submessage::Gap(gap) => self.gap(source, &gap),
-                Submessage::AckNack(acknack) => self.acknack(source, &acknack),
-                Submessage::Unknown { .. } => self.touched.counters.ignored += 1,
+            match self.no_sample(submessage, writer.prefix, timestamp, is_for_us)? {
+                State::Same => {}
+                State::WrittenAt(at) => timestamp = at,
+                State::From(source) => writer.prefix = source,
+                State::For { is_us } => is_for_us = is_us,
             }
         }
-        Ok(())
+    }
+
+    /// Takes in what is no DATA. Returns what it changes for the submessages that follow.
+    #[inline(never)]
+    fn no_sample(
+        &mut self,
+        submessage: UnreadSubmessage<'_>,
+        source: GuidPrefix,
+        timestamp: Option<Timestamp>,
+        is_for_us: bool,
+    ) -> Result<State, ParseError> {
+        match submessage.read()? {
+            Submessage::InfoTimestamp(info) => return Ok(State::WrittenAt(info.timestamp)),
+            Submessage::InfoSource(info) => return Ok(State::From(info.prefix)),
+            Submessage::InfoDestination(info) => {
+                let is_us = info.prefix == self.incoming.prefix || info.prefix == GuidPrefix::UNKNOWN;
+                return Ok(State::For { is_us });
+            }
+            Submessage::Pad | Submessage::InfoReply(_) => {}
+            _ if !is_for_us => {}
+            Submessage::Data(data) => self.data_elsewhere(Guid::new(source, data.writer), &data, timestamp),
+            Submessage::Heartbeat(heartbeat) => self.heartbeat(source, &heartbeat),
+            Submessage::DataFrag(frag) => self.data_frag(source, &frag, timestamp),
+            Submessage::NackFrag(nack) => self.nack_frag(source, &nack),
+            Submessage::HeartbeatFrag(heartbeat) => self.heartbeat_frag(source, &heartbeat),
+            Submessage::Gap(gap) => self.gap(source, &gap),
+            Submessage::AckNack(acknack) => self.acknack(source, &acknack),
+            Submessage::Unknown { .. } => self.touched.counters.ignored += 1,
+        }
+        Ok(State::Same)
     }
 
     /// Always inlined, and so is what the reader does with the sample: nothing of it is passed in memory, where it would be
     /// read in other pieces than it was written in.
     #[inline(always)]
-    fn data(&mut self, writer: Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
-        let (now, block) = (self.now, self.block);
-        if !self.is_current(&writer, data.reader) {
-            self.data_elsewhere(writer, data, timestamp);
+    fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
+        let (now, block) = (self.incoming.now, self.block);
+        if !self.is_current(writer, data.reader) {
+            self.data_elsewhere(*writer, data, timestamp);
         } else if let Some(current) = &mut self.current {
-            current.core.handle_data_inline(now, writer, data, timestamp, block);
+            current.core.handle_data_inline(now, &current.writer, data, timestamp, block);
         }
     }
 
     #[inline(never)]
     fn data_elsewhere(&mut self, writer: Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
-        let (now, block) = (self.now, self.block);
+        let (now, block) = (self.incoming.now, self.block);
         let handle = |core: &mut ReaderCore| core.handle_data_in(now, writer, data, timestamp, block);
         if !self.for_readers(writer, data.reader, handle) {
             self.for_strangers(handle);
@@ -253,7 +368,7 @@ impl<'t, 'c> Receiver<'t, 'c> {
     }
 
     fn data_frag(&mut self, source: GuidPrefix, frag: &DataFrag<'_>, timestamp: Option<Timestamp>) {
-        let now = self.now;
+        let now = self.incoming.now;
         let writer = Guid::new(source, frag.writer);
         let handle = |core: &mut ReaderCore| core.handle_data_frag(now, writer, frag, timestamp);
         if !self.for_readers(writer, frag.reader, handle) {
@@ -262,40 +377,40 @@ impl<'t, 'c> Receiver<'t, 'c> {
     }
 
     fn heartbeat_frag(&mut self, source: GuidPrefix, heartbeat: &HeartbeatFrag) {
-        let now = self.now;
+        let now = self.incoming.now;
         let writer = Guid::new(source, heartbeat.writer);
         self.for_readers(writer, heartbeat.reader, |core| core.handle_heartbeat_frag(now, writer, heartbeat));
     }
 
     fn heartbeat(&mut self, source: GuidPrefix, heartbeat: &Heartbeat) {
-        let now = self.now;
+        let now = self.incoming.now;
         let writer = Guid::new(source, heartbeat.writer);
         self.for_readers(writer, heartbeat.reader, |core| core.handle_heartbeat(now, writer, heartbeat));
     }
 
     fn gap(&mut self, source: GuidPrefix, gap: &Gap) {
-        let now = self.now;
+        let now = self.incoming.now;
         let writer = Guid::new(source, gap.writer);
         self.for_readers(writer, gap.reader, |core| core.handle_gap(now, writer, gap));
     }
 
     fn acknack(&mut self, source: GuidPrefix, acknack: &AckNack) {
-        let Some(writer) = self.table.writers.get(&acknack.writer) else {
+        let Some(writer) = self.incoming.table.writers.get(&acknack.writer) else {
             self.touched.counters.ignored += 1;
             return;
         };
         self.current = None;
-        writer.core.lock().handle_acknack(self.now, Guid::new(source, acknack.reader), acknack);
+        writer.core.lock().handle_acknack(self.incoming.now, Guid::new(source, acknack.reader), acknack);
         note(&mut self.touched.writers, writer);
     }
 
     fn nack_frag(&mut self, source: GuidPrefix, nack: &NackFrag) {
-        let Some(writer) = self.table.writers.get(&nack.writer) else {
+        let Some(writer) = self.incoming.table.writers.get(&nack.writer) else {
             self.touched.counters.ignored += 1;
             return;
         };
         self.current = None;
-        writer.core.lock().handle_nack_frag(self.now, Guid::new(source, nack.reader), nack);
+        writer.core.lock().handle_nack_frag(self.incoming.now, Guid::new(source, nack.reader), nack);
         note(&mut self.touched.writers, writer);
     }
 
@@ -305,6 +420,17 @@ impl<'t, 'c> Receiver<'t, 'c> {
         self.current.as_ref().is_some_and(|current| {
             current.writer == *writer && (meant == EntityId::UNKNOWN || meant == current.reader.entity)
         })
+    }
+
+    /// Remembers that there is something for a reader that was not found by the route.
+    #[inline]
+    fn note_reader(&mut self, endpoint: &Arc<ReaderEndpoint>) {
+        if core::mem::take(&mut self.is_on_route)
+            && let Some(route) = self.incoming.route
+        {
+            self.touched.note_reader(&route.reader);
+        }
+        self.touched.note_reader(endpoint);
     }
 
     /// Calls `f` with every reader that is meant: the one that is named, or all that are matched with the
@@ -319,81 +445,124 @@ impl<'t, 'c> Receiver<'t, 'c> {
         }
         // Never two locks at a time.
         self.current = None;
-        let Some(readers) = self.table.readers_of.get(&writer) else {
+        let readers = match self.incoming.route.filter(|route| route.writer == writer) {
+            Some(route) => Some(std::slice::from_ref(&route.reader)),
+            None => self.incoming.table.readers_of.get(&writer).map(Vec::as_slice),
+        };
+        let Some(readers) = readers else {
             self.touched.counters.ignored += 1;
             return false;
         };
-        if let [reader] = &readers[..] {
+        if let [reader] = readers {
             if meant != EntityId::UNKNOWN && meant != reader.entity {
                 return true;
             }
-            self.touched.note_reader(reader);
+            self.note_reader(reader);
             let mut current = Current { writer, reader, core: reader.core.lock() };
             f(&mut current.core);
             self.current = Some(current);
             return true;
         }
         for reader in readers.iter().filter(|it| meant == EntityId::UNKNOWN || meant == it.entity) {
-            self.touched.note_reader(reader);
+            self.note_reader(reader);
             f(&mut reader.core.lock());
         }
         true
     }
 
     /// What the endpoints answer. A lock that is still held is not taken again.
+    #[inline]
     fn answer(&mut self, outbox: &mut Outbox) -> Option<Time> {
-        let now = self.now;
-        let mut next = Time::MAX;
-        let came = self.touched.came;
-        let mut settle = |reader: &mut TouchedReader, core: &mut ReaderCore| {
-            core.poll_transmit(now, outbox);
-            reader.has_unread = core.has_unread();
-            reader.has_status_news = core.take_status_news();
-            if let Some(came) = came.filter(|_| reader.has_unread) {
-                came.note(&reader.endpoint);
+        let (now, mut next) = (self.incoming.now, Time::MAX);
+        match (self.is_on_route, self.incoming.route, self.current.take()) {
+            (true, Some(route), current) => {
+                let mut core = current.map_or_else(|| route.reader.core.lock(), |current| current.core);
+                let news = settle(&route.reader, &mut core, now, self.touched.came, outbox, &mut next);
+                self.touched.on_route = Some(news);
             }
-            next = next.min(core.next_timeout().unwrap_or(Time::MAX));
-        };
-        match (&mut self.touched.readers[..], self.current.take()) {
-            ([only], Some(mut current)) => settle(only, &mut current.core),
+            (_, _, current) => self.answer_elsewhere(current, outbox, &mut next),
+        }
+        if !self.touched.writers.is_empty() {
+            self.answer_readers(outbox, &mut next);
+        }
+        (next != Time::MAX).then_some(next)
+    }
+
+    /// The same for the readers that were not found by the route.
+    #[inline(never)]
+    fn answer_elsewhere(&mut self, current: Option<Current<'t>>, outbox: &mut Outbox, next: &mut Time) {
+        let (now, came) = (self.incoming.now, self.touched.came);
+        let mut readers = core::mem::take(&mut self.touched.readers);
+        match (&mut readers[..], current) {
+            ([only], Some(mut current)) => {
+                let is_senders = self.header.prefix == current.writer.prefix;
+                self.touched.candidate = is_senders.then_some((current.writer, self.header));
+                only.news = settle(&only.endpoint, &mut current.core, now, came, outbox, next);
+            }
             (readers, current) => {
                 drop(current);
                 for reader in readers {
-                    let endpoint = Arc::clone(&reader.endpoint);
-                    settle(reader, &mut endpoint.core.lock());
+                    let mut core = reader.endpoint.core.lock();
+                    reader.news = settle(&reader.endpoint, &mut core, now, came, outbox, next);
                 }
             }
         }
+        self.touched.readers = readers;
+    }
+
+    /// What the writers answer.
+    #[inline(never)]
+    fn answer_readers(&mut self, outbox: &mut Outbox, next: &mut Time) {
         for writer in &self.touched.writers {
             let mut core = writer.core.lock();
             core.poll_answers(outbox);
-            next = next.min(core.next_timeout().unwrap_or(Time::MAX));
+            *next = (*next).min(core.next_timeout().unwrap_or(Time::MAX));
             // An acknowledgement may make room for more of a large sample.
-            if writer.publishing.is_some() && core.is_transmission_due(now) {
+            if writer.publishing.is_some() && core.is_transmission_due(self.incoming.now) {
                 drop(core);
                 writer.tell_publisher();
             }
         }
-        (next != Time::MAX).then_some(next)
     }
 
     /// Shows what a writer sends that nobody is matched with to the readers that want to know, see
     /// [`ReaderCore::note_history`]: only Cyclone DDS makes it necessary.
     #[cold]
     fn for_strangers(&mut self, mut f: impl FnMut(&mut ReaderCore)) {
-        if self.vendor != VendorId::CYCLONE {
+        if self.header.vendor != VendorId::CYCLONE {
             return;
         }
         // The order of a hash table does not matter: each reader is a world of its own.
-        self.table.readers.values().for_each(|reader| {
+        self.incoming.table.readers.values().for_each(|reader| {
             let mut core = reader.core.lock();
             if core.heeds_strangers() {
                 // It may have been matched meanwhile, and have something to say.
                 f(&mut core);
-                self.touched.note_reader(reader);
+                self.note_reader(reader);
             }
         });
     }
+}
+
+/// What one reader answers, and what there is for its listener.
+#[inline(always)]
+fn settle(
+    reader: &ReaderEndpoint,
+    core: &mut ReaderCore,
+    now: Time,
+    came: Option<Came>,
+    outbox: &mut Outbox,
+    next: &mut Time,
+) -> News {
+    core.poll_transmit(now, outbox);
+    let news = News { has_unread: core.has_unread(), has_status_news: core.take_status_news() };
+    if let Some(came) = came.filter(|_| news.has_unread) {
+        came.note(reader);
+    }
+    if let Some(at) = core.take_timeout() {
+        *next = (*next).min(at);
+    }
+    news
 }
 
 /// Remembers a writer once.

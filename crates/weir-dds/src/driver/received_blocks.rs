@@ -22,18 +22,17 @@ pub(crate) struct ReceivedBlocks {
 }
 
 impl ReceivedBlocks {
-    /// Takes the only message of a batch out of it, if it is one large datagram and some buffer is free: the block
-    /// whose beginning it is now, and its length.
+    /// Takes the only message of a batch, which is one datagram of this length, out of it, if it is large and some buffer is
+    /// free: the block whose beginning it is now.
     #[inline]
-    pub(crate) fn take_lone(&mut self, batch: &mut RecvBatch) -> Option<(&Arc<Block>, usize)> {
-        let len = batch.lone_datagram_len()?;
+    pub(crate) fn take_lone(&mut self, batch: &mut RecvBatch, len: usize) -> Option<&Arc<Block>> {
         let fits = (config::READER_BORROWED_MIN_BYTES..=config::READER_BORROWED_MAX_BYTES).contains(&len);
-        if fits { self.take(batch, len) } else { None }
+        if fits { self.take(batch) } else { None }
     }
 
     /// Apart, so that small datagrams do not carry it.
     #[inline(never)]
-    fn take(&mut self, batch: &mut RecvBatch, len: usize) -> Option<(&Arc<Block>, usize)> {
+    fn take(&mut self, batch: &mut RecvBatch) -> Option<&Arc<Block>> {
         // The exchange makes sure of it.
         let free = self.blocks.iter().position(|block| Arc::strong_count(block) == 1);
         let index = free.or_else(|| {
@@ -46,7 +45,7 @@ impl ReceivedBlocks {
             return None;
         }
         self.last = Some(index);
-        Some((&self.blocks[index], len))
+        Some(&self.blocks[index])
     }
 
     /// Before the next receive call: if the last sample was taken, its buffer is received into again, because the caches
@@ -98,6 +97,14 @@ mod tests {
         }
     }
 
+    impl Line {
+        /// Takes what was received, if it was one datagram.
+        fn take<'b>(&mut self, blocks: &'b mut ReceivedBlocks) -> Option<(&'b Arc<Block>, usize)> {
+            let len = self.batch.lone_datagram_len()?;
+            Some((blocks.take_lone(&mut self.batch, len)?, len))
+        }
+    }
+
     #[test]
     fn a_large_datagram_stays_as_it_is_while_others_come() {
         let mut line = Line::new();
@@ -105,14 +112,14 @@ mod tests {
         let mut kept = Vec::new();
         for round in 0..BLOCKS_MAX as u8 {
             line.receive(&[&[round; 8_000]], 0);
-            let (block, len) = blocks.take_lone(&mut line.batch).unwrap();
+            let (block, len) = line.take(&mut blocks).unwrap();
             assert_eq!(len, 8_000);
             kept.push(Arc::clone(block));
             assert_eq!(line.batch.messages().len(), 0, "the batch has nothing of it any more");
         }
         // All are held: the next ones stay in the batch.
         line.receive(&[&[0xaa; 8_000]], 0);
-        assert!(blocks.take_lone(&mut line.batch).is_none());
+        assert!(line.take(&mut blocks).is_none());
         assert_eq!(line.batch.get(0).unwrap().bytes, [0xaa; 8_000]);
         for (round, block) in kept.iter().enumerate() {
             assert!(block.bytes()[..8_000].iter().all(|byte| usize::from(*byte) == round));
@@ -120,7 +127,7 @@ mod tests {
         // One that comes back is used again.
         kept.remove(3);
         line.receive(&[&[0xbb; 5_000]], 0);
-        let (block, len) = blocks.take_lone(&mut line.batch).unwrap();
+        let (block, len) = line.take(&mut blocks).unwrap();
         assert_eq!(block.bytes()[..len], [0xbb; 5_000]);
         assert_eq!(blocks.blocks.len(), BLOCKS_MAX);
         // What is held outlives the pool and the batch.
@@ -136,7 +143,7 @@ mod tests {
         for round in 0..10 {
             blocks.take_back(&mut line.batch);
             line.receive(&[&[round; 8_000]], 0);
-            let (block, len) = blocks.take_lone(&mut line.batch).unwrap();
+            let (block, len) = line.take(&mut blocks).unwrap();
             assert_eq!(block.bytes()[..len], [round; 8_000]);
             places.insert(block.bytes().as_ptr() as usize);
         }
@@ -153,13 +160,13 @@ mod tests {
         let mut line = Line::new();
         let mut blocks = ReceivedBlocks::default();
         line.receive(&[&[1; config::READER_BORROWED_MIN_BYTES - 1]], 0);
-        assert!(blocks.take_lone(&mut line.batch).is_none());
+        assert!(line.take(&mut blocks).is_none());
         line.receive(&[&[1; config::READER_BORROWED_MAX_BYTES + 1]], 0);
-        assert!(blocks.take_lone(&mut line.batch).is_none());
+        assert!(line.take(&mut blocks).is_none());
         line.receive(&[&[2; 8_000], &[3; 8_000]], 0);
-        assert!(blocks.take_lone(&mut line.batch).is_none());
+        assert!(line.take(&mut blocks).is_none());
         line.receive(&[&[4; 16_000]], 4_000);
-        assert!(blocks.take_lone(&mut line.batch).is_none());
+        assert!(line.take(&mut blocks).is_none());
         assert_eq!(line.batch.get(0).unwrap().datagram_count(), 4);
         assert!(blocks.blocks.is_empty(), "no memory is taken for them");
     }

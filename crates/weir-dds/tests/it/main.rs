@@ -19,6 +19,7 @@ mod multicast;
 mod participants;
 mod reliable;
 mod representations;
+mod routes;
 mod samples;
 mod serialized;
 mod settings;

@@ -1,5 +1,6 @@
 //! The samples that wait for the application, in the order of their arrival (DDS 1.4 §2.2.2.5).
 
+mod entry;
 mod tidying;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::config;
 use crate::key_hasher::Key;
 use crate::qos::History;
 use crate::writer::ChangeKind;
+use entry::{Entry, cost};
 
 /// Whether an instance is being written (DDS 1.4 §2.2.2.5.1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,28 +96,6 @@ impl Held {
     }
 }
 
-/// What a sample with a payload of `len` bytes takes, in bytes.
-#[inline]
-fn cost(len: usize) -> usize {
-    len + size_of::<Entry>()
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    at: ChunkRef,
-    kind: ChangeKind,
-    is_live: bool,
-    was_read: bool,
-    instance: u32,
-    disposed_generation: u32,
-    no_writers_generation: u32,
-    source_timestamp: Option<Timestamp>,
-    writer: Guid,
-    sequence_number: SequenceNumber,
-    /// Position of the next sample of the same instance, when there is one.
-    next: u64,
-}
-
 #[derive(Debug)]
 pub(super) struct Cache {
     key_payload_of: Option<KeyPayloadOf>,
@@ -171,7 +151,7 @@ impl Cache {
             has_instance_limits: config.key_of.is_some()
                 && (config.max_instances.is_some() || config.max_samples_per_instance.is_some()),
             chunks: Chunks::default(),
-            entries: Ring::new(),
+            entries: Ring::new(Entry::VACANT),
             front: 1,
             live: 0,
             unread: 0,
@@ -272,21 +252,21 @@ impl Cache {
         block: Option<&Arc<Block>>,
     ) {
         let at = block.and_then(|block| self.chunks.borrow(sample.payload, block));
-        let held = self.hold_at(sample, at);
+        let held = self.store(sample, at);
         self.place(writer, sn, held);
     }
 
     /// Stores a sample whose turn has not come.
     #[inline]
     pub(super) fn hold(&mut self, sample: &Sample<'_>) -> Held {
-        self.hold_at(sample, None)
+        self.held += 1;
+        self.held_bytes += cost(sample.payload.len());
+        self.store(sample, None)
     }
 
     /// Stores a sample whose payload lies somewhere already, or is to be copied.
     #[inline(always)]
-    fn hold_at(&mut self, sample: &Sample<'_>, at: Option<ChunkRef>) -> Held {
-        self.held += 1;
-        self.held_bytes += cost(sample.payload.len());
+    fn store(&mut self, sample: &Sample<'_>, at: Option<ChunkRef>) -> Held {
         self.recent_len = sample.payload.len();
         Held {
             at: at.unwrap_or_else(|| self.chunks.store(sample.payload)),
@@ -321,24 +301,30 @@ impl Cache {
         &mut self.chunks
     }
 
-    /// Lets go of a stored sample. Always inline: a sample that may be passed on is kept in memory, not in registers.
-    #[inline(always)]
+    /// Lets go of a stored sample.
     pub(super) fn drop_held(&mut self, held: Held) {
+        self.forget_held(held);
+        self.chunks.release(held.at);
+    }
+
+    /// A stored sample is held back no longer.
+    fn forget_held(&mut self, held: Held) {
         self.held -= 1;
         self.held_bytes -= cost(held.len());
-        self.chunks.release(held.at);
     }
 
     /// Puts a stored sample behind the others. What tells of no change is dropped.
     #[inline(never)]
     pub(super) fn push_held(&mut self, writer: Guid, sn: SequenceNumber, held: Held) {
+        self.forget_held(held);
         self.place(writer, sn, held);
     }
 
+    /// Always inline: a sample that may be passed on is kept in memory, not in registers.
     #[inline(always)]
     fn place(&mut self, writer: Guid, sn: SequenceNumber, held: Held) {
         let Some(index) = self.instances.index(held.key()) else {
-            self.drop_held(held);
+            self.chunks.release(held.at);
             return;
         };
         // Without a key, endings are about what the payload names, as in discovery.
@@ -351,12 +337,10 @@ impl Cache {
             self.keep_key(index, held.at, held.kind, key_payload_of);
         }
         if !is_telling {
-            self.drop_held(held);
+            self.chunks.release(held.at);
             self.forget_if_over(index);
             return;
         }
-        self.held -= 1;
-        self.held_bytes -= cost(held.len());
         self.make_way(index, held.kind);
         self.append(index, writer, sn, held);
     }
@@ -457,17 +441,34 @@ impl Cache {
         }
     }
 
-    /// Removes the oldest sample and shows it.
-    #[inline]
+    /// Removes the oldest sample and shows it. What [`Cache::show`] and [`Cache::remove`] do for any sample, in one for the
+    /// first: it is alive, because whoever removes others trims, and the oldest of its instance.
+    #[inline(always)]
     pub(super) fn take_next(&mut self, f: impl FnOnce(RawSample<'_>)) -> bool {
-        self.trim();
-        let Some(entry) = self.entries.front() else { return false };
-        let instance = entry.instance;
+        let is_keyed = self.instances.is_keyed();
+        let Some(&Entry { at, kind, was_read, instance: index, next, .. }) = self.entries.front() else {
+            return false;
+        };
         self.accesses += 1;
         self.show(0, f);
-        self.remove(0);
+        self.chunks.release(at);
+        self.bytes -= cost(at.len as usize);
+        self.live -= 1;
+        self.unread -= usize::from(!was_read);
+        let instance = self.instances.get_mut(index);
+        instance.count -= 1;
+        instance.news -= u32::from(kind != ChangeKind::Alive);
+        instance.oldest = next;
+        let (is_last, is_over) = (instance.count == 0, instance.is_over());
+        if is_keyed && is_last {
+            self.instances.set_occupied(index, false);
+        }
+        self.entries.pop_front();
+        self.front += 1;
         self.trim();
-        self.forget_if_over(instance);
+        if is_over {
+            self.forget(index);
+        }
         true
     }
 
@@ -602,11 +603,12 @@ impl Cache {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn show(&mut self, index: usize, f: impl FnOnce(RawSample<'_>)) {
         let is_keyed = self.instances.is_keyed();
         let entry = &self.entries[index];
         let instance = self.instances.get_mut(entry.instance);
+        let (payload, block) = self.chunks.payload(entry.at);
         let is_new_instance = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
         if is_new_instance {
             instance.viewed_by = self.accesses;
@@ -617,11 +619,11 @@ impl Cache {
             kind: entry.kind,
             source_timestamp: entry.source_timestamp,
             payload: match entry.kind {
-                ChangeKind::Alive => self.chunks.bytes(entry.at),
-                _ if entry.at.len > 0 => self.chunks.bytes(entry.at),
+                ChangeKind::Alive => payload,
+                _ if entry.at.len > 0 => payload,
                 _ => instance.key_payload.as_deref().unwrap_or_default(),
             },
-            block: self.chunks.block(entry.at),
+            block,
             key_hash: is_keyed.then(|| instance.key.octets()),
             instance: entry.instance,
             instance_state: instance.state,

@@ -23,6 +23,11 @@ pub(super) struct ChunkRef {
     pub(super) len: u32,
 }
 
+impl ChunkRef {
+    /// Nowhere.
+    pub(super) const NONE: Self = Self { chunk: 0, offset: 0, len: 0 };
+}
+
 #[derive(Debug, Default)]
 struct Chunk {
     /// `None` without memory; while the chunk is open, its memory is not in the block.
@@ -172,18 +177,19 @@ impl Chunks {
     /// The payload.
     #[inline]
     pub(super) fn bytes(&self, at: ChunkRef) -> &[u8] {
-        let chunk = match &self.chunks[at.chunk as usize].block {
+        self.payload(at).0
+    }
+
+    /// The payload, and its block if it has one of its own.
+    #[inline]
+    pub(super) fn payload(&self, at: ChunkRef) -> (&[u8], Option<&Arc<Block>>) {
+        let chunk = &self.chunks[at.chunk as usize];
+        let memory = match &chunk.block {
             Some(block) if self.current != Some(at.chunk) => block.bytes(),
             _ => &self.open,
         };
-        &chunk[at.offset as usize..][..at.len as usize]
-    }
-
-    /// The block of a payload that has one of its own.
-    #[inline]
-    pub(super) fn block(&self, at: ChunkRef) -> Option<&Arc<Block>> {
-        let chunk = &self.chunks[at.chunk as usize];
-        if chunk.is_whole { chunk.block.as_ref() } else { None }
+        let block = if chunk.is_whole { chunk.block.as_ref() } else { None };
+        (&memory[at.offset as usize..][..at.len as usize], block)
     }
 
     /// Lets go of a payload.
@@ -387,7 +393,7 @@ mod tests {
                     chunks.give_buffer(buffer);
                     chunks.store(&vec![round; len])
                 };
-                let shared = Arc::clone(chunks.block(at).unwrap());
+                let shared = Arc::clone(chunks.payload(at).1.unwrap());
                 chunks.release(at);
                 let other = chunks.store(&vec![0xff; config::READER_CHUNK_BYTES - 10]);
                 assert_eq!(shared.bytes()[..len], vec![round; len]);
@@ -410,7 +416,7 @@ mod tests {
                 } else {
                     chunks.store(&vec![0; len])
                 };
-                kept.push(Arc::clone(chunks.block(at).unwrap()));
+                kept.push(Arc::clone(chunks.payload(at).1.unwrap()));
                 chunks.release(at);
             }
         }
@@ -434,7 +440,7 @@ mod tests {
         assert_eq!(Arc::strong_count(&block), 2);
         let stored = chunks.store(&[8; 100]);
         assert_eq!((chunks.bytes(at), chunks.bytes(stored)), (&[7; 8_000][..], &[8; 100][..]));
-        assert!(chunks.block(at).is_none(), "whoever received in it wants it back");
+        assert!(chunks.payload(at).1.is_none(), "whoever received in it wants it back");
         chunks.release(at);
         assert_eq!(Arc::strong_count(&block), 1, "no pool of ours keeps it");
         chunks.release(stored);
@@ -476,8 +482,8 @@ mod tests {
         let small = chunks.store(&[1; 100]);
         let large = chunks.store(&[2; SHORT_MAX + 1]);
         let behind = chunks.store(&[3; 100]);
-        assert!(chunks.block(small).is_none() && chunks.block(behind).is_none());
-        assert!(chunks.block(large).is_some());
+        assert!(chunks.payload(small).1.is_none() && chunks.payload(behind).1.is_none());
+        assert!(chunks.payload(large).1.is_some());
         assert_eq!(chunks.bytes(large), [2; SHORT_MAX + 1]);
         assert_eq!(chunks.bytes(small), [1; 100]);
     }

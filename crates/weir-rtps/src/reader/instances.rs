@@ -197,9 +197,12 @@ impl Instances {
 
     /// The index of the instance with this key, which is made when it is new; `None` when there is no room. A topic
     /// without a key has one instance, whatever key comes along.
-    #[inline]
+    #[inline(always)]
     pub(super) fn index(&mut self, key: Option<Key>) -> Option<u32> {
-        let Some(key) = key.filter(|_| self.is_keyed) else { return Some(0) };
+        if !self.is_keyed {
+            return Some(0);
+        }
+        let Some(key) = key else { return Some(0) };
         let Some((recent, before)) = self.recent else { return self.index_by_table(key) };
         if recent == key {
             return Some(before);
@@ -215,6 +218,7 @@ impl Instances {
         self.index_by_table(key)
     }
 
+    #[inline(never)]
     fn index_by_table(&mut self, key: Key) -> Option<u32> {
         let index = match self.find(key) {
             Some(index) => index,

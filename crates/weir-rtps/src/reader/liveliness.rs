@@ -14,6 +14,7 @@ impl ReaderCore {
     pub fn set_liveliness(&mut self, now: Time, writer: Guid, policy: Liveliness) {
         if let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == writer) {
             proxy.lease = Lease::new(now, policy);
+            self.is_timeout_news = true;
         }
     }
 
@@ -22,7 +23,7 @@ impl ReaderCore {
         let is_meant =
             |proxy: &&mut WriterProxy| proxy.guid.prefix == participant && proxy.lease.kind() == kind;
         for proxy in self.proxies.iter_mut().filter(is_meant) {
-            assert(proxy, now, &mut self.liveliness);
+            self.is_timeout_news |= assert(proxy, now, &mut self.liveliness);
         }
     }
 
@@ -78,12 +79,14 @@ impl ReaderCore {
     }
 }
 
-/// Takes note that a writer is alive.
+/// Takes note that a writer is alive. Whether it was thought dead: its lease ends some time again.
 #[inline]
-pub(super) fn assert(proxy: &mut WriterProxy, now: Time, liveliness: &mut LivelinessChanges) {
-    if proxy.lease.assert(now) {
+pub(super) fn assert(proxy: &mut WriterProxy, now: Time, liveliness: &mut LivelinessChanges) -> bool {
+    let is_back = proxy.lease.assert(now);
+    if is_back {
         liveliness.change(proxy.guid, 1, -1);
     }
+    is_back
 }
 
 /// Whether a HEARTBEAT shows that the writer is alive: those that the middleware sends for itself say nothing

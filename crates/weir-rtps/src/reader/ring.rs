@@ -13,14 +13,16 @@ pub(super) struct Ring<T> {
     /// The slot of the first element.
     head: usize,
     len: usize,
+    /// What a slot holds before it is used for the first time.
+    filler: T,
 }
 
 /// Slots of the smallest ring that is not empty.
 const SLOTS_MIN: usize = 4;
 
 impl<T: Copy> Ring<T> {
-    pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), mask: usize::MAX, head: 0, len: 0 }
+    pub(super) fn new(filler: T) -> Self {
+        Self { slots: Vec::new(), mask: usize::MAX, head: 0, len: 0, filler }
     }
 
     #[inline]
@@ -68,25 +70,25 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Always inlined, so that the element is put together in its place.
+    /// Always inlined, and without another use of the element, so that it is put together in its place.
     #[inline(always)]
     pub(super) fn push_back(&mut self, element: T) {
         if self.len == self.mask.wrapping_add(1) {
             self.grow();
         }
         let slot = self.slot(self.len);
-        match self.slots.get_mut(slot) {
-            Some(place) => *place = element,
-            None => self.begin(element),
+        if slot >= self.slots.len() {
+            self.begin();
         }
+        self.slots[slot] = element;
         self.len += 1;
     }
 
-    /// Uses the next slot for the first time.
+    /// Makes the next slot, to be used for the first time.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, element: T) {
-        self.slots.push(element);
+    fn begin(&mut self) {
+        self.slots.push(self.filler);
     }
 
     /// Keeps those elements that are wanted, in their order.
@@ -146,7 +148,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_behaves_as_a_queue(steps in vec((0..10_u8, any::<u16>()), 0..400)) {
-            let (mut ring, mut model) = (Ring::new(), VecDeque::new());
+            let (mut ring, mut model) = (Ring::new(0), VecDeque::new());
             for (step, value) in steps {
                 match step {
                     0..6 => {

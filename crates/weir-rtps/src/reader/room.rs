@@ -42,6 +42,7 @@ impl ReaderCore {
         self.counters.samples_rejected += u64::from(!proxy.is_reliable);
         self.counters.samples_refused += u64::from(proxy.is_reliable && is_news);
         self.last_rejection = Some((rejection, key));
+        self.has_refused |= proxy.is_refused;
     }
 
     /// Why the last sample that was rejected or refused found no room, and the key hash of its instance.
@@ -66,14 +67,17 @@ impl ReaderCore {
             self.counters.samples_received += 1;
             cache.push_held(proxy.guid, sn, held);
         }
-        if proxy.is_refused && refused_key.is_some() {
-            proxy.refused_key = refused_key;
+        if proxy.is_refused {
+            self.has_refused = true;
+            if refused_key.is_some() {
+                proxy.refused_key = refused_key;
+            }
         }
     }
 
     #[inline]
     pub(super) fn room_was_made(&mut self) {
-        if self.proxies.iter().any(|proxy| proxy.is_refused) {
+        if self.has_refused {
             self.ask_refused_again();
         }
     }
@@ -94,5 +98,6 @@ impl ReaderCore {
                 self.is_answer_due = true;
             }
         }
+        self.has_refused = self.proxies.iter().any(|proxy| proxy.is_refused);
     }
 }

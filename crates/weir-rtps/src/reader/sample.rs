@@ -17,8 +17,9 @@ pub(super) struct Sample<'a> {
 /// The key makes no sense, or is missing.
 pub(super) struct Malformed;
 
-/// Finds out what a DATA submessage says: kind and instance, from inline QoS or from the payload.
-#[inline]
+/// Finds out what a DATA submessage says: kind and instance, from inline QoS or from the payload. Always inlined: what it
+/// returns goes through memory otherwise.
+#[inline(always)]
 pub(super) fn sample<'a>(
     config: &ReaderConfig,
     data: &Data<'a>,
@@ -37,7 +38,7 @@ pub(super) fn sample<'a>(
 }
 
 /// Finds out which instance a payload belongs to.
-#[inline]
+#[inline(always)]
 pub(super) fn sample_of<'a>(
     config: &ReaderConfig,
     payload: &'a [u8],

@@ -211,11 +211,14 @@ impl WriterProxy {
     }
 
     /// What a sample with this number is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrival(&self, sn: SequenceNumber) -> Arrival {
-        if sn == self.expected {
-            return Arrival::Next { lost: 0 };
-        }
+        if sn == self.expected { Arrival::Next { lost: 0 } } else { self.arrival_out_of_turn(sn) }
+    }
+
+    /// The same for one that is not the next.
+    #[inline(never)]
+    fn arrival_out_of_turn(&self, sn: SequenceNumber) -> Arrival {
         if sn < self.expected {
             return Arrival::Duplicate;
         }
@@ -230,13 +233,22 @@ impl WriterProxy {
     }
 
     /// The sample that [`WriterProxy::arrival`] called the next was delivered.
-    #[inline]
+    #[inline(always)]
     pub(super) fn accept(&mut self, now: Time, sn: SequenceNumber) {
         if !self.is_reliable {
             self.is_started = true;
             self.expected = sn.next();
-            return;
+        } else if self.held.is_empty() {
+            self.is_start_known = true;
+            self.expected = self.expected.next();
+        } else {
+            self.accept_listed(now);
         }
+    }
+
+    /// The same for one that was known to be missing, or that others were held back for.
+    #[inline(never)]
+    fn accept_listed(&mut self, now: Time) {
         if let Some(Slot::Missing { asked_at, tries }) = self.held.front() {
             let (asked_at, tries) = (*asked_at, *tries);
             self.note_repair(now, asked_at, tries);

@@ -94,6 +94,35 @@ impl<'a> Data<'a> {
         }
         Ok(Self { reader, writer, sequence_number, inline_qos, payload })
     }
+
+    /// A whole submessage at the beginning of `bytes`, and what is behind it, if it has the form that most have:
+    /// little-endian, with a value, no inline QoS, no fields that are unknown. `None` for everything else.
+    #[inline(always)]
+    pub(crate) fn parse_plain(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        const START: [u8; 2] = [id::DATA, DATA | 1];
+        let (fixed, rest) = bytes.split_first_chunk::<24>()?;
+        let mut fixed = Cursor::new(fixed, Endianness::Little, "DATA");
+        if fixed.array().ok()? != START {
+            return None;
+        }
+        let len = usize::from(fixed.u16().ok()?);
+        let _extra_flags = fixed.u16().ok()?;
+        if fixed.u16().ok()? != 16 {
+            return None;
+        }
+        let (reader, writer) = (EntityId(fixed.array().ok()?), EntityId(fixed.array().ok()?));
+        let sequence_number = SequenceNumber::parse(&mut fixed).ok()?;
+        // Length 0 means "to the end of the message".
+        let (payload, rest) =
+            if len == 0 { (rest, &rest[rest.len()..]) } else { rest.split_at_checked(len.checked_sub(20)?)? };
+        let is_possible = (SequenceNumber::FIRST..=SequenceNumber::MAX).contains(&sequence_number);
+        if !is_possible || payload.len() < ENCAPSULATION_LEN {
+            return None;
+        }
+        let data =
+            Self { reader, writer, sequence_number, inline_qos: None, payload: Payload::Data(payload) };
+        Some((data, rest))
+    }
 }
 
 impl fmt::Display for Data<'_> {

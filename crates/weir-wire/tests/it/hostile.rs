@@ -6,7 +6,7 @@ use proptest::sample::Index;
 use weir_wire::{
     Data, DataFrag, DataHeader, Emit, Endianness, EntityId, Header, InfoTimestamp, Message, Parameter,
     ParameterId, ParameterList, ParseError, Payload, Problem, SequenceNumber, SequenceNumberSet, Submessage,
-    push,
+    Submessages, push,
 };
 
 use crate::octets::{ORDERS, Octets};
@@ -20,6 +20,7 @@ fn read_all(datagram: &[u8]) -> Vec<Submessage<'_>> {
     let mut read = Vec::new();
     // Every submessage takes at least its header.
     for _ in 0..=datagram.len() / 4 {
+        check_stamped(&iterator);
         match iterator.next() {
             None => break,
             Some(Ok(submessage)) => read.push(submessage),
@@ -32,6 +33,16 @@ fn read_all(datagram: &[u8]) -> Vec<Submessage<'_>> {
     assert!(iterator.next().is_none(), "the iterator does not end");
     read.iter().for_each(|submessage| check(submessage, datagram));
     read
+}
+
+/// Whatever is read the quick way is the same by the general one, and so is what follows.
+fn check_stamped(submessages: &Submessages<'_>) {
+    let (mut quick, mut general) = (submessages.clone(), submessages.clone());
+    let Some((timestamp, data)) = quick.next_stamped_data() else { return };
+    let timestamp = Some(timestamp);
+    assert_eq!(general.next(), Some(Ok(Submessage::InfoTimestamp(InfoTimestamp { timestamp }))));
+    assert_eq!(general.next(), Some(Ok(Submessage::Data(data))));
+    assert!(quick.eq(general));
 }
 
 fn check(submessage: &Submessage<'_>, datagram: &[u8]) {

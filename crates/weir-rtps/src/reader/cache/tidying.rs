@@ -8,7 +8,8 @@ impl Cache {
     /// those that are held back are not reached by [`Cache::sweep`].
     #[inline]
     pub(in crate::reader) fn is_sparse(&self) -> bool {
-        self.chunks.used() > config::READER_SPARSE_BYTES + 4 * self.chunks.live_bytes()
+        self.chunks.memory() > config::READER_SPARSE_BYTES
+            && self.chunks.used() > config::READER_SPARSE_BYTES + 4 * self.chunks.live_bytes()
     }
 
     /// Lays the samples that wait together, whose pieces of memory others have left.

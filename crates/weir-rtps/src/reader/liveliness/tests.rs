@@ -94,6 +94,19 @@ fn a_silent_writer_is_not_alive_until_it_writes_again() {
 }
 
 #[test]
+fn a_timeout_is_told_once_until_there_may_be_an_earlier_one() {
+    let mut reader = reader(LivelinessKind::ManualByTopic, &[ONE]);
+    assert_eq!(reader.take_timeout(), Some(ms(100)));
+    write(&mut reader, ms(50), ONE, 1, 7);
+    assert_eq!((reader.take_timeout(), reader.next_timeout()), (None, Some(ms(150))), "it is only later");
+    reader.handle_timeout(ms(150));
+    assert_eq!(reader.take_timeout(), None);
+    // The writer is back, and its lease begins again.
+    write(&mut reader, ms(400), ONE, 2, 7);
+    assert_eq!((reader.take_timeout(), reader.take_timeout()), (Some(ms(500)), None));
+}
+
+#[test]
 fn only_a_heartbeat_for_that_purpose_asserts_a_manual_writer() {
     for (kind, is_liveliness, next) in [
         (LivelinessKind::ManualByTopic, false, 100),

@@ -1,0 +1,37 @@
+//! What is counted about received datagrams, and where others see it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is counted about received datagrams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReceiveCounters {
+    /// Datagrams, as they were sent.
+    pub datagrams: u64,
+    /// Those of them that came by multicast.
+    pub multicast: u64,
+    /// System calls that received something.
+    pub batches: u64,
+    /// Datagrams that are no RTPS message, or one with a malformed submessage.
+    pub malformed: u64,
+    /// Submessages for endpoints that are not there, or of a kind that is not understood.
+    pub ignored: u64,
+}
+
+/// The counters as others see them: after the last batch.
+#[derive(Default)]
+pub(crate) struct PublishedCounters([AtomicU64; 5]);
+
+impl PublishedCounters {
+    pub(crate) fn store(&self, counters: ReceiveCounters) {
+        let ReceiveCounters { datagrams, multicast, batches, malformed, ignored } = counters;
+        for (published, count) in self.0.iter().zip([datagrams, multicast, batches, malformed, ignored]) {
+            published.store(count, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn load(&self) -> ReceiveCounters {
+        let [datagrams, multicast, batches, malformed, ignored] =
+            self.0.each_ref().map(|published| published.load(Ordering::Relaxed));
+        ReceiveCounters { datagrams, multicast, batches, malformed, ignored }
+    }
+}
