@@ -156,11 +156,25 @@ pub const INSTANCE_KEYS_MAX_BYTES: usize = 64 * 1024 * 1024;
 /// Two writes closer together than this are a burst, whose samples may leave together (about the time that
 /// one send call takes).
 pub const COALESCING_GAP: Duration = Duration::from_nanos(1_500);
-/// Longest time that automatic coalescing may hold a sample back.
-pub const COALESCING_DELAY_MAX: Duration = Duration::from_micros(200);
+/// Longest time that automatic coalescing may hold a sample back. Only what ends a long run of writes waits so long.
+pub const COALESCING_DELAY_MAX: Duration = Duration::from_millis(1);
+/// After this time a timer looks whether what is held back was sent. The timer takes the writer's processor for some
+/// microseconds, in most cases for nothing.
+pub const COALESCING_DELAY: Duration = Duration::from_micros(200);
+/// Or after this share of the time for which writes have come without a pause, if that is longer.
+pub const COALESCING_RUN_SHARE: u64 = 16;
+/// A pause: longer than what a timer or an interrupt takes from the writer.
+pub const COALESCING_PAUSE: Duration = Duration::from_micros(50);
 /// The samples of a burst wait for the next write after this many times the duration of a send call, not longer: what
 /// is saved by sending them together would otherwise be less than what waiting for them costs.
 pub const COALESCING_SENDS: u32 = 3;
+/// The same where the application has caught up with its schedule: then it need not be sped up.
+pub const COALESCING_SENDS_AT_LEISURE: u32 = 1;
+/// An application that lets more than this many times the duration of a write pass from one write to the next has caught
+/// up.
+pub const COALESCING_LEISURE: u64 = 2;
+/// After about so many writes the shortest time between two is forgotten.
+pub const COALESCING_WRITES_REMEMBERED: u64 = 256;
 /// A send call that took longer was interrupted, and says nothing about the next.
 pub const COALESCING_SEND_MAX: Duration = Duration::from_micros(10);
 /// Writes in quick succession that leave at once before the rest of the burst is coalesced.

@@ -3,12 +3,25 @@
 //! A send call takes about as long whether one datagram leaves by it or 64. So a sample that follows others quickly waits
 //! for the next ones, for about as long as sending takes: what would have come while a send was under way. A fast
 //! writer fills a whole send in that time, a slower one sends fewer at a time and no later.
+//!
+//! An application that writes as fast as it can gains from long bursts. One that follows a schedule only has to catch up
+//! with what became due during a send: then there is time between its writes, and holding them back longer would only make them
+//! late.
 
 use core::time::Duration;
 
 use super::WriterCore;
 use crate::config;
 use crate::time::Time;
+
+/// [`config::COALESCING_DELAY`] in nanoseconds.
+const DELAY_NS: u64 = config::COALESCING_DELAY.as_nanos() as u64;
+
+/// More than 500 years are as good as 500.
+#[inline]
+const fn nanos(time: Duration) -> u64 {
+    time.as_secs().saturating_mul(1_000_000_000).saturating_add(time.subsec_nanos() as u64)
+}
 
 /// Whether writes come in quick succession.
 #[derive(Debug, Default)]
@@ -18,8 +31,15 @@ pub(super) struct Burst {
     /// Writes since then without a look at the clock.
     pub(super) untimed: u32,
     pub(super) queued_since: Option<Time>,
-    /// How long a send call takes, smoothed; `None` before the first.
-    send_time: Option<Duration>,
+    /// Since when writes have come without a pause.
+    run_since: Option<Time>,
+    /// How long a send call takes, nanoseconds, smoothed; `None` before the first.
+    send_ns: Option<u64>,
+    /// The shortest time between two writes of a burst, nanoseconds: what a write takes. Forgotten slowly; 0 before
+    /// the first.
+    write_ns: u64,
+    /// Time passed between two writes of this burst that they did not need.
+    has_spare_time: bool,
     /// Datagrams that were not handed out yet, and their bytes.
     pub(super) datagrams: usize,
     pub(super) bytes: usize,
@@ -29,13 +49,31 @@ impl Burst {
     /// Takes note of a write.
     #[inline]
     pub(super) fn note(&mut self, now: Time, quick_writes: u32) {
+        if quick_writes == 0
+            && self.last_activity.is_none_or(|last| now.since(last) > config::COALESCING_PAUSE)
+        {
+            self.run_since = Some(now);
+        }
         (self.quick_writes, self.untimed, self.last_activity) = (quick_writes, 0, Some(now));
     }
 
-    /// After this time the next write sends what is held back.
+    /// After this time, in nanoseconds, the next write sends what is held back.
     #[inline]
-    fn hold(&self, delay_max: Duration) -> Duration {
-        self.send_time.map_or(delay_max, |time| delay_max.min(time * config::COALESCING_SENDS))
+    fn hold_ns(&self) -> u64 {
+        let sends =
+            if self.has_spare_time { config::COALESCING_SENDS_AT_LEISURE } else { config::COALESCING_SENDS };
+        self.send_ns.map_or(DELAY_NS, |send_ns| send_ns * u64::from(sends))
+    }
+
+    /// Learns from the time between two writes of a burst what a write takes, and whether the application has caught up.
+    #[inline]
+    fn note_gap(&mut self, gap_ns: u64) {
+        if self.write_ns == 0 {
+            self.write_ns = gap_ns;
+        }
+        self.has_spare_time |= gap_ns > config::COALESCING_LEISURE * self.write_ns;
+        let forgotten = self.write_ns + self.write_ns / config::COALESCING_WRITES_REMEMBERED + 1;
+        self.write_ns = gap_ns.min(forgotten);
     }
 }
 
@@ -52,26 +90,26 @@ impl WriterCore {
         let (Some(since), Some(coalescing)) = (self.burst.queued_since, self.config.coalescing) else {
             return true;
         };
-        let hold = match &self.config.batch {
+        let hold_ns = match &self.config.batch {
             Some(policy) if self.is_batch_overdue(now, policy) => return true,
-            Some(_) => self.hold_max(),
-            None => self.burst.hold(coalescing.delay_max),
+            Some(policy) => nanos(policy.max_delay).min(DELAY_NS),
+            None => self.burst.hold_ns(),
         };
-        now.since(since) >= hold || self.is_burst_complete()
+        now.nanos_since(since) >= hold_ns.min(nanos(coalescing.delay_max)) || self.is_burst_complete()
     }
 
     /// When what is held back is sent although no write came. Not earlier: a timer that interrupts the writer costs
-    /// more than it gains. A batch that is being filled has a time of its own.
+    /// more than it gains. So the longer writes have come without a pause, the later it looks whether they still do. A
+    /// batch that is being filled has a time of its own.
     pub(super) fn burst_timeout(&self) -> Option<Time> {
         let since = self.burst.queued_since?;
         let end = self.open.map_or(self.history.next(), |open| open.first);
-        (self.unsent < end).then(|| since + self.hold_max())
-    }
-
-    /// Longest time that a burst is held back. Who fills batches has said how long samples may wait.
-    fn hold_max(&self) -> Duration {
-        let delay_max = self.config.coalescing.map_or(Duration::ZERO, |coalescing| coalescing.delay_max);
-        self.config.batch.map_or(delay_max, |policy| delay_max.min(policy.max_delay))
+        let run_ns = self.burst.run_since.map_or(0, |start| since.nanos_since(start));
+        let delay_ns = DELAY_NS.max(run_ns / config::COALESCING_RUN_SHARE);
+        // Who fills batches has said how long samples may wait.
+        let allowed = self.config.coalescing.map_or(Duration::ZERO, |coalescing| coalescing.delay_max);
+        let allowed = self.config.batch.map_or(allowed, |policy| allowed.min(policy.max_delay));
+        (self.unsent < end).then(|| since.plus_nanos(delay_ns.min(nanos(allowed))))
     }
 
     /// Tells when a send call for this writer ended, so that the gap to the next write can be judged.
@@ -84,8 +122,8 @@ impl WriterCore {
     /// Tells how long a send call took: what comes to be written in such a time may as well leave together.
     #[inline]
     pub fn note_send_time(&mut self, took: Duration) {
-        let took = took.min(config::COALESCING_SEND_MAX);
-        self.burst.send_time = Some(self.burst.send_time.map_or(took, |mean| (mean * 7 + took) / 8));
+        let took_ns = nanos(took.min(config::COALESCING_SEND_MAX));
+        self.burst.send_ns = Some(self.burst.send_ns.map_or(took_ns, |mean| (mean * 7 + took_ns) / 8));
     }
 
     /// Decides whether the sample that was just committed belongs to a burst.
@@ -96,10 +134,14 @@ impl WriterCore {
         }
         let quick_writes = self.quick_writes(now);
         let burst = &mut self.burst;
+        if let (Some(_), Some(last)) = (burst.queued_since, burst.last_activity) {
+            burst.note_gap(now.nanos_since(last));
+        }
         burst.note(now, quick_writes);
         let is_burst = quick_writes > config::COALESCING_AFTER_WRITES;
         if is_burst && burst.queued_since.is_none() && 2 * len <= config::SEGMENTED_MAX_BYTES {
             burst.queued_since = Some(now);
+            burst.has_spare_time = false;
         }
     }
 
