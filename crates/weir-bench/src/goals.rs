@@ -131,7 +131,7 @@ fn simple(name: &str, base: PlanOptions) -> PlanOptions {
             wait: WaitStrategy::Spin,
             ..latency(base, &["udp", "weir", "aeron", "aeron-tuned"])
         },
-        "load" => PlanOptions { sizes: vec![32], rates: percent(&[50]), ..latency(base, &["weir"]) },
+        "load" => PlanOptions { sizes: vec![32], rates: percent(&[1, 50]), ..latency(base, &["weir"]) },
         "rates" => PlanOptions {
             sizes: vec![32],
             rates: percent(&[50, 70, 80, 90, 100]),

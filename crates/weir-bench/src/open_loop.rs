@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use weir_results::{Case, LatencyKind, LatencyRecorder, LatencySummary, Spread};
+use weir_results::{Case, IntervalRecorder, LatencyKind, LatencyRecorder, LatencySummary, Spread};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndpointError, Publisher};
@@ -104,6 +104,11 @@ impl Schedule {
         self.count
     }
 
+    /// How many samples are due in an interval of which a percentile is taken.
+    fn per_interval(&self) -> u64 {
+        ((INTERVAL_NS / self.interval_ns) as u64).max(1)
+    }
+
     /// How many samples should have been sent at `now_ns`.
     fn due(&self, now_ns: u64) -> u64 {
         if now_ns < self.start_ns {
@@ -125,17 +130,27 @@ impl Schedule {
 }
 
 /// The latencies of the samples that arrived, from their intended times on.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Arrivals {
     schedule: Schedule,
     latencies: LatencyRecorder,
+    intervals: IntervalRecorder,
+    /// The first sample of the next interval.
+    interval_end: u64,
 }
 
 impl Arrivals {
     /// None yet.
     #[must_use]
     pub fn new(schedule: Schedule) -> Self {
-        Self { schedule, latencies: LatencyRecorder::new() }
+        let measured = schedule.count - schedule.measured_from;
+        let intervals = usize::try_from(measured / schedule.per_interval()).unwrap_or(0);
+        Self {
+            schedule,
+            latencies: LatencyRecorder::new(),
+            intervals: IntervalRecorder::with_capacity(intervals + 1),
+            interval_end: schedule.measured_from + schedule.per_interval(),
+        }
     }
 
     /// The schedule that they follow.
@@ -147,15 +162,24 @@ impl Arrivals {
     /// Sample `sequence` arrived at `now_ns`, for the first time.
     #[inline]
     pub fn record(&mut self, sequence: u64, now_ns: u64) {
-        if sequence >= self.schedule.measured_from {
-            self.latencies.record(now_ns.saturating_sub(self.schedule.intended_ns(sequence)));
+        if sequence < self.schedule.measured_from {
+            return;
         }
+        let latency_ns = now_ns.saturating_sub(self.schedule.intended_ns(sequence));
+        self.latencies.record(latency_ns);
+        if sequence >= self.interval_end {
+            self.intervals.end_interval();
+            self.interval_end = sequence + self.schedule.per_interval();
+        }
+        // One that was sent again belongs to an interval that is over, and is counted in this one.
+        self.intervals.record(latency_ns);
     }
 
     /// All of them, warm-up left out.
     #[must_use]
     pub fn summary(&self, lost: u64) -> LatencySummary {
-        LatencySummary { lost, ..self.latencies.summary(LatencyKind::OneWay) }
+        let p99_of_intervals = self.intervals.median_p99_us();
+        LatencySummary { lost, p99_of_intervals, ..self.latencies.summary(LatencyKind::OneWay) }
     }
 }
 
@@ -240,6 +264,10 @@ pub fn resolve(case: &mut CaseSpec, measured: &[Case]) -> Result<(), String> {
 
 /// So many samples are measured at least: a rate needs a time between two.
 const MEASURED_MIN: u64 = 3;
+
+/// Percentiles are taken of each so many nanoseconds, too: 10 ms, longer than most stalls of a processor and so short that
+/// many of a second have none.
+const INTERVAL_NS: f64 = 10e6;
 
 /// So many samples are handed over at once at most, where the publisher is late.
 const BURST_MAX: u32 = 4096;
@@ -327,6 +355,16 @@ mod tests {
         let late = one_way.mean * one_way.count as f64 - 20.0 * one_way.count as f64;
         // 10 ms + 9.9 ms + ... = 505 ms, less what the mock takes for catching up: a tenth of the way.
         assert!((480_000.0..600_000.0).contains(&late), "{late}");
+    }
+
+    #[test]
+    fn a_stall_now_and_then_is_not_in_the_percentile_of_most_intervals() {
+        // The mock stalls for 10 ms after each thousandth sample, which is every tenth interval at this rate.
+        let case = CaseSpec { duration: Duration::from_secs(1), ..at("mock-stall", 10_000.0) };
+        let (_, received) = run(&case);
+        let one_way = received.one_way.unwrap();
+        let of_intervals = one_way.p99_of_intervals.unwrap();
+        assert!((19.0..21.0).contains(&of_intervals) && one_way.p99 > 5_000.0, "{one_way:?}");
     }
 
     #[test]

@@ -159,6 +159,7 @@ fn latency_columns(kind: LatencyKind) -> Vec<Column> {
     columns.push(Column::latency("Lost", 0, |latency| latency.lost as f64));
     if is_open_loop {
         columns.extend([
+            Column::plain("99% of 10 ms", 2, |case| case.latency_us?.p99_of_intervals),
             Column::plain("Lag 99%", 2, |case| Some(case.schedule_lag_us?.p99)),
             Column::plain("Lag max", 2, |case| Some(case.schedule_lag_us?.max)),
         ]);

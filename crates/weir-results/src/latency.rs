@@ -124,6 +124,10 @@ pub struct LatencySummary {
     pub p99_9999: f64,
     /// Round trips that never came back.
     pub lost: u64,
+    /// Median of the 99th percentiles of the intervals of a schedule, see [`IntervalRecorder`](crate::IntervalRecorder);
+    /// `None` without a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_of_intervals: Option<f64>,
 }
 
 impl LatencySummary {
@@ -275,6 +279,7 @@ impl LatencyRecorder {
             p99_99: percentile(Percentile::P99_99),
             p99_9999: percentile(Percentile::P99_9999),
             lost: self.lost,
+            p99_of_intervals: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! - `run`: a run and its cases, one case per measured point
 //! - `environment`: what the host is
+//! - `intervals`: the 99th percentile of the median interval
 //! - `latency`: recorder of round trips and its summary with percentiles
 //! - `breakdown`: the stages of a latency
 //! - `throughput`: the summary of a throughput case
@@ -25,6 +26,7 @@ mod breakdown;
 mod environment;
 mod figures;
 mod file;
+mod intervals;
 mod latency;
 mod loss;
 mod run;
@@ -41,6 +43,7 @@ pub use breakdown::{LatencyBreakdown, Stage, StageFigures, StageTimes, Trip};
 pub use environment::{Environment, Interface};
 pub use figures::{Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
+pub use intervals::IntervalRecorder;
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};
 pub use run::{

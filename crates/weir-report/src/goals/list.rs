@@ -2,7 +2,9 @@
 
 use weir_results::{Reliability, WaitStrategy, format_size};
 
-use super::select::{CPU, Figure, GBPS, OURS, P50, P99, Point, RATE, RATE_WITHOUT_LOSS, Side};
+use super::select::{
+    CPU, Figure, GBPS, OURS, P50, P99, P99_OF_INTERVALS, Point, RATE, RATE_WITHOUT_LOSS, Side,
+};
 use super::{Goal, Limit};
 
 /// Every line that cases decide.
@@ -88,6 +90,17 @@ fn under_load(goals: &mut Vec<Goal>) {
             ours: Side(vec![loaded]),
             base: Some(("unloaded p99", Side(vec![Point::latency("latency", OURS, reliability, 32)]))),
         });
+        // Like with like: an open loop beside an open loop, which both see every stall of the machine, or both none.
+        let unloaded = Point { load_percent: Some(1.0), ..loaded };
+        for (what, figure) in [("p99", P99), ("p99 of the median 10 ms", P99_OF_INTERVALS)] {
+            goals.push(Goal {
+                measure: format!("{what} at half of the maximum beside 1 %, {word}, 32 B"),
+                limit: Limit::Any,
+                figure,
+                ours: Side(vec![loaded]),
+                base: Some(("1 %", Side(vec![unloaded]))),
+            });
+        }
     }
 }
 

@@ -171,6 +171,9 @@ pub(super) const P50: Figure =
 /// 99th percentile of latency.
 pub(super) const P99: Figure =
     Figure { of: |case| latency(case, |it| it.p99), better: Better::Less, unit: Unit::Microseconds };
+/// Median of the 99th percentiles of intervals of 10 ms.
+pub(super) const P99_OF_INTERVALS: Figure =
+    Figure { of: |case| case.latency_us?.p99_of_intervals, better: Better::Less, unit: Unit::Microseconds };
 /// Samples received.
 pub(super) const RATE: Figure = Figure {
     of: |case| case.throughput.map(|it| it.samples_per_s),
