@@ -270,6 +270,20 @@ fn bulk_items(
             #close_writer_before_bulk
             ::core::result::Result::Ok(())
         }
+
+        #[inline]
+        fn bulk_count(&self) -> usize {
+            #last_codec::bulk_count(&self.#last_ident)
+        }
+
+        #[inline]
+        fn encode_bulk_part(
+            &self,
+            at: usize,
+            out: &mut [u8],
+        ) -> ::core::result::Result<(), #cdr::CdrError> {
+            #last_codec::encode_bulk_part(&self.#last_ident, at, out)
+        }
     }
 }
 

@@ -102,6 +102,19 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
         value.encode_before_bulk(count, writer)
     }
 
+    /// As [`CdrValue::bulk_count`].
+    pub fn bulk_count(value: &T) -> usize {
+        value.bulk_count()
+    }
+
+    /// As [`CdrValue::encode_bulk_part`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn encode_bulk_part(value: &T, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+        value.encode_bulk_part(at, out)
+    }
+
     /// As [`CdrValue::decode`].
     ///
     /// # Errors

@@ -9,7 +9,11 @@
 //! +---------------+---------------+---------------+---------------+
 //! ```
 
+mod pieces;
+
 use core::ops::Range;
+
+pub use pieces::Pieces;
 
 use crate::shared::SharedMemory;
 use crate::{CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, Extensibility, copy};
@@ -102,10 +106,7 @@ pub fn frame_bulk<T: DdsType>(
 ) -> Result<Range<usize>, CdrError> {
     let element = T::BULK_ELEMENT.ok_or(CdrError::NoBulk)?;
     let bulk_len = count.checked_mul(element).ok_or(CdrError::LengthOverflow)?;
-    let (identifier, encoding) = match encoding {
-        Encoding::Xcdr1 => (CDR_LE, Encoding::Xcdr1),
-        Encoding::Xcdr2 | Encoding::PlainXcdr2 => (xcdr2_identifier::<T>(), Encoding::Xcdr2),
-    };
+    let (identifier, encoding) = identified::<T>(encoding);
     let front = out.get_mut(..bulk_at).ok_or(CdrError::BufferTooSmall)?;
     let body = front.get_mut(ENCAPSULATION_LEN..).ok_or(CdrError::BufferTooSmall)?;
     let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
@@ -204,6 +205,14 @@ fn finish(
     // XTypes 1.3 §7.6.3.1.2: the two lowest bits of the options count the padding bytes.
     *header = [0, identifier as u8, 0, padding as u8];
     Ok(ENCAPSULATION_LEN + end + padding)
+}
+
+/// The representation identifier of an encoding, and the form of it that samples have.
+const fn identified<T: DdsType>(encoding: Encoding) -> (u16, Encoding) {
+    match encoding {
+        Encoding::Xcdr1 => (CDR_LE, Encoding::Xcdr1),
+        Encoding::Xcdr2 | Encoding::PlainXcdr2 => (xcdr2_identifier::<T>(), Encoding::Xcdr2),
+    }
 }
 
 const fn xcdr2_identifier<T: DdsType>() -> u16 {

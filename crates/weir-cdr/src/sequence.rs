@@ -1,6 +1,6 @@
 //! Sequences: a length that counts elements, then the elements.
 
-use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout};
 
 impl<T: CdrValue> CdrValue for Vec<T> {
     // Elements of no bytes would let four bytes of data ask for four billion of them. To ask the element for its layout
@@ -68,7 +68,48 @@ impl<T: CdrValue> CdrValue for Vec<T> {
         }
         Ok(())
     }
+
+    #[inline]
+    fn bulk_count(&self) -> usize {
+        if Self::BULK_ELEMENT.is_some() { self.len() } else { 0 }
+    }
+
+    fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+        encode_part(self, at, out)
+    }
 }
+
+/// Writes the little-endian bytes of `values` from `at` on, as many as there is room for. The first and the last element may
+/// be cut.
+fn encode_part<T: CdrValue>(values: &[T], at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+    let element = <Vec<T>>::BULK_ELEMENT.ok_or(CdrError::NoBulk)?;
+    let write = |values: &[T], out: &mut [u8]| {
+        T::encode_slice(values, &mut CdrWriter::new(out, Endianness::Little, Encoding::Xcdr1))
+    };
+    let mut number = [0; ELEMENT_MAX];
+    let (cut, values) = (at % element, values.get(at / element..).unwrap_or_default());
+    let (values, out) = match values.split_first() {
+        Some((first, rest)) if cut > 0 => {
+            write(core::slice::from_ref(first), &mut number)?;
+            let len = out.len().min(element - cut);
+            let (head, out) = out.split_at_mut(len);
+            head.copy_from_slice(&number[cut..cut + len]);
+            (rest, out)
+        }
+        _ => (values, out),
+    };
+    let whole = values.len().min(out.len() / element);
+    let (body, tail) = out.split_at_mut(whole * element);
+    write(&values[..whole], body)?;
+    if let Some(last) = values.get(whole).filter(|_| !tail.is_empty()) {
+        write(core::slice::from_ref(last), &mut number)?;
+        tail.copy_from_slice(&number[..tail.len()]);
+    }
+    Ok(())
+}
+
+/// The longest number, in bytes.
+const ELEMENT_MAX: usize = 8;
 
 impl<T: CdrValue> CdrCollection for Vec<T> {
     const ELEMENT_LAYOUT: Layout = T::LAYOUT;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, copy};
 
 /// The memory of a payload, which decoded values may hold on to parts of ([`CdrReader::shared`]).
 pub trait SharedMemory: fmt::Debug {
@@ -62,6 +62,18 @@ impl CdrValue for Bytes {
     #[inline(always)]
     fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         writer.write_length(count)
+    }
+
+    #[inline]
+    fn bulk_count(&self) -> usize {
+        self.len()
+    }
+
+    fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+        let part = self.get(at..).unwrap_or_default();
+        let len = part.len().min(out.len());
+        copy::copy(&mut out[..len], &part[..len]);
+        Ok(())
     }
 }
 

@@ -134,6 +134,22 @@ pub trait CdrValue: Sized {
         None
     }
 
+    /// How many elements the bulk has; 0 if the type has none.
+    #[inline]
+    fn bulk_count(&self) -> usize {
+        0
+    }
+
+    /// Writes a part of the bulk into `out`: its bytes from `at` on, in little-endian order, as if it were encoded at offset
+    /// 0. Bytes of `out` behind the end of the bulk stay as they are.
+    ///
+    /// # Errors
+    /// [`CdrError::NoBulk`] if the type has none.
+    fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+        let _ = (at, out);
+        Err(CdrError::NoBulk)
+    }
+
     /// [`end_offset`](Self::end_offset) of several values.
     #[inline]
     fn end_offset_slice(values: &[Self], offset: usize, encoding: Encoding) -> usize {

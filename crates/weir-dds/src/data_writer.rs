@@ -1,6 +1,7 @@
 //! Writing (DDS 1.4 §2.2.2.4.2). From `write` to the system call on the caller's thread.
 
 pub(crate) mod loan;
+mod pieces;
 mod sending;
 mod serialized;
 
@@ -228,6 +229,12 @@ impl<T: DdsType> DataWriter<T> {
         let len = weir_cdr::payload_len_in(sample, inner.encoding);
         let needs_key = T::HAS_KEY && inner.needs_key();
         let key = if needs_key { Some(key_hash_of(sample, inner.encoding)?) } else { None };
+        if T::BULK_ELEMENT.is_some()
+            && len > config::PIECE_BYTES
+            && inner.write_in_pieces(sample, key, timestamp)?
+        {
+            return Ok(());
+        }
         if timestamp.is_none() && inner.qos.batch.is_some() && !inner.endpoint.assertions.is_watched() {
             let fill =
                 |payload: &mut [u8]| weir_cdr::encode_payload_in(sample, inner.encoding, payload).map(drop);

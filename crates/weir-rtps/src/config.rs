@@ -126,6 +126,9 @@ pub const REASSEMBLY_IDLE: Duration = Duration::from_secs(1);
 pub const LARGE_BUFFERS_MAX: usize = 4;
 /// See [`LARGE_BUFFERS_MAX`].
 pub const LARGE_BUFFERS_MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Memory of a piece of a large sample that is filled while the piece before it is on its way, in bytes: what was filled is
+/// still in the processor's nearer caches when it is sent.
+pub const PIECE_BYTES: usize = 256 * 1024;
 
 /// Memory of one piece of a reader's sample storage, in bytes.
 pub const READER_CHUNK_BYTES: usize = 64 * 1024;

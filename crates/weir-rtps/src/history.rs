@@ -8,6 +8,9 @@
 //! mostly dead move into other blocks. Both happen in small steps whenever a block is full, so that no write waits
 //! long for them. Whoever is sending from a block holds it, so bytes in flight stay where they are.
 
+pub(crate) mod pieces;
+mod spare;
+
 use core::ops::Range;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +18,6 @@ use std::sync::Arc;
 use weir_wire::SequenceNumber;
 
 use crate::block::{Block, BlockSlice};
-use crate::config;
 
 /// Length of what every datagram begins with, in bytes: RTPS header and INFO_TS. A sample of a batch that outlives
 /// the others takes a copy of it along.
@@ -77,8 +79,11 @@ impl Entry {
 
 #[derive(Debug, Default)]
 struct HistoryBlock {
-    /// `None`: the place is vacant.
+    /// `None`: the place is vacant, or taken by a sample in pieces.
     block: Option<Arc<Block>>,
+    /// The memory of a large sample that came piece by piece, in order.
+    pieces: Vec<Arc<Block>>,
+    is_in_pieces: bool,
     used: usize,
     /// Bytes of samples that are still there.
     live: usize,
@@ -131,6 +136,8 @@ pub(crate) struct History {
     /// Number of samples that are there.
     alive: usize,
     spare: Vec<Arc<Block>>,
+    /// Pieces of large samples, the one that was used last at the end.
+    spare_pieces: Vec<Arc<Block>>,
     block_len: usize,
     spare_max: usize,
     charged: u64,
@@ -158,6 +165,7 @@ impl History {
             old_dead: 0,
             alive: 0,
             spare: Vec::new(),
+            spare_pieces: Vec::new(),
             block_len,
             spare_max,
             charged: 0,
@@ -215,7 +223,8 @@ impl History {
     pub(crate) fn memory(&self) -> usize {
         let moved: usize = self.blocks.iter().map(|block| block.moved.capacity() * size_of::<i64>()).sum();
         self.bytes
-            + self.spare.iter().map(|spare| spare.len()).sum::<usize>()
+            + self.spare.iter().chain(&self.spare_pieces).map(|spare| spare.len()).sum::<usize>()
+            + self.memory_of_lists()
             + self.blocks.capacity() * size_of::<HistoryBlock>()
             + moved
             + self.entries.capacity() * size_of::<Entry>()
@@ -428,7 +437,11 @@ impl History {
 
     /// The bytes of one fragment, counted from 0.
     pub(crate) fn fragment(&self, entry: &Entry, index: u32) -> Option<BlockSlice> {
-        let block = self.blocks.get(entry.block as usize)?.block.as_ref()?;
+        let place = self.blocks.get(entry.block as usize)?;
+        if place.is_in_pieces {
+            return place.fragment(entry, index);
+        }
+        let block = place.block.as_ref()?;
         let size = u32::from(entry.fragment_size);
         let start = entry.offset + index * size;
         let end = (start + size).min(entry.offset + entry.len);
@@ -520,6 +533,10 @@ impl History {
         let block = &mut self.blocks[place as usize];
         let used = core::mem::take(&mut block.used);
         block.moved.clear();
+        if block.is_in_pieces {
+            self.used -= used;
+            return self.retire_pieces(place);
+        }
         let Some(memory) = block.block.take() else { return };
         self.previous = self.previous.filter(|previous| *previous != place);
         self.vacant.push(place);
@@ -594,12 +611,17 @@ impl History {
     /// Gives a block its place.
     fn take_in(&mut self, memory: Arc<Block>) -> u32 {
         self.bytes += memory.len();
+        let place = self.vacant_place();
+        self.blocks[place as usize].block = Some(memory);
+        place
+    }
+
+    fn vacant_place(&mut self) -> u32 {
         let place = self.vacant.pop().unwrap_or_else(|| {
             self.blocks.push(HistoryBlock::default());
             self.blocks.len() as u32 - 1
         });
         let block = &mut self.blocks[place as usize];
-        block.block = Some(memory);
         (block.used, block.live, block.first, block.last) = (0, 0, 0, -1);
         place
     }
@@ -722,25 +744,6 @@ impl History {
         if let Some(place) = place {
             *place = entry;
         }
-    }
-
-    /// Keeps a block for reuse, within limits.
-    pub(crate) fn keep(&mut self, block: Arc<Block>) {
-        let bytes: usize = self.spare.iter().map(|spare| spare.len()).sum();
-        let has_room =
-            block.len() == self.block_len || bytes + block.len() <= config::LARGE_BUFFERS_MAX_BYTES;
-        if has_room && self.spare.len() < self.spare_max {
-            self.spare.push(block);
-        }
-    }
-
-    /// A spare block of at least `len` bytes, and not many times that, that nobody is sending from any more.
-    fn take_spare(&mut self, len: usize) -> Option<Arc<Block>> {
-        let fits = |block: &mut Arc<Block>| {
-            block.len() >= len && block.len() / 2 <= len && Arc::get_mut(block).is_some()
-        };
-        let index = self.spare.iter_mut().position(fits)?;
-        Some(self.spare.swap_remove(index))
     }
 }
 

@@ -16,6 +16,7 @@ mod instances;
 mod liveliness;
 mod loan;
 mod lone;
+mod pieces;
 mod reader_proxy;
 mod refusal;
 mod tail;
@@ -42,6 +43,7 @@ use fragments::Fragments;
 use heartbeat::Heartbeat;
 use instances::Instances;
 use lone::LoneMemory;
+use pieces::Filling;
 use reader_proxy::ReaderProxy;
 
 pub use batch::BatchPolicy;
@@ -197,6 +199,8 @@ pub struct WriterCore {
     fragments: Fragments,
     /// Where samples are encoded that are not kept.
     lone: LoneMemory,
+    /// The last sample, while it is not whole.
+    filling: Option<Filling>,
     /// Blocks that the application fills.
     loans: usize,
     /// The longest datagram that reaches every reader unfragmented, as far as is known.
@@ -228,6 +232,7 @@ impl WriterCore {
             large_max: LARGE_SPARE,
             fragments: Fragments::default(),
             lone: LoneMemory::default(),
+            filling: None,
             loans: 0,
             datagram_max: config::SEGMENTED_MAX_BYTES,
             counters: WriterCounters::default(),

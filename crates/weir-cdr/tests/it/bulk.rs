@@ -1,8 +1,8 @@
 //! Values whose last sequence is not encoded, and octets that are not copied when they are decoded.
 
 use weir_cdr::{
-    Bytes, CdrError, CdrValue, DdsType, Encoding, SharedMemory, encode_payload_in, frame_bulk, from_payload,
-    from_shared_payload_into, payload_len_in,
+    Bytes, CdrError, CdrValue, DdsType, Encoding, Pieces, SharedMemory, encode_payload_in, frame_bulk,
+    from_payload, from_shared_payload_into, payload_len_in,
 };
 
 use crate::types::Point;
@@ -72,6 +72,64 @@ fn a_bulk_in_place_makes_the_payload_that_encoding_makes() {
             count,
         );
     }
+}
+
+/// Checks that `value`, written in pieces of any length, gives the bytes that encoding gives.
+fn is_pieced_as_encoded<T: DdsType>(value: &T) {
+    for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
+        let mut expected = vec![0; payload_len_in(value, encoding)];
+        encode_payload_in(value, encoding, &mut expected).expect("it can be encoded");
+        let pieces = Pieces::new(value, encoding).expect("it can be encoded").expect("it has a bulk");
+        assert_eq!(pieces.len(), expected.len());
+        for len in 1..=expected.len() {
+            let mut out = vec![0xee; expected.len()];
+            out.chunks_mut(len).enumerate().for_each(|(index, piece)| pieces.write(index * len, piece));
+            assert_eq!(out, expected, "{encoding:?}, pieces of {len}");
+        }
+        let mut behind = [0xee; 4];
+        pieces.write(expected.len(), &mut behind);
+        assert_eq!(behind, [0; 4]);
+    }
+}
+
+#[test]
+fn a_payload_in_pieces_of_any_length_is_the_payload_that_encoding_makes() {
+    for count in 0..10 {
+        let octets: Vec<u8> = (1..=count as u8).collect();
+        let image = Image { camera: "left".to_owned(), height: 7, pixels: Bytes::copy_from_slice(&octets) };
+        is_pieced_as_encoded(&image);
+        is_pieced_as_encoded(&Nested { mark: 3, image });
+        let points: Vec<f64> = octets.iter().map(|octet| f64::from(*octet) / 3.0).collect();
+        is_pieced_as_encoded(&Cloud { mark: 1, points });
+        let flags = octets.iter().map(|octet| octet % 3 == 1).collect();
+        is_pieced_as_encoded(&Flags { depths: vec![0x0102_0304; count], flags });
+        is_pieced_as_encoded(&Octets { mark: 9, octets });
+    }
+}
+
+#[test]
+fn what_cannot_be_pieced_is_said_before_anything_is_written() {
+    let image = Image { pixels: Bytes::from_static(b"0123456789"), ..Image::default() };
+    assert_eq!(Pieces::new(&image, Encoding::Xcdr1).err(), Some(CdrError::BoundExceeded { max: 9 }));
+    assert!(Pieces::new(&NoBulk::default(), Encoding::Xcdr1).expect("no error").is_none());
+    assert!(Pieces::new(&BulkAsKey::default(), Encoding::Xcdr1).expect("no error").is_none());
+    let long_front = Flags { depths: vec![1; 300], flags: vec![true; 9] };
+    assert!(Pieces::new(&long_front, Encoding::Xcdr2).expect("no error").is_none());
+}
+
+#[derive(Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "final")]
+struct Flags {
+    depths: Vec<u32>,
+    flags: Vec<bool>,
+}
+
+#[derive(Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "appendable")]
+struct Octets {
+    mark: u16,
+    #[dds(max_len = 12)]
+    octets: Vec<u8>,
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::wait_strategy::WaitStrategy;
 pub(super) struct Turn<'a> {
     pub(super) core: MutexGuard<'a, WriterState>,
     /// `None`: another thread sends, or this is for a lone sample, if it is one. Locked before `core`.
-    sending: Option<MutexGuard<'a, Sending>>,
+    pub(super) sending: Option<MutexGuard<'a, Sending>>,
 }
 
 impl Inner {

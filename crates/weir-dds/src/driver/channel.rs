@@ -7,6 +7,7 @@
 //! does not starve its own receiver. The background thread takes over again when no application thread has
 //! received for a millisecond.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -182,6 +183,15 @@ impl Channel {
         }
     }
 
+    /// A thread of the application has received. A listener that writes may receive on the background thread, which must not
+    /// leave its place to itself.
+    #[inline]
+    fn note_application(&self, now: Time) {
+        if !IS_BACKGROUND.get() {
+            self.application_at.store(now.0, Ordering::Relaxed);
+        }
+    }
+
     /// Bounds the sleep of the next receive call.
     fn set_patience(&self, role: &mut Role, patience: Duration) {
         role.patience = patience;
@@ -303,7 +313,7 @@ impl Driver {
                 }
             };
             now = received.map_or_else(clock::now, |taken_in| taken_in.at);
-            self.channel.application_at.store(now.0, Ordering::Relaxed);
+            self.channel.note_application(now);
             if received.is_some_and(|taken_in| taken_in.has_awaited) {
                 return true;
             }
@@ -354,7 +364,7 @@ impl Driver {
     pub(crate) fn receive_what_is_there(&self) {
         if let Some(role) = self.channel.role.try_lock() {
             self.receive_batch(role, Wait::DontWait, None);
-            self.channel.application_at.store(clock::now().0, Ordering::Relaxed);
+            self.channel.note_application(clock::now());
         }
     }
 
@@ -419,7 +429,13 @@ impl Driver {
         arrived: Arrived,
         reader: Option<&ReaderEndpoint>,
     ) -> TakenIn {
-        let role_mut = &mut *role;
+        self.hand_out(&mut role, now, arrived);
+        TakenIn { at: now, has_awaited: self.finish_batch(role, reader) }
+    }
+
+    /// Hands the batch that was just received to the endpoints, and sends their answers.
+    #[inline(always)]
+    fn hand_out(&self, role_mut: &mut Role, now: Time, arrived: Arrived) {
         role_mut.touched.came = Came::now(self.keeps_times, &role_mut.batch);
         role_mut.adapt_limit(arrived.count, now);
         if role_mut.table_version != self.routes.version() {
@@ -457,7 +473,30 @@ impl Driver {
         if !touched.writers.is_empty() {
             touched.writers.clear();
         }
-        TakenIn { at: now, has_awaited: self.finish_batch(role, reader) }
+    }
+
+    /// [`Driver::receive_what_is_there`] for a thread that holds locks which listeners may need: it calls them itself later,
+    /// by [`Driver::tell_listeners`], those of the readers that are added to `later`.
+    pub(crate) fn receive_quietly(&self, later: &mut Vec<TouchedReader>) {
+        let Some(mut role) = self.channel.role.try_lock() else { return };
+        let arrived = self.channel.receive(&mut role, Wait::DontWait);
+        let now = clock::now();
+        if arrived.count > 0 {
+            self.hand_out(&mut role, now, arrived);
+            let Role { touched, route, .. } = &mut *role;
+            if let (Some(news), Some(route)) = (touched.on_route.take(), route.as_deref())
+                && route.reader().has_listener()
+            {
+                later.push(TouchedReader { endpoint: Arc::clone(&route.reader), news });
+            }
+            let mut readers = core::mem::take(&mut touched.readers);
+            later.extend(readers.extract_if(.., |reader| reader.endpoint.has_listener()));
+            touched.forget(&mut readers);
+            touched.readers = readers;
+        }
+        drop(role);
+        self.channel.note_application(now);
+        self.channel.announce_progress();
     }
 
     /// Gives the role away, then calls the listeners of the readers that got something. Whether samples lie in `reader`,
@@ -502,12 +541,17 @@ impl Driver {
         let readers = core::mem::take(&mut touched.readers);
         drop(role);
         self.channel.announce_progress();
+        self.tell_listeners(&readers);
+        self.give_back_list(readers);
+        false
+    }
+
+    /// Calls the listeners of these readers for what is new, with no lock held.
+    pub(crate) fn tell_listeners(&self, readers: &[TouchedReader]) {
         for reader in readers.iter().filter(|reader| reader.endpoint.has_listener()) {
             tell(&reader.endpoint, reader.news);
         }
         self.flush_queued();
-        self.give_back_list(readers);
-        false
     }
 
     /// Leaves the route to the next batch, unless that has found another one.
@@ -575,8 +619,14 @@ impl Role {
     }
 }
 
+thread_local! {
+    /// Whether this is the background thread of some participant.
+    static IS_BACKGROUND: Cell<bool> = const { Cell::new(false) };
+}
+
 /// The background thread.
 pub(crate) fn run(driver: &Driver) {
+    IS_BACKGROUND.set(true);
     let channel = &driver.channel;
     while !driver.is_stopping() {
         let now = clock::now();
@@ -609,4 +659,30 @@ fn park(channel: &Channel, now: Time) {
     let is_idle = now.since(last) > IDLE_LOOK;
     let mut parked = channel.parked.lock();
     channel.unpark.wait_for(&mut parked, if is_idle { IDLE_LOOK } else { TAKE_OVER_AFTER });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
+    use weir_udp::SocketOptions;
+
+    use super::*;
+
+    #[test]
+    fn a_listener_that_receives_on_the_background_thread_does_not_pass_for_the_application() {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
+        let channel = Channel::new(socket, Groups::new(vec![Ipv4Addr::LOCALHOST], 1 << 20));
+        let now = Time(1_000_000_000);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                IS_BACKGROUND.set(true);
+                channel.note_application(now);
+            });
+        });
+        assert!(!is_application_at_it(&channel, now));
+        channel.note_application(now);
+        assert!(is_application_at_it(&channel, now));
+    }
 }

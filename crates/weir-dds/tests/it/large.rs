@@ -1,6 +1,9 @@
 //! Samples that do not fit a datagram.
 
-use weir_dds::{DataReader, DataReaderQos, DataWriter, DataWriterQos, ParticipantSettings, WaitStrategy};
+use weir_dds::{
+    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, ParticipantSettings,
+    WaitStrategy,
+};
 
 use crate::support::{Numbered, World, lossless_reader, lossless_writer, matched, settings, take_exactly};
 
@@ -54,4 +57,45 @@ fn a_write_returns_when_all_of_a_large_best_effort_sample_has_left() {
 #[test]
 fn large_samples_find_their_way_through_a_small_socket_buffer() {
     exchange(ParticipantSettings { receive_buffer: 212_992, ..settings() }, &[1_000_000, 5_000_000], 5);
+}
+
+/// What is received while a large sample is encoded piece by piece may call a listener that writes with the same
+/// writer: the pieces are one sample all the same, and nobody waits for himself.
+#[test]
+fn a_listener_that_answers_by_the_writer_of_large_samples_does_not_come_between_their_pieces() {
+    struct Answer(DataWriter<Numbered>);
+    impl DataReaderListener<Numbered> for Answer {
+        fn on_data_available(&self, reader: &DataReader<Numbered>) {
+            for question in reader.take(usize::MAX) {
+                self.0.write(&sample(question.data.number, 2_000_000)).unwrap();
+            }
+        }
+    }
+
+    const QUESTIONS: u64 = 50;
+    let world = World::new();
+    let questions = world.sibling();
+    let (ours, theirs) = (world.participant(), world.participant());
+    let writer: DataWriter<Numbered> = world.writer(&ours, lossless_writer());
+    let reader: DataReader<Numbered> = world.reader(&theirs, lossless_reader());
+    let asker: DataWriter<Numbered> = questions.writer(&theirs, lossless_writer());
+    let asked: DataReader<Numbered> = questions.reader(&ours, lossless_reader());
+    asked.set_listener(Some(std::sync::Arc::new(Answer(writer.clone()))));
+    matched(&[&writer], &[&reader]);
+    matched(&[&asker], &[&asked]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (0..QUESTIONS).for_each(|number| writer.write(&sample(1000 + number, 3_000_000)).unwrap())
+        });
+        scope.spawn(|| (0..QUESTIONS).for_each(|number| asker.write(&sample(number, 10)).unwrap()));
+        let mut numbers = Vec::new();
+        for _ in 0..2 * QUESTIONS {
+            let got = take_exactly(&reader, 1).remove(0).data;
+            let len = if got.number < 1000 { 2_000_000 } else { 3_000_000 };
+            assert!(got == sample(got.number, len), "sample {}", got.number);
+            numbers.push(got.number);
+        }
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq((0..QUESTIONS).chain(1000..1000 + QUESTIONS)));
+    });
 }

@@ -153,8 +153,8 @@ impl WriterCore {
         let sn = self.unsent;
         let to = Arc::clone(&self.destinations);
         let (total, cost) = (entry.fragments(), fragment_charge(entry));
-        let before = self.fragments.sent;
-        while self.fragments.sent < total && self.has_credit(entry) {
+        let filled = self.filled_fragments(sn, total);
+        while self.fragments.sent < filled && self.has_credit(entry) {
             self.append_fragment(sn, entry, self.fragments.sent, &to, out);
             self.fragments.sent += 1;
             self.fragments.since_heartbeat += cost;
@@ -169,7 +169,11 @@ impl WriterCore {
             self.heartbeat.is_due = true;
             return true;
         }
-        if self.fragments.since_heartbeat > 0 && self.fragments.sent > before {
+        if self.fragments.sent == filled {
+            // More comes at once: what is there is asked about with that.
+            return false;
+        }
+        if self.fragments.since_heartbeat > 0 {
             self.heartbeat_frag(sn, &to, out);
         }
         if self.fragments.paced_at.is_none()
@@ -183,7 +187,7 @@ impl WriterCore {
     /// Hands out fragments to readers of which none ever answers: all of a sample that fits, a part of a longer one.
     /// Whether that was all.
     fn send_unanswered(&mut self, now: Time, entry: &Entry, out: &mut Outbox) -> bool {
-        if self.is_pausing(now) {
+        if self.is_pausing(now) || !self.is_whole(self.unsent) {
             return false;
         }
         let to = Arc::clone(&self.destinations);
@@ -266,7 +270,8 @@ impl WriterCore {
     /// Whether one more fragment finds room at every reliable reader.
     fn has_credit(&self, entry: &Entry) -> bool {
         let (sn, cost) = (self.unsent, fragment_charge(entry));
-        let reliable = self.proxies.iter().filter(|proxy| proxy.is_reliable);
+        // Who came later does not put it together, and never says how far it is.
+        let reliable = self.proxies.iter().filter(|proxy| proxy.is_reliable && proxy.start <= sn);
         let seen = reliable.map(|proxy| proxy.seen_fragments(sn)).min().unwrap_or(self.fragments.sent);
         let inside = u64::from(self.fragments.sent.saturating_sub(seen)) * cost;
         let before = self.history.charged_to(sn.prev()).saturating_sub(self.seen_charge);

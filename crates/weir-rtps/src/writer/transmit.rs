@@ -145,7 +145,7 @@ impl WriterCore {
                 break;
             }
             let entry = self.history.entry(stop).filter(|entry| entry.is_alive() && !to.is_empty());
-            if entry.is_some_and(|entry| !self.send_fragments(now, &entry, out)) {
+            if entry.is_some_and(|entry| !self.send_fragments(now, &entry, out)) || !self.is_whole(stop) {
                 break;
             }
             // All of it, or nobody is there any more to get the rest.

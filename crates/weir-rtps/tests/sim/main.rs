@@ -18,6 +18,7 @@ mod live;
 mod loss;
 mod multicast;
 mod partition;
+mod pieces;
 mod reorder;
 mod slow_reader;
 mod small_buffer;

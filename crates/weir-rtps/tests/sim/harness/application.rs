@@ -28,6 +28,8 @@ pub(crate) struct WriterSetup {
     pub(crate) size: fn(u64) -> usize,
     /// How often another thread than the application's sends; `None`: the application's does.
     pub(crate) publishes_every: Option<Duration>,
+    /// How long the application takes to fill a piece of a large sample; `None`: samples are filled as a whole.
+    pub(crate) fills_pieces_in: Option<Duration>,
     address: SocketAddrV4,
 }
 
@@ -38,7 +40,15 @@ impl WriterSetup {
         let config =
             WriterConfig { history: History::KeepAll, ..WriterConfig::new(guid, Reliability::Reliable) };
         let gap = Duration::from_micros(1);
-        Self { config, samples: 1000, gap, size: |_| 32, publishes_every: None, address: address(host) }
+        Self {
+            config,
+            samples: 1000,
+            gap,
+            size: |_| 32,
+            publishes_every: None,
+            fills_pieces_in: None,
+            address: address(host),
+        }
     }
 
     /// Leaves sending to another thread, which looks this often.
@@ -109,9 +119,19 @@ pub(crate) struct WriterHost {
     pub(crate) size: fn(u64) -> usize,
     gap: Duration,
     publishes_every: Option<Duration>,
+    fills_pieces_in: Option<Duration>,
+    /// The sample that is being filled.
+    filling: Option<Filling>,
     next_publish: Time,
     next_write: Time,
     is_blocked: bool,
+}
+
+/// A sample that is filled piece by piece.
+struct Filling {
+    payload: Vec<u8>,
+    piece_len: usize,
+    filled: usize,
 }
 
 impl WriterHost {
@@ -127,6 +147,8 @@ impl WriterHost {
             size: setup.size,
             gap: setup.gap,
             publishes_every: setup.publishes_every,
+            fills_pieces_in: setup.fills_pieces_in,
+            filling: None,
             next_publish: Time::ZERO,
             next_write: Time::ZERO,
             is_blocked: false,
@@ -135,7 +157,12 @@ impl WriterHost {
 
     /// Whether all samples were written.
     pub(crate) fn is_done(&self) -> bool {
-        self.written == self.samples
+        self.written == self.samples && self.filling.is_none()
+    }
+
+    /// Whether a sample is being filled.
+    pub(crate) fn is_filling(&self) -> bool {
+        self.filling.is_some()
     }
 
     /// Something may have made room.
@@ -166,7 +193,8 @@ impl WriterHost {
     }
 
     pub(super) fn next_event(&self) -> Option<Time> {
-        let write = (!self.is_done() && !self.is_blocked).then_some(self.next_write);
+        let may_write = !self.is_done() && (!self.is_blocked || self.filling.is_some());
+        let write = may_write.then_some(self.next_write);
         let timeout = self.core.next_timeout();
         let core = match self.publishes_every {
             None => timeout,
@@ -190,8 +218,12 @@ impl WriterHost {
 
     /// Writes the next sample if it is time. `false` when there was nothing to do or no room.
     pub(super) fn write(&mut self, now: Time) -> bool {
-        if self.is_done() || self.is_blocked || now < self.next_write {
+        if self.is_done() || (self.is_blocked && self.filling.is_none()) || now < self.next_write {
             return false;
+        }
+        if let Some(filling) = self.filling.take() {
+            self.fill_piece(now, filling);
+            return true;
         }
         let number = self.written + 1;
         let len = (self.size)(number);
@@ -203,6 +235,7 @@ impl WriterHost {
         };
         let outcome = match self.core.extend_batch(len, None, fill) {
             Ok(Some(sn)) => Ok(sn),
+            Ok(None) if self.begins_pieces(now, timestamp, &payload) => Ok(self.core.last_sequence_number()),
             Ok(None) => self.core.reserve(len).and_then(|mut room| {
                 room.payload().copy_from_slice(&payload);
                 room.commit(now, timestamp, None)
@@ -213,7 +246,8 @@ impl WriterHost {
             Ok(sn) => {
                 assert_eq!(sn.0 as u64, number, "sequence numbers are dense");
                 self.written = number;
-                self.next_write = now + self.gap;
+                let gap = self.fills_pieces_in.filter(|_| self.filling.is_some()).unwrap_or(self.gap);
+                self.next_write = now + gap;
                 if self.config.is_asynchronous {
                     self.core.replace_unsent();
                 }
@@ -225,6 +259,36 @@ impl WriterHost {
                 false
             }
             Err(refused) => panic!("{refused}"),
+        }
+    }
+
+    /// Begins a sample that is filled piece by piece, if the writer does so, and takes it. A refusal is met again
+    /// by the one who writes it as a whole.
+    fn begins_pieces(&mut self, now: Time, timestamp: Timestamp, payload: &[u8]) -> bool {
+        if self.fills_pieces_in.is_none() {
+            return false;
+        }
+        let Ok(Some(piece_len)) = self.core.begin_pieces(now, (timestamp, None), payload.len()) else {
+            return false;
+        };
+        self.filling = Some(Filling { payload: payload.to_vec(), piece_len, filled: 0 });
+        true
+    }
+
+    /// Adds the next piece.
+    fn fill_piece(&mut self, now: Time, mut filling: Filling) {
+        let end = (filling.filled + filling.piece_len).min(filling.payload.len());
+        let mut block = self.core.lend_piece();
+        let memory = Arc::get_mut(&mut block).expect("what is lent is held by nobody else").bytes_mut();
+        memory.fill(0xee);
+        memory[..end - filling.filled].copy_from_slice(&filling.payload[filling.filled..end]);
+        self.core.add_piece(block);
+        filling.filled = end;
+        if end < filling.payload.len() {
+            self.filling = Some(filling);
+            self.next_write = now + self.fills_pieces_in.unwrap_or_default();
+        } else {
+            self.next_write = now + self.gap;
         }
     }
 
@@ -452,6 +516,8 @@ fn payload(writer: Guid, number: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0, 1, 0, (len.next_multiple_of(4) - len) as u8];
     bytes.extend(number.to_le_bytes());
     bytes.resize(len, number as u8 ^ writer.prefix.0[0]);
+    // Fragments of a large one do not look alike.
+    (1000..len).step_by(1000).for_each(|at| bytes[at..len.min(at + 4)].fill((at / 1000) as u8));
     bytes
 }
 

@@ -1,0 +1,67 @@
+//! A payload piece by piece, for values too large to be encoded as a whole before the first of it is sent.
+
+use super::{ENCAPSULATION_LEN, identified};
+use crate::{CdrError, CdrWriter, DdsType, Encoding, Endianness};
+
+/// The payload of a value that ends in a sequence of numbers (its *bulk*). Any part of it can be written at any time; all of
+/// them make what [`encode_payload_in`](super::encode_payload_in) writes.
+#[derive(Debug)]
+pub struct Pieces<'a, T> {
+    value: &'a T,
+    /// What stands in front of the bulk, encapsulation header included.
+    front: [u8; FRONT_MAX],
+    front_len: usize,
+    bulk_len: usize,
+    len: usize,
+}
+
+/// The longest front, in bytes.
+const FRONT_MAX: usize = 1024;
+
+impl<'a, T: DdsType> Pieces<'a, T> {
+    /// The payload of `value`; `None` if the type has no bulk, or if what stands in front of that is longer than 1 KiB.
+    ///
+    /// # Errors
+    /// What makes the value impossible to represent. Nothing can go wrong after that.
+    pub fn new(value: &'a T, encoding: Encoding) -> Result<Option<Self>, CdrError> {
+        let Some(element) = T::BULK_ELEMENT else { return Ok(None) };
+        let (identifier, encoding) = identified::<T>(encoding);
+        let mut front = [0; FRONT_MAX];
+        let mut writer = CdrWriter::new(&mut front[ENCAPSULATION_LEN..], Endianness::Little, encoding);
+        match value.encode_before_bulk(value.bulk_count(), &mut writer) {
+            Ok(()) => {}
+            Err(CdrError::BufferTooSmall) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let front_len = ENCAPSULATION_LEN + writer.position();
+        let bulk_len = value.bulk_count() * element;
+        let len = (front_len + bulk_len).next_multiple_of(4);
+        front[..ENCAPSULATION_LEN].copy_from_slice(&[
+            0,
+            identifier as u8,
+            0,
+            (len - front_len - bulk_len) as u8,
+        ]);
+        Ok(Some(Self { value, front, front_len, bulk_len, len }))
+    }
+
+    /// The size of the payload in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "a payload has a header at least")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Writes the bytes of the payload from `at` on into `out`. What lies behind its end is zeros.
+    pub fn write(&self, at: usize, out: &mut [u8]) {
+        let front = self.front[..self.front_len].get(at..).unwrap_or_default();
+        let (head, out) = out.split_at_mut(front.len().min(out.len()));
+        head.copy_from_slice(&front[..head.len()]);
+        let bulk_at = (at + head.len() - self.front_len.min(at + head.len())).min(self.bulk_len);
+        let (bulk, padding) = out.split_at_mut((self.bulk_len - bulk_at).min(out.len()));
+        if !bulk.is_empty() {
+            let written = self.value.encode_bulk_part(bulk_at, bulk);
+            debug_assert_eq!(written, Ok(()), "whoever has a bulk can write its parts");
+        }
+        padding.fill(0);
+    }
+}
