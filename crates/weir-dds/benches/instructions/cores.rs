@@ -38,6 +38,7 @@ const SAMPLES: u32 = 16_384;
 /// Samples between two acknowledgements.
 const ROUND: u32 = 64;
 const INSTANCES: u32 = 100_000;
+const SEND_TIME: Duration = Duration::from_nanos(400);
 
 /// Reliable: encode into the history, commit, hand out, and take in an acknowledgement now and then.
 pub(crate) fn write(size_bytes: usize, pace: Pace) -> u32 {
@@ -55,6 +56,28 @@ pub(crate) fn write(size_bytes: usize, pace: Pace) -> u32 {
     };
     run(WARM_UP);
     measured(|| run(SAMPLES));
+    SAMPLES
+}
+
+/// The same, each sample a millisecond after the one before, in the one step that a lone sample takes.
+pub(crate) fn write_lone(size_bytes: usize) -> u32 {
+    let mut source = Source::new(Pace::Alone, History::KeepAll);
+    let mut sample = TestData::of(size_bytes);
+    let mut run = |count: u32| {
+        let mut lone = 0;
+        for number in 0..count {
+            sample.seq_num = number;
+            lone += u32::from(source.write_lone(&sample));
+            source.outbox.clear();
+            if (number + 1) % ROUND == 0 {
+                source.acknowledge();
+            }
+        }
+        lone
+    };
+    run(WARM_UP);
+    let lone = measured(|| run(SAMPLES));
+    assert!(lone > SAMPLES / 10 * 9, "{lone} of {SAMPLES} samples were lone ones");
     SAMPLES
 }
 
@@ -191,6 +214,23 @@ impl Source {
         let fill = |room: &mut [u8]| weir_cdr::encode_payload_in(sample, Encoding::Xcdr1, room).map(drop);
         self.core.write_with(self.now, (STAMP, key), len, fill).unwrap().unwrap();
         self.core.poll_transmit(self.now, &mut self.outbox);
+    }
+
+    /// The same as a lone sample, if it is one; whether it is. What a driver tells of sending is told.
+    fn write_lone<T: DdsType>(&mut self, sample: &T) -> bool {
+        let now = self.now + self.step;
+        let len = weir_cdr::payload_len_in(sample, Encoding::Xcdr1);
+        let fill = |room: &mut [u8]| weir_cdr::encode_payload_in(sample, Encoding::Xcdr1, room).map(drop);
+        let datagram = self.core.write_lone(now, (STAMP, None), len, fill).unwrap();
+        let is_lone = std::hint::black_box(datagram).is_some();
+        if is_lone {
+            self.now = now;
+        } else {
+            self.write(sample, None);
+        }
+        self.core.note_sent(now + SEND_TIME);
+        self.core.note_send_time(SEND_TIME);
+        is_lone
     }
 
     fn flush(&mut self) {

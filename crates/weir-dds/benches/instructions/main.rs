@@ -27,11 +27,12 @@ const MEASURED: &str = "instructions::measured*";
 /// The engine's own function for one receive call and all that follows from it, on whichever thread.
 const RECEIVE: &str = "*Driver*::receive_batch*";
 
-const CASES: [(&str, Case); 17] = [
+const CASES: [(&str, Case); 18] = [
     ("encode-32", || codec::encode(32)),
     ("encode-1024", || codec::encode(1024)),
     ("decode-32", || codec::decode(32)),
     ("write-alone-32", || cores::write(32, cores::Pace::Alone)),
+    ("write-lone-32", || cores::write_lone(32)),
     ("write-burst-32", || cores::write(32, cores::Pace::Burst)),
     ("write-batch-32", || cores::write(32, cores::Pace::Batch)),
     ("write-batch-1024", || cores::write(1024, cores::Pace::Batch)),
