@@ -14,6 +14,7 @@
 //! | `received_blocks` | memory in which large samples stay where they were received |
 //! | `liveliness` | what discovery must know of writers that the application asserts |
 //! | `route` | most datagrams are like the one before: the short way for those |
+//! | `straight` | a lone sample leaves under the lock that it was written under |
 //! | `timers` | the thread of metatraffic and timers |
 
 pub(crate) mod channel;

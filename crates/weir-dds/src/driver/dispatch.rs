@@ -40,7 +40,7 @@ pub(crate) struct Touched {
     /// The writer whose only reader was the only one in this batch, if that did not take the route, and the header of the
     /// last message.
     candidate: Option<(Guid, Header)>,
-    /// The last one before.
+    /// The last one before, if nothing has taken the route since.
     elsewhere: Option<Guid>,
     /// The last reader of the batch before: usually the next batch has something for it too, and counting references
     /// costs more than comparing them.
@@ -94,7 +94,8 @@ impl Touched {
     #[inline(never)]
     pub(crate) fn next_route(&mut self, before: Option<&Route>, version: u64) -> Option<Route> {
         let (writer, header) = self.candidate.take()?;
-        if before.is_some_and(|before| before.writer == writer) {
+        if before.is_some_and(|before| before.is_of(&header, writer)) {
+            self.elsewhere = None;
             return None;
         }
         let is_second = self.elsewhere.replace(writer) == Some(writer);
@@ -177,6 +178,7 @@ fn receive_predicted(
 ) -> Option<Time> {
     let now = incoming.now;
     touched.counters.datagrams += 1;
+    touched.elsewhere = None;
     let mut core = route.reader.core.lock();
     core.handle_data_inline(now, &route.writer, &data, Some(timestamp), block);
     if !behind.is_empty() {

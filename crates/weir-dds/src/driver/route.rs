@@ -25,9 +25,12 @@ pub(crate) struct Route {
 
 impl Route {
     pub(super) fn new(version: u64, header: &Header, writer: Guid, reader: &Arc<ReaderEndpoint>) -> Self {
-        let mut route = Self { version, header: [0; Header::LEN], writer, reader: Arc::clone(reader) };
-        header.emit(&mut route.header);
-        route
+        Self { version, header: octets(header), writer, reader: Arc::clone(reader) }
+    }
+
+    /// Whether messages of `writer` that begin with `header` go this way.
+    pub(super) fn is_of(&self, header: &Header, writer: Guid) -> bool {
+        self.writer == writer && self.header == octets(header)
     }
 
     /// The reader.
@@ -41,6 +44,13 @@ impl Route {
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
+}
+
+/// What a message with this header begins with.
+fn octets(header: &Header) -> [u8; Header::LEN] {
+    let mut octets = [0; Header::LEN];
+    header.emit(&mut octets);
+    octets
 }
 
 /// A datagram that begins with a sample as most do, from where the last ones came from.
@@ -85,10 +95,14 @@ mod tests {
     const PREFIX: GuidPrefix = GuidPrefix([2; 12]);
     const READER: EntityId = EntityId::user_reader(1, false);
     const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
-    const HEADER: Header =
-        Header { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: WRITER.prefix };
+    const OTHER: Guid = Guid::new(GuidPrefix([3; 12]), EntityId::user_writer(1, false));
+    const HEADER: Header = header(WRITER);
 
-    /// A reliable reader of one writer.
+    const fn header(writer: Guid) -> Header {
+        Header { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: writer.prefix }
+    }
+
+    /// A reliable reader of two writers.
     struct End {
         endpoint: Arc<ReaderEndpoint>,
         table: Table,
@@ -103,23 +117,31 @@ mod tests {
                 ..ReaderConfig::new(Guid::new(PREFIX, READER), Reliability::Reliable)
             };
             let mut core = ReaderCore::new(config);
-            let destinations = Arc::from([std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 7411)]);
-            core.match_writer(
-                Time(1),
-                WriterProxyConfig { guid: WRITER, reliable: true, destinations, vendor: VendorId::WEIR },
-            );
+            let destinations: Arc<[_]> =
+                Arc::from([std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 7411)]);
+            for guid in [WRITER, OTHER] {
+                let destinations = Arc::clone(&destinations);
+                let vendor = VendorId::WEIR;
+                core.match_writer(Time(1), WriterProxyConfig { guid, reliable: true, destinations, vendor });
+            }
             let endpoint = Arc::new(ReaderEndpoint::new(READER, core));
             let mut table = Table::default();
             table.readers.insert(READER, Arc::clone(&endpoint));
-            table.readers_of.insert(WRITER, vec![Arc::clone(&endpoint)]);
+            for guid in [WRITER, OTHER] {
+                table.readers_of.insert(guid, vec![Arc::clone(&endpoint)]);
+            }
             Self { endpoint, table, touched: Touched::default(), outbox: Outbox::new() }
+        }
+
+        fn receive_only(&mut self, now: Time, route: Option<&Route>, datagram: &[u8]) -> Option<Time> {
+            let incoming = Incoming { table: &self.table, route, prefix: PREFIX, now };
+            dispatch::receive_lone(incoming, datagram, None, &mut self.touched, &mut self.outbox)
         }
 
         /// What a datagram leads to: everything that can be seen of it.
         fn receive(&mut self, now: Time, route: Option<&Route>, datagram: &[u8]) -> String {
-            let Self { endpoint, table, touched, outbox } = self;
-            let incoming = Incoming { table, route, prefix: PREFIX, now };
-            let next = dispatch::receive_lone(incoming, datagram, None, touched, outbox);
+            let next = self.receive_only(now, route, datagram);
+            let Self { endpoint, touched, outbox, .. } = self;
             let on_route = touched.on_route.take();
             let news = on_route.or_else(|| touched.readers.first().map(|reader| reader.news));
             touched.readers.clear();
@@ -179,6 +201,54 @@ mod tests {
             _ => {}
         }
         out
+    }
+
+    /// A sample as most are.
+    fn plain(header: Header, number: i64) -> Vec<u8> {
+        let mut out = Vec::new();
+        push(&mut out, &header);
+        push(&mut out, &InfoTimestamp { timestamp: Some(Timestamp { seconds: 7, fraction: 0 }) });
+        let payload = [0, 1, 0, 0, 0, 0, 0, 0];
+        let data = DataHeader {
+            reader: EntityId::UNKNOWN,
+            writer: WRITER.entity,
+            sequence_number: SequenceNumber(number),
+            inline_qos_len: 0,
+            payload_len: payload.len() as u32,
+            is_key: false,
+        };
+        push(&mut out, &data);
+        out.extend(payload);
+        out
+    }
+
+    /// How many routes are made by samples with these headers.
+    fn routes_made(headers: impl Iterator<Item = Header>) -> u32 {
+        let mut end = End::new();
+        let (mut route, mut made) = (None, 0);
+        for (number, header) in (1..).zip(headers) {
+            end.receive_only(Time(number as u64 * 10_000), route.as_ref(), &plain(header, number));
+            if end.touched.has_candidate()
+                && let Some(next) = end.touched.next_route(route.as_ref(), 0)
+            {
+                (route, made) = (Some(next), made + 1);
+            }
+            end.touched.on_route = None;
+            end.touched.readers.clear();
+        }
+        made
+    }
+
+    #[test]
+    fn a_route_is_made_by_two_samples_in_a_row() {
+        assert_eq!(routes_made([HEADER, header(OTHER)].into_iter().cycle().take(30)), 0);
+        assert_eq!(routes_made([HEADER; 30].into_iter()), 1);
+        // Where there is one, writers that take turns do not take it from each other.
+        let turns = [header(OTHER), HEADER].into_iter().cycle().take(30);
+        assert_eq!(routes_made([HEADER; 2].into_iter().chain(turns)), 1);
+        // What somebody else put before the same writer's number does not stay.
+        let forged = Header { vendor: VendorId::RTI, ..HEADER };
+        assert_eq!(routes_made([forged; 2].into_iter().chain([HEADER; 30])), 2);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The straight way of a lone sample: from the value to the send call under one lock, that of the writer's core.
 //!
 //! Samples that leave together, or with something else, pass through an outbox and are sent outside of that lock, under
-//! another one that keeps them in order. For a lone sample that is most of what a write costs. As nobody else wants the
-//! core while it is sent (an acknowledgement that is awaited forbids the straight way), it is sent where it lies.
+//! another one that keeps them in order. For a lone sample that is most of what a write costs. As hardly anybody else wants
+//! the core while it is sent (an acknowledgement that is awaited forbids the straight way, the timers' thread does not wait for
+//! long), it is sent where it lies.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

@@ -20,6 +20,8 @@ use crate::clock;
 const ADJUST_CLOCK_EVERY: Duration = Duration::from_secs(1);
 /// `Timers::deadline` while the thread is at work and will look at all timers anyway.
 const AT_WORK: u64 = 0;
+/// How long the timers' thread waits for a writer that is sending, before it sees to the others.
+const BUSY_WRITER: Duration = Duration::from_micros(500);
 
 /// When the thread wakes up next.
 pub(crate) struct Timers {
@@ -126,7 +128,10 @@ impl Driver {
     }
 
     fn writer_timeout(&self, writer: &WriterEndpoint, now: Time) -> Option<Time> {
-        let next = writer.core.lock().next_timeout()?;
+        // A lone sample is sent under this lock, and a send call may wait for the kernel. Other writers do not wait for it, too.
+        let Some(core) = writer.core.try_lock_for(BUSY_WRITER) else { return Some(now + BUSY_WRITER) };
+        let next = core.next_timeout()?;
+        drop(core);
         if next > now {
             return Some(next);
         }

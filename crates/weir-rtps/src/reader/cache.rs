@@ -442,9 +442,11 @@ impl Cache {
     }
 
     /// Removes the oldest sample and shows it. What [`Cache::show`] and [`Cache::remove`] do for any sample, in one for the
-    /// first: it is alive, because whoever removes others trims, and the oldest of its instance.
+    /// first: it is the oldest of its instance.
     #[inline(always)]
     pub(super) fn take_next(&mut self, f: impl FnOnce(RawSample<'_>)) -> bool {
+        // Whoever removes others trims, unless an application's function panicked in between.
+        self.trim();
         let is_keyed = self.instances.is_keyed();
         let Some(&Entry { at, kind, was_read, instance: index, next, .. }) = self.entries.front() else {
             return false;
