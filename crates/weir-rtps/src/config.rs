@@ -108,8 +108,15 @@ pub const RECEIVE_BUFFER_UNKNOWN_BYTES: u64 = 212_992;
 
 /// Largest sample, in bytes: 1 GiB and its headers.
 pub const SAMPLE_MAX_BYTES: usize = (1 << 30) + 64 * 1024;
-/// Most fragments of one sample: a gigabyte in packets of an Ethernet takes half as many.
-pub const FRAGMENTS_MAX: usize = 1 << 21;
+/// A sample of more fragments than this...
+pub const FRAGMENTS_MAX: usize = 1024;
+/// ... must have fragments of this length at least, in bytes: what is to be known about each would take more memory than the
+/// sample itself. Fragments are about as long as packets, or longer.
+pub const FRAGMENT_MIN_BYTES: usize = 512;
+/// Sets of fragments of one sample that a reader asks for at a time: each names 256 at most.
+pub const NACK_FRAG_SETS_MAX: usize = 32;
+/// Sets of fragments of all samples of a writer that a reader asks for at a time.
+pub const NACK_FRAGS_MAX: usize = 1024;
 /// Most blocks of a writer that the application has to fill at a time.
 pub const LOANS_MAX: usize = 64;
 /// Most bytes around a payload in a block that is lent.

@@ -352,7 +352,7 @@ impl ReaderCore {
             Arrival::Ahead if !proxy.is_within_reach(sn, self.listed) => return,
             Arrival::Next { .. } if !proxy.is_reliable => {
                 // A best-effort writer does not complete what it has left behind.
-                self.assemblies.retain(writer, self.cache.chunks_mut(), |known| known >= sn);
+                self.assemblies.drop_before(writer, sn, self.cache.chunks_mut());
             }
             _ => {}
         }
@@ -388,7 +388,10 @@ impl ReaderCore {
         );
         let Ok(Sample { kind, key, source_timestamp, .. }) = sample else {
             counters.samples_malformed += 1;
-            proxy.accept(now, sn);
+            // Those before it are still waited for.
+            if let Arrival::Next { .. } = proxy.arrival(sn) {
+                proxy.accept(now, sn);
+            }
             cache.chunks_mut().give_buffer(whole.buffer);
             return;
         };
@@ -435,6 +438,8 @@ impl ReaderCore {
                 assembly.announce(heartbeat.last_fragment);
                 assembly.is_progress_wanted = proxy.wants_progress();
             }
+            // There is no room for it, if nothing came after all.
+            None if proxy.is_refused => return,
             None => proxy.missed_fragments = Some((sn, heartbeat.last_fragment)),
         }
         self.is_answer_due = true;

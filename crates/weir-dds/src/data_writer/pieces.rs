@@ -63,20 +63,24 @@ impl Inner {
             self.driver().receive_quietly(&mut later);
             core = self.endpoint.core.lock();
             core.add_piece(piece);
-            if end == payload.len() {
-                break;
-            }
             at = end;
-            if let Some(sending) = &mut sending {
-                core.poll_transmit(clock::now(), &mut sending.outbox);
-                self.transmit(core, sending);
+            if at == payload.len() && later.is_empty() {
+                return self.send(Turn { core, sending }, clock::now());
+            }
+            match &mut sending {
+                Some(sending) => {
+                    core.poll_transmit(clock::now(), &mut sending.outbox);
+                    self.transmit(core, sending);
+                }
+                None => drop(core),
+            }
+            if at == payload.len() {
+                break;
             }
             core = self.endpoint.core.lock();
         }
-        if later.is_empty() {
-            return self.send(Turn { core, sending }, clock::now());
-        }
-        drop((core, sending));
+        // What there was room for has left: listeners may take long.
+        drop(sending);
         self.driver().tell_listeners(&later);
         self.send(self.turn(), clock::now());
     }

@@ -59,6 +59,8 @@ struct Word {
     asked_at: Time,
     /// ... and so often: only the repair of what was asked for once tells how long one takes.
     tries: u8,
+    /// Those of them that were asked for then: the repair of another one tells nothing.
+    latest: u64,
 }
 
 impl Word {
@@ -75,6 +77,7 @@ impl Word {
         let is_again = missing & self.asked != 0 && now.nanos_since(self.asked_at) >= patience_ns;
         let wanted = if is_again { missing } else { missing & !self.asked };
         if wanted != 0 {
+            self.latest = wanted;
             self.tries = if is_again { self.tries.saturating_add(1) } else { 1 };
             self.asked = missing;
             self.asked_at = now;
@@ -92,6 +95,8 @@ pub(super) struct Assemblies {
     bytes: usize,
     /// The same of each writer that has some.
     of_writers: BTreeMap<Guid, usize>,
+    /// Until then, none of them has waited for long.
+    idle_from: Time,
     /// Memory of the lists of fragments of earlier samples, for the next ones.
     spare: Vec<Vec<Word>>,
 }
@@ -111,7 +116,9 @@ impl Assemblies {
         let (size, fragment_size) = (frag.sample_size as usize, usize::from(frag.fragment_size));
         let at = (writer, frag.sequence_number);
         if !self.all.contains_key(&at) {
-            if size > config::SAMPLE_MAX_BYTES || size.div_ceil(fragment_size) > config::FRAGMENTS_MAX {
+            let is_scattered = fragment_size < config::FRAGMENT_MIN_BYTES
+                && size.div_ceil(fragment_size) > config::FRAGMENTS_MAX;
+            if size > config::SAMPLE_MAX_BYTES || is_scattered {
                 return None;
             }
             while !self.has_room(writer, size) {
@@ -173,11 +180,20 @@ impl Assemblies {
         chunks: &mut Chunks,
         is_wanted: impl Fn(SequenceNumber) -> bool,
     ) {
-        let unwanted = |all: &BTreeMap<_, Assembly>| {
-            let mut of_writer = all.range((writer, SequenceNumber(i64::MIN))..=(writer, SequenceNumber::MAX));
-            of_writer.find(|((_, sn), _)| !is_wanted(*sn)).map(|(at, _)| *at)
+        let of_writer = self.all.range((writer, SequenceNumber(i64::MIN))..=(writer, SequenceNumber::MAX));
+        let unwanted: Vec<_> = of_writer.map(|(at, _)| *at).filter(|(_, sn)| !is_wanted(*sn)).collect();
+        for gone in unwanted.into_iter().filter_map(|at| self.remove(at)) {
+            chunks.give_buffer(gone.buffer);
+        }
+    }
+
+    /// Forgets the samples of a writer before `end`.
+    pub(super) fn drop_before(&mut self, writer: Guid, end: SequenceNumber, chunks: &mut Chunks) {
+        let first = |all: &BTreeMap<(Guid, SequenceNumber), Assembly>| {
+            let mut before = all.range((writer, SequenceNumber(i64::MIN))..(writer, end));
+            before.next().map(|(at, _)| *at)
         };
-        while let Some(gone) = unwanted(&self.all).and_then(|at| self.remove(at)) {
+        while let Some(gone) = first(&self.all).and_then(|at| self.remove(at)) {
             chunks.give_buffer(gone.buffer);
         }
     }
@@ -202,7 +218,10 @@ impl Assemblies {
     /// Bytes of memory that the samples take: pages in which no fragment has arrived take none.
     pub(super) fn memory(&self) -> usize {
         let touched = |it: &Assembly| (it.total - it.missing) as usize * it.fragment_size.max(PAGE_BYTES);
-        self.all.values().map(|it| touched(it).min(it.buffer.len()) + size_of::<Assembly>()).sum()
+        let words = |words: &Vec<Word>| words.capacity() * size_of::<Word>();
+        let kept = |it: &Assembly| size_of::<Assembly>() + words(&it.words);
+        let all = self.all.values().map(|it| touched(it).min(it.buffer.len()) + kept(it));
+        all.sum::<usize>() + self.spare.iter().map(words).sum::<usize>()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -239,8 +258,13 @@ impl Assemblies {
 
     /// Forgets the sample that has waited longest for a fragment; `None` when none has waited for long.
     fn drop_idle(&mut self, now: Time, chunks: &mut Chunks) -> Option<()> {
+        if now < self.idle_from {
+            return None;
+        }
         let (at, oldest) = self.all.iter().min_by_key(|(_, known)| known.added_at)?;
-        if now.since(oldest.added_at) < config::REASSEMBLY_IDLE {
+        // Those that come later, and those to which something is added, are idle later.
+        self.idle_from = oldest.added_at + config::REASSEMBLY_IDLE;
+        if now < self.idle_from {
             return None;
         }
         let gone = self.remove(*at)?;
@@ -301,9 +325,13 @@ impl Assembly {
         patience_ns: u64,
         out: &mut Vec<(SequenceNumber, FragmentNumberSet)>,
     ) {
-        let mut set: Option<FragmentNumberSet> = None;
+        let (mut set, before): (Option<FragmentNumberSet>, _) = (None, out.len());
         let words = (self.highest.div_ceil(FRAGMENTS_PER_WORD) as usize).min(self.words.len());
         for index in self.whole_words..words {
+            // The rest is asked for with the next answer: a writer remembers only so many requests.
+            if out.len() - before >= config::NACK_FRAG_SETS_MAX || out.len() >= config::NACK_FRAGS_MAX {
+                break;
+            }
             let first = index as u32 * FRAGMENTS_PER_WORD;
             let mut wanted = self.words[index].ask(now, patience_ns, self.highest - first);
             while wanted != 0 {
@@ -323,10 +351,10 @@ impl Assembly {
     pub(super) fn expected(&self, frag: &DataFrag<'_>) -> Expected {
         let (index, bit) = place_of(frag.fragment_start - 1);
         match self.words.get(index) {
-            Some(word) if word.received & bit != 0 && word.asked & bit != 0 && word.tries > 1 => {
+            Some(word) if word.received & word.latest & bit != 0 && word.tries > 1 => {
                 Expected::Before
             }
-            Some(Word { received, asked, asked_at, tries }) if asked & !received & bit != 0 => {
+            Some(Word { received, latest, asked_at, tries, .. }) if latest & !received & bit != 0 => {
                 Expected::Repair { asked_at: *asked_at, tries: *tries }
             }
             _ => Expected::AsItCame,
@@ -363,8 +391,8 @@ fn is_oversize(size: usize) -> bool {
 
 /// Lists of fragments that are kept for later samples.
 const SPARE_LISTS_MAX: usize = 64;
-/// Longer lists of fragments, in words of 64, are not kept: 10 MB in fragments of 1344 bytes need 120.
-const SPARE_WORDS_MAX: usize = 4096;
+/// Longer lists of fragments, in words of 64, are not kept: 10 MB in fragments of 1344 bytes need 122.
+const SPARE_WORDS_MAX: usize = 256;
 /// What the system hands out at a time when memory is first written to.
 const PAGE_BYTES: usize = 4096;
 
@@ -430,10 +458,52 @@ mod tests {
     }
 
     #[test]
+    fn no_more_is_asked_for_at_a_time_than_a_writer_remembers() {
+        let (mut assemblies, mut chunks) = (Assemblies::default(), Chunks::default());
+        let (last, fragment_size) = (100_000, 512);
+        let payload = [7; 512];
+        let end = DataFrag { fragment_size, ..frag(last, last * u32::from(fragment_size), &payload) };
+        let assembly = add(&mut assemblies, &mut chunks, &end).unwrap();
+        let mut asked = Vec::new();
+        while {
+            let mut sets = Vec::new();
+            assembly.ask(Time(1_000_000), 100, &mut sets);
+            assert!(sets.len() <= config::NACK_FRAG_SETS_MAX + 1, "{}", sets.len());
+            asked.extend(sets.iter().flat_map(|(_, set)| set.iter()).map(|number| number.0));
+            !sets.is_empty()
+        } {}
+        // All of it, in turn.
+        assert!(asked.into_iter().eq(1..last));
+    }
+
+    #[test]
+    fn what_was_asked_for_at_different_times_measures_nothing() {
+        let (mut assemblies, mut chunks) = (Assemblies::default(), Chunks::default());
+        let assembly = add(&mut assemblies, &mut chunks, &frag(2, 40, b"bbbb")).unwrap();
+        assembly.ask(Time(1_000_000), 100, &mut Vec::new());
+        let first = frag(1, 40, b"aaaa");
+        assert!(matches!(
+            assembly.expected(&first),
+            Expected::Repair { asked_at: Time(1_000_000), tries: 1 }
+        ));
+        assembly.announce(3);
+        assembly.ask(Time(1_000_050), 100, &mut Vec::new());
+        assert!(matches!(assembly.expected(&first), Expected::AsItCame));
+        // Again, all together.
+        assembly.ask(Time(1_000_200), 100, &mut Vec::new());
+        assert!(matches!(
+            assembly.expected(&first),
+            Expected::Repair { asked_at: Time(1_000_200), tries: 2 }
+        ));
+    }
+
+    #[test]
     fn contradictions_and_too_many_samples_are_refused() {
         let (mut assemblies, mut chunks) = (Assemblies::default(), Chunks::default());
         assert!(add(&mut assemblies, &mut chunks, &frag(1, 40, b"aaaa")).is_some());
         assert!(add(&mut assemblies, &mut chunks, &frag(1, 44, b"aaaa")).is_none());
+        let scattered = DataFrag { sequence_number: SequenceNumber(2), ..frag(1, 4 * 1024 + 1, b"aaaa") };
+        assert!(add(&mut assemblies, &mut chunks, &scattered).is_none());
         for sn in 2..100_000 {
             let other = DataFrag { sequence_number: SequenceNumber(sn), ..frag(1, u32::MAX, b"aaaa") };
             assert!(add(&mut assemblies, &mut chunks, &other).is_none());

@@ -421,6 +421,33 @@ fn what_a_best_effort_writer_left_incomplete_does_not_stand_in_the_way() {
 }
 
 #[test]
+fn a_malformed_sample_of_fragments_takes_nothing_before_it_away() {
+    let mut reader = reader(Reliability::Reliable);
+    data(&mut reader, 1);
+    // A key, of which nothing is said.
+    let frag = DataFrag {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER.entity,
+        sequence_number: SequenceNumber(3),
+        fragment_start: 1,
+        fragments: 1,
+        fragment_size: 4,
+        sample_size: 4,
+        is_key: true,
+        inline_qos: None,
+        payload: &[0, 1, 0, 0],
+    };
+    reader.handle_data_frag(Time(1_000), WRITER, &frag, None);
+    assert_eq!(reader.counters().samples_malformed, 1);
+    data(&mut reader, 2);
+    assert_eq!(taken(&mut reader), [1, 2]);
+    assert_eq!(reader.counters().samples_lost, 0);
+    reader.handle_data_frag(Time(2_000), WRITER, &frag, None);
+    data(&mut reader, 4);
+    assert_eq!(taken(&mut reader), [4]);
+}
+
+#[test]
 fn every_ending_on_a_topic_without_a_key_is_told() {
     let mut reader = reader(Reliability::Reliable);
     // STATUS_INFO: disposed and unregistered; then the sentinel.

@@ -466,7 +466,7 @@ impl WriterProxy {
 
     /// Whether a request was sent so recently that the next one is to name more than what is missing now.
     fn is_to_wait(&mut self, now: Time) -> bool {
-        let is_urgent = self.is_answer_wanted || self.request.is_forced;
+        let is_urgent = self.is_answer_wanted || self.is_to_ask_for_all();
         if is_urgent || now >= self.request.paced_until {
             self.request.deferred_to = None;
             return false;
@@ -483,7 +483,12 @@ impl WriterProxy {
     /// How long a repair may take before it is taken for lost; nothing at all when everything that is missing is
     /// to be asked for now.
     pub(super) fn patience_ns(&self) -> u64 {
-        if self.request.is_forced { 0 } else { self.request.round_trip.patience_ns() }
+        if self.is_to_ask_for_all() { 0 } else { self.request.round_trip.patience_ns() }
+    }
+
+    /// Whether to ask for everything that is missing, whenever that was done last. While there is no room it can wait.
+    fn is_to_ask_for_all(&self) -> bool {
+        self.request.is_forced && !self.is_refused
     }
 
     /// The count of the next NACK_FRAG.
