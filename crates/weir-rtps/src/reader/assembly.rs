@@ -351,9 +351,7 @@ impl Assembly {
     pub(super) fn expected(&self, frag: &DataFrag<'_>) -> Expected {
         let (index, bit) = place_of(frag.fragment_start - 1);
         match self.words.get(index) {
-            Some(word) if word.received & word.latest & bit != 0 && word.tries > 1 => {
-                Expected::Before
-            }
+            Some(word) if word.received & word.latest & bit != 0 && word.tries > 1 => Expected::Before,
             Some(Word { received, latest, asked_at, tries, .. }) if latest & !received & bit != 0 => {
                 Expected::Repair { asked_at: *asked_at, tries: *tries }
             }
