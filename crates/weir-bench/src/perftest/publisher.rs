@@ -236,7 +236,7 @@ impl<'a, T: Owned> Run<'a, T> {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        self.served = self.roll.unfinished(self.settings.pid);
+        self.served = self.roll.served(self.settings.pid);
         if let Some(reader) = &self.echo_reader {
             // The way back is there as well.
             while reader.wait_for_publications(wanted, TICK).is_err() {
@@ -338,11 +338,16 @@ impl<'a, T: Owned> Run<'a, T> {
         if self.is_stopped() {
             return Some(End::Interrupted);
         }
-        // Not their number: those of the next run may be there already, and who knows that we are done may go.
-        let (unfinished, there) =
-            (self.roll.unfinished(self.settings.pid), self.announcements.matched_publications());
-        let is_missed = |writer: &&Guid| unfinished.contains(writer) && !there.contains(writer);
-        self.served.iter().find(is_missed).map(|_| End::PeerGone)
+        // Not their number: those of the next run may be there already, and who knows that we are done may go. Who is there
+        // comes first, and what was received is heard before it is judged: a subscriber goes when it has said so.
+        let there = self.announcements.matched_publications();
+        let gone: Vec<Guid> = self.served.iter().copied().filter(|writer| !there.contains(writer)).collect();
+        if gone.is_empty() {
+            return None;
+        }
+        RollListener(Arc::clone(&self.roll)).on_data_available(&self.announcements);
+        let is_missed = |writer: Guid| !self.roll.knows_done(writer, self.settings.pid);
+        gone.into_iter().any(is_missed).then_some(End::PeerGone)
     }
 
     /// Writes as fast as it goes, or at a rate.
