@@ -14,6 +14,7 @@ use weir_wire::Timestamp;
 use super::Inner;
 use super::sending::Turn;
 use crate::clock;
+use crate::driver::endpoints::WriterEndpoint;
 use crate::error::Result;
 
 impl Inner {
@@ -58,7 +59,9 @@ impl Inner {
             drop(core);
             let end = (at + piece_len).min(payload.len());
             if let Some(block) = Arc::get_mut(&mut piece) {
+                let unfinished = Unfinished(&self.endpoint);
                 payload.write(at, &mut Block::bytes_mut(block)[..end - at]);
+                std::mem::forget(unfinished);
             }
             self.driver().receive_quietly(&mut later);
             core = self.endpoint.core.lock();
@@ -83,5 +86,15 @@ impl Inner {
         drop(sending);
         self.driver().tell_listeners(&later);
         self.send(self.turn(), clock::now());
+    }
+}
+
+/// A sample of which a piece is being encoded, with no lock of the core held. Dropped, because the application's encoding
+/// panicked, it gives the sample up: the writer would wait for the rest for ever.
+struct Unfinished<'a>(&'a WriterEndpoint);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.0.core.lock().abandon_pieces();
     }
 }

@@ -453,13 +453,7 @@ impl Cache {
         };
         self.accesses += 1;
         self.show(0, f);
-        self.chunks.release(at);
-        self.bytes -= cost(at.len as usize);
-        self.live -= 1;
-        self.unread -= usize::from(!was_read);
-        let instance = self.instances.get_mut(index);
-        instance.count -= 1;
-        instance.news -= u32::from(kind != ChangeKind::Alive);
+        let instance = self.let_go(at, kind, was_read, index);
         instance.oldest = next;
         let (is_last, is_over) = (instance.count == 0, instance.is_over());
         if is_keyed && is_last {
@@ -636,21 +630,27 @@ impl Cache {
         });
     }
 
+    /// Lets go of a sample's payload, and counts it no longer. Returns its instance.
+    #[inline(always)]
+    fn let_go(&mut self, at: ChunkRef, kind: ChangeKind, was_read: bool, instance: u32) -> &mut Instance {
+        self.chunks.release(at);
+        self.bytes -= cost(at.len as usize);
+        self.live -= 1;
+        self.unread -= usize::from(!was_read);
+        let instance = self.instances.get_mut(instance);
+        instance.count -= 1;
+        instance.news -= u32::from(kind != ChangeKind::Alive);
+        instance
+    }
+
     /// Marks an entry as dead and lets go of its payload. The first of its instance, usually.
     #[inline]
     fn remove(&mut self, index: usize) {
         let position = self.front + index as u64;
         let entry = &mut self.entries[index];
         entry.is_live = false;
-        let (next, at, was_read, index) = (entry.next, entry.at, entry.was_read, entry.instance);
-        let is_news = entry.kind != ChangeKind::Alive;
-        self.chunks.release(at);
-        self.bytes -= cost(at.len as usize);
-        self.live -= 1;
-        self.unread -= usize::from(!was_read);
-        let instance = self.instances.get_mut(index);
-        instance.count -= 1;
-        instance.news -= u32::from(is_news);
+        let &mut Entry { next, at, kind, was_read, instance: index, .. } = entry;
+        let instance = self.let_go(at, kind, was_read, index);
         if instance.count == 0 {
             self.instances.set_occupied(index, false);
         } else if instance.oldest == position {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use weir_wire::{Guid, Header, HeartbeatFrag, NackFrag, SequenceNumber, Timestamp, push};
 
+use super::reader_proxy::ReaderProxy;
 use super::{WriterCore, compose};
 use crate::config;
 use crate::history::Entry;
@@ -62,7 +63,7 @@ impl WriterCore {
     pub fn can_go_on(&self, now: Time) -> bool {
         let Some(entry) = self.history.entry(self.unsent) else { return true };
         self.fragments.sent == 0
-            || if self.has_reliable_readers() { self.has_credit(&entry) } else { !self.is_pausing(now) }
+            || if self.is_counted() { self.has_credit(&entry) } else { !self.is_pausing(now) }
     }
 
     /// Nobody waits any longer to go on with the large sample that was begun: from now on [`WriterCore::next_timeout`] asks for
@@ -74,7 +75,7 @@ impl WriterCore {
     /// When a sample that was left goes on: at once, if readers have made room. While a burst is held back behind it, that
     /// has a time of its own, before which nothing would be sent.
     pub(super) fn left_sample_timeout(&self) -> Option<Time> {
-        if !self.fragments.is_left || self.burst.queued_since.is_some() || !self.has_reliable_readers() {
+        if !self.fragments.is_left || self.burst.queued_since.is_some() || !self.is_counted() {
             return None;
         }
         let entry = self.history.entry(self.unsent)?;
@@ -85,7 +86,7 @@ impl WriterCore {
     /// whatever is received.
     #[inline]
     pub fn paused_until(&self) -> Option<Time> {
-        self.fragments.paced_at.filter(|_| self.is_amid_sample() && !self.has_reliable_readers())
+        self.fragments.paced_at.filter(|_| self.is_amid_sample() && !self.is_counted())
     }
 
     fn is_pausing(&self, now: Time) -> bool {
@@ -147,7 +148,7 @@ impl WriterCore {
 
     /// Hands out fragments of the large sample that is next, as far as there is room. Whether that was all.
     pub(super) fn send_fragments(&mut self, now: Time, entry: &Entry, out: &mut Outbox) -> bool {
-        if !self.has_reliable_readers() {
+        if !self.is_counted() {
             return self.send_unanswered(now, entry, out);
         }
         let sn = self.unsent;
@@ -267,12 +268,21 @@ impl WriterCore {
         }
     }
 
-    /// Whether one more fragment finds room at every reliable reader.
+    /// The readers that count the fragments of the sample that is next. A reliable one that came later does not put it together,
+    /// and never says how far it is.
+    fn counting(&self) -> impl Iterator<Item = &ReaderProxy> {
+        self.proxies.iter().filter(|proxy| proxy.is_reliable && proxy.start <= self.unsent)
+    }
+
+    /// Whether there is such a reader; else fragments leave as to best-effort readers.
+    fn is_counted(&self) -> bool {
+        self.counting().next().is_some()
+    }
+
+    /// Whether one more fragment finds room at every reader that counts them.
     fn has_credit(&self, entry: &Entry) -> bool {
         let (sn, cost) = (self.unsent, fragment_charge(entry));
-        // Who came later does not put it together, and never says how far it is.
-        let reliable = self.proxies.iter().filter(|proxy| proxy.is_reliable && proxy.start <= sn);
-        let seen = reliable.map(|proxy| proxy.seen_fragments(sn)).min().unwrap_or(self.fragments.sent);
+        let seen = self.counting().map(|proxy| proxy.seen_fragments(sn)).min().unwrap_or(self.fragments.sent);
         let inside = u64::from(self.fragments.sent.saturating_sub(seen)) * cost;
         let before = self.history.charged_to(sn.prev()).saturating_sub(self.seen_charge);
         before + inside == 0 || before + inside + cost <= self.window.size()

@@ -71,6 +71,13 @@ impl WriterCore {
         self.history.add_piece(sn, piece);
     }
 
+    /// Gives up the sample that was begun, if it is not whole: readers that have a part of it hear that it is gone.
+    pub fn abandon_pieces(&mut self) {
+        if let Some(filling) = self.filling.take() {
+            self.history.remove(filling.sn);
+        }
+    }
+
     /// How many of the `total` fragments of a sample may be handed out.
     pub(super) fn filled_fragments(&self, sn: SequenceNumber, total: u32) -> u32 {
         match &self.filling {

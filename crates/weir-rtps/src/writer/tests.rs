@@ -12,15 +12,15 @@ mod limits;
 mod lone;
 mod pauses;
 
-const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
-const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
-const TIMESTAMP: Timestamp = Timestamp { seconds: 1, fraction: 0 };
+pub(super) const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+pub(super) const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
+pub(super) const TIMESTAMP: Timestamp = Timestamp { seconds: 1, fraction: 0 };
 
 fn config(reliability: Reliability) -> WriterConfig {
     WriterConfig { history: History::KeepAll, ..WriterConfig::new(WRITER, reliability) }
 }
 
-fn reader(guid: Guid, reliable: bool) -> ReaderProxyConfig {
+pub(super) fn reader(guid: Guid, reliable: bool) -> ReaderProxyConfig {
     ReaderProxyConfig {
         guid,
         reliable,
@@ -66,7 +66,7 @@ fn sent(writer: &mut WriterCore, now: Time) -> Vec<String> {
     words
 }
 
-fn acknack(writer: &mut WriterCore, count: u32, base: i64, missing: &[i64]) {
+pub(super) fn acknack(writer: &mut WriterCore, count: u32, base: i64, missing: &[i64]) {
     let mut state = SequenceNumberSet::new(SequenceNumber(base));
     missing.iter().for_each(|sn| _ = state.insert(SequenceNumber(*sn)));
     let acknack = AckNack { reader: READER.entity, writer: WRITER.entity, state, count, is_final: true };

@@ -16,8 +16,6 @@ const US: Duration = Duration::from_micros(1);
 const GBIT: u64 = 1_000_000_000;
 /// What a datagram costs beyond its payload on the simulated link, and the RTPS headers before the payload.
 const HEADERS: usize = 28 + 56 + 4;
-/// The payload of UDP at an MTU of 1500.
-const DATAGRAM_MAX: u16 = 1472;
 
 fn link(rate_bps: u64, queue_bytes: usize) -> Link {
     Link::new().delay(50 * US).rate_bps(rate_bps).queue_bytes(queue_bytes)
@@ -26,18 +24,9 @@ fn link(rate_bps: u64, queue_bytes: usize) -> Link {
 /// A writer that always has something to write until it has written `samples` of `size` bytes, through `link` and back
 /// through another one without bounds.
 fn saturated(name: &str, link: Link, samples: u64, size: fn(u64) -> usize) -> Sim {
-    let mut sim = Sim::unrecorded(name, 1, Link::new().delay(50 * US));
-    sim.set_steps_max(20_000_000);
-    sim.add_writer(|setup| {
-        setup.samples = samples;
-        setup.size = size;
-        setup.gap = US / 2;
-    });
-    sim.add_reader(|_| {});
+    let mut sim = Sim::saturated(name, Link::new().delay(50 * US), samples, size);
     let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
     sim.network.set_link(writer, reader, link);
-    sim.connect(0, 0);
-    sim.writers[0].core.limit_segments(DATAGRAM_MAX);
     sim
 }
 

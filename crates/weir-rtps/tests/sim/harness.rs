@@ -44,6 +44,9 @@ pub(crate) fn address(index: usize) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host), 7411)
 }
 
+/// The payload of UDP at an MTU of 1500.
+const DATAGRAM_MAX: u16 = 1472;
+
 impl Sim {
     /// A simulation whose hosts are joined by `link`.
     pub(crate) fn new(name: &str, seed: u64, link: Link) -> Self {
@@ -54,6 +57,22 @@ impl Sim {
     pub(crate) fn unrecorded(name: &str, seed: u64, link: Link) -> Self {
         let mut sim = Self::with_network(name, seed, Network::builder(seed).link(link).build());
         sim.is_recording = false;
+        sim
+    }
+
+    /// A writer that always has something to write until it has written `samples` of `size` bytes, in datagrams that fit
+    /// packets of 1500 bytes, and a reader, connected by `link` in both directions.
+    pub(crate) fn saturated(name: &str, link: Link, samples: u64, size: fn(u64) -> usize) -> Self {
+        let mut sim = Self::unrecorded(name, 1, link);
+        sim.set_steps_max(20_000_000);
+        sim.add_writer(|setup| {
+            setup.samples = samples;
+            setup.size = size;
+            setup.gap = Duration::from_nanos(500);
+        });
+        sim.add_reader(|_| {});
+        sim.connect(0, 0);
+        sim.writers[0].core.limit_segments(DATAGRAM_MAX);
         sim
     }
 

@@ -9,8 +9,6 @@ use crate::harness::Sim;
 
 const MS: Duration = Duration::from_millis(1);
 const US: Duration = Duration::from_micros(1);
-/// The payload of UDP at an MTU of 1500.
-const DATAGRAM_MAX: u16 = 1472;
 /// The link's rate, in bits per second, and what its queue holds, in bytes: more than the window.
 const RATE: u64 = 10_000_000_000;
 const QUEUE: usize = 16 << 20;
@@ -18,17 +16,7 @@ const QUEUE: usize = 16 << 20;
 /// Samples of `size` bytes through a link that loses this part of all datagrams, in both directions.
 fn lossy(loss: f64, delay: Duration, samples: u64, size: fn(u64) -> usize) -> Sim {
     let link = Link::new().delay(delay).rate_bps(RATE).queue_bytes(QUEUE).loss(Loss::random(loss));
-    let mut sim = Sim::unrecorded("large-under-loss", 1, link);
-    sim.set_steps_max(20_000_000);
-    sim.add_writer(|setup| {
-        setup.samples = samples;
-        setup.size = size;
-        setup.gap = US / 2;
-    });
-    sim.add_reader(|_| {});
-    sim.connect(0, 0);
-    sim.writers[0].core.limit_segments(DATAGRAM_MAX);
-    sim
+    Sim::saturated("large-under-loss", link, samples, size)
 }
 
 /// Bits per second of virtual time that arrive, as a share of what the link carries.

@@ -1,15 +1,8 @@
-use core::net::{Ipv4Addr, SocketAddrV4};
-
-use weir_wire::{AckNack, EntityId, Guid, GuidPrefix, SequenceNumberSet, VendorId};
-
-use super::super::{ReaderProxyConfig, WriterConfig};
+use super::super::WriterConfig;
+use super::super::tests::{self as common, READER, TIMESTAMP, WRITER};
 use super::*;
 use crate::outbox::Outbox;
 use crate::qos::{History, Reliability};
-
-const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
-const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
-const TIMESTAMP: Timestamp = Timestamp { seconds: 1, fraction: 0 };
 
 /// A reliable writer.
 fn writer() -> WriterCore {
@@ -20,27 +13,14 @@ fn writer() -> WriterCore {
 fn matched(reliability: Reliability) -> WriterCore {
     let config = WriterConfig { history: History::KeepAll, ..WriterConfig::new(WRITER, reliability) };
     let mut writer = WriterCore::new(config);
-    writer.match_reader(
-        Time(0),
-        ReaderProxyConfig {
-            guid: READER,
-            reliable: reliability == Reliability::Reliable,
-            wants_history: false,
-            destinations: Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]),
-            group: None,
-            vendor: VendorId::WEIR,
-            receive_buffer: Some(8 << 20),
-        },
-    );
+    writer.match_reader(Time(0), common::reader(READER, reliability == Reliability::Reliable));
     writer.poll_transmit(Time(0), &mut Outbox::new());
     acknack(&mut writer, 1, 1);
     writer
 }
 
 fn acknack(writer: &mut WriterCore, count: u32, base: i64) {
-    let state = SequenceNumberSet::new(SequenceNumber(base));
-    let acknack = AckNack { reader: READER.entity, writer: WRITER.entity, state, count, is_final: true };
-    writer.handle_acknack(Time(0), READER, &acknack);
+    common::acknack(writer, count, base, &[]);
 }
 
 /// A payload of `len` bytes, none of which are like their neighbours.

@@ -1,30 +1,15 @@
-use core::net::{Ipv4Addr, SocketAddrV4};
+use weir_wire::{FragmentNumber, FragmentNumberSet, Guid, GuidPrefix, Message, NackFrag, Submessage};
 
-use weir_wire::{
-    AckNack, EntityId, FragmentNumber, FragmentNumberSet, Guid, GuidPrefix, Message, NackFrag,
-    SequenceNumberSet, Submessage, VendorId,
-};
-
-use super::super::{ReaderProxyConfig, WriterConfig};
+use super::super::tests::{self as common, READER, TIMESTAMP, WRITER};
+use super::super::{Change, ChangeKind, ReaderProxyConfig, WriterConfig};
 use super::*;
 use crate::outbox::Outbox;
 use crate::qos::{History, Reliability};
 
-const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
-const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
-const TIMESTAMP: Timestamp = Timestamp { seconds: 1, fraction: 0 };
 const LEN: usize = 1_000_000;
 
 fn reader(guid: Guid, reliable: bool, receive_buffer: u32) -> ReaderProxyConfig {
-    ReaderProxyConfig {
-        guid,
-        reliable,
-        wants_history: false,
-        destinations: Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]),
-        group: None,
-        vendor: VendorId::WEIR,
-        receive_buffer: Some(receive_buffer),
-    }
+    ReaderProxyConfig { receive_buffer: Some(receive_buffer), ..common::reader(guid, reliable) }
 }
 
 fn writer(history: History, receive_buffer: u32) -> WriterCore {
@@ -37,9 +22,7 @@ fn writer(history: History, receive_buffer: u32) -> WriterCore {
 }
 
 fn acknack(writer: &mut WriterCore, count: u32, base: i64) {
-    let state = SequenceNumberSet::new(SequenceNumber(base));
-    let acknack = AckNack { reader: READER.entity, writer: WRITER.entity, state, count, is_final: true };
-    writer.handle_acknack(Time(0), READER, &acknack);
+    common::acknack(writer, count, base, &[]);
 }
 
 /// The reader has looked for all fragments up to this one, counted from 1.
@@ -56,8 +39,12 @@ fn progress(writer: &mut WriterCore, sn: i64, fragment: u32) {
 
 /// The bytes of the fragments that leave now, end to end, and whether a HEARTBEAT_FRAG follows.
 fn sent(writer: &mut WriterCore) -> (Vec<u8>, bool) {
+    sent_at(writer, Time(0))
+}
+
+fn sent_at(writer: &mut WriterCore, now: Time) -> (Vec<u8>, bool) {
     let mut out = Outbox::new();
-    writer.poll_transmit(Time(0), &mut out);
+    writer.poll_transmit(now, &mut out);
     let (mut bytes, mut is_asked) = (Vec::new(), false);
     out.for_each_datagram(|_, datagram| {
         for submessage in Message::parse(datagram).unwrap().submessages() {
@@ -202,6 +189,60 @@ fn a_reader_that_comes_while_a_sample_is_on_its_way_does_not_hold_it_up() {
         assert!(!bytes.is_empty(), "{so_far} of {LEN} bytes");
         so_far += bytes.len();
     }
+}
+
+#[test]
+fn what_nobody_counts_any_more_leaves_with_pauses() {
+    let mut writer = writer(History::KeepAll, 0);
+    let (best_effort, late) = (Guid { prefix: GuidPrefix([3; 12]), ..READER }, GuidPrefix([4; 12]));
+    writer.match_reader(Time(0), reader(best_effort, false, 212_992));
+    let whole = payload();
+    let len = begin(&mut writer);
+    whole.chunks(len).for_each(|part| _ = add(&mut writer, part));
+    let (first, _) = sent(&mut writer);
+    assert!(writer.is_amid_sample());
+    // The one that counts goes; the one that comes gets what is written from now on.
+    writer.unmatch_reader(Time(0), READER);
+    writer.match_reader(Time(0), reader(Guid { prefix: late, ..READER }, true, 8 << 20));
+    let (next, _) = sent(&mut writer);
+    assert!(!next.is_empty() && next.len() < 212_992 / 2, "{}", next.len());
+    assert!(writer.is_amid_sample() && writer.paused_until().is_some());
+    let mut bytes = [first, next].concat();
+    while let Some(until) = writer.paused_until() {
+        writer.handle_timeout(until);
+        bytes.extend(sent_at(&mut writer, until).0);
+    }
+    assert!(bytes == whole && !writer.has_unsent());
+}
+
+#[test]
+fn a_sample_that_is_given_up_is_told_to_be_gone() {
+    let mut writer = writer(History::KeepAll, 8 << 20);
+    let (whole, len) = (payload(), begin(&mut writer));
+    add(&mut writer, &whole[..len]);
+    assert!(!sent(&mut writer).0.is_empty());
+    writer.abandon_pieces();
+    sent(&mut writer);
+    assert!(!writer.is_amid_sample() && !writer.has_unsent());
+    common::acknack(&mut writer, 2, 1, &[1]);
+    let mut out = Outbox::new();
+    writer.poll_transmit(Time(0), &mut out);
+    let mut gaps = 0;
+    out.for_each_datagram(|_, datagram| {
+        let message = Message::parse(datagram).unwrap();
+        gaps += message
+            .submessages()
+            .filter(|it| matches!(it, Ok(Submessage::Gap(gap)) if gap.start.0 == 1))
+            .count();
+    });
+    assert_eq!(gaps, 1);
+    // The room that it took is free again when the reader has seen that.
+    acknack(&mut writer, 3, 2);
+    let next = Change { kind: ChangeKind::Alive, key: None, payload: &[0; 8] };
+    writer.write_copy(Time(0), Some(TIMESTAMP), next).unwrap();
+    sent(&mut writer);
+    acknack(&mut writer, 4, 3);
+    assert_eq!(writer.kept(), 0);
 }
 
 #[test]
