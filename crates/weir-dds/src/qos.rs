@@ -29,8 +29,9 @@ pub enum Coalescing {
     Off,
     /// Only when the gap between two writes is shorter than a send call do samples wait for each other: the next write
     /// sends them after the time of about three send calls, or of one where the application has time between its
-    /// writes. When no write comes they leave after 200 us, after a run of writes without a pause (of more than 50 us) a sixteenth of its
-    /// length if that is longer, and after `delay_max` at the latest. A sample that is written alone leaves at once.
+    /// writes. When no write comes they leave after 200 us, or, if that is longer, after a sixteenth of the run of
+    /// writes without a pause (of more than 50 us) that they end; after `delay_max` at the latest. A sample that is
+    /// written alone leaves at once.
     Automatic {
         /// Longest time that a sample may be held back; by default 1 ms.
         delay_max: Duration,
