@@ -167,20 +167,50 @@ fn encode_as<T: DdsType>(
     encoding: Encoding,
     out: &mut [u8],
 ) -> Result<usize, CdrError> {
-    let (header, body) = out.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
-    let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
     let Some(octets) = value.bulk_octets() else {
+        let (header, body) = out.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
+        let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
         value.encode(&mut writer)?;
         return finish(header, identifier, writer);
     };
-    value.encode_before_bulk(octets.len(), &mut writer)?;
     // The octets come last of all, since they take a call: next to nothing has to be kept across it.
-    let start = writer.position();
-    writer.reserve(1, octets.len())?;
-    let len = finish(header, identifier, writer)?;
-    let room = body.get_mut(start..start + octets.len()).ok_or(CdrError::BufferTooSmall)?;
+    let (start, len) = encode_around_as(value, octets.len(), identifier, encoding, out)?;
+    let room = out.get_mut(start..start + octets.len()).ok_or(CdrError::BufferTooSmall)?;
     copy::copy(room, octets);
     Ok(len)
+}
+
+/// [`encode_payload_in`] without the `count` octets that the value ends in ([`CdrValue::bulk_octets`](crate::CdrValue::bulk_octets)).
+/// Returns where in `out` they belong; what lies there stays as it is.
+///
+/// # Errors
+/// As [`encode_payload_in`], and [`CdrError::NoBulk`] if the type does not end in a sequence of numbers.
+pub fn encode_payload_around<T: DdsType>(
+    value: &T,
+    count: usize,
+    encoding: Encoding,
+    out: &mut [u8],
+) -> Result<usize, CdrError> {
+    let (identifier, encoding) = identified::<T>(encoding);
+    encode_around_as(value, count, identifier, encoding, out).map(|(start, _)| start)
+}
+
+/// Where the octets belong, and the length of all of it.
+#[inline(always)]
+fn encode_around_as<T: DdsType>(
+    value: &T,
+    count: usize,
+    identifier: u16,
+    encoding: Encoding,
+    out: &mut [u8],
+) -> Result<(usize, usize), CdrError> {
+    let (header, body) = out.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
+    let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
+    value.encode_before_bulk(count, &mut writer)?;
+    let start = writer.position();
+    writer.reserve(1, count)?;
+    let len = finish(header, identifier, writer)?;
+    Ok((ENCAPSULATION_LEN + start, len))
 }
 
 /// Writes the padding behind a value, and the header in front of it. Returns the length of all of it.

@@ -19,10 +19,11 @@ use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::{Durability, History, LivelinessKind, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{
-    Change, ChangeKind, Coalescing as CoreCoalescing, WriterConfig, WriterCore, WriterCounters,
+    Change, ChangeKind, Coalescing as CoreCoalescing, LonePayload, WriterConfig, WriterCore, WriterCounters,
 };
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
+use self::sending::OCTETS_APART_MIN;
 use crate::clock;
 use crate::driver::Driver;
 use crate::driver::endpoints::WriterEndpoint;
@@ -230,8 +231,8 @@ impl<T: DdsType> DataWriter<T> {
         let needs_key = T::HAS_KEY && inner.needs_key();
         let key = if needs_key { Some(key_hash_of(sample, inner.encoding)?) } else { None };
         if T::BULK_ELEMENT.is_some()
-            && len > config::PIECE_BYTES
-            && inner.write_in_pieces(sample, key, timestamp)?
+            && len >= OCTETS_APART_MIN
+            && inner.write_large(sample, len, key, timestamp)?
         {
             return Ok(());
         }
@@ -250,7 +251,10 @@ impl<T: DdsType> DataWriter<T> {
             let fill =
                 |payload: &mut [u8]| weir_cdr::encode_payload_in(sample, inner.encoding, payload).map(drop);
             let mut turn = inner.turn_to_write_lone();
-            if turn.core.write_straight(now, (timestamp, key), len, fill)? {
+            if turn
+                .core
+                .write_straight(now, (timestamp, key), LonePayload::of(len), |room| fill(room).map(|()| 0))?
+            {
                 inner.end_lone(turn);
                 inner.note_assertion(now);
                 return Ok(());

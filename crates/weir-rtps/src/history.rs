@@ -308,6 +308,14 @@ impl History {
         }
     }
 
+    /// The same, to be read.
+    #[inline]
+    pub(crate) fn filled(&self, len: usize) -> &[u8] {
+        let Some(block) = self.open.and_then(|open| self.blocks.get(open as usize)) else { return &[] };
+        let bytes = block.block.as_ref().map_or(&[][..], |block| block.bytes());
+        bytes.get(block.used..block.used + len).unwrap_or_default()
+    }
+
     /// Whether `len` more bytes fit the open block, and nobody is sending from it.
     #[inline]
     fn fits(&mut self, open: u32, len: usize) -> bool {
@@ -365,15 +373,6 @@ impl History {
         self.dense += 1;
         self.charged += charge;
         (self.charged_old, self.charged_released) = (self.charged, self.charged);
-    }
-
-    /// The datagram that was committed last and is still there; else nothing.
-    #[inline]
-    pub(crate) fn last_datagram(&self) -> &[u8] {
-        let Some(last) = self.entries.back() else { return &[] };
-        let block = self.blocks.get(last.block as usize).and_then(|block| block.block.as_ref());
-        let range = last.offset as usize..(last.offset + last.len) as usize;
-        block.and_then(|block| block.bytes().get(range)).unwrap_or_default()
     }
 
     /// Makes sure that the next datagram can grow to `len` bytes where it begins.

@@ -48,6 +48,7 @@ use reader_proxy::ReaderProxy;
 
 pub use batch::BatchPolicy;
 pub use loan::LOAN_FRONT_BYTES;
+pub use lone::{LoneDatagram, LonePayload};
 pub use reader_proxy::ReaderProxyConfig;
 pub use refusal::WriteRefused;
 

@@ -1,8 +1,8 @@
 //! Values whose last sequence is not encoded, and octets that are not copied when they are decoded.
 
 use weir_cdr::{
-    Bytes, CdrError, CdrValue, DdsType, Encoding, Pieces, SharedMemory, encode_payload_in, frame_bulk,
-    from_payload, from_shared_payload_into, payload_len_in,
+    Bytes, CdrError, CdrValue, DdsType, Encoding, Pieces, SharedMemory, encode_payload_around,
+    encode_payload_in, frame_bulk, from_payload, from_shared_payload_into, payload_len_in,
 };
 
 use crate::types::Point;
@@ -72,6 +72,40 @@ fn a_bulk_in_place_makes_the_payload_that_encoding_makes() {
             count,
         );
     }
+}
+
+/// Checks that what surrounds the octets at the end of `value`, and those, make the bytes that encoding gives.
+fn is_encoded_around<T: DdsType>(value: &T) {
+    let octets = value.bulk_octets().expect("it ends in octets");
+    for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
+        let mut expected = vec![0; payload_len_in(value, encoding)];
+        encode_payload_in(value, encoding, &mut expected).expect("it can be encoded");
+        let mut out = vec![0xee; expected.len()];
+        let at = encode_payload_around(value, octets.len(), encoding, &mut out).expect("it can be encoded");
+        let room = &mut out[at..][..octets.len()];
+        assert!(room.iter().all(|octet| *octet == 0xee));
+        room.copy_from_slice(octets);
+        assert_eq!(out, expected, "{encoding:?}, {} octets", octets.len());
+        let short = encode_payload_around(value, octets.len() + 4, encoding, &mut out);
+        assert_eq!(short, Err(CdrError::BufferTooSmall));
+    }
+}
+
+#[test]
+fn what_surrounds_octets_is_encoded_without_them() {
+    for count in 0..8 {
+        let octets: Vec<u8> = (1..=count as u8).collect();
+        let image = Image { camera: "left".to_owned(), height: 7, pixels: Bytes::copy_from_slice(&octets) };
+        let nested = Nested { mark: 3, image };
+        is_encoded_around(&Octets { mark: 9, octets });
+        if count < 6 {
+            is_encoded_around(&nested);
+            is_encoded_around(&nested.image);
+        }
+    }
+    let long = Octets { mark: 1, octets: vec![1; 13] };
+    let refused = encode_payload_around(&long, 13, Encoding::Xcdr1, &mut [0; 64]);
+    assert_eq!(refused, Err(CdrError::BoundExceeded { max: 12 }));
 }
 
 /// Checks that `value`, written in pieces of any length, gives the bytes that encoding gives.

@@ -9,7 +9,9 @@ use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::{History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
 use weir_rtps::time::Time;
-use weir_rtps::writer::{BatchPolicy, Coalescing, ReaderProxyConfig, WriterConfig, WriterCore};
+use weir_rtps::writer::{
+    BatchPolicy, Coalescing, LoneDatagram, LonePayload, ReaderProxyConfig, WriterConfig, WriterCore,
+};
 use weir_wire::{
     AckNack, EntityId, Guid, GuidPrefix, Message, SequenceNumber, SequenceNumberSet, Submessage, Timestamp,
     VendorId,
@@ -220,9 +222,10 @@ impl Source {
     fn write_lone<T: DdsType>(&mut self, sample: &T) -> bool {
         let now = self.now + self.step;
         let len = weir_cdr::payload_len_in(sample, Encoding::Xcdr1);
-        let fill = |room: &mut [u8]| weir_cdr::encode_payload_in(sample, Encoding::Xcdr1, room).map(drop);
-        let datagram = self.core.write_lone(now, (STAMP, None), len, fill).unwrap();
-        let is_lone = std::hint::black_box(datagram).is_some();
+        let fill = |room: &mut [u8]| weir_cdr::encode_payload_in(sample, Encoding::Xcdr1, room);
+        let payload = LonePayload::of(len);
+        let send = |datagram: LoneDatagram<'_>| _ = std::hint::black_box(datagram);
+        let is_lone = self.core.write_lone(now, (STAMP, None), payload, fill, send).unwrap();
         if is_lone {
             self.now = now;
         } else {

@@ -5,12 +5,13 @@
 //! the core while it is sent (an acknowledgement that is awaited forbids the straight way, the timers' thread does not wait for
 //! long), it is sent where it lies.
 
+use std::io::IoSlice;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use weir_rtps::outbox::Destinations;
 use weir_rtps::time::Time;
-use weir_rtps::writer::WriterCore;
+use weir_rtps::writer::{LoneDatagram, LonePayload, WriterCore};
 use weir_udp::UdpSocket;
 use weir_wire::Timestamp;
 
@@ -64,38 +65,53 @@ impl WriterState {
         &mut self,
         now: Time,
         stamp_and_key: (Timestamp, Option<[u8; 16]>),
-        payload_len: usize,
-        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+        payload: LonePayload<'_>,
+        fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<bool, E> {
-        let Some((to, socket)) = &self.way else { return Ok(false) };
-        if !Arc::ptr_eq(to, self.core.destinations()) {
+        let Self { core, way, counters, times } = self;
+        let Some((to, socket)) = way else { return Ok(false) };
+        if !Arc::ptr_eq(to, core.destinations()) {
             return Ok(false);
         }
-        let Some(datagram) = self.core.write_lone(now, stamp_and_key, payload_len, fill)? else {
+        let send = |datagram: LoneDatagram<'_>| {
+            let is_taken = match times {
+                None => send(socket, datagram),
+                Some(times) => send_timed(socket, datagram, times),
+            };
+            // What the kernel does not take counts as lost on the way: reliability deals with it.
+            counters.samples += 1;
+            counters.system_calls += 1;
+            counters.datagrams += u64::from(is_taken);
+            counters.refused += u64::from(!is_taken);
+        };
+        if !core.write_lone(now, stamp_and_key, payload, fill, send)? {
             return Ok(false);
-        };
-        let is_taken = match &mut self.times {
-            None => socket.send(datagram).is_ok(),
-            Some(times) => send_timed(socket, datagram, times),
-        };
-        // What the kernel does not take counts as lost on the way: reliability deals with it.
-        self.counters.samples += 1;
-        self.counters.system_calls += 1;
-        self.counters.datagrams += u64::from(is_taken);
-        self.counters.refused += u64::from(!is_taken);
-        if self.core.judges_pace() {
+        }
+        if core.judges_pace() {
             let sent_at = clock::now();
-            self.core.note_sent(sent_at);
-            self.core.note_send_time(sent_at.since(now));
+            core.note_sent(sent_at);
+            core.note_send_time(sent_at.since(now));
         }
         Ok(true)
     }
 }
 
+/// Whether the kernel takes it. Always inlined: passing the parts in memory shows.
+#[inline(always)]
+fn send(socket: &UdpSocket, LoneDatagram { front, octets, back }: LoneDatagram<'_>) -> bool {
+    if octets.is_empty() { socket.send(front).is_ok() } else { send_parts(socket, [front, octets, back]) }
+}
+
+#[inline(never)]
+fn send_parts(socket: &UdpSocket, parts: [&[u8]; 3]) -> bool {
+    let count = if parts[2].is_empty() { 2 } else { 3 };
+    socket.send_vectored(&parts.map(IoSlice::new)[..count]).is_ok()
+}
+
 #[cold]
-fn send_timed(socket: &UdpSocket, datagram: &[u8], times: &mut SendTimes) -> bool {
+fn send_timed(socket: &UdpSocket, datagram: LoneDatagram<'_>, times: &mut SendTimes) -> bool {
     let called_ns = clock::now().0;
-    let is_taken = socket.send(datagram).is_ok();
+    let is_taken = send(socket, datagram);
     *times = SendTimes { called_ns, returned_ns: clock::now().0 };
     is_taken
 }

@@ -1,8 +1,8 @@
 //! Samples that do not fit a datagram.
 
 use weir_dds::{
-    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, ParticipantSettings,
-    WaitStrategy,
+    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, Durability,
+    ParticipantSettings, WaitStrategy,
 };
 
 use crate::support::{Numbered, World, lossless_reader, lossless_writer, matched, settings, take_exactly};
@@ -33,6 +33,35 @@ fn exchange(settings: ParticipantSettings, sizes: &[usize], rounds: u64) {
 #[test]
 fn reliable_samples_of_any_size_arrive_whole_and_in_order() {
     exchange(settings(), &[0, 64_000, 65_000, 65_508, 100_000, 1_000_000, 10_000_000], 5);
+}
+
+/// Their octets are sent from where the application has them.
+#[test]
+fn large_samples_one_by_one_arrive_whole_and_are_kept_whole() {
+    let world = World::new();
+    let (ours, theirs) = (world.participant(), world.participant());
+    let sizes = [8_192, 12_287, 12_288, 12_289, 12_290, 12_291, 40_001, 65_000];
+    for (writer_qos, reader_qos) in [
+        (DataWriterQos::default().best_effort(), DataReaderQos::default().best_effort()),
+        (lossless_writer(), lossless_reader()),
+        (lossless_writer().transient_local(), lossless_reader().transient_local()),
+    ] {
+        let world = world.sibling();
+        let is_kept = writer_qos.policies.durability == Durability::TransientLocal;
+        let writer: DataWriter<Numbered> = world.writer(&ours, writer_qos);
+        let reader: DataReader<Numbered> = world.reader(&theirs, reader_qos.clone());
+        matched(&[&writer], &[&reader]);
+        for (number, &size) in (0..).zip(&sizes) {
+            writer.write(&sample(number, size)).unwrap();
+            assert!(take_exactly(&reader, 1)[0].data == sample(number, size), "{size} bytes");
+        }
+        if is_kept {
+            let late: DataReader<Numbered> = world.reader(&theirs, reader_qos);
+            for (got, (number, &size)) in take_exactly(&late, sizes.len()).iter().zip((0..).zip(&sizes)) {
+                assert!(got.data == sample(number, size), "{size} bytes, late");
+            }
+        }
+    }
 }
 
 #[test]

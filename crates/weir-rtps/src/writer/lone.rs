@@ -44,12 +44,51 @@ const PAGE_BYTES: usize = 4096;
 /// Half a page, and a cache line.
 const START_IN_PAGE: usize = 2048 + 64;
 
+/// The payload of a sample that goes alone.
+#[derive(Clone, Copy, Debug)]
+pub struct LonePayload<'a> {
+    /// Its length in bytes, a multiple of four.
+    pub len: usize,
+    /// Octets of it that need not be copied before it is sent; empty: there are none.
+    pub octets: &'a [u8],
+}
+
+impl LonePayload<'_> {
+    /// One of `len` bytes, all of which are copied.
+    #[inline]
+    pub const fn of(len: usize) -> Self {
+        Self { len, octets: &[] }
+    }
+}
+
+/// The datagram of a sample that goes alone, in up to three parts one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub struct LoneDatagram<'a> {
+    /// All of it, or what stands in front of the octets.
+    pub front: &'a [u8],
+    /// Those of [`LonePayload`].
+    pub octets: &'a [u8],
+    /// What stands behind them, if anything.
+    pub back: &'a [u8],
+}
+
+impl<'a> LoneDatagram<'a> {
+    #[inline(always)]
+    fn new(datagram: &'a [u8], octets: &'a [u8], at: usize) -> Self {
+        if octets.is_empty() {
+            return Self { front: datagram, octets, back: &[] };
+        }
+        Self { front: &datagram[..at], octets, back: &datagram[at + octets.len()..] }
+    }
+}
+
 impl WriterCore {
-    /// Writes a sample that leaves alone and at once, with nothing else: `fill` gets the place of its payload, `payload_len`
-    /// bytes. `Some` is the datagram, which is to be sent to all of [`WriterCore::destinations`] before anything that
-    /// is handed out later; it counts as sent.
+    /// Writes a sample that leaves alone and at once, with nothing else: `fill` gets the place of its payload, and returns
+    /// where in there its octets belong, if it has such; it leaves that place alone. `send` gets the datagram, which is to be
+    /// sent to all of [`WriterCore::destinations`] before anything that is handed out later. What is to be done
+    /// only then is done behind that: a copy of the octets, if the sample is kept, and the book-keeping.
     ///
-    /// `None`: write it the other way, by [`WriterCore::write_with`]; nothing has happened. So it is also while an
+    /// `false`: write it the other way, by [`WriterCore::write_with`]; nothing has happened. So it is also while an
     /// answer to a HEARTBEAT is awaited: whoever holds this core while the datagram is sent keeps out who brings it.
     ///
     /// # Errors
@@ -59,34 +98,41 @@ impl WriterCore {
         &mut self,
         now: Time,
         (timestamp, key): (Timestamp, Option<[u8; 16]>),
-        payload_len: usize,
-        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
-    ) -> Result<Option<&[u8]>, E> {
+        payload: LonePayload<'_>,
+        fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+        send: impl FnOnce(LoneDatagram<'_>),
+    ) -> Result<bool, E> {
+        let LonePayload { len: payload_len, octets } = payload;
         let len = compose::datagram_len(payload_len);
         let quick_writes = self.quick_writes(now);
         if !self.leaves_alone(now, len) || quick_writes > config::COALESCING_AFTER_WRITES {
-            return Ok(None);
+            return Ok(false);
         }
         let sn = self.history.next();
         let is_kept = self.has_reliable_readers()
             || !self.config.keeps_nothing_for_late_readers()
             || !self.history.is_empty();
         let datagram = if is_kept { self.history.reserve(len) } else { self.lone.room(len) };
-        fill(&mut datagram[compose::PAYLOAD_AT..][..payload_len])?;
+        let octets_at = compose::PAYLOAD_AT + fill(&mut datagram[compose::PAYLOAD_AT..][..payload_len])?;
         self.template.fill(datagram, sn, timestamp, payload_len);
         let instance = match self.instances.are_open() {
             true => Ok(None),
             // A refusal is repeated on the other way.
             false => self.admit(key, len),
         };
-        let Ok(instance) = instance else { return Ok(None) };
+        let Ok(instance) = instance else { return Ok(false) };
+        let datagram = if is_kept { self.history.filled(len) } else { self.lone.room(len) };
+        send(LoneDatagram::new(datagram, octets, octets_at));
+        if is_kept && !octets.is_empty() {
+            self.history.reserved(len)[octets_at..][..octets.len()].copy_from_slice(octets);
+        }
         self.burst.note(now, quick_writes);
         self.instances.committed(instance, sn);
         self.unsent = sn.next();
         if is_kept {
             self.history.commit(len, charge(len));
             self.note_kept(now);
-            return Ok(Some(self.history.last_datagram()));
+            return Ok(true);
         }
         self.history.pass(charge(len));
         self.note_all_acknowledged();
@@ -94,7 +140,7 @@ impl WriterCore {
             self.instances.replace(&mut self.history, sn, None);
             self.release();
         }
-        Ok(Some(self.lone.room(len)))
+        Ok(true)
     }
 
     /// Whether a datagram of `len` bytes would be all that is to be sent.

@@ -1,6 +1,6 @@
 //! Opening and configuring sockets.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_udp::{MAX_GSO_BYTES, SocketOptions, UdpError, UdpSocket, Wait, path_mtu_to};
@@ -81,6 +81,13 @@ fn connected_sockets_exchange_single_datagrams() {
         assert_eq!(buffer[..len], bytes);
         assert_eq!(right.send(&bytes).unwrap(), len);
         assert_eq!(left.recv(&mut buffer, Wait::Block).unwrap(), len);
+        // The same from several places.
+        let (front, rest) = bytes.split_at(len / 3);
+        let (middle, back) = rest.split_at(rest.len() / 2);
+        assert_eq!(left.send_vectored(&[front, middle, back].map(IoSlice::new)).unwrap(), len);
+        buffer.fill(0);
+        assert_eq!(right.recv(&mut buffer, Wait::Block).unwrap(), len);
+        assert_eq!(buffer[..len], bytes);
     }
 }
 

@@ -47,11 +47,26 @@ impl Twins {
             Ok::<_, ()>(())
         };
         let first = self.one.write_with(now, (TIMESTAMP, key), size, fill);
-        if let Some(datagram) = self.other.write_lone(now, (TIMESTAMP, key), size, fill).unwrap() {
+        // A part of the payload may be left where it lies.
+        let start = self.random(size as u32 + 1) as usize;
+        let octets = &payload[start..][..self.random((size - start) as u32 + 1) as usize];
+        let fill_around = |room: &mut [u8]| {
+            let stays = start..start + octets.len();
+            let outside = room.iter_mut().enumerate().filter(|(at, _)| !stays.contains(at));
+            outside.for_each(|(at, octet)| *octet = payload[at]);
+            Ok::<_, ()>(start)
+        };
+        let mut sent = None;
+        let send = |datagram: LoneDatagram<'_>| {
+            sent = Some([datagram.front, datagram.octets, datagram.back].concat());
+        };
+        let lone = LonePayload { len: size, octets };
+        if self.other.write_lone(now, (TIMESTAMP, key), lone, fill_around, send).unwrap() {
             self.lone += 1;
-            self.sent[1].push(datagram.to_vec());
+            self.sent[1].push(sent.unwrap());
             assert_eq!(first, Ok(Ok(self.other.last_sequence_number())));
         } else {
+            assert_eq!(sent, None);
             assert_eq!(first, self.other.write_with(now, (TIMESTAMP, key), size, fill));
         }
     }
