@@ -1,6 +1,5 @@
 //! What subscribers say of themselves, as a publisher hears it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -13,6 +12,8 @@ use crate::engine::test_data::Owned;
 #[derive(Debug, Default)]
 pub(super) struct Roll {
     subscribers: Mutex<Vec<Entry>>,
+    /// Held from taking announcements to noting them.
+    hearing: Mutex<()>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,15 +23,24 @@ struct Entry {
     said: Kind,
     /// Numbers of the publishers that it knows to be done.
     done: Vec<i32>,
-    /// It was heard to wait. Who was not is still there from an earlier run, and knows the end of that one.
-    was_here: bool,
-    /// Another subscriber with its number has come.
+    /// Another subscriber with its number waits.
     is_followed: bool,
+    /// It waited when this publisher began.
+    is_served: bool,
 }
 
 impl Entry {
     fn knows_done(&self, pid: u32) -> bool {
         self.said == Kind::Final || self.done.contains(&pid.cast_signed())
+    }
+
+    /// Whether it waits for publisher `pid`. Who knows that to be done waits for others.
+    fn waits_for(&self, pid: u32) -> bool {
+        self.said == Kind::Here && !self.is_followed && !self.knows_done(pid)
+    }
+
+    fn is_finished(&self, pid: u32) -> bool {
+        self.is_served && self.knows_done(pid)
     }
 }
 
@@ -40,53 +50,57 @@ impl Roll {
     /// this run's publisher has looked.
     fn note(&self, sid: i32, writer: Guid, said: Kind, done: Vec<i32>) {
         let mut subscribers = self.subscribers.lock();
-        let was_here = said == Kind::Here;
-        if let Some(entry) = subscribers.iter_mut().find(|entry| entry.sid == sid && entry.writer == writer) {
+        let known = subscribers.iter_mut().find(|entry| entry.sid == sid && entry.writer == writer);
+        if let Some(entry) = known {
             (entry.said, entry.done) = (said, done);
-            entry.was_here |= was_here;
-            return;
+        } else {
+            if said != Kind::Here && subscribers.iter().any(|entry| entry.sid == sid) {
+                return;
+            }
+            if subscribers.len() >= ENTRIES_MAX {
+                let is_over = |entry: &Entry| entry.is_followed && !entry.is_served;
+                let Some(oldest) = subscribers.iter().position(is_over) else { return };
+                subscribers.remove(oldest);
+            }
+            let (is_followed, is_served) = (false, false);
+            subscribers.push(Entry { sid, writer, said, done, is_followed, is_served });
         }
-        let mut before = subscribers.iter_mut().filter(|entry| entry.sid == sid).peekable();
-        if before.peek().is_some() && !was_here {
-            return;
+        if said == Kind::Here {
+            let same = subscribers.iter_mut().filter(|entry| entry.sid == sid);
+            same.for_each(|entry| entry.is_followed = entry.writer != writer);
         }
-        before.for_each(|entry| entry.is_followed = true);
-        if subscribers.len() >= ENTRIES_MAX
-            && let Some(oldest) = subscribers.iter().position(|entry| entry.is_followed)
-        {
-            subscribers.remove(oldest);
-        }
-        subscribers.push(Entry { sid, writer, said, done, was_here, is_followed: false });
     }
 
-    /// How many subscribers wait to be served.
-    pub(super) fn here(&self) -> u32 {
-        self.count(|entry| entry.said == Kind::Here && !entry.is_followed)
+    /// How many subscribers wait to be served by publisher `pid`.
+    pub(super) fn waiting_for(&self, pid: u32) -> u32 {
+        self.count(|entry| entry.waits_for(pid))
     }
 
-    /// How many subscribers know that publisher `pid` is done.
+    /// Publisher `pid` begins, if as many subscribers wait for it: those are served from now on.
+    pub(super) fn begin(&self, pid: u32, wanted: u32) -> bool {
+        let mut subscribers = self.subscribers.lock();
+        let waiting = subscribers.iter_mut().filter(|entry| entry.waits_for(pid));
+        let mut waiting: Vec<&mut Entry> = waiting.collect();
+        let is_enough = waiting.len() >= wanted as usize;
+        waiting.iter_mut().for_each(|entry| entry.is_served = is_enough);
+        is_enough
+    }
+
+    /// How many of the subscribers that are served know that publisher `pid` is done.
     pub(super) fn finished(&self, pid: u32) -> u32 {
-        self.count(|entry| entry.was_here && entry.knows_done(pid))
+        self.count(|entry| entry.is_finished(pid))
     }
 
-    /// The writers by which the subscribers announce themselves that are served when publisher `pid` begins: those that do
-    /// not know yet that it is done.
-    pub(super) fn served(&self, pid: u32) -> Vec<Guid> {
-        let is_served = |entry: &&Entry| !entry.is_followed && !entry.knows_done(pid);
-        self.subscribers.lock().iter().filter(is_served).map(|entry| entry.writer).collect()
+    /// Whether a subscriber that is served does not know that publisher `pid` is done, and its writer is not among these.
+    pub(super) fn misses_one(&self, pid: u32, there: &[Guid]) -> bool {
+        let is_missed =
+            |entry: &Entry| entry.is_served && !entry.knows_done(pid) && !there.contains(&entry.writer);
+        self.subscribers.lock().iter().any(is_missed)
     }
 
-    /// Whether the subscriber that announces itself by `writer` knows that publisher `pid` is done.
-    pub(super) fn knows_done(&self, writer: Guid, pid: u32) -> bool {
-        self.subscribers.lock().iter().any(|entry| entry.writer == writer && entry.knows_done(pid))
-    }
-
-    /// How many numbers subscribers have of which this is true.
     fn count(&self, is_meant: impl Fn(&Entry) -> bool) -> u32 {
-        let subscribers = self.subscribers.lock();
-        let numbers: BTreeSet<i32> =
-            subscribers.iter().filter(|entry| is_meant(entry)).map(|entry| entry.sid).collect();
-        u32::try_from(numbers.len()).unwrap_or(u32::MAX)
+        let count = self.subscribers.lock().iter().filter(|entry| is_meant(entry)).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 }
 
@@ -95,6 +109,7 @@ pub(super) struct RollListener(pub(super) Arc<Roll>);
 
 impl<T: Owned> DataReaderListener<T> for RollListener {
     fn on_data_available(&self, reader: &DataReader<T>) {
+        let _hearing = self.0.hearing.lock();
         let mut samples = SampleSeq::new();
         while reader.take_into(&mut samples, 16) > 0 {
             for sample in samples.iter().filter(|sample| sample.info.valid_data) {
@@ -109,7 +124,7 @@ impl<T: Owned> DataReaderListener<T> for RollListener {
 /// As many publishers as a subscriber can serve.
 const DONE_MAX: usize = 1024;
 
-/// Beyond as many subscribers, those in whose place another one has come are forgotten.
+/// Beyond as many subscribers, those in whose place another one has come are forgotten; if there are none, no more are heard.
 const ENTRIES_MAX: usize = 4096;
 
 #[cfg(test)]
@@ -123,15 +138,17 @@ mod tests {
     }
 
     #[test]
-    fn a_subscriber_that_serves_somebody_else_is_not_here() {
+    fn a_subscriber_that_serves_somebody_else_does_not_wait() {
         let roll = Roll::default();
         roll.note(0, guid(1), Kind::Here, Vec::new());
+        assert!(!roll.begin(0, 2));
         roll.note(1, guid(2), Kind::Here, Vec::new());
-        assert_eq!((roll.here(), roll.finished(0)), (2, 0));
+        assert_eq!((roll.waiting_for(0), roll.finished(0)), (2, 0));
+        assert!(roll.begin(0, 2));
         roll.note(0, guid(1), Kind::Serving, Vec::new());
-        assert_eq!(roll.here(), 1);
+        assert_eq!(roll.waiting_for(0), 1);
         roll.note(0, guid(1), Kind::Final, Vec::new());
-        assert_eq!((roll.here(), roll.finished(0)), (1, 1));
+        assert_eq!((roll.waiting_for(0), roll.finished(0)), (1, 1));
     }
 
     #[test]
@@ -139,48 +156,66 @@ mod tests {
         let roll = Roll::default();
         roll.note(0, guid(1), Kind::Here, Vec::new());
         roll.note(1, guid(2), Kind::Here, Vec::new());
+        assert!(roll.begin(3, 2));
+        roll.note(0, guid(1), Kind::Here, vec![3]);
+        assert_eq!((roll.finished(3), roll.waiting_for(3), roll.waiting_for(0)), (1, 1, 2));
         roll.note(0, guid(1), Kind::Serving, vec![3, 1]);
-        assert_eq!((roll.finished(0), roll.finished(1), roll.finished(3)), (0, 1, 1));
         roll.note(1, guid(2), Kind::Serving, vec![3]);
-        assert_eq!((roll.finished(1), roll.finished(3)), (1, 2));
-        assert_eq!(roll.served(1), [guid(2)]);
-        assert_eq!(roll.served(3), []);
-        assert!(roll.knows_done(guid(1), 1) && !roll.knows_done(guid(2), 1));
+        assert_eq!((roll.finished(0), roll.finished(1), roll.finished(3)), (0, 1, 2));
+        assert!(roll.misses_one(1, &[guid(1)]) && !roll.misses_one(1, &[guid(2)]));
+        assert!(!roll.misses_one(3, &[]));
     }
 
     #[test]
-    fn the_next_subscriber_takes_the_place_of_the_one_before() {
+    fn the_end_of_an_earlier_run_is_none_of_this_one() {
         let roll = Roll::default();
-        // The end that it knows is that of the run before.
-        roll.note(0, guid(1), Kind::Final, Vec::new());
-        assert_eq!((roll.here(), roll.finished(0)), (0, 0));
-        roll.note(0, guid(2), Kind::Here, Vec::new());
-        assert_eq!((roll.here(), roll.finished(0), roll.served(0)), (1, 0, vec![guid(2)]));
-        // What the one before says late means nothing, and neither does one that comes and serves somebody else.
-        roll.note(0, guid(1), Kind::Final, Vec::new());
-        roll.note(0, guid(3), Kind::Final, Vec::new());
-        assert_eq!((roll.here(), roll.finished(0)), (1, 0));
+        // One that waits for another publisher, one that has gone.
+        roll.note(0, guid(1), Kind::Here, vec![5]);
+        roll.note(1, guid(2), Kind::Final, Vec::new());
+        assert!(!roll.begin(5, 1));
+        roll.note(0, guid(3), Kind::Here, Vec::new());
+        roll.note(1, guid(4), Kind::Here, Vec::new());
+        assert!(roll.begin(5, 2));
+        // What those before say late means nothing, and neither does one that comes and serves somebody else.
+        roll.note(0, guid(1), Kind::Final, vec![5]);
+        roll.note(0, guid(9), Kind::Final, Vec::new());
+        assert_eq!((roll.waiting_for(5), roll.finished(5)), (2, 0));
     }
 
     #[test]
     fn that_a_subscriber_was_done_is_known_when_the_next_one_is_there() {
         let roll = Roll::default();
         roll.note(0, guid(1), Kind::Here, Vec::new());
+        assert!(roll.begin(0, 1));
         roll.note(0, guid(1), Kind::Serving, Vec::new());
         roll.note(0, guid(1), Kind::Final, Vec::new());
         roll.note(0, guid(2), Kind::Here, Vec::new());
-        assert_eq!((roll.here(), roll.finished(0)), (1, 1));
-        assert!(roll.knows_done(guid(1), 0));
+        assert_eq!((roll.waiting_for(0), roll.finished(0)), (1, 1));
+        assert!(!roll.misses_one(0, &[guid(2)]));
+    }
+
+    #[test]
+    fn of_two_with_one_number_the_one_that_goes_on_waiting_is_heard() {
+        let roll = Roll::default();
+        // The one that is left was heard first.
+        for byte in [1, 2, 1] {
+            roll.note(0, guid(byte), Kind::Here, Vec::new());
+            assert_eq!(roll.waiting_for(0), 1);
+        }
+        assert!(roll.begin(0, 1));
+        assert!(roll.misses_one(0, &[guid(2)]) && !roll.misses_one(0, &[guid(1)]));
     }
 
     #[test]
     fn subscribers_that_come_and_go_take_bounded_memory() {
-        let roll = Roll::default();
-        for number in 0..2 * ENTRIES_MAX as u64 {
-            let mut bytes = [0; 16];
-            bytes[..8].copy_from_slice(&number.to_le_bytes());
-            roll.note(7, Guid::from_bytes(bytes), Kind::Here, Vec::new());
+        for sid in [|_| 7, |number| number] {
+            let roll = Roll::default();
+            for number in 0..2 * ENTRIES_MAX as i32 {
+                let mut bytes = [0; 16];
+                bytes[..4].copy_from_slice(&number.to_le_bytes());
+                roll.note(sid(number), Guid::from_bytes(bytes), Kind::Here, Vec::new());
+            }
+            assert_eq!(roll.subscribers.lock().len(), ENTRIES_MAX);
         }
-        assert_eq!((roll.here(), roll.subscribers.lock().len()), (1, ENTRIES_MAX));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError, Guid};
+use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError};
 use weir_results::{LatencyKind, LatencySummary};
 use weir_telemetry::LossWatch;
 
@@ -114,8 +114,6 @@ struct Run<'a, T> {
     on_event: &'a mut dyn FnMut(Event),
     roll: Arc<Roll>,
     announcements: DataReader<T>,
-    /// By which the subscribers of this run announce themselves.
-    served: Vec<Guid>,
     writer: DataWriter<T>,
     /// Only the publisher that sends pings has one.
     echo_reader: Option<DataReader<T>>,
@@ -169,7 +167,6 @@ impl<'a, T: Owned> Run<'a, T> {
             on_event,
             roll,
             announcements,
-            served: Vec::new(),
             writer,
             echo_reader,
             _reading: reading,
@@ -219,28 +216,37 @@ impl<'a, T: Owned> Run<'a, T> {
         let mut waiting = Waiting::new(probe, &self.settings.node);
         self.stage(format!("Waiting to discover {wanted} subscribers ..."));
         while self.writer.wait_for_subscriptions(wanted, TICK).is_err() {
-            waiting.look(Role::Subscriber, self.roll.here(), wanted, self.on_event);
+            waiting.look(Role::Subscriber, self.roll.waiting_for(self.settings.pid), wanted, self.on_event);
             if self.is_stopped() {
                 return Ok(End::Interrupted);
             }
         }
         self.stage("Waiting for subscribers announcement ...".to_owned());
         let mut looked_ns = clock::now_ns();
-        while self.roll.here() < wanted {
+        while !self.roll.begin(self.settings.pid, wanted) {
             if clock::now_ns() - looked_ns >= TICK.as_nanos() as u64 {
                 looked_ns = clock::now_ns();
-                waiting.look(Role::Subscriber, self.roll.here(), wanted, self.on_event);
+                waiting.look(
+                    Role::Subscriber,
+                    self.roll.waiting_for(self.settings.pid),
+                    wanted,
+                    self.on_event,
+                );
             }
             if self.is_stopped() {
                 return Ok(End::Interrupted);
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        self.served = self.roll.served(self.settings.pid);
         if let Some(reader) = &self.echo_reader {
             // The way back is there as well.
             while reader.wait_for_publications(wanted, TICK).is_err() {
-                waiting.look(Role::Subscriber, self.roll.here(), wanted, self.on_event);
+                waiting.look(
+                    Role::Subscriber,
+                    self.roll.waiting_for(self.settings.pid),
+                    wanted,
+                    self.on_event,
+                );
                 if self.is_stopped() {
                     return Ok(End::Interrupted);
                 }
@@ -340,14 +346,13 @@ impl<'a, T: Owned> Run<'a, T> {
         }
         // Not their number: those of the next run may be there already, and who knows that we are done may go. Who is there
         // comes first, and what was received is heard before it is judged: a subscriber goes when it has said so.
+        let pid = self.settings.pid;
         let there = self.announcements.matched_publications();
-        let gone: Vec<Guid> = self.served.iter().copied().filter(|writer| !there.contains(writer)).collect();
-        if gone.is_empty() {
+        if !self.roll.misses_one(pid, &there) {
             return None;
         }
         RollListener(Arc::clone(&self.roll)).on_data_available(&self.announcements);
-        let is_missed = |writer: Guid| !self.roll.knows_done(writer, self.settings.pid);
-        gone.into_iter().any(is_missed).then_some(End::PeerGone)
+        self.roll.misses_one(pid, &there).then_some(End::PeerGone)
     }
 
     /// Writes as fast as it goes, or at a rate.

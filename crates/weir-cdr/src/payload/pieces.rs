@@ -52,16 +52,19 @@ impl<'a, T: DdsType> Pieces<'a, T> {
     }
 
     /// Writes the bytes of the payload from `at` on into `out`. What lies behind its end is zeros.
-    pub fn write(&self, at: usize, out: &mut [u8]) {
+    ///
+    /// # Errors
+    /// That of [`CdrValue::encode_bulk_part`]; derived types have none.
+    pub fn write(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
         let front = self.front[..self.front_len].get(at..).unwrap_or_default();
         let (head, out) = out.split_at_mut(front.len().min(out.len()));
         head.copy_from_slice(&front[..head.len()]);
         let bulk_at = (at + head.len() - self.front_len.min(at + head.len())).min(self.bulk_len);
         let (bulk, padding) = out.split_at_mut((self.bulk_len - bulk_at).min(out.len()));
         if !bulk.is_empty() {
-            let written = self.value.encode_bulk_part(bulk_at, bulk);
-            debug_assert_eq!(written, Ok(()), "whoever has a bulk can write its parts");
+            self.value.encode_bulk_part(bulk_at, bulk)?;
         }
         padding.fill(0);
+        Ok(())
     }
 }

@@ -117,11 +117,13 @@ fn is_pieced_as_encoded<T: DdsType>(value: &T) {
         assert_eq!(pieces.len(), expected.len());
         for len in 1..=expected.len() {
             let mut out = vec![0xee; expected.len()];
-            out.chunks_mut(len).enumerate().for_each(|(index, piece)| pieces.write(index * len, piece));
+            out.chunks_mut(len).enumerate().for_each(|(index, piece)| {
+                pieces.write(index * len, piece).expect("it has a bulk");
+            });
             assert_eq!(out, expected, "{encoding:?}, pieces of {len}");
         }
         let mut behind = [0xee; 4];
-        pieces.write(expected.len(), &mut behind);
+        pieces.write(expected.len(), &mut behind).expect("it has a bulk");
         assert_eq!(behind, [0; 4]);
     }
 }

@@ -14,7 +14,8 @@ use weir_wire::Timestamp;
 use super::Inner;
 use super::sending::Turn;
 use crate::clock;
-use crate::driver::endpoints::WriterEndpoint;
+use crate::driver::dispatch::TouchedReader;
+use crate::driver::listeners::Call;
 use crate::error::Result;
 
 impl Inner {
@@ -37,7 +38,7 @@ impl Inner {
             let mut turn = self.turn_to_write();
             let refused = match (turn.core.begin_pieces(now, (stamp, key), len), &turn.sending) {
                 (Ok(Some(piece_len)), Some(_)) => {
-                    self.send_pieces(turn, &payload, piece_len);
+                    self.send_pieces(turn, &payload, piece_len)?;
                     self.note_assertion(now);
                     return Ok(true);
                 }
@@ -50,7 +51,12 @@ impl Inner {
     }
 
     /// Encodes and sends the sample that was just begun.
-    fn send_pieces<T: DdsType>(&self, turn: Turn<'_>, payload: &Pieces<'_, T>, piece_len: usize) {
+    fn send_pieces<T: DdsType>(
+        &self,
+        turn: Turn<'_>,
+        payload: &Pieces<'_, T>,
+        piece_len: usize,
+    ) -> Result<()> {
         let Turn { mut core, mut sending } = turn;
         let mut later = Vec::new();
         let mut at = 0;
@@ -59,8 +65,8 @@ impl Inner {
             drop(core);
             let end = (at + piece_len).min(payload.len());
             if let Some(block) = Arc::get_mut(&mut piece) {
-                let unfinished = Unfinished(&self.endpoint);
-                payload.write(at, &mut Block::bytes_mut(block)[..end - at]);
+                let unfinished = Unfinished { writer: self, later: &mut later };
+                payload.write(at, &mut Block::bytes_mut(block)[..end - at])?;
                 std::mem::forget(unfinished);
             }
             self.driver().receive_quietly(&mut later);
@@ -68,7 +74,8 @@ impl Inner {
             core.add_piece(piece);
             at = end;
             if at == payload.len() && later.is_empty() {
-                return self.send(Turn { core, sending }, clock::now());
+                self.send(Turn { core, sending }, clock::now());
+                return Ok(());
             }
             match &mut sending {
                 Some(sending) => {
@@ -86,15 +93,29 @@ impl Inner {
         drop(sending);
         self.driver().tell_listeners(&later);
         self.send(self.turn(), clock::now());
+        Ok(())
     }
 }
 
 /// A sample of which a piece is being encoded, with no lock of the core held. Dropped, because the application's encoding
-/// panicked, it gives the sample up: the writer would wait for the rest for ever.
-struct Unfinished<'a>(&'a WriterEndpoint);
+/// failed or panicked, it gives the sample up: the writer would wait for the rest for ever.
+struct Unfinished<'a> {
+    writer: &'a Inner,
+    /// Readers whose listeners were to be called after the sample.
+    later: &'a mut Vec<TouchedReader>,
+}
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        self.0.core.lock().abandon_pieces();
+        let next = {
+            let mut core = self.writer.endpoint.core.lock();
+            core.abandon_pieces();
+            core.next_timeout()
+        };
+        let driver = self.writer.driver();
+        if let Some(at) = next {
+            driver.timers.arm(at);
+        }
+        driver.call(self.later.drain(..).map(|reader| Call::News(reader.endpoint)));
     }
 }

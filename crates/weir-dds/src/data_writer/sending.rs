@@ -91,7 +91,7 @@ impl Inner {
         if len > config::PIECE_BYTES {
             return self.write_in_pieces(sample, key, timestamp);
         }
-        match sample.bulk_octets().filter(|octets| !octets.is_empty()) {
+        match sample.bulk_octets().filter(|octets| octets.len() >= OCTETS_APART_MIN) {
             Some(octets) => self.write_apart(sample, LonePayload { len, octets }, key, timestamp),
             None => Ok(false),
         }

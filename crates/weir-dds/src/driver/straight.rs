@@ -3,7 +3,7 @@
 //! Samples that leave together, or with something else, pass through an outbox and are sent outside of that lock, under
 //! another one that keeps them in order. For a lone sample that is most of what a write costs. As hardly anybody else wants
 //! the core while it is sent (an acknowledgement that is awaited forbids the straight way, the timers' thread does not wait for
-//! long), it is sent where it lies.
+//! long), it is sent where it lies. Many octets at its end are sent from where the application has them, and copied behind that.
 
 use std::io::IoSlice;
 use std::ops::{Deref, DerefMut};

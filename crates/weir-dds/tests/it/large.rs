@@ -1,7 +1,8 @@
 //! Samples that do not fit a datagram.
 
+use weir_cdr::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
 use weir_dds::{
-    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, Durability,
+    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, DdsType, Durability,
     ParticipantSettings, WaitStrategy,
 };
 
@@ -127,4 +128,95 @@ fn a_listener_that_answers_by_the_writer_of_large_samples_does_not_come_between_
         numbers.sort_unstable();
         assert!(numbers.into_iter().eq((0..QUESTIONS).chain(1000..1000 + QUESTIONS)));
     });
+}
+
+/// Octets that cannot always be encoded.
+#[derive(Default, Debug, Clone, PartialEq)]
+struct Moody {
+    octets: Vec<u8>,
+    mood: Mood,
+}
+
+#[derive(Default, Debug, Clone, Copy, PartialEq)]
+enum Mood {
+    #[default]
+    Willing,
+    Refuses,
+    Panics,
+}
+
+impl CdrValue for Moody {
+    const LAYOUT: Layout = <Vec<u8> as CdrValue>::LAYOUT;
+    const BULK_ELEMENT: Option<usize> = <Vec<u8> as CdrValue>::BULK_ELEMENT;
+
+    fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {
+        self.octets.end_offset(offset, encoding)
+    }
+
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        self.octets.encode(writer)
+    }
+
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+        Ok(Self { octets: Vec::decode(reader)?, mood: Mood::Willing })
+    }
+
+    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+        Vec::<u8>::skip(reader)
+    }
+
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        Vec::<u8>::copy(reader, writer)
+    }
+
+    fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+        self.octets.encode_before_bulk(count, writer)
+    }
+
+    fn bulk_count(&self) -> usize {
+        self.octets.len()
+    }
+
+    fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+        // Not from the beginning on.
+        match self.mood {
+            Mood::Refuses if at > self.octets.len() / 2 => Err(CdrError::NoBulk),
+            Mood::Panics if at > self.octets.len() / 2 => panic!("in a bad mood"),
+            _ => self.octets.encode_bulk_part(at, out),
+        }
+    }
+}
+
+#[derive(DdsType, Default, Debug, Clone, PartialEq)]
+#[dds(extensibility = "final")]
+struct MoodySample {
+    number: u64,
+    value: Moody,
+}
+
+#[test]
+fn a_writer_goes_on_when_half_of_a_large_sample_could_not_be_encoded() {
+    let world = World::new();
+    let writer: DataWriter<MoodySample> = world.writer(&world.participant(), lossless_writer());
+    let reader: DataReader<MoodySample> = world.reader(&world.participant(), lossless_reader());
+    matched(&[&writer], &[&reader]);
+    let sample = |number: u64, mood| {
+        let octets = sample(number, 3_000_000).bytes;
+        MoodySample { number, value: Moody { octets, mood } }
+    };
+    for round in 0..3 {
+        assert!(matches!(
+            writer.write(&sample(round, Mood::Refuses)),
+            Err(DdsError::Encoding(CdrError::NoBulk))
+        ));
+        let write = std::panic::AssertUnwindSafe(|| writer.write(&sample(round, Mood::Panics)));
+        assert!(std::panic::catch_unwind(write).is_err());
+        let whole = sample(round, Mood::Willing);
+        std::thread::scope(|scope| {
+            scope.spawn(|| writer.write(&whole).unwrap());
+            assert!(take_exactly(&reader, 1)[0].data == whole);
+        });
+    }
+    // Of those it had a part.
+    assert_eq!(reader.sample_lost_status().total_count, 6);
 }

@@ -5,8 +5,8 @@
 //! whose set may be empty: everything before its base has arrived. Other readers answer only when something is
 //! missing, so they are given more at a fixed pace.
 //!
-//! Best-effort readers never answer. Where all readers are, a sample that would fill more than half of the smallest
-//! socket buffer leaves in parts, with pauses between: see [`config::BEST_EFFORT_PAUSE`].
+//! Best-effort readers never answer. Where all readers are, or came amid the sample, one that would fill more than half of the
+//! smallest socket buffer leaves in parts, with pauses between: see [`config::BEST_EFFORT_PAUSE`].
 
 use core::time::Duration;
 use std::sync::Arc;

@@ -75,6 +75,7 @@ impl WriterCore {
     pub fn abandon_pieces(&mut self) {
         if let Some(filling) = self.filling.take() {
             self.history.remove(filling.sn);
+            self.fragments.end();
         }
     }
 
