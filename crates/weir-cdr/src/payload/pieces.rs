@@ -54,7 +54,7 @@ impl<'a, T: DdsType> Pieces<'a, T> {
     /// Writes the bytes of the payload from `at` on into `out`. What lies behind its end is zeros.
     ///
     /// # Errors
-    /// That of [`CdrValue::encode_bulk_part`]; derived types have none.
+    /// That of [`CdrValue::encode_bulk_part`](crate::CdrValue::encode_bulk_part); derived types have none.
     pub fn write(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
         let front = self.front[..self.front_len].get(at..).unwrap_or_default();
         let (head, out) = out.split_at_mut(front.len().min(out.len()));
