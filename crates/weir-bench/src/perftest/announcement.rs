@@ -38,10 +38,6 @@ impl Entry {
     fn waits_for(&self, pid: u32) -> bool {
         self.said == Kind::Here && !self.is_followed && !self.knows_done(pid)
     }
-
-    fn is_finished(&self, pid: u32) -> bool {
-        self.is_served && self.knows_done(pid)
-    }
 }
 
 impl Roll {
@@ -79,16 +75,17 @@ impl Roll {
     /// Publisher `pid` begins, if as many subscribers wait for it: those are served from now on.
     pub(super) fn begin(&self, pid: u32, wanted: u32) -> bool {
         let mut subscribers = self.subscribers.lock();
-        let waiting = subscribers.iter_mut().filter(|entry| entry.waits_for(pid));
-        let mut waiting: Vec<&mut Entry> = waiting.collect();
-        let is_enough = waiting.len() >= wanted as usize;
-        waiting.iter_mut().for_each(|entry| entry.is_served = is_enough);
-        is_enough
+        let waiting: Vec<_> = subscribers.iter_mut().filter(|entry| entry.waits_for(pid)).collect();
+        if waiting.len() < wanted as usize {
+            return false;
+        }
+        waiting.into_iter().for_each(|entry| entry.is_served = true);
+        true
     }
 
     /// How many of the subscribers that are served know that publisher `pid` is done.
     pub(super) fn finished(&self, pid: u32) -> u32 {
-        self.count(|entry| entry.is_finished(pid))
+        self.count(|entry| entry.is_served && entry.knows_done(pid))
     }
 
     /// Whether a subscriber that is served does not know that publisher `pid` is done, and its writer is not among these.

@@ -211,27 +211,22 @@ impl<'a, T: Owned> Run<'a, T> {
 
     fn wait_for_subscribers(&mut self) -> Result<End, EndpointError> {
         const TICK: Duration = Duration::from_millis(200);
-        let wanted = self.settings.num_subscribers;
+        let (pid, wanted) = (self.settings.pid, self.settings.num_subscribers);
         let probe = Probe::open(&self.node, &self.settings.node, Role::Publisher)?;
         let mut waiting = Waiting::new(probe, &self.settings.node);
         self.stage(format!("Waiting to discover {wanted} subscribers ..."));
         while self.writer.wait_for_subscriptions(wanted, TICK).is_err() {
-            waiting.look(Role::Subscriber, self.roll.waiting_for(self.settings.pid), wanted, self.on_event);
+            waiting.look(Role::Subscriber, self.roll.waiting_for(pid), wanted, self.on_event);
             if self.is_stopped() {
                 return Ok(End::Interrupted);
             }
         }
         self.stage("Waiting for subscribers announcement ...".to_owned());
         let mut looked_ns = clock::now_ns();
-        while !self.roll.begin(self.settings.pid, wanted) {
+        while !self.roll.begin(pid, wanted) {
             if clock::now_ns() - looked_ns >= TICK.as_nanos() as u64 {
                 looked_ns = clock::now_ns();
-                waiting.look(
-                    Role::Subscriber,
-                    self.roll.waiting_for(self.settings.pid),
-                    wanted,
-                    self.on_event,
-                );
+                waiting.look(Role::Subscriber, self.roll.waiting_for(pid), wanted, self.on_event);
             }
             if self.is_stopped() {
                 return Ok(End::Interrupted);
@@ -241,12 +236,7 @@ impl<'a, T: Owned> Run<'a, T> {
         if let Some(reader) = &self.echo_reader {
             // The way back is there as well.
             while reader.wait_for_publications(wanted, TICK).is_err() {
-                waiting.look(
-                    Role::Subscriber,
-                    self.roll.waiting_for(self.settings.pid),
-                    wanted,
-                    self.on_event,
-                );
+                waiting.look(Role::Subscriber, self.roll.waiting_for(pid), wanted, self.on_event);
                 if self.is_stopped() {
                     return Ok(End::Interrupted);
                 }

@@ -395,23 +395,26 @@ fn a_volatile_reader_asks_for_what_cyclone_sent_before_it_was_matched() {
     assert_eq!(reader.counters().samples_lost, 0);
 }
 
+/// The first of two fragments of the first sample.
+const FRAGMENT: DataFrag<'static> = DataFrag {
+    reader: EntityId::UNKNOWN,
+    writer: WRITER.entity,
+    sequence_number: SequenceNumber(1),
+    fragment_start: 1,
+    fragments: 1,
+    fragment_size: 4,
+    sample_size: 8,
+    is_key: false,
+    inline_qos: None,
+    payload: &[0, 1, 0, 0],
+};
+
 #[test]
 fn what_a_best_effort_writer_left_incomplete_does_not_stand_in_the_way() {
     // Also not before anything was delivered: twenty samples of two fragments, of which one arrives.
     let mut reader = reader(Reliability::BestEffort);
     let mut fragment = |sn: i64, start: u32| {
-        let frag = DataFrag {
-            reader: EntityId::UNKNOWN,
-            writer: WRITER.entity,
-            sequence_number: SequenceNumber(sn),
-            fragment_start: start,
-            fragments: 1,
-            fragment_size: 4,
-            sample_size: 8,
-            is_key: false,
-            inline_qos: None,
-            payload: &[0, 1, 0, 0],
-        };
+        let frag = DataFrag { sequence_number: SequenceNumber(sn), fragment_start: start, ..FRAGMENT };
         reader.handle_data_frag(Time(1_000), WRITER, &frag, None);
     };
     (1..=20).for_each(|sn| fragment(sn, 1));
@@ -425,18 +428,7 @@ fn a_malformed_sample_of_fragments_takes_nothing_before_it_away() {
     let mut reader = reader(Reliability::Reliable);
     data(&mut reader, 1);
     // A key, of which nothing is said.
-    let frag = DataFrag {
-        reader: EntityId::UNKNOWN,
-        writer: WRITER.entity,
-        sequence_number: SequenceNumber(3),
-        fragment_start: 1,
-        fragments: 1,
-        fragment_size: 4,
-        sample_size: 4,
-        is_key: true,
-        inline_qos: None,
-        payload: &[0, 1, 0, 0],
-    };
+    let frag = DataFrag { sequence_number: SequenceNumber(3), sample_size: 4, is_key: true, ..FRAGMENT };
     reader.handle_data_frag(Time(1_000), WRITER, &frag, None);
     assert_eq!(reader.counters().samples_malformed, 1);
     data(&mut reader, 2);
