@@ -76,7 +76,8 @@ pub const REPAIR_DELAY_MIN: Duration = Duration::from_millis(5);
 /// See [`REPAIR_DELAY_MIN`].
 pub const REPAIR_DELAY_MAX: Duration = Duration::from_millis(500);
 
-/// Preemptive ACKNACKs stop after this many.
+/// Preemptive ACKNACKs stop after this many; then the builtin endpoints send one for each announcement of the
+/// participant.
 pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;
 
 /// Samples received ahead of a gap that a reader keeps per writer; later ones are dropped and repaired.
@@ -150,6 +151,8 @@ pub const READER_CHUNKS_SPARE_MAX: usize = 64;
 pub const PROXIES_MAX: usize = 1024;
 /// Of these, endpoints of a single participant: nobody takes all the room.
 pub const PROXIES_PER_PARTICIPANT_MAX: usize = PROXIES_MAX / 2;
+/// Writers that a reader remembers when they are no longer matched, at 64 bytes each: as many as it can have matched.
+pub const DEPARTED_WRITERS_MAX: usize = PROXIES_MAX;
 /// Instances that one endpoint keeps state for when its QoS names no limit.
 pub const INSTANCES_MAX: usize = 2_000_000;
 

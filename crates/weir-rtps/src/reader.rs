@@ -8,6 +8,7 @@
 mod assembly;
 mod cache;
 mod chunks;
+mod departed;
 mod index_set;
 mod instances;
 mod liveliness;
@@ -34,6 +35,7 @@ use crate::qos::{History, Reliability};
 use crate::time::Time;
 use assembly::{Assemblies, Assembly, Expected};
 use cache::Cache;
+use departed::DepartedWriters;
 use sample::{Malformed, Sample, inline_qos, sample, sample_of};
 use strangers::Strangers;
 use writer_proxy::{Arrival, WriterProxy};
@@ -67,6 +69,8 @@ pub struct ReaderConfig {
     pub key_payload_of: Option<KeyPayloadOf>,
     /// Whether it asks for what writers kept from before it was matched (any durability but VOLATILE).
     pub wants_history: bool,
+    /// Whether a writer that was matched before is read on from where it was then, so that nothing is delivered twice.
+    pub remembers_writers: bool,
     /// Most samples kept; `None` is bounded by `max_bytes` alone. A KEEP_LAST reader may have one more for each
     /// instance that ended, which tells of that.
     pub max_samples: Option<u32>,
@@ -91,6 +95,7 @@ impl ReaderConfig {
             key_of: None,
             key_payload_of: None,
             wants_history: true,
+            remembers_writers: true,
             max_samples: None,
             max_instances: None,
             max_samples_per_instance: None,
@@ -116,6 +121,10 @@ pub struct ReaderCounters {
     pub samples_refused: u64,
     /// Samples whose key could not be read.
     pub samples_malformed: u64,
+    /// Writers that were matched again and had started their sequence numbers anew.
+    pub writers_restarted: u64,
+    /// Writers that are no longer matched and were forgotten to make room for others.
+    pub writers_forgotten: u64,
     /// Submessages from writers that are not matched.
     pub unknown_writers: u64,
     /// Fragments that contradict others of their sample, or belong to one for which there is no room.
@@ -145,6 +154,7 @@ pub struct ReaderCore {
     /// Reused for the samples that are being put together.
     partial: Vec<SequenceNumber>,
     strangers: Strangers,
+    departed: DepartedWriters,
     /// Whether some proxy may have an answer to send.
     is_answer_due: bool,
     /// Whether a sample of some proxy may have found no room.
@@ -173,6 +183,7 @@ impl ReaderCore {
             more: Vec::new(),
             partial: Vec::new(),
             strangers: Strangers::default(),
+            departed: DepartedWriters::default(),
             is_answer_due: false,
             has_refused: false,
             is_timeout_news: false,
@@ -180,7 +191,8 @@ impl ReaderCore {
         }
     }
 
-    /// Adds a writer. A writer that is matched already is replaced.
+    /// Adds a writer. A writer that is matched already is replaced. One that was matched before is read on from where it
+    /// was then: nothing of it is delivered twice.
     pub fn match_writer(&mut self, now: Time, writer: WriterProxyConfig) {
         self.unmatch_writer(now, writer.guid);
         if self.proxies.len() >= config::PROXIES_MAX {
@@ -188,7 +200,12 @@ impl ReaderCore {
         }
         let is_reliable = writer.reliable && self.config.reliability == Reliability::Reliable;
         self.liveliness.change(writer.guid, 1, 0);
-        self.proxies.push(WriterProxy::new(now, writer, is_reliable));
+        let departed = self.departed.recall(writer.guid);
+        let mut proxy = WriterProxy::new(now, writer, is_reliable);
+        if let Some(departed) = departed {
+            proxy.resume(&departed);
+        }
+        self.proxies.push(proxy);
         self.is_answer_due |= is_reliable;
         self.is_timeout_news = true;
     }
@@ -198,8 +215,7 @@ impl ReaderCore {
     pub fn unmatch_writer(&mut self, _now: Time, guid: Guid) {
         if let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == guid) {
             liveliness::forget(&self.proxies[index], &mut self.liveliness);
-            self.proxies.remove(index);
-            self.assemblies.retain(guid, self.cache.chunks_mut(), |_| false);
+            self.depart(index);
             self.recent = 0;
             self.cache.writer_gone(guid);
             self.room_was_made();
@@ -235,6 +251,13 @@ impl ReaderCore {
         if let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == guid) {
             proxy.destinations = destinations;
         }
+    }
+
+    /// Asks a writer once more for a HEARTBEAT, if it has sent none: its participant was just heard. The questions that
+    /// were asked at first may all have been lost on a link that carried nothing in that direction for a while.
+    pub fn prompt_writer(&mut self, now: Time, guid: Guid) {
+        let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == guid);
+        self.is_answer_due |= proxy.is_some_and(|proxy| proxy.prompt(now));
     }
 
     /// GUIDs of the matched writers, in the order of matching.
@@ -458,6 +481,8 @@ impl ReaderCore {
         if !proxy.is_reliable || !proxy.is_news(now, heartbeat.count) {
             return;
         }
+        self.check_continuity(index, heartbeat);
+        let Some(proxy) = self.proxies.get_mut(index) else { return };
         let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.counters.samples_lost = self.counters.samples_lost.saturating_add(lost);
         self.is_answer_due = true;
@@ -588,7 +613,7 @@ impl ReaderCore {
     /// those that are missing.
     pub fn memory(&self) -> usize {
         let lists: usize = self.proxies.iter().map(WriterProxy::memory).sum();
-        self.cache.memory() + self.assemblies.memory() + lists
+        self.cache.memory() + self.assemblies.memory() + lists + self.departed.memory()
     }
 
     #[inline]

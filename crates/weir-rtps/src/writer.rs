@@ -161,6 +161,8 @@ pub struct WriterCounters {
     pub acknacks_received: u64,
     /// Requests for repairs that were put off: the reader was sent much again and acknowledged nothing of it.
     pub repairs_held_back: u64,
+    /// Readers that took back what they had acknowledged: they lost the writer and found it again.
+    pub readers_restarted: u64,
     /// ACKNACKs from readers that are not matched, or with numbers that make no sense, or old ones.
     pub acknacks_ignored: u64,
 }
@@ -430,7 +432,7 @@ impl WriterCore {
         let is_reliable = reader.reliable && self.config.reliability == Reliability::Reliable;
         let wants_history = reader.wants_history && self.config.durability != Durability::Volatile;
         let start = if wants_history { self.history.first() } else { self.history.next() };
-        self.proxies.push(ReaderProxy::new(reader, is_reliable, start));
+        self.proxies.push(ReaderProxy::new(reader, is_reliable, wants_history, start));
         self.readers_changed(now);
     }
 
@@ -692,15 +694,7 @@ impl WriterCore {
             self.fragments.paced_at = if is_waiting { Some(now) } else { self.fragments.paced_at };
             self.release();
         } else {
-            // A new reader may have acknowledged less than the others, which is not a step back for them.
-            let all = self.proxies.iter().filter(|p| p.is_reliable).map(|p| p.acknowledged).min();
-            self.acknowledged = all.unwrap_or(self.acknowledged).max(self.history.first().prev());
-            self.acknowledged_charge = self.history.charged_to(self.acknowledged);
-            let seen = self.proxies.iter().filter(|p| p.is_reliable).map(|p| p.seen).min();
-            self.seen_charge = self.history.charged_to(seen.unwrap_or(self.acknowledged));
-            self.is_answer_due = true;
-            self.heartbeat.next_at = Some(now + config::HEARTBEAT_DELAY_MIN);
-            self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
+            self.recount_acknowledged(now);
             self.release();
         }
     }

@@ -86,6 +86,13 @@ impl BuiltinEndpoints {
         }
     }
 
+    /// A participant was heard again: asks those of its writers that have never answered.
+    pub(super) fn prompt_participant(&mut self, now: Time, prefix: GuidPrefix) {
+        for exchange in self.exchanges() {
+            exchange.reader.prompt_writer(now, Guid::new(prefix, exchange.ids.writer));
+        }
+    }
+
     pub(super) fn unmatch_participant(&mut self, now: Time, prefix: GuidPrefix) {
         for exchange in self.exchanges() {
             exchange.unmatch(now, prefix);
@@ -262,6 +269,8 @@ impl Exchange {
             // Announcements are taken as they come; only those that wait for an earlier one stay.
             history: History::KeepAll,
             max_bytes: READER_MAX_BYTES,
+            // What a participant announced is forgotten with it, and needed again when it is back.
+            remembers_writers: false,
             ..ReaderConfig::new(Guid::new(config.guid_prefix, ids.reader), Reliability::Reliable)
         };
         Self {

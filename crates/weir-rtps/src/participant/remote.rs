@@ -86,6 +86,7 @@ impl ParticipantCore {
             return self.participant_changed(now, from, data);
         }
         remote.last_heard = now;
+        self.builtin.prompt_participant(now, prefix);
         if remote.data != data {
             self.counters.locators_skipped += u64::from(skipped);
             return self.participant_changed(now, from, data);

@@ -8,6 +8,8 @@ use weir_wire::{
 use super::*;
 use crate::writer::ChangeKind;
 
+mod departed;
+
 const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
 

@@ -1,6 +1,8 @@
 //! What a reader knows about one matched writer (RTPS 2.5 §8.4.10.4): what has arrived, what is held back,
 //! what is missing and when to ask for it.
 
+mod resumption;
+
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -87,6 +89,8 @@ pub(super) struct WriterProxy {
     /// Whether it is known where the samples that are meant for us begin: at the first one that was delivered, or
     /// where a HEARTBEAT for us alone says. Those of a HEARTBEAT to everybody may lie before we came.
     is_start_known: bool,
+    /// It was matched before, is read from where it was then, and no HEARTBEAT has named a sample since.
+    is_resumed: bool,
     /// For a volatile reader, what there was when a HEARTBEAT spoke to it alone for the first time: Fast DDS announces its history
     /// to such readers too, and tells with a GAP on request that it is not meant for them, which may come too late for what the
     /// writer replaces meanwhile.
@@ -183,6 +187,7 @@ impl WriterProxy {
             announced: SequenceNumber::ZERO,
             is_started: false,
             is_start_known: false,
+            is_resumed: false,
             history_end: None,
             last_heartbeat: None,
             is_answer_wanted: false,
@@ -614,6 +619,16 @@ impl WriterProxy {
         } else if is_asking || self.request.retry_at.is_none() {
             self.request.retry_at = Some(now + self.request.delay);
         }
+    }
+
+    /// Asks for a HEARTBEAT once more, if none has arrived and the reader has given up asking. Returns whether it does.
+    pub(super) fn prompt(&mut self, now: Time) -> bool {
+        let has_given_up = self.is_reliable && !self.is_started && self.preemptive_at.is_none();
+        if has_given_up {
+            self.preemptive_sent = config::PREEMPTIVE_ACKNACKS_MAX - 1;
+            self.preemptive_at = Some(now);
+        }
+        has_given_up
     }
 
     /// An ACKNACK that acknowledges nothing and asks for a HEARTBEAT. Its form depends on whose writer it is:

@@ -4,6 +4,7 @@ use weir_wire::{AckNack, Guid, SequenceNumber};
 
 use super::WriterCore;
 use super::reader_proxy::ReaderProxy;
+use crate::config;
 use crate::time::Time;
 
 impl WriterCore {
@@ -28,13 +29,22 @@ impl WriterCore {
             self.counters.acknacks_ignored += 1;
         } else if proxy.is_news(now, acknack) {
             self.counters.acknacks_received += 1;
+            let is_anew = proxy.starts_anew(acknack);
+            if is_anew {
+                proxy.start_anew(now, acknack);
+            }
             let is_loss = proxy.update(acknack, first, unsent, may_ask);
             self.is_answer_due |= is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some();
             if is_loss {
                 self.note_loss(now);
             }
             self.heartbeat.answered(now);
-            self.update_acknowledged(now);
+            if is_anew {
+                self.counters.readers_restarted += 1;
+                self.recount_acknowledged(now);
+            } else {
+                self.update_acknowledged(now);
+            }
         } else if proxy.is_continuation(acknack) {
             self.is_answer_due |=
                 may_ask(proxy) && proxy.request(acknack, first, unsent) || proxy.gap_to.is_some();
@@ -42,6 +52,20 @@ impl WriterCore {
         } else {
             self.counters.acknacks_ignored += 1;
         }
+    }
+
+    /// Works out anew what all reliable readers, of which there are some, have acknowledged: one of them, new or started
+    /// anew, may have acknowledged less than the others, which is not a step back for them.
+    pub(super) fn recount_acknowledged(&mut self, now: Time) {
+        let reliable = || self.proxies.iter().filter(|proxy| proxy.is_reliable);
+        let acknowledged = reliable().map(|proxy| proxy.acknowledged).min();
+        let seen = reliable().map(|proxy| proxy.seen).min();
+        self.acknowledged = acknowledged.unwrap_or(self.acknowledged).max(self.history.first().prev());
+        self.acknowledged_charge = self.history.charged_to(self.acknowledged);
+        self.seen_charge = self.history.charged_to(seen.unwrap_or(self.acknowledged));
+        self.is_answer_due = true;
+        self.heartbeat.next_at = Some(now + config::HEARTBEAT_DELAY_MIN);
+        self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
     }
 
     pub(super) fn update_acknowledged(&mut self, now: Time) {

@@ -56,6 +56,8 @@ pub(super) struct ReaderProxy {
     /// It knows from where on samples are meant for it. Until it has answered a HEARTBEAT that says so, it must
     /// not see another one: Cyclone DDS takes what the first one announces for written before its time.
     pub(super) is_introduced: bool,
+    /// Samples from before it was matched are meant for it, too.
+    wants_history: bool,
     vendor: VendorId,
     last_count: Option<(u32, Time)>,
     last_base: SequenceNumber,
@@ -72,16 +74,44 @@ struct Repairs {
     delay: Duration,
     /// The highest fragment number before which it said that nothing is missing, and of which sample.
     fragments: (SequenceNumber, u32),
+    /// The highest sample that it acknowledged since it started, or started anew.
+    acknowledged: SequenceNumber,
+    /// When it last started anew.
+    restarted_at: Option<Time>,
 }
 
 impl Repairs {
     fn begin_anew(&mut self) {
         (self.charged, self.delay) = (0, config::REPAIR_DELAY_MIN);
     }
+
+    /// The reader acknowledges everything up to `sn`.
+    fn acknowledge(&mut self, sn: SequenceNumber) {
+        if sn > self.acknowledged {
+            self.acknowledged = sn;
+            self.begin_anew();
+        }
+    }
+
+    /// The reader starts anew behind `sn`. At most once per [`config::COUNT_TRUST`], so that a peer cannot renew its
+    /// budget by acknowledging and forgetting in turn.
+    fn restart(&mut self, now: Time, sn: SequenceNumber) {
+        if self.restarted_at.is_none_or(|at| now.since(at) >= config::COUNT_TRUST) {
+            self.restarted_at = Some(now);
+            (self.acknowledged, self.fragments) = (sn, (SequenceNumber::ZERO, 0));
+            self.begin_anew();
+        }
+    }
 }
 
 impl ReaderProxy {
-    pub(super) fn new(config: ReaderProxyConfig, is_reliable: bool, start: SequenceNumber) -> Self {
+    /// A reader that gets samples from `start` on; `wants_history`: also those from before it was matched.
+    pub(super) fn new(
+        config: ReaderProxyConfig,
+        is_reliable: bool,
+        wants_history: bool,
+        start: SequenceNumber,
+    ) -> Self {
         Self {
             guid: config.guid,
             is_reliable,
@@ -97,6 +127,7 @@ impl ReaderProxy {
             gap_to: None,
             is_heartbeat_due: is_reliable,
             is_introduced: !is_reliable || config.wants_history,
+            wants_history,
             vendor: config.vendor,
             last_count: None,
             last_base: SequenceNumber::ZERO,
@@ -105,6 +136,8 @@ impl ReaderProxy {
                 more_at: Time::ZERO,
                 delay: config::REPAIR_DELAY_MIN,
                 fragments: (SequenceNumber::ZERO, 0),
+                acknowledged: start.prev(),
+                restarted_at: None,
             },
         }
     }
@@ -182,6 +215,28 @@ impl ReaderProxy {
         is_news
     }
 
+    /// Whether an ACKNACK that is news takes back an acknowledgement: the reader lost this writer, found it again, and
+    /// knows nothing of what came before. The writer may not have noticed: losses of one direction end a lease at one
+    /// side only. A volatile reader continues behind what it acknowledged; see [`ReaderProxy::request`].
+    pub(super) fn starts_anew(&self, acknack: &AckNack) -> bool {
+        self.wants_history && !is_preemptive(acknack) && self.acknowledged_by(acknack) < self.acknowledged
+    }
+
+    /// The reader starts anew: it is treated as one that was matched just now.
+    pub(super) fn start_anew(&mut self, now: Time, acknack: &AckNack) {
+        self.acknowledged = self.acknowledged_by(acknack);
+        self.seen = self.acknowledged;
+        self.requested.clear();
+        self.requested_fragments.clear();
+        self.fragments_seen = (SequenceNumber::ZERO, 0);
+        self.repairs.restart(now, self.acknowledged);
+    }
+
+    /// The last sample that an ACKNACK acknowledges of those that are meant for the reader.
+    fn acknowledged_by(&self, acknack: &AckNack) -> SequenceNumber {
+        acknack.state.base().max(SequenceNumber::FIRST).prev().max(self.start.prev())
+    }
+
     /// Takes in an ACKNACK, and says whether something is to be repaired. `first` is the first sample in the
     /// history, `unsent` the first that was never sent.
     pub(super) fn update(
@@ -193,21 +248,24 @@ impl ReaderProxy {
     ) -> bool {
         let base = acknack.state.base();
         self.is_heartbeat_due |= is_preemptive(acknack) || (!acknack.is_final && acknack.state.is_empty());
-        if !self.is_introduced && !is_preemptive(acknack) {
+        if is_preemptive(acknack) {
+            // A volatile reader that starts anew continues behind what it acknowledged, and must be told so.
+            self.is_introduced &= self.wants_history || self.acknowledged < self.start;
+            self.start = if self.wants_history { self.start } else { self.acknowledged.next() };
+        } else if !self.is_introduced {
             self.is_introduced = true;
             self.is_heartbeat_due = true;
         }
         if base.0 >= 1 && base <= unsent {
-            if base.prev() > self.acknowledged {
-                self.repairs.begin_anew();
-            }
+            self.repairs.acknowledge(base.prev());
             self.acknowledged = self.acknowledged.max(base.prev());
             self.seen = self.seen.max(self.acknowledged);
         }
         may_ask(self) && self.request(acknack, first, unsent)
     }
 
-    /// Takes in the numbers that an ACKNACK asks for, and says whether something is to be repaired.
+    /// Takes in the numbers that an ACKNACK asks for, and says whether something is to be repaired. Each is answered by
+    /// a repair or by a GAP; a volatile reader gets nothing again that it acknowledged.
     pub(super) fn request(
         &mut self,
         acknack: &AckNack,
@@ -215,11 +273,12 @@ impl ReaderProxy {
         unsent: SequenceNumber,
     ) -> bool {
         let there = first.max(self.start);
+        let there = if self.wants_history { there } else { there.max(self.acknowledged.next()) };
         let before = self.requested.len();
         for sn in acknack.state.iter().filter(|sn| *sn < unsent) {
             if sn < there {
                 self.gap_to = Some(there);
-            } else if sn > self.acknowledged && self.requested.len() < config::REORDER_MAX_SAMPLES {
+            } else if self.requested.len() < config::REORDER_MAX_SAMPLES {
                 self.requested.push(sn);
                 self.seen = self.seen.max(sn);
             }

@@ -11,6 +11,7 @@ mod bursts;
 mod limits;
 mod lone;
 mod pauses;
+mod restarts;
 
 pub(super) const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
 pub(super) const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));

@@ -1,5 +1,7 @@
 //! Random configurations: every seed is another network, other endpoints, other faults.
 
+mod participants;
+
 use core::time::Duration;
 
 use weir_netsim::{Link, Loss, Rng};

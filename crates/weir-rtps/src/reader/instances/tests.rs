@@ -59,7 +59,6 @@ impl Topic {
         let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
         let config =
             WriterProxyConfig { guid: writer(number), reliable: true, destinations, vendor: VendorId::WEIR };
-        self.written[usize::from(number)] = 0;
         self.reader.match_writer(Time(0), config);
     }
 

@@ -1,0 +1,106 @@
+//! Readers that lost the writer, found it again and start anew, while the writer noticed nothing.
+
+use super::*;
+
+/// A writer with five samples, all acknowledged by a reader; `wants_history`: both keep and want history.
+fn acknowledged(wants_history: bool) -> WriterCore {
+    let durability = if wants_history { Durability::TransientLocal } else { Durability::Volatile };
+    let mut writer = WriterCore::new(WriterConfig { durability, ..config(Reliability::Reliable) });
+    writer.match_reader(Time(0), ReaderProxyConfig { wants_history, ..reader(READER, true) });
+    (0..5).for_each(|_| _ = write(&mut writer, Time(0), &[0; 8]).unwrap());
+    sent(&mut writer, Time(0));
+    acknack(&mut writer, 7, 6, &[]);
+    sent(&mut writer, Time(1));
+    assert!(writer.is_acknowledged(SequenceNumber(5)));
+    writer
+}
+
+/// An ACKNACK long after the last one, with a count that starts anew.
+fn late_acknack(writer: &mut WriterCore, now: Time, base: i64, missing: &[i64]) {
+    let mut state = SequenceNumberSet::new(SequenceNumber(base));
+    missing.iter().for_each(|sn| _ = state.insert(SequenceNumber(*sn)));
+    let acknack = AckNack { reader: READER.entity, writer: WRITER.entity, state, count: 1, is_final: true };
+    writer.handle_acknack(now, READER, &acknack);
+}
+
+const LATER: Time = Time(30_000_000_000);
+
+#[test]
+fn a_reader_that_starts_anew_gets_the_history_again() {
+    let mut writer = acknowledged(true);
+    late_acknack(&mut writer, LATER, 1, &[1, 2, 3, 4, 5]);
+    assert!(!writer.is_acknowledged(SequenceNumber(1)), "the reader took its acknowledgement back");
+    assert_eq!(writer.counters().readers_restarted, 1);
+    let repairs = ["DATA 1", "DATA 2", "DATA 3", "DATA 4", "DATA 5", "INFO_DST", "HEARTBEAT 1..5"];
+    assert_eq!(sent(&mut writer, LATER), repairs);
+    // If that is lost, the reader is asked again.
+    assert!(writer.next_timeout().is_some_and(|at| at <= LATER + config::HEARTBEAT_DELAY_MAX));
+    acknack(&mut writer, 2, 6, &[]);
+    assert!(writer.is_acknowledged(SequenceNumber(5)));
+}
+
+#[test]
+fn a_volatile_reader_that_starts_anew_gets_nothing_again_that_it_acknowledged() {
+    let mut writer = acknowledged(false);
+    // Another reader holds the history up.
+    let other = Guid::new(GuidPrefix([3; 12]), READER.entity);
+    writer.match_reader(Time(2), reader(other, true));
+    (0..2).for_each(|_| _ = write(&mut writer, Time(2), &[0; 8]).unwrap());
+    sent(&mut writer, Time(2));
+    acknack(&mut writer, 8, 7, &[]);
+    late_acknack(&mut writer, LATER, 1, &[4, 5, 6, 7]);
+    assert_eq!(sent(&mut writer, LATER), ["DATA 7", "INFO_DST", "GAP 1 to 7/0:", "HEARTBEAT 6..7"]);
+}
+
+#[test]
+fn a_volatile_reader_that_asks_where_to_begin_is_told_to_go_on_behind_what_it_acknowledged() {
+    let mut writer = acknowledged(false);
+    write(&mut writer, Time(2), &[0; 8]).unwrap();
+    sent(&mut writer, Time(2));
+    let state = SequenceNumberSet::new(SequenceNumber(1));
+    let question = AckNack { reader: READER.entity, writer: WRITER.entity, state, count: 0, is_final: false };
+    writer.handle_acknack(LATER, READER, &question);
+    assert_eq!(sent(&mut writer, LATER), ["INFO_DST", "HEARTBEAT 6..5"]);
+    // Only after its answer it is told of sample 6, which it has not acknowledged.
+    late_acknack(&mut writer, LATER, 6, &[]);
+    assert_eq!(sent(&mut writer, LATER), ["INFO_DST", "HEARTBEAT 6..6"]);
+}
+
+#[test]
+fn an_old_acknack_that_arrives_late_takes_nothing_back_for_good() {
+    let mut writer = acknowledged(true);
+    late_acknack(&mut writer, LATER, 3, &[]);
+    assert!(!writer.is_acknowledged(SequenceNumber(3)));
+    // The HEARTBEAT that follows brings on the true one.
+    writer.handle_timeout(LATER + config::HEARTBEAT_DELAY_MIN);
+    assert_eq!(sent(&mut writer, LATER + config::HEARTBEAT_DELAY_MIN), ["HEARTBEAT 1..5"]);
+    acknack(&mut writer, 8, 6, &[]);
+    assert!(writer.is_acknowledged(SequenceNumber(5)));
+}
+
+#[test]
+fn a_reader_that_acknowledges_and_forgets_in_turn_gets_no_more_repairs_than_its_budget() {
+    let durability = Durability::TransientLocal;
+    let mut writer = WriterCore::new(WriterConfig { durability, ..config(Reliability::Reliable) });
+    let receive_buffer = Some(212_992);
+    let reader = ReaderProxyConfig { wants_history: true, receive_buffer, ..reader(READER, true) };
+    writer.match_reader(Time(0), reader);
+    for _ in 0..4 {
+        write(&mut writer, Time(0), &[0; 1_000]).unwrap();
+    }
+    sent(&mut writer, Time(0));
+    acknack(&mut writer, 1, 5, &[]);
+    let repaired = |writer: &mut WriterCore, rounds: u32, from: u32| {
+        let before = writer.counters().samples_repaired;
+        for round in 0..rounds {
+            acknack(writer, from + 2 * round, 1, &[1, 2, 3, 4]);
+            sent(writer, Time(1));
+            acknack(writer, from + 2 * round + 1, 5, &[]);
+        }
+        writer.counters().samples_repaired - before
+    };
+    repaired(&mut writer, 2_000, 2);
+    let held_back = writer.counters().repairs_held_back;
+    assert_eq!(repaired(&mut writer, 1_000, 10_000), 0, "all of it in one instant");
+    assert_eq!(writer.counters().repairs_held_back, held_back + 1_000);
+}
