@@ -11,6 +11,7 @@ mod chunks;
 mod index_set;
 mod instances;
 mod liveliness;
+mod reassembly;
 mod ring;
 mod room;
 mod sample;
@@ -39,6 +40,7 @@ use strangers::Strangers;
 use writer_proxy::{Arrival, WriterProxy};
 
 pub use cache::{InstanceState, RawSample, SampleSelection};
+pub use reassembly::ReassemblyLimits;
 pub use room::Rejection;
 pub use states::States;
 pub use writer_proxy::WriterProxyConfig;
@@ -76,6 +78,8 @@ pub struct ReaderConfig {
     pub max_samples_per_instance: Option<u32>,
     /// Most bytes of samples kept, with what is kept about each.
     pub max_bytes: usize,
+    /// Bounds on samples that arrive in fragments.
+    pub reassembly: ReassemblyLimits,
     /// What the table of instances depends on: a number that peers cannot guess.
     pub hash_seed: u64,
 }
@@ -95,6 +99,7 @@ impl ReaderConfig {
             max_instances: None,
             max_samples_per_instance: None,
             max_bytes: config::READER_CACHE_MAX_BYTES,
+            reassembly: ReassemblyLimits::default(),
             hash_seed: 0,
         }
     }
@@ -116,6 +121,8 @@ pub struct ReaderCounters {
     pub samples_refused: u64,
     /// Samples whose key could not be read.
     pub samples_malformed: u64,
+    /// Reliable samples in fragments that are longer than [`ReassemblyLimits::sample_max_bytes`]; also counted as lost.
+    pub samples_oversized: u64,
     /// Submessages from writers that are not matched.
     pub unknown_writers: u64,
     /// Fragments that contradict others of their sample, or belong to one for which there is no room.
@@ -160,6 +167,7 @@ impl ReaderCore {
     pub fn new(config: ReaderConfig) -> Self {
         let cache = Cache::new(&config);
         Self {
+            assemblies: Assemblies::new(config.reassembly.max_bytes),
             config,
             proxies: Vec::new(),
             recent: 0,
@@ -168,7 +176,6 @@ impl ReaderCore {
             counters: ReaderCounters::default(),
             told: 0,
             last_rejection: None,
-            assemblies: Assemblies::default(),
             nack_frags: Vec::new(),
             more: Vec::new(),
             partial: Vec::new(),
@@ -355,6 +362,9 @@ impl ReaderCore {
                 self.assemblies.drop_before(writer, sn, self.cache.chunks_mut());
             }
             _ => {}
+        }
+        if frag.sample_size as usize > self.config.reassembly.sample_max_bytes {
+            return self.pass_over(index, sn);
         }
         let qos = || inline_qos(frag.inline_qos.as_ref());
         let chunks = self.cache.chunks_mut();
