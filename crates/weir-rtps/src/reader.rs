@@ -407,7 +407,15 @@ impl ReaderCore {
         };
         let refusal = match proxy.arrival(sn) {
             Arrival::Next { .. } => cache.refusal(key, len),
-            Arrival::Ahead if cache.is_full_of_held(len) && cache.has_held() => Some(Rejection::BytesLimit),
+            Arrival::Ahead if cache.is_full_of_held(len) && cache.has_held() => {
+                if cache.len() == 0 {
+                    // Taking samples cannot make room, only the sample that it waits for can: go on asking.
+                    cache.chunks_mut().give_buffer(whole.buffer);
+                    self.is_answer_due = true;
+                    return;
+                }
+                Some(Rejection::BytesLimit)
+            }
             Arrival::Ahead | Arrival::Duplicate => None,
         };
         if let Some(rejection) = refusal {

@@ -9,14 +9,15 @@ use std::rc::Rc;
 
 use weir_rtps::config::{ANNOUNCEMENT_MAX_BYTES, ANNOUNCEMENT_REASSEMBLY_MAX_BYTES};
 use weir_rtps::discovery_event::DiscoveryEvent;
+use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::{LocalEndpointError, ParticipantCore};
 use weir_rtps::qos::Qos;
 use weir_rtps::spdp;
 use weir_rtps::time::Time;
 use weir_rtps::writer::WriteRefused;
 use weir_wire::{
-    DataFragHeader, Emit, EntityId, Guid, GuidPrefix, Header, HeartbeatFrag, Locator, Message, ParameterId,
-    ParameterListWriter, Payload, ProtocolVersion, SequenceNumber, Submessage, VendorId, push,
+    DataFragHeader, Emit, EntityId, Guid, GuidPrefix, Header, Heartbeat, HeartbeatFrag, Locator, Message,
+    ParameterId, ParameterListWriter, Payload, ProtocolVersion, SequenceNumber, Submessage, VendorId, push,
 };
 
 use super::world::{Datagram, World, config, endpoint, matched, prefix};
@@ -241,7 +242,7 @@ fn fragments_that_a_heartbeat_frag_names_are_asked_for() {
         count: 1,
     };
     core.handle_datagram(at, ADDRESS, &by(forged(1), &heartbeat));
-    let mut out = weir_rtps::outbox::Outbox::new();
+    let mut out = Outbox::new();
     core.poll_transmit(at, &mut out);
     let mut asked = Vec::new();
     out.for_each_datagram(|_, bytes| {
@@ -413,6 +414,47 @@ fn announcements_that_are_never_completed_take_little_memory_and_leave_room_for_
         core.handle_datagram(later, ADDRESS, &[by(forged(4), &header), payload].concat());
         assert_eq!(core.counters().fragments_refused, refused);
     }
+}
+
+#[test]
+fn what_is_missing_is_asked_for_although_others_fill_the_memory_for_what_is_held_back() {
+    let mut core = known(&[1, 2]);
+    // All of these wait for the first one.
+    for (numbers, len) in [(2..=300, 60_000), (301..=400, 1000)] {
+        for number in numbers {
+            announce(&mut core, forged(1), number, &announcement(forged(1), number, &[len]));
+        }
+    }
+    // Complete, behind one that is missing, and there is no room to hold it back.
+    announce(&mut core, forged(2), 2, &announcement(forged(2), 2, &[3000]));
+    let heartbeat = Heartbeat {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER,
+        first: SequenceNumber(1),
+        last: SequenceNumber(2),
+        count: 1,
+        is_final: false,
+        is_liveliness: false,
+    };
+    core.handle_datagram(Time(2), ADDRESS, &by(forged(2), &heartbeat));
+    let mut out = Outbox::new();
+    core.poll_transmit(Time(2), &mut out);
+    let (mut to, mut asked) = (None, Vec::new());
+    out.for_each_datagram(|_, bytes| {
+        for submessage in Message::parse(bytes).unwrap().submessages() {
+            match submessage {
+                Ok(Submessage::InfoDestination(info)) => to = Some(info.prefix),
+                Ok(Submessage::AckNack(acknack)) if to == Some(forged(2)) && acknack.writer == WRITER => {
+                    asked.extend(acknack.state.iter().map(|number| number.0));
+                }
+                _ => {}
+            }
+        }
+    });
+    assert_eq!(asked.first(), Some(&1), "{asked:?}");
+    announce(&mut core, forged(2), 1, &announcement(forged(2), 1, &[]));
+    announce(&mut core, forged(2), 2, &announcement(forged(2), 2, &[3000]));
+    assert_eq!(core.remote_endpoints(), 2);
 }
 
 #[test]
