@@ -15,7 +15,7 @@ use crate::participant::check_datagram;
 
 #[allow(dead_code, reason = "shared with the simulations, which use all of it")]
 #[path = "../../crates/weir-rtps/tests/sim/live/forge.rs"]
-mod forge;
+pub(crate) mod forge;
 #[allow(dead_code, reason = "shared with the simulations, which use all of it")]
 #[path = "../../crates/weir-rtps/tests/sim/live/node.rs"]
 mod node;
@@ -52,7 +52,15 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let state = [&write[..], &heartbeats, &fragments, &write, &[TIME, 200]].concat();
     let endpoint =
         [&[ANNOUNCE, 0, 1][..], &with_piece(2, &[2, 0, 0, 0])[1..], &[SHOW, 0, 1], &write].concat();
-    vec![("lossy", lossy), ("state", state), ("endpoint", endpoint)]
+    let announce = |form: u32| {
+        // A writer's user data, the length of which begins with the form.
+        let user_data = [&(0x300 + form).to_le_bytes()[..], &vec![7; 0x300 + form as usize]].concat();
+        [&[ANNOUNCE, 0, IN_FRAGMENTS + 0x37], &with_piece(ANNOUNCE, &user_data)[1..], &[TIME, 5]].concat()
+    };
+    // In order, the other way round, incomplete, and in longer fragments.
+    let pieces = [0, 8, 4, 2].map(announce);
+    let pieces = [&pieces.concat()[..], &write, &[TIME, 200]].concat();
+    vec![("lossy", lossy), ("state", state), ("endpoint", endpoint), ("pieces", pieces)]
 }
 
 const WRITE: u8 = 0;
@@ -134,7 +142,7 @@ impl World {
         world.show(0, SocketAddrV4::new(ATTACKER, META_PORT));
         for (topic, reader, writer, is_in) in TOPICS {
             let entity = if is_in { writer } else { reader };
-            world.announce(Guid::new(INSIDER, entity), topic, |_| {});
+            world.announce(Guid::new(INSIDER, entity), topic, None, |_| {});
         }
         world.settle();
         assert_eq!(world.nodes[0].reader(TOPICS[0].1).matched().count(), 2, "the attacker is matched");
@@ -162,7 +170,8 @@ impl World {
                     1 => GuidPrefix([1; 12]),
                     _ => INSIDER,
                 };
-                self.announce(Guid::new(prefix, entity), topic, |list| {
+                let form = (choice >= IN_FRAGMENTS).then(|| value.first().copied().unwrap_or(0));
+                self.announce(Guid::new(prefix, entity), topic, form, |list| {
                     list.raw(POLICIES[usize::from(choice) % POLICIES.len()], &value[..value.len().min(1000)]);
                 });
             }
@@ -206,23 +215,36 @@ impl World {
         self.attack(META_PORT, message.data(EntityId::SPDP_WRITER, self.spdp_number, &payload));
     }
 
-    /// The attacker's participant announces an endpoint.
+    /// The attacker's participant announces an endpoint, in fragments if it has a form for them, see [`pieces`].
     fn announce(
         &mut self,
         guid: Guid,
         topic: &str,
+        form: Option<u8>,
         more: impl FnOnce(&mut weir_wire::ParameterListWriter<'_>),
     ) {
         self.sedp_number += 1;
+        let number = self.sedp_number;
         let writer = if guid.entity.is_writer() {
             EntityId::SEDP_PUBLICATIONS_WRITER
         } else {
             EntityId::SEDP_SUBSCRIPTIONS_WRITER
         };
         // Both are numbered on; a GAP says that the others will not come.
-        let message = Forged::by(INSIDER).to(self.nodes[0].prefix).gap(writer, 1, self.sedp_number, &[]);
+        let message = Forged::by(INSIDER).to(self.nodes[0].prefix).gap(writer, 1, number, &[]);
         let payload = forge::endpoint(guid, topic, more);
-        self.attack(META_PORT, message.data(writer, self.sedp_number, &payload));
+        let Some(form) = form else {
+            return self.attack(META_PORT, message.data(writer, number, &payload));
+        };
+        self.attack(META_PORT, message);
+        for (start, fragment_size, bytes) in pieces(&payload, form) {
+            let sizes = (start, fragment_size, payload.len() as u32);
+            let message = Forged::by(INSIDER).to(self.nodes[0].prefix);
+            let message = message.frag(writer, number, sizes, bytes);
+            self.attack(META_PORT, message.heartbeat_frag(writer, number, start, number as u32));
+        }
+        let heartbeat = Forged::by(INSIDER).to(self.nodes[0].prefix);
+        self.attack(META_PORT, heartbeat.heartbeat(writer, 1, number, number as u32));
     }
 
     /// The attacker's readers acknowledge everything that they were sent.
@@ -404,6 +426,22 @@ impl World {
         assert_eq!(self.nodes[0].core.remote_participants(), 1, "the attacker has gone");
         self.check_bounds();
     }
+}
+
+/// Choices from this on announce an endpoint in fragments.
+const IN_FRAGMENTS: u8 = 192;
+
+/// The fragments of an announcement, with number and size: `form` says how long they are, in which order they are
+/// sent, and whether the second one is left out.
+fn pieces(payload: &[u8], form: u8) -> Vec<(u32, u16, &[u8])> {
+    let size = [8_u16, 40, 200, 1000][usize::from(form % 4)];
+    let all = (1..).zip(payload.chunks(usize::from(size))).map(|(start, bytes)| (start, size, bytes));
+    let is_incomplete = form & 4 != 0;
+    let mut pieces: Vec<_> = all.filter(|(start, ..)| !is_incomplete || *start != 2).collect();
+    if form & 8 != 0 {
+        pieces.reverse();
+    }
+    pieces
 }
 
 /// A writer of the attacker's, and the two ends of what he reads.

@@ -8,8 +8,9 @@ use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::{LocalEndpoint, ParticipantConfig, ParticipantCore};
 use weir_rtps::qos::{Qos, Reliability};
 use weir_rtps::time::Time;
-use weir_wire::{EntityId, GuidPrefix, Message};
+use weir_wire::{EntityId, Guid, GuidPrefix, Message, ParameterId};
 
+use crate::attack::forge::{self, Forged};
 use crate::input::{Input, with_piece};
 
 /// A list of operations: raw datagrams, what the peer sent (as it is, changed, or dropped), answers to the peer, time.
@@ -41,7 +42,23 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         talk.extend([INTACT, INTACT, ANSWER, TIME, 1]);
     }
     talk.extend([CHANGED, 30, 0, 0xff, DROPPED, INTACT, ANSWER, TIME, 255]);
-    vec![("recorded", recorded), ("talk", talk)]
+    vec![("recorded", recorded), ("talk", talk), ("fragments", fragments(&world))]
+}
+
+/// What the peer says of itself, and then a long announcement of an endpoint in fragments.
+fn fragments(world: &World) -> Vec<u8> {
+    const SIZE: usize = 1344;
+    let source = GuidPrefix([2; 12]);
+    let user_data = [7; 3000];
+    let guid = Guid::new(source, EntityId::user_writer(9, true));
+    let payload = forge::endpoint(guid, "t", |list| list.octets(ParameterId::USER_DATA, &user_data));
+    let introduction = world.from_peer.iter().take(1).cloned();
+    let pieces = (1..).zip(payload.chunks(SIZE)).map(|(start, bytes)| {
+        let sizes = (start, SIZE as u16, payload.len() as u32);
+        Forged::by(source).frag(EntityId::SEDP_PUBLICATIONS_WRITER, 1, sizes, bytes).0
+    });
+    let pieces: Vec<_> = introduction.chain(pieces).collect();
+    pieces.iter().flat_map(|datagram| with_piece(RAW, datagram)).collect()
 }
 
 const RAW: u8 = 0;

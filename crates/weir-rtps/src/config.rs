@@ -163,6 +163,15 @@ pub const ENDED_INSTANCES_KEPT: usize = 256;
 /// endpoint: what was announced long ago would hold up the memory of everything that came and went since.
 pub const ANNOUNCEMENTS_SPARE: usize = 1024;
 
+/// Largest announcement of an endpoint that is put together from fragments, in bytes. A parameter holds 64 KiB at most, so
+/// this is room for user data, topic data, group data and type information of the greatest length. The participant
+/// passes over a longer announcement and counts it.
+pub const ANNOUNCEMENT_MAX_BYTES: usize = 256 * 1024;
+/// Bytes of the announcements that each of the three builtin readers puts together at a time, and half as many of one
+/// participant: four of the largest, or 256 short ones that each lost a fragment. The writer repeats what found no room.
+/// A participant that never completes anything holds at most 3 MiB, all of them together 6 MiB.
+pub const ANNOUNCEMENT_REASSEMBLY_MAX_BYTES: usize = 2 * 1024 * 1024;
+
 /// Bytes of keys that a reader keeps, so that an instance is known by more than its hash when its writer is lost.
 pub const INSTANCE_KEYS_MAX_BYTES: usize = 64 * 1024 * 1024;
 

@@ -12,6 +12,7 @@ mod departed;
 mod index_set;
 mod instances;
 mod liveliness;
+mod reassembly;
 mod ring;
 mod room;
 mod sample;
@@ -41,6 +42,7 @@ use strangers::Strangers;
 use writer_proxy::{Arrival, WriterProxy};
 
 pub use cache::{InstanceState, RawSample, SampleSelection};
+pub use reassembly::ReassemblyLimits;
 pub use room::Rejection;
 pub use states::States;
 pub use writer_proxy::WriterProxyConfig;
@@ -80,6 +82,8 @@ pub struct ReaderConfig {
     pub max_samples_per_instance: Option<u32>,
     /// Most bytes of samples kept, with what is kept about each.
     pub max_bytes: usize,
+    /// Bounds on samples that arrive in fragments.
+    pub reassembly: ReassemblyLimits,
     /// What the table of instances depends on: a number that peers cannot guess.
     pub hash_seed: u64,
 }
@@ -100,6 +104,7 @@ impl ReaderConfig {
             max_instances: None,
             max_samples_per_instance: None,
             max_bytes: config::READER_CACHE_MAX_BYTES,
+            reassembly: ReassemblyLimits::default(),
             hash_seed: 0,
         }
     }
@@ -125,6 +130,8 @@ pub struct ReaderCounters {
     pub writers_restarted: u64,
     /// Writers that are no longer matched and were forgotten to make room for others.
     pub writers_forgotten: u64,
+    /// Reliable samples in fragments that are longer than [`ReassemblyLimits::sample_max_bytes`]; also counted as lost.
+    pub samples_oversized: u64,
     /// Submessages from writers that are not matched.
     pub unknown_writers: u64,
     /// Fragments that contradict others of their sample, or belong to one for which there is no room.
@@ -170,6 +177,7 @@ impl ReaderCore {
     pub fn new(config: ReaderConfig) -> Self {
         let cache = Cache::new(&config);
         Self {
+            assemblies: Assemblies::new(config.reassembly.max_bytes),
             config,
             proxies: Vec::new(),
             recent: 0,
@@ -178,7 +186,6 @@ impl ReaderCore {
             counters: ReaderCounters::default(),
             told: 0,
             last_rejection: None,
-            assemblies: Assemblies::default(),
             nack_frags: Vec::new(),
             more: Vec::new(),
             partial: Vec::new(),
@@ -379,6 +386,9 @@ impl ReaderCore {
             }
             _ => {}
         }
+        if frag.sample_size as usize > self.config.reassembly.sample_max_bytes {
+            return self.pass_over(index, sn);
+        }
         let qos = || inline_qos(frag.inline_qos.as_ref());
         let chunks = self.cache.chunks_mut();
         let Some(assembly) = self.assemblies.entry(now, writer, frag, qos, source_timestamp, chunks) else {
@@ -420,7 +430,15 @@ impl ReaderCore {
         };
         let refusal = match proxy.arrival(sn) {
             Arrival::Next { .. } => cache.refusal(key, len),
-            Arrival::Ahead if cache.is_full_of_held(len) && cache.has_held() => Some(Rejection::BytesLimit),
+            Arrival::Ahead if cache.is_full_of_held(len) && cache.has_held() => {
+                if cache.len() == 0 {
+                    // Taking samples cannot make room, only the sample that it waits for can: go on asking.
+                    cache.chunks_mut().give_buffer(whole.buffer);
+                    self.is_answer_due = true;
+                    return;
+                }
+                Some(Rejection::BytesLimit)
+            }
             Arrival::Ahead | Arrival::Duplicate => None,
         };
         if let Some(rejection) = refusal {

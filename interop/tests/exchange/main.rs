@@ -2,6 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `announcements` | endpoints whose announcements come in fragments, with Cyclone DDS |
 //! | `batches` | Weir's batches, with Cyclone DDS |
 //! | `captured` | exchanges with losses, captured and judged by Wireshark |
 //! | `cyclonedds` | the exchanges with Cyclone DDS; in the folder of this name its program |
@@ -19,6 +20,7 @@
 #![expect(clippy::print_stdout, reason = "figures, for whoever runs a test with --nocapture")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod announcements;
 mod batches;
 mod captured;
 mod cyclonedds;

@@ -2,7 +2,8 @@
 //! keyed by GUID (DDSI-RTPS 2.5 §8.5.4), and those of participant messages (§8.4.13).
 
 use weir_wire::{
-    AckNack, Data, EntityId, Gap, Guid, GuidPrefix, Heartbeat, SequenceNumber, Timestamp, VendorId,
+    AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Heartbeat, HeartbeatFrag, NackFrag,
+    SequenceNumber, Timestamp, VendorId,
 };
 
 use super::config::ParticipantConfig;
@@ -10,7 +11,7 @@ use crate::config;
 use crate::outbox::{Destinations, Outbox};
 use crate::participant_message;
 use crate::qos::{Durability, History, LivelinessKind, Reliability};
-use crate::reader::{RawSample, ReaderConfig, ReaderCore, WriterProxyConfig};
+use crate::reader::{RawSample, ReaderConfig, ReaderCore, ReassemblyLimits, WriterProxyConfig};
 use crate::sedp::{self, EndpointData, EndpointKind};
 use crate::spdp::{ParticipantData, builtin_endpoints};
 use crate::time::Time;
@@ -25,6 +26,17 @@ pub(super) struct BuiltinEndpoints {
     subscriptions: Exchange,
     messages: Exchange,
     payload: Vec<u8>,
+    /// What [`BuiltinEndpoints::take_refusals`] has reported.
+    reported: Refusals,
+}
+
+/// What the builtin readers did not take in.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Refusals {
+    /// Announcements in fragments that are longer than [`config::ANNOUNCEMENT_MAX_BYTES`].
+    pub(super) oversized: u64,
+    /// Fragments for which there was no room, or that contradict earlier ones.
+    pub(super) fragments: u64,
 }
 
 /// One topic: our writer of it and our reader of everybody else's.
@@ -75,6 +87,7 @@ impl BuiltinEndpoints {
             // Only what comes while somebody listens says that we are alive now; and there is no end of it.
             messages: Exchange::new(config, messages, Durability::Volatile),
             payload: Vec::new(),
+            reported: Refusals::default(),
         }
     }
 
@@ -100,6 +113,10 @@ impl BuiltinEndpoints {
     }
 
     /// Announces one of our endpoints, or its changed policies.
+    ///
+    /// An announcement is one datagram, however long: the kernel divides it if the path asks for that. Fragments would
+    /// be paced by the slowest participant, so that one that never answers would keep new endpoints from all others.
+    /// What does not fit a datagram is refused.
     pub(super) fn announce(
         &mut self,
         now: Time,
@@ -188,9 +205,33 @@ impl BuiltinEndpoints {
         true
     }
 
+    /// One that does not come in a single DATA. What is put together is bounded, see [`config::ANNOUNCEMENT_MAX_BYTES`].
+    pub(super) fn handle_data_frag(
+        &mut self,
+        now: Time,
+        source: GuidPrefix,
+        frag: &DataFrag<'_>,
+        timestamp: Option<Timestamp>,
+    ) -> bool {
+        let Some(exchange) = self.receiving(frag.writer, frag.reader) else { return false };
+        exchange.reader.handle_data_frag(now, Guid::new(source, frag.writer), frag, timestamp);
+        true
+    }
+
     pub(super) fn handle_heartbeat(&mut self, now: Time, source: GuidPrefix, heartbeat: &Heartbeat) -> bool {
         let Some(exchange) = self.receiving(heartbeat.writer, heartbeat.reader) else { return false };
         exchange.reader.handle_heartbeat(now, Guid::new(source, heartbeat.writer), heartbeat);
+        true
+    }
+
+    pub(super) fn handle_heartbeat_frag(
+        &mut self,
+        now: Time,
+        source: GuidPrefix,
+        heartbeat: &HeartbeatFrag,
+    ) -> bool {
+        let Some(exchange) = self.receiving(heartbeat.writer, heartbeat.reader) else { return false };
+        exchange.reader.handle_heartbeat_frag(now, Guid::new(source, heartbeat.writer), heartbeat);
         true
     }
 
@@ -201,12 +242,30 @@ impl BuiltinEndpoints {
     }
 
     pub(super) fn handle_acknack(&mut self, now: Time, source: GuidPrefix, acknack: &AckNack) -> bool {
-        let is_ours = |exchange: &&mut Exchange| {
-            exchange.ids.writer == acknack.writer && exchange.ids.reader == acknack.reader
-        };
-        let Some(exchange) = self.exchanges().into_iter().find(is_ours) else { return false };
+        let Some(exchange) = self.sending(acknack.writer, acknack.reader) else { return false };
         exchange.writer.handle_acknack(now, Guid::new(source, acknack.reader), acknack);
         true
+    }
+
+    pub(super) fn handle_nack_frag(&mut self, now: Time, source: GuidPrefix, nack: &NackFrag) -> bool {
+        let Some(exchange) = self.sending(nack.writer, nack.reader) else { return false };
+        exchange.writer.handle_nack_frag(now, Guid::new(source, nack.reader), nack);
+        true
+    }
+
+    /// What the readers refused since the last call.
+    pub(super) fn take_refusals(&mut self) -> Refusals {
+        let before = self.reported;
+        self.reported = Refusals::default();
+        for exchange in [&self.publications, &self.subscriptions, &self.messages] {
+            let counters = exchange.reader.counters();
+            self.reported.oversized += counters.samples_oversized;
+            self.reported.fragments += counters.fragments_refused;
+        }
+        Refusals {
+            oversized: self.reported.oversized - before.oversized,
+            fragments: self.reported.fragments - before.fragments,
+        }
     }
 
     /// Takes one announcement that has arrived and shows it to `f`. `false`: there is none.
@@ -254,6 +313,13 @@ impl BuiltinEndpoints {
             exchange.ids.writer == writer && (reader == EntityId::UNKNOWN || exchange.ids.reader == reader)
         })
     }
+
+    /// The topic that `writer` of ours writes and `reader` of somebody else's reads.
+    fn sending(&mut self, writer: EntityId, reader: EntityId) -> Option<&mut Exchange> {
+        self.exchanges()
+            .into_iter()
+            .find(|exchange| exchange.ids.writer == writer && exchange.ids.reader == reader)
+    }
 }
 
 impl Exchange {
@@ -271,6 +337,10 @@ impl Exchange {
             max_bytes: READER_MAX_BYTES,
             // What a participant announced is forgotten with it, and needed again when it is back.
             remembers_writers: false,
+            reassembly: ReassemblyLimits {
+                sample_max_bytes: config::ANNOUNCEMENT_MAX_BYTES,
+                max_bytes: config::ANNOUNCEMENT_REASSEMBLY_MAX_BYTES,
+            },
             ..ReaderConfig::new(Guid::new(config.guid_prefix, ids.reader), Reliability::Reliable)
         };
         Self {

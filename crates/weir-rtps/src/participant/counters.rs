@@ -16,6 +16,8 @@ pub struct DiscoveryCounters {
     /// Announcements of participants or endpoints that could not be used: broken, incomplete, over a limit,
     /// or not understood.
     pub refused_announcements: u64,
+    /// Fragments of announcements that contradict earlier ones, or for which there was no room. The sender repeats them.
+    pub fragments_refused: u64,
     /// Announcements that speak of somebody else's participant or endpoint.
     pub foreign_announcements: u64,
     /// Announcements of participants in other domains.

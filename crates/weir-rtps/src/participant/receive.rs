@@ -1,4 +1,9 @@
 //! Takes metatraffic apart: who speaks, to whom, and for which builtin endpoint (DDSI-RTPS 2.5 §8.3.4).
+//!
+//! Announcements of endpoints may arrive in fragments; those of participants may not. SPDP is best effort, so a lost
+//! fragment is never sent again, and the sender is not known yet, so any address could claim memory with fragments that it
+//! never completes. Participant announcements are short, and the engines send each in one DATA. Fragments of one
+//! count as ignored.
 
 use core::net::SocketAddrV4;
 
@@ -76,6 +81,9 @@ impl ParticipantCore {
         }
         self.take_endpoint_announcements();
         self.take_participant_messages();
+        let refusals = self.builtin.take_refusals();
+        self.counters.refused_announcements += refusals.oversized;
+        self.counters.fragments_refused += refusals.fragments;
     }
 
     fn handle_submessage(
@@ -102,9 +110,16 @@ impl ParticipantCore {
         }
         let is_used = match submessage {
             Submessage::Data(data) => self.builtin.handle_data(now, source, data, receiver.timestamp),
+            Submessage::DataFrag(frag) => {
+                self.builtin.handle_data_frag(now, source, frag, receiver.timestamp)
+            }
             Submessage::Heartbeat(heartbeat) => self.builtin.handle_heartbeat(now, source, heartbeat),
+            Submessage::HeartbeatFrag(heartbeat) => {
+                self.builtin.handle_heartbeat_frag(now, source, heartbeat)
+            }
             Submessage::Gap(gap) => self.builtin.handle_gap(now, source, gap),
             Submessage::AckNack(acknack) => self.builtin.handle_acknack(now, source, acknack),
+            Submessage::NackFrag(nack) => self.builtin.handle_nack_frag(now, source, nack),
             Submessage::Pad => true,
             _ => false,
         };

@@ -87,8 +87,10 @@ impl Word {
 }
 
 /// The samples that are being put together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Assemblies {
+    /// Bound on `bytes`.
+    max_bytes: usize,
     /// In the order of their writers and numbers.
     all: BTreeMap<(Guid, SequenceNumber), Assembly>,
     /// Room that they take up, see [`room_of`].
@@ -101,7 +103,25 @@ pub(super) struct Assemblies {
     spare: Vec<Vec<Word>>,
 }
 
+impl Default for Assemblies {
+    fn default() -> Self {
+        Self::new(config::REASSEMBLY_MAX_BYTES)
+    }
+}
+
 impl Assemblies {
+    /// Room for samples of `max_bytes` in all, at most [`config::REASSEMBLY_MAX_BYTES`].
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self {
+            max_bytes,
+            all: BTreeMap::new(),
+            bytes: 0,
+            of_writers: BTreeMap::new(),
+            idle_from: Time::ZERO,
+            spare: Vec::new(),
+        }
+    }
+
     /// The sample that a fragment belongs to; begins to put it together when it is new. `None` when there is no
     /// room, or the fragment contradicts those before it.
     pub(super) fn entry(
@@ -252,8 +272,8 @@ impl Assemblies {
             return !self.all.values().any(|known| is_oversize(known.sample_size));
         }
         let of_writer = self.of_writers.get(&writer).copied().unwrap_or(0);
-        self.bytes + room_of(size) <= config::REASSEMBLY_MAX_BYTES
-            && (of_writer == 0 || of_writer + room_of(size) <= config::REASSEMBLY_MAX_BYTES / 2)
+        self.bytes + room_of(size) <= self.max_bytes
+            && (of_writer == 0 || of_writer + room_of(size) <= self.max_bytes / 2)
     }
 
     /// Forgets the sample that has waited longest for a fragment; `None` when none has waited for long.

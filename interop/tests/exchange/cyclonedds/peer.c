@@ -1,9 +1,9 @@
 // The other side of the interoperability tests: does with Cyclone DDS what it is told on standard input, one command a line, and answers
-// each with a line that begins with "ok" or "failed", after which it ends. One writer and one reader at a time.
+// each with a line that begins with "ok" or "failed", after which it ends. Commands are about the writer or reader that was made last.
 //
 //   writer|reader TYPE TOPIC reliable|best-effort [OPTION...]
 //     options: batch, xcdr2, transient-local, keep-last=DEPTH, autodispose,
-//     automatic=MS, manual-by-participant=MS, manual-by-topic=MS (a lease)
+//     automatic=MS, manual-by-participant=MS, manual-by-topic=MS (a lease), user-data=BYTES, partitions=COUNT
 //   matched COUNT               waits until so many readers or writers are matched
 //   arrived COUNT               waits until so many ever were
 //   incompatible                waits until one was found whose QoS does not fit; answers with the policy's number
@@ -321,6 +321,21 @@ static void set_liveliness(dds_qos_t *qos, const char *options) {
   }
 }
 
+// What makes the announcement of an endpoint long.
+static void set_announced(dds_qos_t *qos, const char *options) {
+  enum { PARTITIONS_MAX = 64 };
+  static char names[PARTITIONS_MAX][80];
+  static const char *partitions[PARTITIONS_MAX];
+  const int32_t bytes = option(options, " user-data=", 0), count = option(options, " partitions=", 0);
+  if (bytes > 0) dds_qset_userdata(qos, make_bytes(0, (uint32_t)bytes)._buffer, (size_t)bytes);
+  if (count > PARTITIONS_MAX) fail("at most %d partitions", PARTITIONS_MAX);
+  for (int32_t i = 0; i < count; i++) {
+    snprintf(names[i], sizeof names[i], "a partition whose name makes announcements longer %02d", i);
+    partitions[i] = names[i];
+  }
+  if (count > 0) dds_qset_partition(qos, (uint32_t)count, partitions);
+}
+
 static void make_endpoint(int writes, const char *type_name, const char *topic_name, int is_reliable, const char *options) {
   type = NULL;
   for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++)
@@ -332,6 +347,7 @@ static void make_endpoint(int writes, const char *type_name, const char *topic_n
   dds_qset_reliability(qos, is_reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, LIMIT);
   set_history(qos, options);
   set_liveliness(qos, options);
+  set_announced(qos, options);
   dds_qset_data_representation(qos, 1, &representation);
   // So that an instance that is unregistered can be told from one that is disposed of.
   dds_qset_writer_data_lifecycle(qos, strstr(options, " autodispose") != NULL);

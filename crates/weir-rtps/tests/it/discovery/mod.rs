@@ -1,5 +1,6 @@
 //! Participants find each other, match what fits, and notice when somebody leaves.
 
+mod fragments;
 mod hostile;
 mod liveliness;
 mod multicast;

@@ -27,6 +27,9 @@ pub(crate) struct Datagram {
 /// Whether a datagram that is sent now arrives.
 pub(crate) type Filter = Box<dyn FnMut(Time, &Datagram) -> bool>;
 
+/// What leaves instead of a datagram.
+pub(crate) type Rewrite = Box<dyn FnMut(Datagram) -> Vec<Datagram>>;
+
 /// One participant with what it reported.
 pub(crate) struct Node {
     pub(crate) core: ParticipantCore,
@@ -41,6 +44,8 @@ pub(crate) struct World {
     pub(crate) nodes: Vec<Node>,
     /// Decides which datagrams arrive.
     pub(crate) passes: Filter,
+    /// Changes datagrams before they leave.
+    pub(crate) rewrite: Rewrite,
     /// Everything that was sent, arrived or not.
     pub(crate) sent: Vec<Datagram>,
     in_flight: BTreeMap<(Time, u64), (usize, Datagram)>,
@@ -53,6 +58,7 @@ impl World {
             now: Time(1_000_000_000),
             nodes: Vec::new(),
             passes: Box::new(|_, _| true),
+            rewrite: Box::new(|datagram| vec![datagram]),
             sent: Vec::new(),
             in_flight: BTreeMap::new(),
             sequence: 0,
@@ -171,6 +177,10 @@ impl World {
 
     /// Puts a datagram on its way, to everybody if it is for the group.
     pub(crate) fn send(&mut self, datagram: Datagram) {
+        (self.rewrite)(datagram).into_iter().for_each(|datagram| self.send_as_it_is(datagram));
+    }
+
+    fn send_as_it_is(&mut self, datagram: Datagram) {
         self.sent.push(datagram.clone());
         for (index, node) in self.nodes.iter().enumerate() {
             if (datagram.to == node.address || datagram.to == GROUP) && (self.passes)(self.now, &datagram) {

@@ -107,6 +107,29 @@ fn heartbeat_storm(live: &mut Live) {
     assert!(live.sent.1 - before < 4 * asked, "{} bytes for {asked}", live.sent.1 - before);
 }
 
+/// Fragments of announcements that are never completed, from a participant that claims another host's address. Short
+/// fragments of short samples draw the most: four NACK_FRAGs for each sample.
+fn fragment_storm(live: &mut Live) {
+    live.join_insider_at(BYSTANDER);
+    let to = live.nodes[VICTIM].prefix;
+    let before = live.sent.1;
+    let mut asked = 0;
+    let writer = EntityId::SEDP_PUBLICATIONS_WRITER;
+    for number in 1..=2_000 {
+        let message = Forged::by(INSIDER).to(to).frag(writer, number, (2, 8, 8 * 1024), &[7; 8]);
+        let message = message.heartbeat(writer, 1, number, number as u32);
+        asked += message.0.len() as u64;
+        live.attack(META_PORT, &message);
+        live.run_for(Duration::from_micros(100));
+    }
+    let sent = live.sent.1 - before;
+    assert!(sent < 6 * asked, "{sent} bytes for {asked}");
+    let before = live.sent.1;
+    live.run_for(Duration::from_secs(10));
+    let sent = live.sent.1 - before;
+    assert!(sent < 1_000_000, "{sent} bytes in the 10 s after");
+}
+
 /// A forged announcement that never expires draws little, and not for ever.
 fn one_forged_announcement(live: &mut Live) {
     let prefix = forged(1);
@@ -240,6 +263,12 @@ pub(super) const ROWS: &[Row] = &[
         class: "amplification",
         says: "HEARTBEATs of what never comes",
         attack: heartbeat_storm,
+        holds: Live::leave,
+    },
+    Row {
+        class: "amplification",
+        says: "fragments of announcements that have no end",
+        attack: fragment_storm,
         holds: Live::leave,
     },
     Row {

@@ -71,6 +71,33 @@ fn participants_that_announce_everything(live: &mut Live) {
     live.check_bounds();
 }
 
+/// Announcements of many participants of which one fragment arrives, and what is said to be longer than any announcement.
+fn announcements_that_are_never_completed(live: &mut Live) {
+    let to = live.nodes[VICTIM].prefix;
+    let before = live.nodes[VICTIM].core.memory();
+    for index in 0..100 {
+        let prefix = forged(index);
+        let payload = forge::participant(prefix, ANSWERS);
+        live.attack(META_PORT, &Forged::by(prefix).to(to).data(EntityId::SPDP_WRITER, 1, &payload));
+        for writer in [
+            EntityId::SEDP_PUBLICATIONS_WRITER,
+            EntityId::SEDP_SUBSCRIPTIONS_WRITER,
+            EntityId::PARTICIPANT_MESSAGE_WRITER,
+        ] {
+            for (number, size) in (1..).zip([3_000, 60_000, config::ANNOUNCEMENT_MAX_BYTES as u32, u32::MAX])
+            {
+                let message = Forged::by(prefix).to(to).frag(writer, number, (2, 1_000, size), &[7; 1_000]);
+                live.attack(META_PORT, &message.heartbeat_frag(writer, number, 3, number as u32));
+            }
+        }
+        live.run_for(Duration::from_micros(200));
+    }
+    let (core, most) = (&live.nodes[VICTIM].core, 3 * config::ANNOUNCEMENT_REASSEMBLY_MAX_BYTES);
+    assert!(core.memory() - before <= most + (1 << 20), "{} bytes after {before}", core.memory());
+    assert!(core.counters().fragments_refused >= 1, "{:?}", core.counters());
+    assert!(core.counters().refused_announcements >= 100, "{:?}", core.counters());
+}
+
 fn endpoints_without_end(live: &mut Live) {
     live.join_insider();
     let user_data = [7; 60_000];
@@ -249,6 +276,12 @@ pub(super) const ROWS: &[Row] = &[
         class: "unbounded tables",
         says: "participants that announce everything",
         attack: participants_that_announce_everything,
+        holds: nothing_more,
+    },
+    Row {
+        class: "unbounded tables",
+        says: "announcements that are never completed",
+        attack: announcements_that_are_never_completed,
         holds: nothing_more,
     },
     Row {
