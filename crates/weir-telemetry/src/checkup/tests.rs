@@ -226,17 +226,14 @@ fn broken() -> [Facts; 4] {
     environment.wmem_max = Some(212_992);
     let low = [("netdev_max_backlog", "1000"), ("busy_poll", "0"), ("busy_read", "0")];
     environment.sysctls = low.map(|(key, value)| (format!("net.core.{key}"), value.to_owned())).into();
-    let on_and_off = ["generic-receive-offload", "generic-segmentation-offload", "tx-checksumming"];
+    let offloads =
+        ["generic-receive-offload", "generic-segmentation-offload", "tx-checksumming", "rx-checksumming"];
     *interface(&mut facts) = Interface {
         name: "vpn0\nreboot".into(),
         mtu: Some(1400),
         speed_mbps: Some(10_000),
         duplex: Some("half".into()),
-        offloads: on_and_off
-            .into_iter()
-            .chain(["rx-checksumming"])
-            .map(|name| (name.to_owned(), false))
-            .collect(),
+        offloads: offloads.map(|name| (name.to_owned(), false)).into(),
         coalescing: [("adaptive-rx", "on"), ("rx-usecs", "50")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
