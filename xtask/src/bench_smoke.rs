@@ -1,13 +1,13 @@
 //! End to end: a short `weir bench` as the README runs it, and a look at what it printed and wrote.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::ci::Outcome;
 use crate::environment::{Environment, Tool};
 use crate::process;
+use crate::steps;
 
 /// Builds the release binary and runs a bench of a few seconds on the loopback interface.
 pub(crate) fn step(environment: &Environment) -> Outcome {
@@ -19,7 +19,7 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
 
 fn run(environment: &Environment) -> Result<String, String> {
     let mut build = environment.cargo(&["build", "--release", "--locked", "--message-format=short"]);
-    let built = process::run(&mut build, BUILD_LIMIT);
+    let built = process::run(&mut build, steps::BUILD_LIMIT);
     if !built.is_success {
         return Err(built.text);
     }
@@ -43,7 +43,7 @@ fn run(environment: &Environment) -> Result<String, String> {
     if has_outside {
         arguments.push("--outside-checks");
     }
-    let finished = process::run(&mut environment.cargo(&arguments), RUN_LIMIT);
+    let finished = process::run(&mut environment.cargo(&arguments), steps::PROGRAM_LIMIT);
     if !finished.is_success {
         return Err(finished.text);
     }
@@ -130,9 +130,6 @@ const EXPECTED: &[(&str, &str, Option<&str>)] = &[
 
 const OUTSIDE: [Tool; 2] =
     [Tool { program: "sockperf", package: "sockperf" }, Tool { program: "iperf3", package: "iperf3" }];
-
-const BUILD_LIMIT: Duration = Duration::from_secs(600);
-const RUN_LIMIT: Duration = Duration::from_secs(180);
 
 #[cfg(test)]
 mod tests {

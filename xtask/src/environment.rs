@@ -138,7 +138,8 @@ fn repository() -> PathBuf {
     manifest.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-const APT_LIMIT: Duration = Duration::from_secs(300);
+/// Downloads and unpacks; a mirror may be slow.
+const APT_LIMIT: Duration = Duration::from_secs(1800);
 
 #[cfg(test)]
 mod tests {

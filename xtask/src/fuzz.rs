@@ -21,7 +21,8 @@ pub(crate) fn manifest<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 
 /// Runs the committed corpus as a normal test, then every target for [`SECONDS`].
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    let corpus = steps::counted(&mut environment.cargo(&manifest(&["test", "--lib", "--locked"])));
+    let corpus =
+        steps::tests(|arguments| environment.cargo(arguments), &manifest(&["test", "--lib", "--locked"]));
     if !matches!(corpus, Outcome::Passed(_)) {
         return corpus;
     }
@@ -30,7 +31,7 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
     };
     let mut build =
         environment.cargo(&manifest(&["build", "--release", "--bins", "--locked", "--target", &host]));
-    let built = process::run(build.env("RUSTFLAGS", FLAGS), BUILD_LIMIT);
+    let built = process::run(build.env("RUSTFLAGS", FLAGS), steps::BUILD_LIMIT);
     if !built.is_success {
         return Outcome::Failed(built.text);
     }
@@ -53,11 +54,11 @@ fn fuzz(environment: &Environment, folder: &Path, target: &str) -> Outcome {
     let mut command = Command::new(folder.join(target));
     command
         .arg(format!("-max_total_time={SECONDS}"))
-        .args(["-timeout=5", "-rss_limit_mb=512", "-print_final_stats=1"])
+        .args(["-timeout=20", "-rss_limit_mb=512", "-print_final_stats=1"])
         .arg(format!("-artifact_prefix={}/", folder.display()))
         .arg(&scratch)
         .arg(environment.root.join("fuzz/corpus").join(target));
-    process::check(&mut command, Duration::from_secs(SECONDS * 6))
+    process::check(&mut command, TARGET_LIMIT)
 }
 
 /// Targets are the files in `fuzz/fuzz_targets`, by name.
@@ -77,17 +78,16 @@ fn target_folder(environment: &Environment) -> PathBuf {
 }
 
 fn host_triple(environment: &Environment) -> Option<String> {
-    let said = process::run(
-        Command::new("rustc").arg("-vV").current_dir(&environment.root),
-        Duration::from_secs(60),
-    )
-    .text;
+    let said =
+        process::run(Command::new("rustc").arg("-vV").current_dir(&environment.root), steps::PROBE_LIMIT)
+            .text;
     Some(said.lines().find_map(|line| line.strip_prefix("host: "))?.to_owned())
 }
 
 /// Per target.
 const SECONDS: u64 = 10;
-const BUILD_LIMIT: Duration = Duration::from_secs(600);
+/// Longest that one target may take with reading its corpus, which is not in [`SECONDS`].
+const TARGET_LIMIT: Duration = Duration::from_secs(300);
 
 /// LLVM's coverage instrumentation for libFuzzer, and every check that a debug build has.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -40,7 +40,7 @@ fn bless(path: &Path, baseline: &str) -> Outcome {
 
 fn count_all(environment: &Environment) -> Result<Vec<Count>, String> {
     let program = build(environment)?;
-    let listed = process::run(&mut Command::new(&program), steps::LIMIT);
+    let listed = process::run(&mut Command::new(&program), steps::PROGRAM_LIMIT);
     if !listed.is_success {
         return Err(listed.text);
     }
@@ -59,7 +59,7 @@ fn build(environment: &Environment) -> Result<PathBuf, String> {
     let arguments = ["build", "--release", "--locked", "--package", "weir-dds", "--bench", "instructions"];
     let mut cargo = environment.cargo(&[&arguments[..], &["--message-format", "json"]].concat());
     // Otherwise rustix looks for the kernel's clock page, which valgrind hides: a crash.
-    let built = process::run(cargo.env("RUSTFLAGS", "--cfg rustix_use_libc"), steps::LIMIT);
+    let built = process::run(cargo.env("RUSTFLAGS", "--cfg rustix_use_libc"), steps::BUILD_LIMIT);
     if !built.is_success {
         return Err(built.text);
     }
@@ -93,7 +93,7 @@ fn count(program: &Path, case: &str, function: &str) -> Result<f64, String> {
         .arg(format!("--toggle-collect={function}"))
         .arg(program)
         .arg(case);
-    let finished = process::run(&mut valgrind, steps::LIMIT);
+    let finished = process::run(&mut valgrind, steps::PROGRAM_LIMIT);
     let samples = finished.stdout.trim().parse::<u32>().ok().filter(|_| finished.is_success);
     match samples.zip(collected(&finished.text)) {
         Some((samples @ 1.., instructions @ 1..)) => Ok(instructions as f64 / f64::from(samples)),
@@ -110,7 +110,10 @@ fn collected(text: &str) -> Option<u64> {
 /// Which compiler this is, e.g. `rustc 1.88.0 (6b00bc388 2025-06-23)`.
 fn compiler(environment: &Environment) -> String {
     let mut rustc = Command::new("rustc");
-    process::run(rustc.arg("--version").current_dir(&environment.root), steps::LIMIT).stdout.trim().to_owned()
+    process::run(rustc.arg("--version").current_dir(&environment.root), steps::PROBE_LIMIT)
+        .stdout
+        .trim()
+        .to_owned()
 }
 
 /// Another compiler makes other instructions of the same code, which a failure has to say.

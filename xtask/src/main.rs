@@ -6,7 +6,7 @@
 //! - [`charts`]: pictures of the tables in the documentation.
 //! - [`tidy`]: the rules that no compiler checks.
 //! - [`environment`]: which tools are there, and installing them on Debian.
-//! - [`process`]: running a program with its output kept and its time limited.
+//! - [`process`]: running a program with its output kept and its time limited; [`watchdog`]: the limits.
 //!
 //! It uses no crate of the workspace, so that it also runs when those do not compile.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks")]
@@ -23,6 +23,7 @@ mod peers;
 mod process;
 mod steps;
 mod tidy;
+mod watchdog;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

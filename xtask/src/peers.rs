@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use crate::ci::Outcome;
 use crate::environment::{Environment, Tool};
@@ -11,28 +10,21 @@ use crate::steps;
 
 /// Builds `weir`, optimised, with the engines that are built in a few minutes, and tries them: the step of `ci`.
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    build_and_try(environment, FEATURES, None, steps::LIMIT)
+    build_and_try(environment, FEATURES, None)
 }
 
 /// Builds `weir`, optimised, with all engines that this machine can have, and tries them.
 pub(crate) fn all(environment: &Environment) -> Outcome {
     match environment.require(&AERON).and_then(|()| cmake(environment)) {
-        Ok(cmake) => {
-            build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES},aeron"), Some(&cmake), SLOW_LIMIT)
-        }
+        Ok(cmake) => build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES},aeron"), Some(&cmake)),
         Err(reason) => {
             eprintln!("xtask: left out, for what it needs is missing: aeron ({reason})");
-            build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES}"), None, SLOW_LIMIT)
+            build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES}"), None)
         }
     }
 }
 
-fn build_and_try(
-    environment: &Environment,
-    features: &str,
-    cmake: Option<&Path>,
-    limit: Duration,
-) -> Outcome {
+fn build_and_try(environment: &Environment, features: &str, cmake: Option<&Path>) -> Outcome {
     let tools: Vec<Tool> = [&steps::CYCLONEDDS[..], &steps::FASTDDS, &ZEROMQ].concat();
     if let Err(reason) = environment.require(&tools) {
         return Outcome::Skipped(reason);
@@ -46,11 +38,11 @@ fn build_and_try(
     let chosen = ["--features", features, "--package", "weir-cli", "--locked"];
     let lints = ["clippy", "--quiet", "--all-targets", "--package", "weir-peers", "--package", "weir-bench"];
     let lints = [&lints[..], &chosen, &["--", "--deny", "warnings"]].concat();
-    if let Outcome::Failed(text) = process::check(&mut cargo(&lints), limit) {
+    if let Outcome::Failed(text) = process::check(&mut cargo(&lints), steps::BUILD_LIMIT) {
         return Outcome::Failed(text);
     }
     let test = [&["test", "--release", "--test", "it"][..], &chosen, &["peers::"]].concat();
-    match steps::counted_within(&mut cargo(&test), limit) {
+    match steps::tests(cargo, &test) {
         Outcome::Passed(tests) => {
             Outcome::Passed(format!("{tests}; release/weir has the engines {features}"))
         }
@@ -68,9 +60,11 @@ fn cmake(environment: &Environment) -> Result<PathBuf, String> {
     let own = folder.join("bin/cmake");
     if !is_new_enough(&own) {
         eprintln!("xtask: installing cmake with pip into {}", folder.display());
-        let made = process::run(Command::new("python3").args(["-m", "venv"]).arg(&folder), steps::LIMIT);
+        let made =
+            process::run(Command::new("python3").args(["-m", "venv"]).arg(&folder), steps::BUILD_LIMIT);
         let pip = folder.join("bin/pip");
-        let installed = process::run(Command::new(pip).args(["install", "--quiet", "cmake"]), steps::LIMIT);
+        let installed =
+            process::run(Command::new(pip).args(["install", "--quiet", "cmake"]), steps::BUILD_LIMIT);
         if !is_new_enough(&own) {
             eprint!("{}{}", made.text, installed.text);
             let (major, minor) = CMAKE;
@@ -86,7 +80,7 @@ fn cmake(environment: &Environment) -> Result<PathBuf, String> {
 const CMAKE: (u32, u32) = (3, 30);
 
 fn is_new_enough(cmake: &Path) -> bool {
-    let said = process::run(Command::new(cmake).arg("--version"), PROBE_LIMIT);
+    let said = process::run(Command::new(cmake).arg("--version"), steps::PROBE_LIMIT);
     said.is_success && cmake_version(&said.stdout).is_some_and(|version| version >= CMAKE)
 }
 
@@ -96,17 +90,12 @@ fn cmake_version(said: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-const PROBE_LIMIT: Duration = Duration::from_secs(10);
-
 /// Those of weir-cli, one for each engine.
 const FEATURES: &str = "peers,rust-peers";
 
 /// Those that would double the time of `ci`, by four minutes and more each on two processors. Aeron, which is C, does not take
 /// long, but a cmake from outside of Debian, and clang to read its headers.
 const SLOW_FEATURES: &str = "slow-peers";
-
-/// Longest that building with those may take, on two processors that others use, too.
-const SLOW_LIMIT: Duration = Duration::from_secs(3600);
 
 const ZEROMQ: [Tool; 2] = [
     Tool { program: "/usr/include/zmq.h", package: "libzmq3-dev" },

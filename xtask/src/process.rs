@@ -1,5 +1,6 @@
 //! Running a program: output kept together, time limited so that a hang is a failure and not a stuck machine.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -7,23 +8,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::ci::Outcome;
+use crate::watchdog::Watchdog;
 
-/// What a program said and whether it was content.
+/// The output of a program and whether it succeeded.
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// Whether it ended by itself with exit code zero.
     pub(crate) is_success: bool,
-    /// Standard output and standard error, mixed as they came, after the command line.
+    /// Standard output and standard error in the order of arrival, after the command line.
     pub(crate) text: String,
     /// Standard output alone.
     pub(crate) stdout: String,
 }
 
-/// Runs a command to its end, or until `limit` has passed, when it is killed.
+/// Runs a command to its end, or until `limit` has passed, when it is killed with all that it started.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Finished {
+    start(command, Watchdog::of_program(Instant::now(), limit))
+}
+
+/// Runs a command that runs libtest binaries. `limit` is that of a single test; all of them together have none.
+pub(crate) fn run_tests(command: &mut Command, limit: Duration) -> Finished {
+    start(command, Watchdog::of_tests(Instant::now(), limit))
+}
+
+/// Runs a command as a whole step: passed, or failed with its whole output.
+pub(crate) fn check(command: &mut Command, limit: Duration) -> Outcome {
+    let finished = run(command, limit);
+    if finished.is_success { Outcome::Passed(String::new()) } else { Outcome::Failed(finished.text) }
+}
+
+fn start(command: &mut Command, watchdog: Watchdog) -> Finished {
     let shown = format!("$ {}\n", line(command));
     match command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
-        Ok(child) => watch(child, shown, limit),
+        Ok(child) => watch(child, shown, watchdog),
         Err(error) => Finished {
             is_success: false,
             text: format!("{shown}cannot be started: {error}\n"),
@@ -32,41 +49,81 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Finished {
     }
 }
 
-/// Runs a command as a whole step: passed, or failed with everything that it said.
-pub(crate) fn check(command: &mut Command, limit: Duration) -> Outcome {
-    let finished = run(command, limit);
-    if finished.is_success { Outcome::Passed(String::new()) } else { Outcome::Failed(finished.text) }
-}
-
-fn watch(mut child: Child, shown: String, limit: Duration) -> Finished {
+fn watch(mut child: Child, shown: String, mut watchdog: Watchdog) -> Finished {
     let mixed = Kept::default();
     let only_stdout = Kept::default();
-    let (ended, all_read) = mpsc::channel::<()>();
+    let (sender, output) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
-        collect(stdout, vec![mixed.clone(), only_stdout.clone()], ended.clone());
+        collect(stdout, vec![mixed.clone(), only_stdout.clone()], Piece::Stdout, sender.clone());
     }
     if let Some(stderr) = child.stderr.take() {
-        collect(stderr, vec![mixed.clone()], ended.clone());
+        collect(stderr, vec![mixed.clone()], |_| Piece::Stderr, sender.clone());
     }
-    drop(ended);
-    let deadline = Instant::now() + limit;
+    drop(sender);
     // Both readers hang up when the program and all that it started have closed their output.
-    let is_late = all_read.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-        == Err(RecvTimeoutError::Timeout);
+    let is_late = loop {
+        match output.recv_timeout(watchdog.remaining(Instant::now())) {
+            Ok(Piece::Stdout(bytes)) => watchdog.read(Instant::now(), &bytes),
+            Ok(Piece::Stderr) => {}
+            Err(RecvTimeoutError::Disconnected) => break false,
+            Err(RecvTimeoutError::Timeout) => break true,
+        }
+    };
     if is_late {
-        // A failure here means that it has just ended by itself.
-        let _ = child.kill();
+        kill_with_descendants(&mut child);
+        while let Ok(piece) = output.recv_timeout(KILLED_WAIT) {
+            if let Piece::Stdout(bytes) = piece {
+                watchdog.read(Instant::now(), &bytes);
+            }
+        }
     }
     let status = child.wait();
     let mut text = shown + &mixed.text();
     if is_late {
-        text += &format!("\nkilled after {} s\n", limit.as_secs());
+        text += &format!("\n{}\n", watchdog.verdict());
     }
     Finished {
         is_success: !is_late && status.is_ok_and(|status| status.success()),
         text,
         stdout: only_stdout.text(),
     }
+}
+
+/// Kills what a hung cargo has started, too: a test left behind would disturb the next step.
+fn kill_with_descendants(child: &mut Child) {
+    let pids: Vec<String> = descendants(child.id(), &parents()).iter().map(u32::to_string).collect();
+    // A failure of either means that it has just ended by itself.
+    let _ = child.kill();
+    if !pids.is_empty() {
+        let _ = Command::new("sh").arg("-c").arg(format!("kill -KILL {}", pids.join(" "))).output();
+    }
+}
+
+/// Every process of this host with its parent.
+fn parents() -> BTreeMap<u32, u32> {
+    let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = folders.filter_map(|folder| folder.file_name().to_str()?.parse::<u32>().ok());
+    let parent = |pid| parent(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
+    pids.filter_map(|pid| Some((pid, parent(pid)?))).collect()
+}
+
+/// The fourth field of `/proc/PID/stat`; the second one, the name, may contain anything.
+fn parent(stat: &str) -> Option<u32> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn descendants(pid: u32, parents: &BTreeMap<u32, u32>) -> Vec<u32> {
+    let children: Vec<u32> =
+        parents.iter().filter(|(_, parent)| **parent == pid).map(|(child, _)| *child).collect();
+    let below: Vec<u32> = children.iter().flat_map(|child| descendants(*child, parents)).collect();
+    [children, below].concat()
+}
+
+/// Output as it arrives.
+enum Piece {
+    Stdout(Vec<u8>),
+    Stderr,
 }
 
 /// Bytes that a reading thread adds to.
@@ -83,14 +140,21 @@ impl Kept {
     }
 }
 
-/// Copies a stream to its end. `ended` is only held, never used: its drop is the message.
-fn collect(mut stream: impl Read + Send + 'static, kept: Vec<Kept>, ended: mpsc::Sender<()>) {
+/// Copies a stream to its end. Dropping `sender` reports the end.
+fn collect(
+    mut stream: impl Read + Send + 'static,
+    kept: Vec<Kept>,
+    piece: impl Fn(Vec<u8>) -> Piece + Send + 'static,
+    sender: mpsc::Sender<Piece>,
+) {
     std::thread::spawn(move || {
         let mut chunk = [0; 8192];
         while let Ok(count @ 1..) = stream.read(&mut chunk) {
-            kept.iter().for_each(|kept| kept.add(&chunk[..count]));
+            let bytes = &chunk[..count];
+            kept.iter().for_each(|kept| kept.add(bytes));
+            // The receiver is gone when the program was killed: what follows is of no interest.
+            let _ = sender.send(piece(bytes.to_vec()));
         }
-        drop(ended);
     });
 }
 
@@ -102,6 +166,9 @@ fn line(command: &Command) -> String {
     }
     line
 }
+
+/// How long the output of a killed program may take to close.
+const KILLED_WAIT: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
@@ -142,5 +209,43 @@ mod tests {
     fn a_hanging_program_is_killed() {
         let finished = run(Command::new("tail").args(["-f", "/dev/null"]), Duration::from_millis(1));
         assert!(!finished.is_success && finished.text.contains("killed after"), "{:.100}", finished.text);
+    }
+
+    #[test]
+    fn tests_of_which_none_finishes_are_killed() {
+        let finished = run_tests(Command::new("tail").args(["-f", "/dev/null"]), Duration::from_millis(1));
+        assert!(!finished.is_success);
+        assert!(finished.text.ends_with("\nkilled: no test finished for 0 s\n"), "{}", finished.text);
+    }
+
+    #[test]
+    fn tests_that_end_by_themselves_are_not_killed() {
+        let finished = run_tests(&mut shell("echo running 1 test; echo test a ... ok"), LONG);
+        assert!(finished.is_success && finished.stdout.ends_with("test a ... ok\n"), "{}", finished.text);
+    }
+
+    #[test]
+    fn what_a_killed_program_has_started_is_killed_with_it() {
+        // The shell waits for a child of its own, which holds the output open.
+        let mut command = shell("tail -f /dev/null & echo $!; wait");
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+        let started: u32 = line.trim().parse().unwrap();
+        assert_eq!(descendants(child.id(), &parents()), [started]);
+        kill_with_descendants(&mut child);
+        // Ends only when nothing has the pipe open any more.
+        assert_eq!(stdout.read_to_end(&mut Vec::new()).unwrap(), 0);
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn descendants_are_found_through_any_name() {
+        assert_eq!(parent("17 (a) S 3) S 9 17 0"), Some(9));
+        assert_eq!(parent("nonsense"), None);
+        let parents = BTreeMap::from([(2, 1), (3, 2), (4, 2), (5, 3), (6, 1)]);
+        assert_eq!(descendants(2, &parents), [3, 4, 5]);
+        assert_eq!(descendants(6, &parents), [0; 0]);
     }
 }

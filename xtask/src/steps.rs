@@ -69,18 +69,15 @@ fn doc(environment: &Environment) -> Outcome {
         "--document-private-items",
         "--locked",
     ]);
-    process::check(cargo.env("RUSTDOCFLAGS", "--deny warnings"), LIMIT)
+    process::check(cargo.env("RUSTDOCFLAGS", "--deny warnings"), BUILD_LIMIT)
 }
 
 /// Tests in network namespaces skip themselves where there can be none, and only there.
 fn test(environment: &Environment) -> Outcome {
     let arguments = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked", "--no-fail-fast"];
-    let mut cargo = environment.cargo(&arguments);
     let refused = namespaces(environment).err();
-    if refused.is_none() {
-        cargo.env("WEIR_REQUIRE_NETNS", "1");
-    }
-    match (counted(&mut cargo), refused) {
+    let required: &[&str] = if refused.is_none() { &["WEIR_REQUIRE_NETNS"] } else { &[] };
+    match (tests(requiring(environment, required), &arguments), refused) {
         (Outcome::Passed(tests), Some(reason)) => {
             Outcome::Passed(format!("{tests}; those in network namespaces skipped themselves: {reason}"))
         }
@@ -89,16 +86,20 @@ fn test(environment: &Environment) -> Outcome {
 }
 
 fn harness(environment: &Environment) -> Outcome {
-    counted(&mut environment.cargo(&["test", "--package", INTEROP_CRATE, "--lib", "--locked"]))
+    tests(requiring(environment, &[]), &["test", "--package", INTEROP_CRATE, "--lib", "--locked"])
 }
 
 /// The swarm of the simulation with so many random configurations. A failure names its seed, which
 /// alone repeats it.
 pub(crate) fn sim(environment: &Environment, seeds: u32) -> Outcome {
     let arguments = ["test", "--release", "--locked", "--package", "weir-rtps", "--test", "sim", "swarm"];
-    let mut cargo = environment.cargo(&arguments);
-    let limit = LIMIT.max(SEED_LIMIT.saturating_mul(seeds));
-    counted_within(cargo.env("WEIR_SIM_SEEDS", seeds.to_string()), limit)
+    let cargo = |arguments: &[&str]| {
+        let mut cargo = environment.cargo(arguments);
+        cargo.env("WEIR_SIM_SEEDS", seeds.to_string());
+        cargo
+    };
+    // One test has all configurations.
+    tests_within(cargo, &arguments, TEST_LIMIT.max(SEED_LIMIT.saturating_mul(seeds)))
 }
 
 /// The scripts that RTI published, with all of their loops, one second a run.
@@ -107,8 +108,9 @@ pub(crate) fn seeds(environment: &Environment) -> Outcome {
         return Outcome::Skipped(reason);
     }
     let arguments = ["test", "--release", "--locked", "--package", "weir-cli", "--test", "it", "published_"];
-    let mut cargo = environment.cargo(&[&arguments[..], &["--", "--test-threads=1"]].concat());
-    counted_within(cargo.env("WEIR_REQUIRE_NETNS", "1").env("WEIR_ALL_SCRIPTS", "1"), SCRIPTS_LIMIT)
+    let arguments = [&arguments[..], &["--", "--test-threads=1"]].concat();
+    let cargo = requiring(environment, &["WEIR_REQUIRE_NETNS", "WEIR_ALL_SCRIPTS"]);
+    tests_within(cargo, &arguments, SCRIPTS_LIMIT)
 }
 
 fn tshark(environment: &Environment) -> Outcome {
@@ -131,16 +133,8 @@ fn netns(environment: &Environment) -> Outcome {
         outcome => return outcome,
     };
     // Losses made in one place each, which the counters have to find.
-    let mut cargo = environment.cargo(&[
-        "test",
-        "--package",
-        "weir-bench",
-        "--locked",
-        "--no-fail-fast",
-        "--test",
-        "loss",
-    ]);
-    match counted(cargo.env("WEIR_REQUIRE_NETNS", "1")) {
+    let arguments = ["test", "--package", "weir-bench", "--locked", "--no-fail-fast", "--test", "loss"];
+    match tests(requiring(environment, &["WEIR_REQUIRE_NETNS"]), &arguments) {
         Outcome::Passed(found) => Outcome::Passed(format!("{exchanges}, {found} of losses")),
         outcome => outcome,
     }
@@ -175,8 +169,7 @@ fn outside(environment: &Environment, test: &[&str], variables: &[&str], tools: 
         return Outcome::Skipped(reason);
     }
     let arguments = ["test", "--package", INTEROP_CRATE, "--locked", "--no-fail-fast", "--test"];
-    let mut cargo = environment.cargo(&[&arguments, test].concat());
-    counted(cargo.envs(variables.iter().map(|name| (name, "1"))))
+    tests(requiring(environment, variables), &[&arguments, test].concat())
 }
 
 const TSHARK: [Tool; 1] = [Tool { program: "tshark", package: "tshark" }];
@@ -204,23 +197,49 @@ const NETNS: [Tool; 5] = [
 
 /// The same for the workspace and for that of the fuzz targets; one failure is enough.
 fn both(environment: &Environment, workspace: &[&str], fuzz: Vec<&str>) -> Outcome {
-    match process::check(&mut environment.cargo(workspace), LIMIT) {
-        Outcome::Passed(_) => process::check(&mut environment.cargo(&fuzz), LIMIT),
+    match process::check(&mut environment.cargo(workspace), BUILD_LIMIT) {
+        Outcome::Passed(_) => process::check(&mut environment.cargo(&fuzz), BUILD_LIMIT),
         outcome => outcome,
     }
 }
 
-/// A `cargo test`, with the number of tests in its line.
-pub(crate) fn counted(cargo: &mut Command) -> Outcome {
-    counted_within(cargo, LIMIT)
+/// `cargo` with these variables set to `1`.
+fn requiring(environment: &Environment, variables: &[&str]) -> impl Fn(&[&str]) -> Command {
+    move |arguments| {
+        let mut cargo = environment.cargo(arguments);
+        cargo.envs(variables.iter().map(|name| (name, "1")));
+        cargo
+    }
 }
 
-pub(crate) fn counted_within(cargo: &mut Command, limit: Duration) -> Outcome {
-    let finished = process::run(cargo, limit);
+/// Builds tests and runs them: `arguments` is a `cargo test`. The outcome has the number of tests.
+///
+/// Building is a command of its own, so that the limit on tests has nothing to do with it.
+pub(crate) fn tests(cargo: impl Fn(&[&str]) -> Command, arguments: &[&str]) -> Outcome {
+    tests_within(cargo, arguments, TEST_LIMIT)
+}
+
+/// The same with another limit for a single test.
+pub(crate) fn tests_within(
+    cargo: impl Fn(&[&str]) -> Command,
+    arguments: &[&str],
+    test_limit: Duration,
+) -> Outcome {
+    let built = process::run(&mut cargo(&without_running(arguments)), BUILD_LIMIT);
+    if !built.is_success {
+        return Outcome::Failed(built.text);
+    }
+    let finished = process::run_tests(&mut cargo(arguments), test_limit);
     if !finished.is_success {
         return Outcome::Failed(finished.text);
     }
     Outcome::Passed(format!("{} tests", passed_tests(&finished.text)))
+}
+
+/// The `cargo test` that builds what this one runs.
+fn without_running<'a>(test: &[&'a str]) -> Vec<&'a str> {
+    let (subcommand, rest) = test.split_at(1);
+    [subcommand, &["--no-run"], rest].concat()
 }
 
 /// Sum of the closing lines of the test binaries.
@@ -239,13 +258,19 @@ const THREADS: &str = "--test-threads=6";
 /// A crate of tests only, kept out of the plain test step.
 const INTEROP_CRATE: &str = "weir-interop";
 
-/// Longest that any one program may take: the whole of `ci` has 15 minutes.
-pub(crate) const LIMIT: Duration = Duration::from_secs(600);
-/// Longest that the published scripts may take.
-const SCRIPTS_LIMIT: Duration = Duration::from_secs(1800);
+/// Longest that a cargo command that only builds may take. It catches a hang: a fresh clone with all peers builds within it on
+/// a slow machine that is busy.
+pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(3 * 3600);
+/// Longest that a single test may take. The slowest one computes for five minutes on a processor that it shares with others.
+const TEST_LIMIT: Duration = Duration::from_secs(3600);
+/// Longest that a program of a few seconds may take.
+pub(crate) const PROGRAM_LIMIT: Duration = Duration::from_secs(600);
+/// Longest that the published scripts, which are one test, may take.
+const SCRIPTS_LIMIT: Duration = Duration::from_secs(2 * 3600);
 /// Longest that one configuration of the simulation may take, on average.
-const SEED_LIMIT: Duration = Duration::from_secs(1);
-const PROBE_LIMIT: Duration = Duration::from_secs(10);
+const SEED_LIMIT: Duration = Duration::from_secs(4);
+/// Longest that a program may take to show its version or to try something.
+pub(crate) const PROBE_LIMIT: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
@@ -256,5 +281,31 @@ mod tests {
         let text = "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored\n\ntest result: ok. 40 passed; 0 failed\n";
         assert_eq!(passed_tests(text), 42);
         assert_eq!(passed_tests("nothing"), 0);
+    }
+
+    #[test]
+    fn tests_are_built_by_a_command_of_their_own() {
+        let test = ["test", "--package", "x", "peers::", "--", "--test-threads=1"];
+        assert_eq!(
+            without_running(&test),
+            ["test", "--no-run", "--package", "x", "peers::", "--", "--test-threads=1"]
+        );
+    }
+
+    #[test]
+    fn tests_that_do_not_build_do_not_run() {
+        let echo = |arguments: &[&str]| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "echo $0 $@; test $1 != --no-run"]).args(arguments);
+            shell
+        };
+        let outcome = tests(echo, &["test", "name"]);
+        assert!(matches!(outcome, Outcome::Failed(text) if text.ends_with("\ntest --no-run name\n")));
+        let count = |_: &[&str]| {
+            let mut echo = Command::new("echo");
+            echo.arg("test result: ok. 3 passed");
+            echo
+        };
+        assert_eq!(tests(count, &["test"]), Outcome::Passed("3 tests".to_owned()));
     }
 }

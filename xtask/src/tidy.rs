@@ -10,11 +10,11 @@
 use std::fmt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::ci::Outcome;
 use crate::environment::Environment;
 use crate::process;
+use crate::steps;
 
 mod arrows;
 mod code;
@@ -100,7 +100,7 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
 fn read(environment: &Environment) -> Result<Vec<File>, String> {
     let mut git = Command::new("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]).current_dir(&environment.root);
-    let listed = process::run(&mut git, Duration::from_secs(60));
+    let listed = process::run(&mut git, steps::PROBE_LIMIT);
     if !listed.is_success {
         return Err(listed.text);
     }

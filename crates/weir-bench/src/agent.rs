@@ -100,13 +100,13 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
 }
 
 /// How long connecting may take: the coordinator listens before it starts anybody.
-const CONNECT_WAIT: Duration = Duration::from_secs(2);
+const CONNECT_WAIT: Duration = Duration::from_secs(10);
 
 /// How long the coordinator may take to answer, while it waits for the other agent.
-const MESSAGE_WAIT: Duration = Duration::from_secs(20);
+const MESSAGE_WAIT: Duration = Duration::from_secs(60);
 
 /// How long the engine may look for its peer.
-const PEER_WAIT: Duration = Duration::from_secs(5);
+const PEER_WAIT: Duration = Duration::from_secs(20);
 
 /// How long an agent that is done waits for the others. The coordinator's own limits end a case before.
 const CLOSE_WAIT: Duration = Duration::from_secs(24 * 3600);

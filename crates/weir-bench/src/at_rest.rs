@@ -54,7 +54,7 @@ pub fn stripped_bytes(program: &Path) -> Result<u64, String> {
 }
 
 /// How long a program may take until it waits.
-const FIRST_LINE_WAIT: Duration = Duration::from_secs(10);
+const FIRST_LINE_WAIT: Duration = Duration::from_secs(30);
 
 /// The line `VmRSS` of `/proc/PID/status`.
 fn resident_in(status: &str) -> Option<u64> {

@@ -121,7 +121,7 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
     outcome
 }
 
-/// What is left of the patience with each engine: a hang costs up to a minute, and a run has many cases.
+/// What is left of the patience with each engine: a hang costs over a minute, and a run has many cases.
 #[derive(Debug, Default)]
 struct Patience {
     /// How many cases in a row ended by a time-out, or were drained until one, by engine.
@@ -284,20 +284,20 @@ fn join(session: &mut Session<'_>, patience: Duration) -> Result<(), SessionErro
 }
 
 /// How long an engine may take to open its sockets and entities.
-const PREPARE_WAIT: Duration = Duration::from_secs(5);
+const PREPARE_WAIT: Duration = Duration::from_secs(20);
 
 /// How long two ends may take to find each other: a little more than they give themselves, so that
 /// their own words are heard.
-const CONNECT_WAIT: Duration = Duration::from_secs(7);
+const CONNECT_WAIT: Duration = Duration::from_secs(25);
 
 /// How long an agent may take to enter its receive loop.
-const START_WAIT: Duration = Duration::from_secs(5);
+const START_WAIT: Duration = Duration::from_secs(20);
 
 /// A schedule begins so long after the ends are told: long enough for both to hear of it.
 const SCHEDULE_LEAD_NS: u64 = 50_000_000;
 
 /// How much longer than its own limits an agent is waited for.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(20);
 
 fn expect_prepared(
     session: &mut Session<'_>,

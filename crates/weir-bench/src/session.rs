@@ -338,11 +338,12 @@ impl Drop for Agent {
     }
 }
 
-/// How long a process may take to start and connect.
-const HELLO_WAIT: Duration = Duration::from_secs(5);
+/// How long a process may take to start and connect. This and the limits below catch what hangs; a slow machine that is busy
+/// has to stay within them.
+const HELLO_WAIT: Duration = Duration::from_secs(20);
 
 /// How long somebody who connected may take to introduce itself.
-const INTRODUCTION_WAIT: Duration = Duration::from_secs(1);
+const INTRODUCTION_WAIT: Duration = Duration::from_secs(5);
 
 /// How long an agent may take to leave: long enough for an engine to say goodbye on the network.
 const EXIT_WAIT: Duration = Duration::from_secs(2);

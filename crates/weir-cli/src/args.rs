@@ -38,7 +38,7 @@ Examples:
   weir udp --to HOST               ...and the other one, on another host
   weir sub --interface eth0        one end of a case by hand...
   weir pub --interface eth0        ...and the other one, on another host
-  weir doctor                      what would spoil a measurement on this host, and what mends it
+  weir doctor                      what would spoil a measurement on this host, and what fixes it
   weir report weir-results/RUN     print the tables of an earlier run again
   weir seeds run TABLE             measure a published table, ours beside theirs
 

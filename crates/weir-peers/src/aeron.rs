@@ -64,7 +64,7 @@ fn failed(error: AeronCError) -> PeerError {
 }
 
 /// How long the driver and the client may take to make something.
-const MAKE_WAIT: Duration = Duration::from_secs(3);
+const MAKE_WAIT: Duration = Duration::from_secs(20);
 
 const STREAM: i32 = 1001;
 

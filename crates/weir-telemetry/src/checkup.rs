@@ -1,17 +1,20 @@
-//! What would spoil a measurement on this host, and the commands that mend it. Nothing is changed here.
+//! What would spoil a measurement on this host, and the commands that fix it. Nothing is changed here.
 
 mod network;
 mod processor;
+mod tuning;
 
 use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use weir_results::{Environment, Telemetry};
 
 use crate::inventory::environment;
 use crate::sampler::Recorder;
+
+use self::tuning::Tuning;
 
 /// What a checkup is made from. All of it is facts, so that [`examine`] can be tested without a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -74,15 +77,16 @@ pub struct Finding {
     pub code: &'static str,
     /// What spoils it and how, one sentence without a full stop.
     pub text: String,
-    /// The command that mends it, or that shows more; `None` where no command does.
+    /// The command that fixes it, or that shows more; `None` where no command does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Which measurements it spoils.
     pub spoils: Purpose,
-    /// Whether it is worth knowing only: no command mends it, or most measurements do not mind.
+    /// Whether it is for information only: no command fixes it, or it affects few measurements.
     pub is_note: bool,
-    /// Whether the command belongs into a script: it mends by itself, and can be taken back.
-    pub is_mended_by_script: bool,
+    /// What a script does about it; `None`: nothing, the command is left to a person.
+    #[serde(rename = "is_fixed_by_script", serialize_with = "is_some")]
+    tuning: Option<Tuning>,
 }
 
 impl Facts {
@@ -112,7 +116,10 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// The commands that mend the findings for a purpose, as a shell script; commands that fail are told and do not end it.
+/// A shell script that fixes the findings for a purpose. A command that fails is reported and does not end it.
+///
+/// Its commands come from a closed list of fixed ones: none of them can disconnect a host. Findings that need other
+/// commands are named in a comment.
 #[must_use]
 pub fn script(findings: &[Finding], purpose: Purpose) -> String {
     let name = match purpose {
@@ -121,37 +128,50 @@ pub fn script(findings: &[Finding], purpose: Purpose) -> String {
         Purpose::Both => "any measurement",
     };
     let mut text = format!(
-        "#!/bin/sh\n# Prepares this host for {name}: what `weir doctor` found, as root, until the next start of the host.\n"
+        "#!/bin/sh\n# Prepares this host for {name}. Written by `weir doctor`: review it, then run it as root.\n\
+         # A reboot undoes it. Values that are higher already are kept; network interfaces are not touched.\n"
     );
     let fits = |finding: &&Finding| {
-        finding.is_mended_by_script
-            && (finding.spoils == purpose || finding.spoils == Purpose::Both || purpose == Purpose::Both)
+        finding.spoils == purpose || finding.spoils == Purpose::Both || purpose == Purpose::Both
     };
-    let mut is_empty = true;
-    for finding in findings.iter().filter(fits) {
-        if let Some(command) = &finding.command {
-            is_empty = false;
-            let code = finding.code;
-            text += &format!("\n# {code}: {}\n{command} || echo '{code}: not mended' >&2\n", finding.text);
+    let (fixed, left): (Vec<&Finding>, Vec<&Finding>) =
+        findings.iter().filter(fits).partition(|finding| finding.is_fixed_by_script());
+    for (finding, tuning) in fixed.iter().filter_map(|finding| Some((finding, finding.tuning?))) {
+        let code = finding.code;
+        text += &format!("\n# {code}: {}\n", comment(&finding.text));
+        for line in tuning.script_lines() {
+            text += &format!("{line} || echo '{code}: not fixed' >&2\n");
         }
     }
-    if is_empty {
-        text += "\n# Nothing was found that a command mends.\n";
+    if fixed.is_empty() {
+        text += "\n# Nothing was found that a script may fix.\n";
+    }
+    let mut by_hand: Vec<&str> =
+        left.iter().filter(|one| one.command.is_some()).map(|one| one.code).collect();
+    by_hand.dedup();
+    if !by_hand.is_empty() {
+        text += &format!("\n# Left to you, see `weir doctor`: {}\n", by_hand.join(", "));
     }
     text
 }
 
 impl Finding {
+    /// Whether [`script`] fixes it.
+    #[must_use]
+    pub fn is_fixed_by_script(&self) -> bool {
+        self.tuning.is_some()
+    }
+
     fn new(code: &'static str, spoils: Purpose, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), command: None, spoils, is_note: false, is_mended_by_script: false }
+        Self { code, text: text.into(), command: None, spoils, is_note: false, tuning: None }
     }
 
-    /// A command that mends it.
-    fn mended_by(self, command: impl Into<String>) -> Self {
-        Self { command: Some(command.into()), is_mended_by_script: true, ..self }
+    /// A change that a script may make.
+    fn fixed_by(self, tuning: Tuning) -> Self {
+        Self { command: Some(tuning.command()), tuning: Some(tuning), ..self }
     }
 
-    /// A command for a person to try.
+    /// Advice: a command for a person to consider, never part of a script.
     fn see(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()), ..self }
     }
@@ -159,6 +179,16 @@ impl Finding {
     fn note(self) -> Self {
         Self { is_note: true, ..self }
     }
+}
+
+/// The text on one line, whatever names in it contain.
+fn comment(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_some<S: Serializer>(tuning: &Option<Tuning>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(tuning.is_some())
 }
 
 /// Whether a program of that name runs.

@@ -7,7 +7,7 @@
 //!   the parts, each with the parser of its files; `host_reader`, `proc_file`: reading them again and again
 //! - `sampler`: a thread that does so while a run lasts
 //! - `inventory`: what the host is, once per run, and the doubts that follow from it; `interface`: its network interface
-//! - `checkup`: what would spoil a measurement here, and what mends it
+//! - `checkup`: what would spoil a measurement here, and what fixes it
 //! - `loss_watch`: what was dropped while it looked: the evidence of `weir_results::attribute`
 //! - `process`: what this process used
 //! - `queues`: the queues of devices and what they dropped, by netlink

@@ -93,4 +93,4 @@ fn subscribe(
     Ok(())
 }
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);

@@ -16,8 +16,8 @@ use weir_dds::{
 use crate::peer::Peer;
 use crate::types::Numbered;
 
-/// Longest that anything may take.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+/// Longest that anything may take, on a slow machine that is busy.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Much sooner than a lease ends: who leaves says so.
 const SOON: Duration = Duration::from_secs(5);

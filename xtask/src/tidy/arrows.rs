@@ -1,13 +1,13 @@
 //! Which crate may use which: the table of the architecture, checked against `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::Complaint;
 use crate::environment::Environment;
 use crate::process;
+use crate::steps;
 
 /// Every crate of ours with all crates of ours that it may use. A new arrow is a decision about the design: ARCHITECTURE.md changes with it.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -64,7 +64,7 @@ pub(crate) struct Metadata {
 pub(crate) fn metadata(environment: &Environment) -> Result<Metadata, String> {
     let arguments =
         ["metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"];
-    let finished = process::run(&mut environment.cargo(&arguments), Duration::from_secs(300));
+    let finished = process::run(&mut environment.cargo(&arguments), steps::BUILD_LIMIT);
     if !finished.is_success {
         return Err(finished.text);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use weir_results::{Case, SequenceCounts, ThroughputCounts, ThroughputSummary};
 
-use super::process::{Process, Protocol};
+use super::process::{END_WAIT, Process, Protocol};
 use super::{OutsideCase, OutsideError, free_port};
 
 /// Runs a server for one test and a client, and takes the figures from the client's JSON.
@@ -28,7 +28,7 @@ pub(super) fn run(
     client.args(["--length", &case.size_bytes.to_string(), "--time", &seconds.to_string()]);
     client.args(["--window", &case.socket_buffer_bytes.to_string()]);
     let client = Process::start(client, case.cpus.map(|cpus| cpus.publisher))?;
-    let text = client.wait_for_end(Duration::from_secs(seconds + 10), interrupted, on_tick)?;
+    let text = client.wait_for_end(Duration::from_secs(seconds) + END_WAIT, interrupted, on_tick)?;
     let counts =
         parse(&text).ok_or_else(|| OutsideError::Failed("iperf3's output is not understood".to_owned()))?;
     result.throughput = Some(ThroughputSummary::new(case.size_bytes as u64, &counts));

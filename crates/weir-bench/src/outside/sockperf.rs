@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weir_results::{Case, LatencyRecorder, WaitStrategy};
 
-use super::process::{Process, Protocol};
+use super::process::{END_WAIT, Process, Protocol};
 use super::{OutsideCase, OutsideError, free_port};
 
 /// Runs a server and a client, and takes the figures from the log of every round trip.
@@ -34,7 +34,7 @@ pub(super) fn run(
         .args(["-t", &seconds.to_string(), "-m", &case.size_bytes.to_string(), "--full-log"])
         .arg(log.path());
     let client = Process::start(client, case.cpus.map(|cpus| cpus.publisher))?;
-    client.wait_for_end(Duration::from_secs(seconds + 10), interrupted, on_tick)?;
+    client.wait_for_end(Duration::from_secs(seconds) + END_WAIT, interrupted, on_tick)?;
     let text = std::fs::read_to_string(log.path())
         .map_err(|error| OutsideError::Failed(format!("sockperf's log cannot be read: {error}")))?;
     let recorder = parse_log(&text)

@@ -263,7 +263,7 @@ const ADDRESSES_V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 2)];
 
 /// How long a cable may take to carry packets.
-const UP_WAIT: Duration = Duration::from_secs(5);
+const UP_WAIT: Duration = Duration::from_secs(20);
 
 /// What `nsenter` ends with when there is no such program.
 const NOT_FOUND: i32 = 127;

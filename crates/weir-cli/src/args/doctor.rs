@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 
-/// List what would spoil a measurement on this host, each with the command that mends it.
+/// List what would spoil a measurement on this host, each with the command that fixes it.
 ///
-/// Looks at limits, processors, clocks, memory, the network interface, and at what the host does for a second.
+/// Checks limits, processors, clocks, memory, the network interface, and for one second the load of the host.
 /// Changes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -12,8 +12,8 @@ Examples:
   weir doctor
   weir doctor --peer 192.168.1.20              the way to the other host, too
   weir doctor --interface eth1 --json
-  weir doctor --script latency > set_lat_mode.sh
-  weir doctor --script throughput | sudo sh
+  weir doctor --script throughput > tune.sh    print the safe commands as a script, to a file
+  less tune.sh && sudo sh tune.sh              review it, then run it
 
 Exit codes: 0 nothing found (notes do not count), 1 something found, 2 usage, 3 environment;
             with --script 0")]
@@ -27,7 +27,8 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,
 
-    /// Print the commands that prepare for this, as a shell script, in place of the list
+    /// Print a shell script that prepares for this, in place of the list; it changes no network interface, takes no
+    /// processor offline and lowers no value
     #[arg(long, value_enum, value_name = "PURPOSE", conflicts_with = "json")]
     pub(crate) script: Option<ScriptPurpose>,
 

@@ -53,8 +53,8 @@ fn list(facts: &Facts, findings: &[Finding]) -> String {
         text += "\nworth knowing:\n";
         notes.iter().for_each(|finding| text += &entry(finding));
     }
-    if findings.iter().any(|finding| finding.is_mended_by_script) {
-        text += "\nweir doctor --script latency (or throughput) prints the commands as a script; nothing was changed\n";
+    if findings.iter().any(Finding::is_fixed_by_script) {
+        text += "\nweir doctor --script latency (or throughput) prints the safe commands as a script; nothing was changed\n";
     }
     text
 }
@@ -100,9 +100,8 @@ mod tests {
         facts.environment.rmem_max = Some(212_992);
         facts.environment.virtualised = Some("KVM".to_owned());
         let text = list(&facts, &examine(&facts));
-        let expected = "\n1 thing would spoil a measurement:\n- receive-buffer-limit (throughput): sockets get at most 212992 \
-                        bytes of receive buffer where 4194304 are asked for: a burst that comes while the reader is away \
-                        is lost\n    sysctl -w net.core.rmem_max=16777216\n\nworth knowing:\n- virtual-machine: ";
+        let expected = "\n1 thing would spoil a measurement:\n- receive-buffer-limit (throughput): receive buffers are \
+                        limited to 212992 bytes, 4194304 wanted: a burst is lost while the reader is not running\n    sysctl -w net.core.rmem_max=16777216\n\nworth knowing:\n- virtual-machine: ";
         assert!(text.contains(expected), "{text}");
         assert!(text.ends_with("nothing was changed\n"), "{text}");
     }

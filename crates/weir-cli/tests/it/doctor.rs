@@ -31,6 +31,13 @@ fn scripts_are_scripts_and_end_well() {
 }
 
 #[test]
+fn the_help_does_not_suggest_running_a_script_unseen() {
+    let help = Scene::new().weir("doctor --help").expect_code(0).stdout;
+    assert!(help.contains("--script throughput > tune.sh") && help.contains("less tune.sh"), "{help}");
+    assert!(!help.contains("| sudo") && !help.contains("| sh"), "{help}");
+}
+
+#[test]
 fn a_peer_that_nobody_knows_is_trouble_of_the_environment() {
     let ended = Scene::new().weir("doctor --peer no..such..host").expect_code(3);
     assert!(ended.stderr.contains("is no host that this one knows"), "{}", ended.stderr);

@@ -116,8 +116,8 @@ pub(crate) struct KilledOnDrop {
 }
 
 impl KilledOnDrop {
-    /// Much longer than any process of a test takes: who hangs fails its test and does not hold up the others.
-    const LIMIT: Duration = Duration::from_secs(120);
+    /// Much longer than any process of a test takes, and less than xtask's limit of a test: a process that hangs fails its test.
+    const LIMIT: Duration = Duration::from_secs(400);
 
     #[track_caller]
     pub(crate) fn spawn(command: &mut std::process::Command) -> Self {

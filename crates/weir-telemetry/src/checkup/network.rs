@@ -4,12 +4,11 @@ use std::borrow::Cow;
 
 use weir_results::Interface;
 
+use super::tuning::{BACKLOG, Tuning};
 use super::{Facts, Finding, PathFacts, Purpose};
 
 /// What both ends of `weir bench` ask for; the kernel doubles it.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// Packets that a processor may set aside before it drops.
-const BACKLOG: u64 = 10_000;
 /// From this speed on, packets of 1500 bytes are what limits.
 const FAST_MBPS: u32 = 10_000;
 
@@ -34,35 +33,32 @@ fn buffers(facts: &Facts) -> Vec<Finding> {
     let limits = [
         (
             "receive-buffer-limit",
-            "rmem_max",
+            Tuning::ReceiveBufferMax,
             facts.environment.rmem_max,
             "receive",
-            "a burst that comes while the reader is away is lost",
+            "a burst is lost while the reader is not running",
         ),
         (
             "send-buffer-limit",
-            "wmem_max",
+            Tuning::SendBufferMax,
             facts.environment.wmem_max,
             "send",
             "a sender stops as soon as the device falls behind",
         ),
     ];
-    for (code, name, limit, kind, effect) in limits {
+    for (code, tuning, limit, kind, effect) in limits {
         if let Some(limit) = limit.filter(|limit| *limit < BUFFER_BYTES) {
-            let text = format!(
-                "sockets get at most {limit} bytes of {kind} buffer where {BUFFER_BYTES} are asked for: {effect}"
-            );
-            let mend = format!("sysctl -w net.core.{name}={}", 4 * BUFFER_BYTES);
-            findings.push(Finding::new(code, Purpose::Throughput, text).mended_by(mend));
+            let text =
+                format!("{kind} buffers are limited to {limit} bytes, {BUFFER_BYTES} wanted: {effect}");
+            findings.push(Finding::new(code, Purpose::Throughput, text).fixed_by(tuning));
         }
     }
     let backlog = facts.environment.sysctls.get("net.core.netdev_max_backlog");
     if let Some(backlog) =
         backlog.and_then(|text| text.parse::<u64>().ok()).filter(|backlog| *backlog < BACKLOG)
     {
-        let text = format!("a processor sets aside at most {backlog} received packets, and drops the others");
-        let mend = format!("sysctl -w net.core.netdev_max_backlog={BACKLOG}");
-        findings.push(Finding::new("backlog", Purpose::Throughput, text).mended_by(mend).note());
+        let text = format!("a processor queues at most {backlog} received packets and drops the rest");
+        findings.push(Finding::new("backlog", Purpose::Throughput, text).fixed_by(Tuning::Backlog).note());
     }
     findings
 }
@@ -74,26 +70,27 @@ fn link(interface: &Interface) -> Vec<Finding> {
         let text = format!("there is no interface `{name}`");
         return vec![Finding::new("no-interface", Purpose::Both, text).see("ip -brief address")];
     };
+    let show = format!("ip -details link show dev {}", word(name));
     if mtu < 1500 {
-        let text = format!("the MTU of {name} is {mtu}: samples that fit elsewhere are fragmented here");
-        findings.push(
-            Finding::new("mtu", Purpose::Both, text)
-                .mended_by(format!("ip link set dev {} mtu 1500", word(name))),
+        let text = format!(
+            "the MTU of {name} is {mtu}: samples that fit into 1500 bytes are fragmented here; a VPN, tunnel or overlay needs \
+             the smaller MTU, so raise it only where the whole path carries more"
         );
+        findings.push(Finding::new("mtu", Purpose::Both, text).see(show));
     } else if mtu == 1500 && interface.speed_mbps.is_some_and(|speed| speed >= FAST_MBPS) {
         let text = format!(
             "the MTU of {name} is 1500 at {} Mbit/s: packets per second limit before bits do (9000 only where the whole path has it)",
             interface.speed_mbps.unwrap_or_default()
         );
-        let show = format!("ip link set dev {} mtu 9000", word(name));
         findings.push(Finding::new("mtu-standard", Purpose::Throughput, text).see(show).note());
     }
     if interface.duplex.as_deref() == Some("half") {
-        let text = format!("{name} runs half duplex: what it sends collides with what it receives");
-        findings.push(
-            Finding::new("half-duplex", Purpose::Both, text)
-                .mended_by(format!("ethtool -s {} duplex full autoneg on", word(name))),
+        let text = format!(
+            "{name} runs half duplex: what it sends collides with what it receives; enable autonegotiation on both ends of \
+             the cable, which takes the link down for seconds"
         );
+        let show = format!("ethtool {}", word(name));
+        findings.push(Finding::new("half-duplex", Purpose::Both, text).see(show));
     }
     findings
 }
@@ -101,56 +98,59 @@ fn link(interface: &Interface) -> Vec<Finding> {
 fn offloads(interface: &Interface) -> Vec<Finding> {
     let name = &interface.name;
     let wanted = [
-        ("generic-receive-offload", "gro", "each received packet goes through the kernel by itself"),
-        ("generic-segmentation-offload", "gso", "each sent packet goes through the kernel by itself"),
-        ("tx-checksumming", "tx", "the processor computes the checksums of what is sent"),
-        ("rx-checksumming", "rx", "the processor computes the checksums of what is received"),
+        ("generic-receive-offload", "gro", "each received packet passes through the kernel separately"),
+        ("generic-segmentation-offload", "gso", "each sent packet passes through the kernel separately"),
+        ("tx-checksumming", "tx", "the processor computes the checksums of sent packets"),
+        ("rx-checksumming", "rx", "the processor computes the checksums of received packets"),
     ];
     let is_off = |offload: &&(&str, &str, &str)| interface.offloads.get(offload.0) == Some(&false);
     let finding = |(offload, option, effect): &(&str, &str, &str)| {
-        Finding::new("offload", Purpose::Throughput, format!("{offload} of {name} is off: {effect}"))
-            .mended_by(format!("ethtool -K {} {option} on", word(name)))
+        let text =
+            format!("{offload} of {name} is off: {effect} (some drivers reset the link when it changes)");
+        let command = format!("ethtool -K {} {option} on", word(name));
+        Finding::new("offload", Purpose::Throughput, text).see(command)
     };
     wanted.iter().filter(is_off).map(finding).collect()
 }
 
-/// Interrupts that are held back so that several packets share one.
+/// Interrupts that are delayed so that several packets share one.
 fn interrupts(interface: &Interface) -> Vec<Finding> {
     let name = &interface.name;
     let value = |key: &str| interface.coalescing.get(key).map(String::as_str);
     let waits_us = value("rx-usecs").and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
-    let mut mend = format!("ethtool -C {}", word(name));
+    let mut command = format!("ethtool -C {}", word(name));
     let how = match (value("adaptive-rx") == Some("on"), waits_us) {
         (true, _) => {
-            mend += " adaptive-rx off";
-            "for as long as the driver sees fit".to_owned()
+            command += " adaptive-rx off";
+            "adaptively".to_owned()
         }
         (false, 0) => return Vec::new(),
-        (false, us) => format!("for up to {us} us"),
+        (false, us) => format!("by up to {us} us"),
     };
     if value("rx-usecs").is_some() {
-        mend += " rx-usecs 0";
+        command += " rx-usecs 0";
     }
-    let text =
-        format!("{name} holds back the interrupt of a received packet {how}: latency comes in steps of that");
-    vec![Finding::new("interrupt-coalescing", Purpose::Latency, text).mended_by(mend)]
+    let text = format!(
+        "{name} delays receive interrupts {how}: latency comes in steps of that (some drivers reset the link when it changes)"
+    );
+    vec![Finding::new("interrupt-coalescing", Purpose::Latency, text).see(command)]
 }
 
 fn drops(facts: &Facts, interface: &Interface) -> Option<Finding> {
     let name = &interface.name;
     let dropped: f64 = facts.watched.values(&format!("{name}.recv_drops")).sum();
     (dropped > 0.0).then(|| {
-        let text = format!("{name} dropped {dropped} packets while it was looked at");
+        let text = format!("{name} dropped {dropped} packets during the check");
         Finding::new("dropping", Purpose::Both, text).see(format!("ethtool -S {}", word(name)))
     })
 }
 
 fn polling(facts: &Facts) -> Option<Finding> {
-    (facts.environment.sysctls.get("net.core.busy_poll")? == "0").then(|| {
-        let text = "a receiver that waits sleeps until the interrupt, and does not poll the device (costs a processor)";
-        Finding::new("busy-poll", Purpose::Latency, text)
-            .mended_by("sysctl -w net.core.busy_poll=50 net.core.busy_read=50")
-            .note()
+    // Where either is set already, the choice of the administrator stands.
+    let is_off = |key| facts.environment.sysctls.get(key).is_some_and(|value| value == "0");
+    (is_off("net.core.busy_poll") && is_off("net.core.busy_read")).then(|| {
+        let text = "a waiting receiver sleeps until the interrupt; polling the device is faster and uses a processor";
+        Finding::new("busy-poll", Purpose::Latency, text).fixed_by(Tuning::BusyPolling).note()
     })
 }
 

@@ -1,5 +1,6 @@
 //! Processors, memory and clocks.
 
+use super::tuning::Tuning;
 use super::{Facts, Finding, Purpose};
 
 /// What may be busy before it shows in a measurement, percent of all processors.
@@ -49,16 +50,13 @@ fn cores(facts: &Facts) -> Vec<Finding> {
     if environment.smt == Some(true) {
         let text =
             "two logical processors share a core: ends that are placed on such a pair slow each other down";
-        findings.push(
-            Finding::new("smt", Purpose::Latency, text)
-                .mended_by("echo off > /sys/devices/system/cpu/smt/control")
-                .note(),
-        );
+        // Takes processors offline, and with them the interrupts and programs that are pinned there.
+        let command = "echo off > /sys/devices/system/cpu/smt/control";
+        findings.push(Finding::new("smt", Purpose::Latency, text).see(command).note());
     }
     if facts.has_irqbalance {
         let text = "irqbalance moves interrupts from processor to processor while you measure";
-        findings
-            .push(Finding::new("irqbalance", Purpose::Latency, text).mended_by("systemctl stop irqbalance"));
+        findings.push(Finding::new("irqbalance", Purpose::Latency, text).fixed_by(Tuning::NoIrqbalance));
     }
     findings
 }
@@ -111,16 +109,15 @@ fn frequency(facts: &Facts) -> Vec<Finding> {
     if let Some(governor) = governor.filter(|governor| *governor != "performance") {
         let text =
             format!("the frequency governor is `{governor}`: a processor that has waited begins slowly");
-        let mend = "for file in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance > $file; done";
-        findings.push(Finding::new("governor", Purpose::Both, text).mended_by(mend));
+        findings.push(Finding::new("governor", Purpose::Both, text).fixed_by(Tuning::PerformanceGovernor));
     }
     if facts.environment.turbo == Some(true) {
         let text =
             "processors run above their nominal frequency for as long as they stay cool: repeats differ";
-        let mend = "if [ -e /sys/devices/system/cpu/intel_pstate/no_turbo ]; \
+        let command = "if [ -e /sys/devices/system/cpu/intel_pstate/no_turbo ]; \
                     then echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo; \
                     else echo 0 > /sys/devices/system/cpu/cpufreq/boost; fi";
-        findings.push(Finding::new("turbo", Purpose::Both, text).see(mend).note());
+        findings.push(Finding::new("turbo", Purpose::Both, text).see(command).note());
     }
     findings
 }
@@ -131,10 +128,7 @@ fn idle(facts: &Facts) -> Option<Finding> {
         "processors that wait are put to sleep ({driver}), and take up to hundreds of microseconds to wake up; weir bench \
          --keep-awake holds them out of it"
     );
-    Some(
-        Finding::new("idle-states", Purpose::Latency, text)
-            .mended_by("cpupower idle-set --disable-by-latency 1"),
-    )
+    Some(Finding::new("idle-states", Purpose::Latency, text).fixed_by(Tuning::NoIdleStates))
 }
 
 fn clock(facts: &Facts) -> Option<Finding> {
@@ -146,8 +140,9 @@ fn clock(facts: &Facts) -> Option<Finding> {
     let finding = Finding::new("clock-source", Purpose::Both, text);
     let has_tsc =
         facts.environment.clocksources.as_deref().is_some_and(|all| all.split(' ').any(|name| name == "tsc"));
-    let mend = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource";
-    Some(if has_tsc { finding.mended_by(mend) } else { finding })
+    // Advice only: the kernel may have had a reason, such as counters that drift apart.
+    let command = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource";
+    Some(if has_tsc { finding.see(command) } else { finding })
 }
 
 fn memory(facts: &Facts) -> Vec<Finding> {
@@ -159,8 +154,10 @@ fn memory(facts: &Facts) -> Vec<Finding> {
         findings.push(Finding::new("memory", Purpose::Both, text).see(show));
     }
     if latest(facts, "swapping.in_pages") + latest(facts, "swapping.out_pages") > 0.0 {
-        let text = "the host swaps: a page that comes from disk takes milliseconds";
-        findings.push(Finding::new("swapping", Purpose::Both, text).mended_by("swapoff -a"));
+        // Turning swap off is not offered: where memory is short, the kernel then kills programs.
+        let text = "the host swaps: a page read from disk takes milliseconds; end programs or add memory";
+        let show = "ps -eo pid,rss,comm --sort=-rss | head";
+        findings.push(Finding::new("swapping", Purpose::Both, text).see(show));
     }
     findings
 }

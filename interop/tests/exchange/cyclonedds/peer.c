@@ -30,7 +30,7 @@
 #include "dds/dds.h"
 #include "types.h"
 
-#define LIMIT DDS_SECS(30)
+#define LIMIT DDS_SECS(120)
 #define INSTANCES_MAX 64
 #define SIZE_MAX_BYTES (16 << 20)
 #define TEXT_MAX 4096

@@ -36,7 +36,7 @@ using eprosima::fastrtps::Duration_t;
 using eprosima::fastrtps::rtps::InstanceHandle_t;
 using eprosima::fastrtps::rtps::SerializedPayload_t;
 
-static constexpr int LIMIT_S = 30;
+static constexpr int LIMIT_S = 120;
 static constexpr uint32_t SIZE_MAX_BYTES = 2 << 20;
 
 template <typename... A>
