@@ -410,7 +410,7 @@ impl<T> std::fmt::Debug for DataReader<T> {
 }
 
 fn check_qos(qos: &DataReaderQos) -> Result<()> {
-    crate::qos::check_limits(&qos.policies)?;
+    crate::qos::check_policies(&qos.policies)?;
     if qos.policies.durability > Durability::TransientLocal {
         let text = "DURABILITY: there is no service for TRANSIENT and PERSISTENT: request TRANSIENT_LOCAL";
         return Err(DdsError::InconsistentPolicy(text.to_owned()));

@@ -585,7 +585,7 @@ fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
             format!("BATCH: max_bytes should be at least {BATCH_BYTES_MIN}, and max_samples at least 1");
         return Err(DdsError::InconsistentPolicy(text));
     }
-    crate::qos::check_limits(policies)?;
+    crate::qos::check_policies(policies)?;
     if policies.durability > Durability::TransientLocal {
         let text = "DURABILITY: there is no service for TRANSIENT and PERSISTENT; TRANSIENT_LOCAL keeps samples \
                     as long as their writer lives";

@@ -27,6 +27,9 @@ pub enum DdsError {
     /// Policies that contradict each other (`RETCODE_INCONSISTENT_POLICY`).
     #[error("{0}")]
     InconsistentPolicy(String),
+    /// A policy of the standard that is not implemented (`RETCODE_UNSUPPORTED`).
+    #[error("{0}")]
+    Unsupported(String),
     /// The network would not have it: no such interface, no free port, no permission.
     #[error("{what}: {source}")]
     Network {

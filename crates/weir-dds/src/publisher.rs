@@ -22,6 +22,8 @@ impl Publisher {
     /// # Errors
     /// [`DdsError::BadParameter`](crate::DdsError::BadParameter) or
     /// [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy) when the QoS cannot be.
+    /// [`DdsError::Unsupported`](crate::DdsError::Unsupported) when it has a policy that is not enforced yet: see
+    /// [`Qos`](crate::Qos).
     pub fn create_datawriter<T: DdsType>(
         &self,
         topic: &Topic<T>,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use weir_cdr::Encoding;
 use weir_rtps::config;
-use weir_rtps::qos::{XCDR1, XCDR2};
+use weir_rtps::qos::{Presentation, PresentationScope, XCDR1, XCDR2};
 pub use weir_rtps::writer::BatchPolicy;
 
 pub use weir_rtps::qos::{
@@ -144,8 +144,52 @@ impl DataRepresentation {
     }
 }
 
+/// Refuses what is announced and matched and then not enforced, or contradicts itself.
+pub(crate) fn check_policies(policies: &Qos) -> Result<()> {
+    check_enforced(policies)?;
+    check_limits(policies)
+}
+
+/// Refuses values of policies that are not enforced: peers would rely on them (DDS 1.4 §2.2.3).
+fn check_enforced(policies: &Qos) -> Result<()> {
+    let default = Qos::for_reader();
+    let refuse = |policy: &str, value: String, default: &str| {
+        Err(DdsError::Unsupported(format!(
+            "{policy}: {value} is not enforced yet: leave it at its default ({default})"
+        )))
+    };
+    if policies.deadline != default.deadline {
+        return refuse("DEADLINE", format!("a period of {:?}", policies.deadline), "infinite");
+    }
+    if policies.ownership != default.ownership {
+        return refuse("OWNERSHIP", "EXCLUSIVE".to_owned(), "SHARED");
+    }
+    if policies.ownership_strength != default.ownership_strength {
+        return refuse("OWNERSHIP_STRENGTH", format!("a strength of {}", policies.ownership_strength), "0");
+    }
+    if policies.lifespan != default.lifespan {
+        return refuse("LIFESPAN", format!("a duration of {:?}", policies.lifespan), "infinite");
+    }
+    if policies.destination_order != default.destination_order {
+        return refuse("DESTINATION_ORDER", "BY_SOURCE_TIMESTAMP".to_owned(), "BY_RECEPTION_TIMESTAMP");
+    }
+    if policies.presentation != default.presentation {
+        let Presentation { scope, coherent_access, ordered_access } = policies.presentation;
+        let scope = match scope {
+            PresentationScope::Instance => "INSTANCE",
+            PresentationScope::Topic => "TOPIC",
+            PresentationScope::Group => "GROUP",
+        };
+        let value = format!(
+            "access scope {scope}, coherent_access {coherent_access}, ordered_access {ordered_access}"
+        );
+        return refuse("PRESENTATION", value, "INSTANCE, false, false");
+    }
+    Ok(())
+}
+
 /// Refuses limits that contradict each other or the history (DDS 1.4 §2.2.3.18, §2.2.3.19).
-pub(crate) fn check_limits(policies: &Qos) -> Result<()> {
+fn check_limits(policies: &Qos) -> Result<()> {
     let refuse = |text: String| Err(DdsError::InconsistentPolicy(text));
     let limits = &policies.resource_limits;
     let counts = [

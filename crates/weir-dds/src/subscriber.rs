@@ -23,6 +23,8 @@ impl Subscriber {
     /// # Errors
     /// [`DdsError::BadParameter`](crate::DdsError::BadParameter) or
     /// [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy) when the QoS cannot be.
+    /// [`DdsError::Unsupported`](crate::DdsError::Unsupported) when it has a policy that is not enforced yet: see
+    /// [`Qos`](crate::Qos).
     pub fn create_datareader<T: DdsType>(
         &self,
         topic: &Topic<T>,

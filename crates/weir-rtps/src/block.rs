@@ -22,6 +22,11 @@ impl Block {
         Arc::new(Self { bytes: vec![0; len].into_boxed_slice(), lead: 0 })
     }
 
+    /// A block of these bytes.
+    pub(crate) fn from_bytes(bytes: Box<[u8]>) -> Arc<Self> {
+        Arc::new(Self { bytes, lead: 0 })
+    }
+
     /// A zeroed block of `len` bytes that datagrams are sent from: it begins in the middle of a page.
     ///
     /// Large memory begins with a page, and so does the kernel's memory for a datagram of more than half a page, whose

@@ -126,6 +126,9 @@ pub const LOAN_EXTRA_MAX_BYTES: usize = 64 * 1024;
 /// than one sample; a single sample beside them may be larger. What finds no room is asked for again later. Of what a window
 /// has in flight, every sample may have lost a fragment.
 pub const REASSEMBLY_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Of a sample that is put together, memory is reserved for so many bytes at first, and for two to four times as many as
+/// have arrived later: as much as may be lost in a row at its beginning without others being sent twice.
+pub const REASSEMBLY_REACH_MIN_BYTES: usize = 1024 * 1024;
 /// A sample counts for at least so many of these bytes.
 pub const ASSEMBLY_MIN_BYTES: usize = 4096;
 /// A sample of which no fragment arrived for so long makes room for others.

@@ -11,6 +11,9 @@ use core::time::Duration;
 pub const INFINITE: Duration = Duration::MAX;
 
 /// The policies of one writer or reader (DDS 1.4 §2.2.3); those that a peer must know travel in SEDP.
+///
+/// `deadline`, `ownership`, `ownership_strength`, `lifespan`, `destination_order` and `presentation` are announced and
+/// matched, but not enforced. weir-dds refuses writers and readers whose values are not the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qos {
     /// Whether lost samples are repaired.

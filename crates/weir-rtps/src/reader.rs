@@ -16,6 +16,7 @@ mod reassembly;
 mod ring;
 mod room;
 mod sample;
+mod sample_memory;
 mod states;
 mod strangers;
 mod writer_proxy;
@@ -34,7 +35,7 @@ use crate::liveliness::LivelinessChanges;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::{History, Reliability};
 use crate::time::Time;
-use assembly::{Assemblies, Assembly, Expected};
+use assembly::{Added, Assemblies, Assembly, Expected};
 use cache::Cache;
 use departed::DepartedWriters;
 use sample::{Malformed, Sample, inline_qos, sample, sample_of};
@@ -134,8 +135,12 @@ pub struct ReaderCounters {
     pub samples_oversized: u64,
     /// Submessages from writers that are not matched.
     pub unknown_writers: u64,
-    /// Fragments that contradict others of their sample, or belong to one for which there is no room.
+    /// Fragments that contradict others of their sample, belong to one for which there is no room, or lie too far ahead
+    /// of what has arrived of it.
     pub fragments_refused: u64,
+    /// Fragments that were dropped because the allocator had no memory for them. A reliable writer is asked for them
+    /// again.
+    pub allocations_failed: u64,
     /// Negative acknowledgements sent.
     pub nacks_sent: u64,
 }
@@ -400,7 +405,18 @@ impl ReaderCore {
             Expected::Repair { asked_at, tries } => proxy.note_repair(now, asked_at, tries),
             Expected::Before => proxy.drop_duplicate(),
         }
-        self.is_answer_due |= assembly.add(frag) && proxy.is_reliable;
+        let is_hole = match assembly.add(frag) {
+            Added::Placed { is_hole } => is_hole,
+            Added::TooFar { is_hole } => {
+                self.counters.fragments_refused += 1;
+                is_hole
+            }
+            Added::NoMemory => {
+                self.counters.allocations_failed += 1;
+                false
+            }
+        };
+        self.is_answer_due |= is_hole && proxy.is_reliable;
         if let Some(whole) = self.assemblies.take_complete(writer, sn) {
             self.deliver_whole(now, index, whole);
         }
@@ -410,7 +426,8 @@ impl ReaderCore {
     fn deliver_whole(&mut self, now: Time, index: usize, whole: Assembly) {
         let Self { proxies, cache, counters, .. } = self;
         let (proxy, sn, len) = (&mut proxies[index], whole.sequence_number, whole.sample_size);
-        let payload = &whole.buffer.bytes()[..len];
+        let buffer = whole.memory.into_block();
+        let payload = &buffer.bytes()[..len];
         let sample = sample_of(
             &self.config,
             payload,
@@ -425,7 +442,7 @@ impl ReaderCore {
             if let Arrival::Next { .. } = proxy.arrival(sn) {
                 proxy.accept(now, sn);
             }
-            cache.chunks_mut().give_buffer(whole.buffer);
+            cache.chunks_mut().give_buffer(buffer);
             return;
         };
         let refusal = match proxy.arrival(sn) {
@@ -442,11 +459,11 @@ impl ReaderCore {
             Arrival::Ahead | Arrival::Duplicate => None,
         };
         if let Some(rejection) = refusal {
-            cache.chunks_mut().give_buffer(whole.buffer);
+            cache.chunks_mut().give_buffer(buffer);
             self.reject(index, sn, rejection, key);
             return;
         }
-        let held = cache.hold_whole(&Sample { kind, payload: &[], key, source_timestamp }, whole.buffer, len);
+        let held = cache.hold_whole(&Sample { kind, payload: &[], key, source_timestamp }, buffer, len);
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
                 counters.samples_lost = counters.samples_lost.saturating_add(lost);

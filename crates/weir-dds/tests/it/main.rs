@@ -17,6 +17,7 @@ mod liveliness;
 mod loans;
 mod multicast;
 mod participants;
+mod policies;
 mod reliable;
 mod representations;
 mod routes;

@@ -1,19 +1,24 @@
 //! Putting samples together from fragments (RTPS 2.5 §8.4.14.1): each fragment is copied once, to where it
 //! belongs, and the whole is handed on without another copy.
+//!
+//! A sample takes memory in proportion to the fragments of it that have arrived, whatever size the first one announces.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::Arc;
 
 use weir_wire::{DataFrag, FragmentNumber, FragmentNumberSet, Guid, SequenceNumber, Timestamp};
 
 use super::chunks::Chunks;
-use crate::block::Block;
+use super::sample_memory::{NoMemory, SampleMemory};
 use crate::config;
 use crate::time::Time;
 use crate::writer::ChangeKind;
 
 /// A sample of which fragments have arrived.
+///
+/// Memory is used for the first `reach` fragments: [`config::REASSEMBLY_REACH_MIN_BYTES`] at first, then two to four times
+/// as many as have arrived. Those beyond that are refused, and asked for when the reach has grown. Memory is reserved for
+/// what is within reach; for all of the sample at once if one of this size was completed before.
 #[derive(Debug)]
 pub(super) struct Assembly {
     pub(super) sequence_number: SequenceNumber,
@@ -22,11 +27,15 @@ pub(super) struct Assembly {
     pub(super) is_key: bool,
     pub(super) source_timestamp: Option<Timestamp>,
     pub(super) sample_size: usize,
-    pub(super) buffer: Arc<Block>,
+    pub(super) memory: SampleMemory,
     fragment_size: usize,
     total: u32,
     missing: u32,
-    /// What is known about each 64 fragments.
+    /// So many fragments may take memory.
+    reach: u32,
+    /// Whether memory is reserved for all of it at once.
+    is_reserved_whole: bool,
+    /// What is known about each 64 fragments; nothing is known about those behind.
     words: Vec<Word>,
     /// Of these, so many at the beginning are whole.
     whole_words: usize,
@@ -36,6 +45,22 @@ pub(super) struct Assembly {
     pub(super) is_progress_wanted: bool,
     /// When a fragment of it arrived last.
     added_at: Time,
+}
+
+/// What became of fragments.
+pub(super) enum Added {
+    /// They are where they belong.
+    Placed {
+        /// Whether others are missing that were not known to be, or could not be asked for.
+        is_hole: bool,
+    },
+    /// They lie too far ahead of what has arrived.
+    TooFar {
+        /// As above.
+        is_hole: bool,
+    },
+    /// The allocator had no memory for them.
+    NoMemory,
 }
 
 /// What the arrival of a fragment tells.
@@ -99,6 +124,8 @@ pub(super) struct Assemblies {
     of_writers: BTreeMap<Guid, usize>,
     /// Until then, none of them has waited for long.
     idle_from: Time,
+    /// Size of the largest sample that was completed and does not exceed [`config::REASSEMBLY_MAX_BYTES`].
+    completed: usize,
     /// Memory of the lists of fragments of earlier samples, for the next ones.
     spare: Vec<Vec<Word>>,
 }
@@ -144,7 +171,9 @@ impl Assemblies {
             while !self.has_room(writer, size) {
                 self.drop_idle(now, chunks)?;
             }
-            self.begin(at, frag, inline_qos(), source_timestamp, chunks.take_buffer(size));
+            let spare = chunks.take_buffer(size);
+            let memory = spare.map_or(SampleMemory::Growing(Vec::new()), SampleMemory::Recycled);
+            self.begin(at, frag, inline_qos(), source_timestamp, memory);
         }
         let known = self.all.get_mut(&at)?;
         known.added_at = now;
@@ -157,12 +186,17 @@ impl Assemblies {
         frag: &DataFrag<'_>,
         (kind, key_hash): (ChangeKind, Option<[u8; 16]>),
         source_timestamp: Option<Timestamp>,
-        buffer: Arc<Block>,
+        memory: SampleMemory,
     ) {
         let (sample_size, fragment_size) = (frag.sample_size as usize, usize::from(frag.fragment_size));
         let total = sample_size.div_ceil(fragment_size) as u32;
-        let mut words = self.spare.pop().unwrap_or_default();
-        words.resize_with(total.div_ceil(FRAGMENTS_PER_WORD) as usize, Word::default);
+        let reach = match memory {
+            SampleMemory::Recycled(_) => total,
+            SampleMemory::Growing(_) => {
+                total.min(config::REASSEMBLY_REACH_MIN_BYTES.div_ceil(fragment_size) as u32)
+            }
+        };
+        let words = self.spare.pop().unwrap_or_default();
         self.bytes += room_of(sample_size);
         if !is_oversize(sample_size) {
             *self.of_writers.entry(writer).or_default() += room_of(sample_size);
@@ -174,10 +208,12 @@ impl Assemblies {
             is_key: frag.is_key,
             source_timestamp,
             sample_size,
-            buffer,
+            memory,
             fragment_size,
             total,
             missing: total,
+            reach,
+            is_reserved_whole: sample_size <= self.completed,
             words,
             whole_words: 0,
             highest: 0,
@@ -189,8 +225,11 @@ impl Assemblies {
 
     /// Takes a sample out that is complete.
     pub(super) fn take_complete(&mut self, writer: Guid, sn: SequenceNumber) -> Option<Assembly> {
-        let is_complete = self.all.get(&(writer, sn))?.missing == 0;
-        if is_complete { self.remove((writer, sn)) } else { None }
+        let known = self.all.get(&(writer, sn)).filter(|known| known.missing == 0)?;
+        if !is_oversize(known.sample_size) {
+            self.completed = self.completed.max(known.sample_size);
+        }
+        self.remove((writer, sn))
     }
 
     /// Forgets the samples of a writer that `is_wanted` says nobody waits for any more.
@@ -203,7 +242,7 @@ impl Assemblies {
         let of_writer = self.all.range((writer, SequenceNumber(i64::MIN))..=(writer, SequenceNumber::MAX));
         let unwanted: Vec<_> = of_writer.map(|(at, _)| *at).filter(|(_, sn)| !is_wanted(*sn)).collect();
         for gone in unwanted.into_iter().filter_map(|at| self.remove(at)) {
-            chunks.give_buffer(gone.buffer);
+            give_back(gone, chunks);
         }
     }
 
@@ -214,7 +253,7 @@ impl Assemblies {
             before.next().map(|(at, _)| *at)
         };
         while let Some(gone) = first(&self.all).and_then(|at| self.remove(at)) {
-            chunks.give_buffer(gone.buffer);
+            give_back(gone, chunks);
         }
     }
 
@@ -235,12 +274,11 @@ impl Assemblies {
         self.all.range(all).next_back().map(|((_, sn), _)| *sn)
     }
 
-    /// Bytes of memory that the samples take: pages in which no fragment has arrived take none.
+    /// Bytes of memory that the samples take: what is reserved and was never written to takes none.
     pub(super) fn memory(&self) -> usize {
-        let touched = |it: &Assembly| (it.total - it.missing) as usize * it.fragment_size.max(PAGE_BYTES);
         let words = |words: &Vec<Word>| words.capacity() * size_of::<Word>();
         let kept = |it: &Assembly| size_of::<Assembly>() + words(&it.words);
-        let all = self.all.values().map(|it| touched(it).min(it.buffer.len()) + kept(it));
+        let all = self.all.values().map(|it| it.memory.written() + kept(it));
         all.sum::<usize>() + self.spare.iter().map(words).sum::<usize>()
     }
 
@@ -288,31 +326,78 @@ impl Assemblies {
             return None;
         }
         let gone = self.remove(*at)?;
-        chunks.give_buffer(gone.buffer);
+        give_back(gone, chunks);
         Some(())
     }
 }
 
 impl Assembly {
-    /// Copies fragments to where they belong. Whether an earlier one is missing that was not known to be.
-    pub(super) fn add(&mut self, frag: &DataFrag<'_>) -> bool {
+    /// Copies fragments to where they belong, if that is not too far ahead and there is memory.
+    pub(super) fn add(&mut self, frag: &DataFrag<'_>) -> Added {
         let first = frag.fragment_start - 1;
         let is_hole = frag.fragment_start > self.highest + 1;
+        let end = (first + u32::from(frag.fragments)).min(self.total);
+        self.highest = self.highest.max(end);
+        if end > self.reach {
+            return Added::TooFar { is_hole };
+        }
         let start = first as usize * self.fragment_size;
         // The parser has checked that the fragments lie within the sample and that their bytes are there.
-        let buffer = Arc::get_mut(&mut self.buffer).map_or(&mut [][..], Block::bytes_mut);
-        let Some(place) = buffer.get_mut(start..start + frag.payload.len()) else { return false };
-        place.copy_from_slice(frag.payload);
-        for number in first..(first + u32::from(frag.fragments)).min(self.total) {
+        if !self.has_words() || self.write(start, frag.payload).is_err() {
+            return Added::NoMemory;
+        }
+        for number in first..end {
             let (index, bit) = place_of(number);
             let word = &mut self.words[index];
             self.missing -= u32::from(word.received & bit == 0);
             word.received |= bit;
-            self.highest = self.highest.max(number + 1);
         }
         let whole = self.words[self.whole_words..].iter().take_while(|word| word.received == u64::MAX);
         self.whole_words += whole.count();
-        is_hole
+        Added::Placed { is_hole: self.extend_reach() || is_hole }
+    }
+
+    /// Copies bytes to where they belong.
+    #[inline]
+    fn write(&mut self, start: usize, from: &[u8]) -> Result<(), NoMemory> {
+        if self.is_reserved_whole {
+            let is_written = self.memory.write(start, from, self.sample_size).is_ok();
+            if is_written {
+                return Ok(());
+            }
+            // There may be memory for a part of it.
+            self.is_reserved_whole = false;
+        }
+        let within_reach = self.sample_size.min(self.reach as usize * self.fragment_size);
+        self.memory.write(start, from, within_reach)
+    }
+
+    /// Lets twice as many fragments take memory, or more, when half of those that may have arrived. Whether some of
+    /// them are known to exist.
+    #[inline]
+    fn extend_reach(&mut self) -> bool {
+        let (before, arrived) = (self.reach, self.total - self.missing);
+        if arrived < before / 2 || before == self.total {
+            return false;
+        }
+        self.reach = arrived.saturating_mul(REACH_RATIO).clamp(before, self.total);
+        self.highest > before
+    }
+
+    /// Whether something can be noted about all fragments that may take memory: lengthens the list for that.
+    #[inline]
+    fn has_words(&mut self) -> bool {
+        let wanted = self.reach.div_ceil(FRAGMENTS_PER_WORD) as usize;
+        wanted <= self.words.len() || self.lengthen(wanted)
+    }
+
+    #[cold]
+    fn lengthen(&mut self, wanted: usize) -> bool {
+        let is_done = self.words.try_reserve_exact(wanted - self.words.len()).is_ok();
+        if is_done {
+            self.words.resize_with(wanted, Word::default);
+        }
+        is_done
     }
 
     /// The writer says that there are fragments up to `last`.
@@ -331,14 +416,15 @@ impl Assembly {
         let mut set = FragmentNumberSet::new(FragmentNumber(first + 1));
         // What is missing was asked for already; naming the last one says how far we have looked.
         if first < self.highest {
-            let last = (first..self.highest.min(first + 256)).rev().find(|number| !self.has(*number));
+            let known = self.highest.min(self.reach).min(first + 256);
+            let last = (first..known).rev().find(|number| !self.has(*number));
             set.insert(FragmentNumber(last.unwrap_or(first) + 1));
         }
         set
     }
 
-    /// What to ask for now, appended to `out` in sets: fragments that are known to exist, are missing, and were not asked
-    /// for within `patience_ns`.
+    /// What to ask for now, appended to `out` in sets: fragments that are known to exist, are missing, would not lie too far
+    /// ahead, and were not asked for within `patience_ns`.
     pub(super) fn ask(
         &mut self,
         now: Time,
@@ -346,14 +432,17 @@ impl Assembly {
         out: &mut Vec<(SequenceNumber, FragmentNumberSet)>,
     ) {
         let (mut set, before): (Option<FragmentNumberSet>, _) = (None, out.len());
-        let words = (self.highest.div_ceil(FRAGMENTS_PER_WORD) as usize).min(self.words.len());
+        // Without memory for the list, it is asked for what the list has: the writer's next HEARTBEAT tries again.
+        self.has_words();
+        let known = self.highest.min(self.reach);
+        let words = (known.div_ceil(FRAGMENTS_PER_WORD) as usize).min(self.words.len());
         for index in self.whole_words..words {
             // The rest is asked for with the next answer: a writer remembers only so many requests.
             if out.len() - before >= config::NACK_FRAG_SETS_MAX || out.len() >= config::NACK_FRAGS_MAX {
                 break;
             }
             let first = index as u32 * FRAGMENTS_PER_WORD;
-            let mut wanted = self.words[index].ask(now, patience_ns, self.highest - first);
+            let mut wanted = self.words[index].ask(now, patience_ns, known - first);
             while wanted != 0 {
                 let number = FragmentNumber(first + wanted.trailing_zeros() + 1);
                 wanted &= wanted - 1;
@@ -387,7 +476,14 @@ impl Assembly {
 
     fn has(&self, number: u32) -> bool {
         let (index, bit) = place_of(number);
-        self.words[index].received & bit != 0
+        self.words.get(index).is_some_and(|word| word.received & bit != 0)
+    }
+}
+
+/// Keeps the memory of a sample that will not be completed for later ones, if that is worth it.
+fn give_back(gone: Assembly, chunks: &mut Chunks) {
+    if let Some(spare) = gone.memory.into_spare() {
+        chunks.give_buffer(spare);
     }
 }
 
@@ -411,14 +507,15 @@ fn is_oversize(size: usize) -> bool {
 const SPARE_LISTS_MAX: usize = 64;
 /// Longer lists of fragments, in words of 64, are not kept: 10 MB in fragments of 1344 bytes need 122.
 const SPARE_WORDS_MAX: usize = 256;
-/// What the system hands out at a time when memory is first written to.
-const PAGE_BYTES: usize = 4096;
+/// See [`Assembly`].
+const REACH_RATIO: u32 = 4;
 
 #[cfg(test)]
 mod tests {
     use weir_wire::{EntityId, GuidPrefix};
 
     use super::*;
+    use crate::block::Block;
 
     fn frag(start: u32, size: u32, bytes: &[u8]) -> DataFrag<'_> {
         DataFrag {
@@ -454,7 +551,7 @@ mod tests {
         }
         let writer = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
         let whole = assemblies.take_complete(writer, SequenceNumber(1)).unwrap();
-        assert_eq!(&whole.buffer.bytes()[..9], b"abcdefghi");
+        assert_eq!(&whole.memory.into_block().bytes()[..9], b"abcdefghi");
         assert!(assemblies.is_empty());
     }
 
@@ -478,9 +575,12 @@ mod tests {
     #[test]
     fn no_more_is_asked_for_at_a_time_than_a_writer_remembers() {
         let (mut assemblies, mut chunks) = (Assemblies::default(), Chunks::default());
-        let (last, fragment_size) = (100_000, 512);
+        let (last, fragment_size) = (60_000, 512);
         let payload = [7; 512];
-        let end = DataFrag { fragment_size, ..frag(last, last * u32::from(fragment_size), &payload) };
+        let size = last * u32::from(fragment_size);
+        // There is memory for all of it, so that nothing lies too far ahead.
+        chunks.give_buffer(Block::new(size as usize));
+        let end = DataFrag { fragment_size, ..frag(last, size, &payload) };
         let assembly = add(&mut assemblies, &mut chunks, &end).unwrap();
         let mut asked = Vec::new();
         while {
@@ -492,6 +592,83 @@ mod tests {
         } {}
         // All of it, in turn.
         assert!(asked.into_iter().eq(1..last));
+    }
+
+    /// What `assembly` asks for now, in fragments.
+    fn asked(assembly: &mut Assembly) -> Vec<u32> {
+        let mut asked = Vec::new();
+        loop {
+            let mut sets = Vec::new();
+            assembly.ask(Time(1_000_000), 100, &mut sets);
+            if sets.is_empty() {
+                return asked;
+            }
+            asked.extend(sets.iter().flat_map(|(_, set)| set.iter()).map(|number| number.0));
+        }
+    }
+
+    #[test]
+    fn one_fragment_of_a_gigabyte_takes_memory_in_proportion_wherever_it_lies() {
+        const PAYLOAD: [u8; 512] = [7; 512];
+        let size = config::SAMPLE_MAX_BYTES as u32;
+        let reach = config::REASSEMBLY_REACH_MIN_BYTES as u32 / 512;
+        let memory_with = |start: u32| {
+            let (mut assemblies, mut chunks) = (Assemblies::default(), Chunks::default());
+            let end = DataFrag { fragment_size: 512, ..frag(start, size, &PAYLOAD) };
+            add(&mut assemblies, &mut chunks, &end).unwrap();
+            assemblies.memory()
+        };
+        let of_lists = 32 * 1024 * 1024 / 512;
+        assert!(memory_with(1) < 512 + of_lists, "{}", memory_with(1));
+        assert!(memory_with(reach) < config::REASSEMBLY_REACH_MIN_BYTES + of_lists, "{}", memory_with(reach));
+        for far in [reach + 1, size / 512] {
+            assert!(memory_with(far) < of_lists, "{far}: {}", memory_with(far));
+        }
+    }
+
+    #[test]
+    fn memory_is_reserved_for_a_whole_sample_when_one_of_its_size_was_completed() {
+        static PAYLOAD: [u8; 60_000] = [7; 60_000];
+        let (mut assemblies, mut chunks) = (Assemblies::default(), Chunks::default());
+        let total = 100;
+        let reserved = |assembly: &Assembly| match &assembly.memory {
+            SampleMemory::Growing(bytes) => bytes.capacity(),
+            SampleMemory::Recycled(_) => panic!("nothing was given back"),
+        };
+        let frag = |sn, start, total| DataFrag {
+            sequence_number: SequenceNumber(sn),
+            fragment_size: 60_000,
+            ..frag(start, 60_000 * total, &PAYLOAD)
+        };
+        for (sn, expected) in [(1, 18), (2, total)] {
+            let assembly = add(&mut assemblies, &mut chunks, &frag(sn, 1, total)).unwrap();
+            assert_eq!(reserved(assembly), 60_000 * expected as usize);
+            (2..=total).for_each(|start| _ = assembly.add(&frag(sn, start, total)));
+            let writer = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+            assert!(assemblies.take_complete(writer, SequenceNumber(sn)).is_some());
+        }
+        let larger = add(&mut assemblies, &mut chunks, &frag(3, 1, total + 1)).unwrap();
+        assert_eq!(reserved(larger), 60_000 * 18);
+    }
+
+    #[test]
+    fn what_lies_too_far_ahead_is_asked_for_when_half_of_what_is_before_it_has_arrived() {
+        const PAYLOAD: [u8; 1024] = [7; 1024];
+        let reach = config::REASSEMBLY_REACH_MIN_BYTES as u32 / 1024;
+        let last = 3 * reach;
+        let frag = |start| DataFrag { fragment_size: 1024, ..frag(start, 1024 * last, &PAYLOAD) };
+        let (mut assemblies, mut chunks) = (Assemblies::default(), Chunks::default());
+        let assembly = add(&mut assemblies, &mut chunks, &frag(1)).unwrap();
+        assert!(matches!(assembly.add(&frag(last)), Added::TooFar { is_hole: true }));
+        assert!(asked(assembly).into_iter().eq(2..=reach), "all within reach, once");
+        for start in 2..reach / 2 {
+            assert!(matches!(assembly.add(&frag(start)), Added::Placed { is_hole: false }));
+            assert!(asked(assembly).is_empty());
+        }
+        assert!(matches!(assembly.add(&frag(reach / 2)), Added::Placed { is_hole: true }));
+        assert!(asked(assembly).into_iter().eq(reach + 1..=2 * reach));
+        (reach / 2 + 1..=last).for_each(|start| _ = assembly.add(&frag(start)));
+        assert_eq!(assembly.missing, 0);
     }
 
     #[test]

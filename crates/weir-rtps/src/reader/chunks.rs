@@ -124,15 +124,12 @@ impl Chunks {
         self.live
     }
 
-    /// Memory of at least `len` bytes for one large sample. What is in it is left from before.
-    pub(super) fn take_buffer(&mut self, len: usize) -> Arc<Block> {
+    /// Memory of at least `len` bytes of an earlier large sample, if there is some. What is in it is left from before.
+    pub(super) fn take_buffer(&mut self, len: usize) -> Option<Arc<Block>> {
         let fits = |block: &mut Arc<Block>| {
             block.len() >= len && block.len() / 2 <= len && Arc::get_mut(block).is_some()
         };
-        match self.large.iter_mut().position(fits) {
-            Some(index) => self.large.swap_remove(index),
-            None => Block::new(len),
-        }
+        self.large.iter_mut().position(fits).map(|index| self.large.swap_remove(index))
     }
 
     /// Keeps memory for the next large sample, within limits. What the application holds on to goes first.
@@ -385,7 +382,7 @@ mod tests {
             let mut chunks = Chunks::default();
             let mut memories = std::collections::BTreeSet::new();
             for round in 0..100 {
-                let mut buffer = chunks.take_buffer(len);
+                let mut buffer = chunks.take_buffer(len).unwrap_or_else(|| Block::new(len));
                 let at = if len > config::READER_CHUNK_BYTES {
                     Arc::get_mut(&mut buffer).unwrap().bytes_mut().fill(round);
                     chunks.adopt(buffer, len)
@@ -411,7 +408,7 @@ mod tests {
         for _ in 0..300 {
             for len in [config::READER_CHUNK_BYTES - 10, config::READER_CHUNK_BYTES + 10] {
                 let at = if len > config::READER_CHUNK_BYTES {
-                    let buffer = chunks.take_buffer(len);
+                    let buffer = chunks.take_buffer(len).unwrap_or_else(|| Block::new(len));
                     chunks.adopt(buffer, len)
                 } else {
                     chunks.store(&vec![0; len])

@@ -441,6 +441,57 @@ fn a_malformed_sample_of_fragments_takes_nothing_before_it_away() {
     assert_eq!(taken(&mut reader), [4]);
 }
 
+/// The fragments that the reader asks for now.
+fn fragments_asked_for(reader: &mut ReaderCore, now: Time) -> Vec<u32> {
+    let mut out = Outbox::new();
+    reader.poll_transmit(now, &mut out);
+    let mut numbers = Vec::new();
+    out.for_each_datagram(|_, datagram| {
+        for submessage in Message::parse(datagram).unwrap().submessages() {
+            if let Submessage::NackFrag(nack) = submessage.unwrap() {
+                numbers.extend(nack.state.iter().map(|number| number.0));
+            }
+        }
+    });
+    numbers
+}
+
+#[test]
+fn a_large_sample_whose_fragments_arrive_in_any_order_is_completed_by_what_is_asked_for() {
+    const FRAGMENT_BYTES: usize = 60_000;
+    const FRAGMENTS: u32 = 200;
+    let sample: Vec<u8> =
+        (0..FRAGMENT_BYTES * FRAGMENTS as usize - 7).map(|n| ((n * 31) >> 7) as u8).collect();
+    let orders: [fn(u32) -> u32; 3] = [|n| n, |n| FRAGMENTS - 1 - n, |n| n * 73 % FRAGMENTS];
+    for order in orders {
+        let mut reader = reader(Reliability::Reliable);
+        let mut now = Time(1_000);
+        let mut wanted: Vec<u32> = (0..FRAGMENTS).map(|n| 1 + order(n)).collect();
+        let mut datagrams = 0;
+        while !wanted.is_empty() {
+            for start in wanted {
+                let from = (start - 1) as usize * FRAGMENT_BYTES;
+                let frag = DataFrag {
+                    fragment_start: start,
+                    fragment_size: FRAGMENT_BYTES as u16,
+                    sample_size: sample.len() as u32,
+                    payload: &sample[from..sample.len().min(from + FRAGMENT_BYTES)],
+                    ..FRAGMENT
+                };
+                reader.handle_data_frag(now, WRITER, &frag, None);
+                datagrams += 1;
+            }
+            now = now.plus_nanos(100_000);
+            wanted = fragments_asked_for(&mut reader, now);
+        }
+        let mut is_whole = false;
+        reader.take_next(|raw| is_whole = raw.payload == sample);
+        assert!(is_whole);
+        assert_eq!(reader.counters().fragments_refused, u64::from(datagrams - FRAGMENTS));
+        assert_eq!(reader.counters().allocations_failed, 0);
+    }
+}
+
 #[test]
 fn every_ending_on_a_topic_without_a_key_is_told() {
     let mut reader = reader(Reliability::Reliable);

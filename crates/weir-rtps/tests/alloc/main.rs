@@ -3,6 +3,7 @@
 //! test at a time.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod fragments;
 mod line;
 
 use std::alloc::System;
@@ -28,6 +29,12 @@ fn allocations() -> (usize, usize) {
     let stats = ALLOCATOR.stats();
     let grown = usize::try_from(stats.bytes_reallocated).unwrap_or(0);
     (stats.allocations + stats.reallocations, stats.bytes_allocated + grown)
+}
+
+/// Bytes that are allocated now.
+fn allocated() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
 }
 
 /// For queues that grow to a new peak.

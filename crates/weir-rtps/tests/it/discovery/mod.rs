@@ -10,7 +10,9 @@ use core::time::Duration;
 
 use weir_rtps::discovery_event::DiscoveryEvent;
 use weir_rtps::participant::{LocalEndpointError, ParticipantCore};
-use weir_rtps::qos::{Durability, PolicyId, Qos, Reliability};
+use weir_rtps::qos::{
+    DestinationOrder, Durability, Ownership, PolicyId, PresentationScope, Qos, Reliability,
+};
 use weir_rtps::time::Time;
 use weir_wire::{EntityId, Guid, VendorId};
 
@@ -199,6 +201,56 @@ fn incompatible_policies_are_reported_on_both_sides_until_they_change() {
             DiscoveryEvent::RequestedIncompatibleQos { reader: reader.entity, writer, policy },
         ]
     );
+}
+
+/// What the two ends report of a writer and a reader that meet.
+fn events_of(offered: Qos, requested: Qos) -> [Vec<DiscoveryEvent>; 2] {
+    let mut world = World::new();
+    world.start();
+    world.start();
+    world.add_writer(0, 1, "Square", offered);
+    world.add_reader(1, 1, "Square", requested);
+    world.run_for(ms(50));
+    [0, 1].map(|node| world.events(node).into_iter().skip(1).collect())
+}
+
+#[test]
+fn policies_that_endpoints_do_not_enforce_are_announced_and_matched() {
+    let check = |change: fn(&mut Qos, &mut Qos), expected: Option<PolicyId>| {
+        let (mut offered, mut requested) = (Qos::for_writer(), Qos::for_reader());
+        change(&mut offered, &mut requested);
+        for events in events_of(offered, requested) {
+            match (&events[..], expected) {
+                ([event], None) => assert!(matched(event).is_some(), "{event:?}"),
+                (
+                    [
+                        DiscoveryEvent::OfferedIncompatibleQos { policy, .. }
+                        | DiscoveryEvent::RequestedIncompatibleQos { policy, .. },
+                    ],
+                    Some(expected),
+                ) => assert_eq!(*policy, expected),
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    check(|_, requested| requested.deadline = ms(100), Some(PolicyId::Deadline));
+    check(|offered, _| offered.deadline = ms(100), None);
+    check(|offered, _| offered.ownership = Ownership::Exclusive, Some(PolicyId::Ownership));
+    check(|_, requested| requested.ownership = Ownership::Exclusive, Some(PolicyId::Ownership));
+    check(
+        |offered, requested| {
+            (offered.ownership, requested.ownership) = (Ownership::Exclusive, Ownership::Exclusive);
+        },
+        None,
+    );
+    check(|offered, _| (offered.ownership_strength, offered.lifespan) = (3, ms(100)), None);
+    check(
+        |_, requested| requested.destination_order = DestinationOrder::BySourceTimestamp,
+        Some(PolicyId::DestinationOrder),
+    );
+    check(|offered, _| offered.destination_order = DestinationOrder::BySourceTimestamp, None);
+    check(|_, requested| requested.presentation.coherent_access = true, Some(PolicyId::Presentation));
+    check(|offered, _| offered.presentation.scope = PresentationScope::Group, None);
 }
 
 #[test]

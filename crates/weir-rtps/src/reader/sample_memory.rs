@@ -1,0 +1,129 @@
+//! Memory of a sample that is put together from fragments: it grows with what has arrived.
+//!
+//! The size of a sample is what its first fragment announces, and a forged fragment may announce anything. So memory is
+//! reserved, and written to, only in proportion to the fragments that are there; see
+//! [`Assembly`](super::assembly::Assembly) for how far. Reserving it may fail.
+
+use std::sync::Arc;
+
+use crate::block::Block;
+use crate::config;
+
+/// The allocator had no memory.
+#[derive(Debug)]
+pub(super) struct NoMemory;
+
+#[derive(Debug)]
+pub(super) enum SampleMemory {
+    /// A block of an earlier sample, with room for all of this one. What is in it is left from before.
+    Recycled(Arc<Block>),
+    /// The sample up to the last byte that has arrived, with zeros for what is missing of it. Fragments that arrive in
+    /// order are appended: nothing is written twice.
+    Growing(Vec<u8>),
+}
+
+impl SampleMemory {
+    /// Copies bytes to where they belong. Memory that has to grow for that grows to `reserve` bytes, which are enough for
+    /// them.
+    #[inline]
+    pub(super) fn write(&mut self, start: usize, from: &[u8], reserve: usize) -> Result<(), NoMemory> {
+        let end = start + from.len();
+        match self {
+            Self::Recycled(block) => {
+                let block = Arc::get_mut(block).map_or(&mut [][..], Block::bytes_mut);
+                block.get_mut(start..end).ok_or(NoMemory)?.copy_from_slice(from);
+            }
+            Self::Growing(bytes) => {
+                if end > bytes.capacity() {
+                    reserve_exact(bytes, reserve.max(end))?;
+                }
+                if start > bytes.len() {
+                    bytes.resize(start, 0);
+                }
+                let (again, new) = from.split_at(from.len().min(bytes.len() - start));
+                bytes[start..start + again.len()].copy_from_slice(again);
+                bytes.extend_from_slice(new);
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that were written to.
+    pub(super) fn written(&self) -> usize {
+        match self {
+            Self::Recycled(block) => block.len(),
+            Self::Growing(bytes) => bytes.len(),
+        }
+    }
+
+    /// The block of a sample of which all bytes have been written.
+    pub(super) fn into_block(self) -> Arc<Block> {
+        match self {
+            Self::Recycled(block) => block,
+            Self::Growing(bytes) => Block::from_bytes(bytes.into_boxed_slice()),
+        }
+    }
+
+    /// Memory of a sample that will not be completed, for later ones. `None` when most of it was never written to, or it is
+    /// too large to be kept.
+    pub(super) fn into_spare(self) -> Option<Arc<Block>> {
+        match self {
+            Self::Growing(mut bytes) => {
+                if bytes.len() <= bytes.capacity() / 2 || bytes.capacity() > config::LARGE_BUFFERS_MAX_BYTES {
+                    return None;
+                }
+                bytes.resize(bytes.capacity(), 0);
+                Some(Block::from_bytes(bytes.into_boxed_slice()))
+            }
+            Self::Recycled(block) => Some(block),
+        }
+    }
+}
+
+/// Reserves memory for `len` bytes in all, without writing to it.
+#[cold]
+fn reserve_exact(bytes: &mut Vec<u8>, len: usize) -> Result<(), NoMemory> {
+    bytes.try_reserve_exact(len.saturating_sub(bytes.len())).map_err(|_| NoMemory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_in_any_order_and_again_lie_where_they_belong() {
+        let whole: Vec<u8> = (0..100).collect();
+        for order in [[0, 30, 60, 90], [90, 60, 30, 0], [30, 0, 90, 60]] {
+            let recycled = Block::new(120);
+            for mut memory in [SampleMemory::Growing(Vec::new()), SampleMemory::Recycled(recycled)] {
+                for start in order.into_iter().chain([30]) {
+                    // Each overlaps the next.
+                    let end = (start + 40).min(100);
+                    memory.write(start, &whole[start..end], 100).unwrap();
+                }
+                assert_eq!(memory.into_block().bytes()[..100], whole);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_that_cannot_be_had_changes_nothing() {
+        let mut memory = SampleMemory::Growing(Vec::new());
+        memory.write(0, &[1; 10], 20).unwrap();
+        assert!(memory.write(10, &[2; 20], usize::MAX).is_err());
+        assert_eq!(memory.written(), 10);
+        memory.write(10, &[2; 20], 30).unwrap();
+        assert_eq!(memory.into_block().bytes(), [[1; 10], [2; 10], [2; 10]].concat());
+    }
+
+    #[test]
+    fn memory_that_is_mostly_written_is_kept_for_the_next_sample() {
+        let begun = |len: usize| {
+            let mut memory = SampleMemory::Growing(Vec::new());
+            memory.write(0, &vec![1; len], 1000).unwrap();
+            memory.into_spare().map(|block| block.len())
+        };
+        assert_eq!(begun(500), None);
+        assert_eq!(begun(501), Some(1000));
+    }
+}
