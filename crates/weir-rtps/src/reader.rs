@@ -450,7 +450,7 @@ impl ReaderCore {
             Arrival::Ahead if cache.is_full_of_held(len) && cache.has_held() => {
                 if cache.len() == 0 {
                     // Taking samples cannot make room, only the sample that it waits for can: go on asking.
-                    cache.chunks_mut().give_buffer(whole.buffer);
+                    cache.chunks_mut().give_buffer(buffer);
                     self.is_answer_due = true;
                     return;
                 }

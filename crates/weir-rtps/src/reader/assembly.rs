@@ -145,6 +145,7 @@ impl Assemblies {
             bytes: 0,
             of_writers: BTreeMap::new(),
             idle_from: Time::ZERO,
+            completed: 0,
             spare: Vec::new(),
         }
     }
