@@ -20,7 +20,7 @@ use crate::live::forge::{self, Forged};
 use crate::live::node::{GROUP, META_PORT, Node, USER_PORT};
 
 /// Seeds of a normal test run.
-const SEEDS: u64 = 30;
+const SEEDS: u64 = 100;
 /// Samples that each writer adds when all faults are over.
 const LAST_SAMPLES: u64 = 5;
 /// Long enough for two announcements and the end of a lease.
