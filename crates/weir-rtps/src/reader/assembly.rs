@@ -9,7 +9,7 @@ use std::collections::btree_map::Entry;
 use weir_wire::{DataFrag, FragmentNumber, FragmentNumberSet, Guid, SequenceNumber, Timestamp};
 
 use super::chunks::Chunks;
-use super::sample_memory::{NoMemory, SampleMemory};
+use super::sample_memory::SampleMemory;
 use crate::config;
 use crate::time::Time;
 use crate::writer::ChangeKind;
@@ -344,9 +344,10 @@ impl Assembly {
         }
         let start = first as usize * self.fragment_size;
         // The parser has checked that the fragments lie within the sample and that their bytes are there.
-        if !self.has_words() || self.write(start, frag.payload).is_err() {
+        if !self.has_words() || !self.has_memory(start + frag.payload.len()) {
             return Added::NoMemory;
         }
+        self.memory.write(start, frag.payload);
         for number in first..end {
             let (index, bit) = place_of(number);
             let word = &mut self.words[index];
@@ -358,19 +359,18 @@ impl Assembly {
         Added::Placed { is_hole: self.extend_reach() || is_hole }
     }
 
-    /// Copies bytes to where they belong.
+    /// Whether there is memory for the first `end` bytes: reserves some for that.
     #[inline]
-    fn write(&mut self, start: usize, from: &[u8]) -> Result<(), NoMemory> {
-        if self.is_reserved_whole {
-            let is_written = self.memory.write(start, from, self.sample_size).is_ok();
-            if is_written {
-                return Ok(());
-            }
-            // There may be memory for a part of it.
-            self.is_reserved_whole = false;
-        }
+    fn has_memory(&mut self, end: usize) -> bool {
+        end <= self.memory.room() || self.reserve(end)
+    }
+
+    #[cold]
+    fn reserve(&mut self, end: usize) -> bool {
+        // Without memory for all of it, there may be some for a part.
+        self.is_reserved_whole = self.is_reserved_whole && self.memory.reserve(self.sample_size);
         let within_reach = self.sample_size.min(self.reach as usize * self.fragment_size);
-        self.memory.write(start, from, within_reach)
+        self.is_reserved_whole || self.memory.reserve(within_reach.max(end))
     }
 
     /// Lets twice as many fragments take memory, or more, when half of those that may have arrived. Whether some of

@@ -9,10 +9,6 @@ use std::sync::Arc;
 use crate::block::Block;
 use crate::config;
 
-/// The allocator had no memory.
-#[derive(Debug)]
-pub(super) struct NoMemory;
-
 #[derive(Debug)]
 pub(super) enum SampleMemory {
     /// A block of an earlier sample, with room for all of this one. What is in it is left from before.
@@ -23,20 +19,33 @@ pub(super) enum SampleMemory {
 }
 
 impl SampleMemory {
-    /// Copies bytes to where they belong. Memory that has to grow for that grows to `reserve` bytes, which are enough for
-    /// them.
+    /// Bytes that can be written to without reserving more.
     #[inline]
-    pub(super) fn write(&mut self, start: usize, from: &[u8], reserve: usize) -> Result<(), NoMemory> {
-        let end = start + from.len();
+    pub(super) fn room(&self) -> usize {
+        match self {
+            Self::Recycled(block) => block.len(),
+            Self::Growing(bytes) => bytes.capacity(),
+        }
+    }
+
+    /// Reserves memory for `len` bytes in all, without writing to it. `false`: the allocator has none.
+    #[cold]
+    pub(super) fn reserve(&mut self, len: usize) -> bool {
+        match self {
+            Self::Recycled(block) => len <= block.len(),
+            Self::Growing(bytes) => bytes.try_reserve_exact(len.saturating_sub(bytes.len())).is_ok(),
+        }
+    }
+
+    /// Copies bytes to where they belong, for which there is [room](Self::room).
+    #[inline]
+    pub(super) fn write(&mut self, start: usize, from: &[u8]) {
         match self {
             Self::Recycled(block) => {
                 let block = Arc::get_mut(block).map_or(&mut [][..], Block::bytes_mut);
-                block.get_mut(start..end).ok_or(NoMemory)?.copy_from_slice(from);
+                block[start..start + from.len()].copy_from_slice(from);
             }
             Self::Growing(bytes) => {
-                if end > bytes.capacity() {
-                    reserve_exact(bytes, reserve.max(end))?;
-                }
                 if start > bytes.len() {
                     bytes.resize(start, 0);
                 }
@@ -45,7 +54,6 @@ impl SampleMemory {
                 bytes.extend_from_slice(new);
             }
         }
-        Ok(())
     }
 
     /// Bytes that were written to.
@@ -80,12 +88,6 @@ impl SampleMemory {
     }
 }
 
-/// Reserves memory for `len` bytes in all, without writing to it.
-#[cold]
-fn reserve_exact(bytes: &mut Vec<u8>, len: usize) -> Result<(), NoMemory> {
-    bytes.try_reserve_exact(len.saturating_sub(bytes.len())).map_err(|_| NoMemory)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,7 +101,8 @@ mod tests {
                 for start in order.into_iter().chain([30]) {
                     // Each overlaps the next.
                     let end = (start + 40).min(100);
-                    memory.write(start, &whole[start..end], 100).unwrap();
+                    assert!(memory.room() >= end || memory.reserve(100));
+                    memory.write(start, &whole[start..end]);
                 }
                 assert_eq!(memory.into_block().bytes()[..100], whole);
             }
@@ -109,10 +112,12 @@ mod tests {
     #[test]
     fn memory_that_cannot_be_had_changes_nothing() {
         let mut memory = SampleMemory::Growing(Vec::new());
-        memory.write(0, &[1; 10], 20).unwrap();
-        assert!(memory.write(10, &[2; 20], usize::MAX).is_err());
-        assert_eq!(memory.written(), 10);
-        memory.write(10, &[2; 20], 30).unwrap();
+        assert!(memory.reserve(20));
+        memory.write(0, &[1; 10]);
+        assert!(!memory.reserve(usize::MAX));
+        assert_eq!((memory.written(), memory.room()), (10, 20));
+        assert!(memory.reserve(30));
+        memory.write(10, &[2; 20]);
         assert_eq!(memory.into_block().bytes(), [[1; 10], [2; 10], [2; 10]].concat());
     }
 
@@ -120,7 +125,8 @@ mod tests {
     fn memory_that_is_mostly_written_is_kept_for_the_next_sample() {
         let begun = |len: usize| {
             let mut memory = SampleMemory::Growing(Vec::new());
-            memory.write(0, &vec![1; len], 1000).unwrap();
+            assert!(memory.reserve(1000));
+            memory.write(0, &vec![1; len]);
             memory.into_spare().map(|block| block.len())
         };
         assert_eq!(begun(500), None);
