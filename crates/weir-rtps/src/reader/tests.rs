@@ -2,7 +2,8 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use weir_wire::{
-    EntityId, GuidPrefix, Message, ParameterList, Payload, SequenceNumber, SequenceNumberSet, Submessage,
+    DataFrag, EntityId, GuidPrefix, Message, ParameterList, Payload, SequenceNumber, SequenceNumberSet,
+    Submessage,
 };
 
 use super::*;
