@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(trouble)?;
         let address = listener.local_addr().map_err(trouble)?;
         listener.set_nonblocking(true).map_err(trouble)?;
-        let token = format!("{:032x}", fastrand::u128(..));
+        let token = random_token().map_err(trouble)?;
         let (sender, inbox) = mpsc::channel();
         let mut session = Self { agents: Vec::new(), publishers, inbox, interrupted };
         for (role, count) in [(Role::Publisher, publishers), (Role::Subscriber, subscribers)] {
@@ -372,4 +372,11 @@ fn read_messages(
         }
     };
     thread::Builder::new().name(format!("control {}{}", id.role.name(), id.index)).spawn(read).map(drop)
+}
+
+/// What an agent proves with that it belongs to this run: 128 random bits.
+fn random_token() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

@@ -27,6 +27,7 @@ use crate::error::{DdsError, Result};
 use crate::listener::{DataReaderListener, ReaderEvent};
 use crate::participant::Handle;
 use crate::qos::{DataReaderQos, DataRepresentation};
+use crate::random;
 use crate::sample::{InstanceHandle, Sample, SampleInfo, SampleSeq};
 use crate::shared_payload::BlockMemory;
 use crate::stage_times::ReceiveTimes;
@@ -61,7 +62,7 @@ impl<T: DdsType> DataReader<T> {
         let group = driver.group_for(qos.multicast)?;
         driver.join(group)?;
         let entity = driver.new_reader_id(T::HAS_KEY);
-        let config = core_config::<T>(driver.guid(entity), &qos);
+        let config = core_config::<T>(driver.guid(entity), &qos, random::secret()?);
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config)));
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
         let inner = Inner { handle: Arc::clone(handle), endpoint, group };
@@ -418,7 +419,7 @@ fn check_qos(qos: &DataReaderQos) -> Result<()> {
     qos.policies.representation.iter().try_for_each(|id| DataRepresentation::from_id(*id).map(drop))
 }
 
-fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos) -> ReaderConfig {
+fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos, hash_seed: u64) -> ReaderConfig {
     let policies = &qos.policies;
     ReaderConfig {
         history: policies.history,
@@ -430,7 +431,7 @@ fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos) -> ReaderConfig {
             History::KeepAll => config::READER_CACHE_MAX_BYTES,
             History::KeepLast(_) => config::READER_CACHE_KEEP_LAST_MAX_BYTES,
         }),
-        hash_seed: fastrand::u64(..),
+        hash_seed,
         key_of: T::HAS_KEY.then_some(key_of::<T> as KeyOf),
         key_payload_of: T::HAS_KEY.then_some(key_payload_of::<T> as KeyPayloadOf),
         ..ReaderConfig::new(guid, policies.reliability)

@@ -33,6 +33,7 @@ use crate::error::{DdsError, Result};
 use crate::listener::{DataWriterListener, WriterEvent};
 use crate::participant::Handle;
 use crate::qos::{Coalescing, DataRepresentation, DataWriterQos, PublishMode};
+use crate::random;
 use crate::sample::InstanceHandle;
 use crate::stage_times::SendTimes;
 use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus};
@@ -65,7 +66,7 @@ impl<T: DdsType> DataWriter<T> {
         let entity = driver.new_writer_id(T::HAS_KEY);
         let endpoint = Arc::new(WriterEndpoint::new(
             entity,
-            WriterCore::new(core_config(driver.guid(entity), &qos)),
+            WriterCore::new(core_config(driver.guid(entity), &qos, random::secret()?)),
             qos.policies.liveliness,
             qos.multicast,
             (qos.publish_mode == PublishMode::Asynchronous).then(Publishing::default),
@@ -600,7 +601,7 @@ fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
     }
 }
 
-fn core_config(guid: Guid, qos: &DataWriterQos) -> WriterConfig {
+fn core_config(guid: Guid, qos: &DataWriterQos, hash_seed: u64) -> WriterConfig {
     let policies = &qos.policies;
     let is_reliable = policies.reliability == Reliability::Reliable;
     WriterConfig {
@@ -611,7 +612,7 @@ fn core_config(guid: Guid, qos: &DataWriterQos) -> WriterConfig {
         max_samples_per_instance: policies.resource_limits.max_samples_per_instance.filter(|_| is_reliable),
         max_instances: policies.resource_limits.max_instances,
         max_bytes: policies.resource_limits.max_bytes.filter(|_| is_reliable),
-        hash_seed: fastrand::u64(..),
+        hash_seed,
         coalescing: match qos.coalescing {
             Coalescing::Off => None,
             Coalescing::Automatic { delay_max } => {

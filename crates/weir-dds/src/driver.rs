@@ -95,7 +95,7 @@ impl Driver {
         let selected = Selected::new(settings)?;
         let (user, meta) = transport::open(domain_id, settings, &selected)?;
         let data_multicast = settings.data_multicast.map(|group| group.address(domain_id)).transpose()?;
-        let prefix = new_prefix();
+        let prefix = new_prefix(crate::random::secret()?);
         let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
         config.default_multicast = data_multicast;
         let driver = Arc::new(Self {
@@ -222,12 +222,12 @@ impl Driver {
     }
 }
 
-/// A prefix that no other participant has: the vendor id (RTPS 2.5 §9.3.1.5), then chance and the process id.
-fn new_prefix() -> GuidPrefix {
+/// A prefix that no other participant has: the vendor id (RTPS 2.5 §9.3.1.5), the process id, 48 random bits.
+fn new_prefix(random: u64) -> GuidPrefix {
     let mut prefix = [0; 12];
     prefix[..2].copy_from_slice(&weir_wire::VendorId::WEIR.0);
     prefix[2..6].copy_from_slice(&std::process::id().to_be_bytes());
-    prefix[6..].copy_from_slice(&fastrand::u64(..).to_be_bytes()[..6]);
+    prefix[6..].copy_from_slice(&random.to_be_bytes()[..6]);
     GuidPrefix(prefix)
 }
 

@@ -53,6 +53,7 @@ mod multicast;
 mod participant;
 mod publisher;
 mod qos;
+mod random;
 mod sample;
 mod settings;
 mod shared_payload;

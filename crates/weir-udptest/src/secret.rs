@@ -146,12 +146,9 @@ impl Nonce {
     /// A fresh one, of the kernel's.
     pub(crate) fn fresh() -> Result<Self, UdptestError> {
         let mut octets = [0; Self::BYTES];
-        let got = rustix::rand::getrandom(&mut octets[..], rustix::rand::GetRandomFlags::empty());
-        match got {
-            Ok(Self::BYTES) => Ok(Self(octets)),
-            Ok(_) => Err(UdptestError::Secret("the kernel has too few random numbers".to_owned())),
-            Err(error) => Err(UdptestError::Secret(format!("no random numbers: {error}"))),
-        }
+        getrandom::fill(&mut octets)
+            .map_err(|error| UdptestError::Secret(format!("no random numbers from the kernel: {error}")))?;
+        Ok(Self(octets))
     }
 
     /// As text.

@@ -170,7 +170,7 @@ impl Session<'_> {
         let options = flow::buffered(with_port(self.local, 0), buffer.min(BUFFER_BYTES_MAX), tos);
         let socket = UdpSocket::bind(&options)?;
         socket.connect(with_port(self.peer, port))?;
-        let token = fastrand::u64(..);
+        let token = getrandom::u64().map_err(io::Error::from)?;
         let response = Response::Setup {
             port: socket.local_address().port(),
             send_buffer: socket.granted_send_buffer() as u64,
