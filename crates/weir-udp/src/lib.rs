@@ -32,6 +32,7 @@ mod send;
 mod socket;
 mod sys;
 pub mod threads;
+mod transient;
 mod wait;
 mod wide_copy;
 
@@ -44,5 +45,6 @@ pub use send::{
     MAX_BATCH, MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo,
 };
 pub use socket::{SocketOptions, UdpSocket, Wait};
+pub use transient::{is_queue_full, is_transient};
 pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll, receive_within};
 pub use wide_copy::{CopyFn, wide_copy};

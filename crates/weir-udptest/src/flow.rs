@@ -118,9 +118,8 @@ fn send_one(socket: &UdpSocket, bytes: &[u8]) -> io::Result<bool> {
 /// Whether sending again may work: no room just now, or the news that an earlier datagram met a closed
 /// port, of which the control connection will tell more.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
-    const ENOBUFS: i32 = 105;
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock)
-        || error.raw_os_error() == Some(ENOBUFS)
+        || weir_udp::is_queue_full(error)
 }
 
 /// Says that data follows.

@@ -125,14 +125,8 @@ impl UdpEnd {
     /// A full queue, a firewall or a closed port loses this sample; anything else ends the run.
     #[cold]
     fn count_refusal(&mut self, error: &io::Error) -> Result<(), EndpointError> {
-        use io::ErrorKind as Kind;
-        match error.kind() {
-            Kind::ConnectionRefused
-            | Kind::PermissionDenied
-            | Kind::HostUnreachable
-            | Kind::NetworkUnreachable => {}
-            _ if error.raw_os_error() == Some(ENOBUFS) => {}
-            _ => return Err(raw::failed("sending", error)),
+        if !weir_udp::is_transient(error) {
+            return Err(raw::failed("sending", error));
         }
         self.refused += 1;
         Ok(())
@@ -250,9 +244,6 @@ impl Ponger for UdpEnd {
         Ok(echoed)
     }
 }
-
-/// `ENOBUFS` of Linux, for which the standard library has no name.
-const ENOBUFS: i32 = 105;
 
 #[cfg(test)]
 mod tests {

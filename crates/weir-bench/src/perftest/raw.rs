@@ -114,18 +114,6 @@ fn sample(header: &SampleHeader, octets: &[u8]) -> Vec<u8> {
     sample
 }
 
-/// Errors that say that nobody is there, or that this datagram cannot leave: it is lost.
-fn is_loss(error: &io::Error) -> bool {
-    use io::ErrorKind as Kind;
-    matches!(
-        error.kind(),
-        Kind::ConnectionRefused | Kind::HostUnreachable | Kind::NetworkUnreachable | Kind::PermissionDenied
-    ) || error.raw_os_error() == Some(ENOBUFS)
-}
-
-/// `ENOBUFS` of Linux, for which the standard library has no name.
-const ENOBUFS: i32 = 105;
-
 fn failed(what: &str, error: &io::Error) -> EndpointError {
     EndpointError::Engine(format!("{what} failed: {error}"))
 }

@@ -284,16 +284,7 @@ impl<'a> Sender<'a> {
 
 /// Whether the next datagram may fare better.
 pub(super) fn is_passing(error: &io::Error) -> bool {
-    const ENOBUFS: i32 = 105;
-    use io::ErrorKind as Kind;
-    matches!(
-        error.kind(),
-        Kind::ConnectionRefused
-            | Kind::PermissionDenied
-            | Kind::HostUnreachable
-            | Kind::NetworkUnreachable
-            | Kind::WouldBlock
-    ) || error.raw_os_error() == Some(ENOBUFS)
+    weir_udp::is_transient(error) || error.kind() == io::ErrorKind::WouldBlock
 }
 
 /// Waits until the clock shows `until_ns`: asleep, and the last part awake, so as to be there in time.

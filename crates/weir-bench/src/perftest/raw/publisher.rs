@@ -16,9 +16,7 @@ use super::super::pacing::{self, Schedule};
 use super::super::publisher::{Echo, Published};
 use super::super::settings::PublisherSettings;
 use super::super::{End, Event};
-use super::{
-    ALIVE, RAW_BYTES_MAX, RawPeer, SILENCE_MAX, Sockets, TICK, failed, is_loss, port, sample, samples,
-};
+use super::{ALIVE, RAW_BYTES_MAX, RawPeer, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
 use crate::clock;
 use crate::endpoint::EndpointError;
 use crate::payload::{self, HEADER_BYTES, SampleHeader, wire_sequence};
@@ -144,7 +142,7 @@ impl Line {
     #[inline]
     fn send(&self, bytes: &[u8]) -> Result<(), EndpointError> {
         match self.socket.send(bytes) {
-            Err(error) if !is_loss(&error) => Err(failed("sending", &error)),
+            Err(error) if !weir_udp::is_transient(&error) => Err(failed("sending", &error)),
             _ => Ok(()),
         }
     }
@@ -170,7 +168,7 @@ impl Line {
 fn received(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(length) => Ok(Some(length)),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_loss(&error) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock || weir_udp::is_transient(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }

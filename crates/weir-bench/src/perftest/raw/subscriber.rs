@@ -14,7 +14,7 @@ use super::super::receiver::{Limits, Tally};
 use super::super::settings::SubscriberSettings;
 use super::super::subscriber::{Interval, Received, explain_loss};
 use super::super::{End, Event};
-use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, is_loss, port, sample, samples};
+use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
 use crate::clock;
 use crate::endpoint::EndpointError;
 use crate::payload::{HEADER_BYTES, ReceivedSample};
@@ -136,7 +136,7 @@ impl Run<'_> {
 
     fn send(&self, to: SocketAddrV4, bytes: &[u8]) -> Result<(), EndpointError> {
         match self.socket.send_one(&Outgoing::datagram(Some(to), bytes)) {
-            Err(error) if !is_loss(&error) && error.kind() != io::ErrorKind::WouldBlock => {
+            Err(error) if !weir_udp::is_transient(&error) && error.kind() != io::ErrorKind::WouldBlock => {
                 Err(failed("sending", &error))
             }
             _ => Ok(()),
