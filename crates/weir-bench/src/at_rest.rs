@@ -1,7 +1,7 @@
 //! What a program takes while it waits for others, seen from outside.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -31,9 +31,10 @@ pub fn resident_bytes(program: &Path, domain: u32) -> Result<u64, String> {
         Ok(Err(error)) => return Err(format!("its output cannot be read: {error}")),
         Err(_) => return Err(format!("it did not say that it waits within {FIRST_LINE_WAIT:?}")),
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.0.id()));
+    let pid = child.0.id().cast_signed();
+    let status = procfs::process::Process::new(pid).and_then(|process| process.status());
     let status = status.map_err(|error| format!("its memory is not known: {error}"))?;
-    resident_in(&status).ok_or_else(|| "its memory is not known".to_owned())
+    status.vmrss.map(|kib| kib * 1024).ok_or_else(|| "its memory is not known".to_owned())
 }
 
 /// The size of a program without its symbols, bytes.
@@ -41,8 +42,9 @@ pub fn resident_bytes(program: &Path, domain: u32) -> Result<u64, String> {
 /// # Errors
 /// Why it is not known.
 pub fn stripped_bytes(program: &Path) -> Result<u64, String> {
-    let copy = Temporary(std::env::temp_dir().join(format!("weir-stripped-{}", std::process::id())));
-    let stripped = Command::new("strip").arg("-o").arg(&copy.0).arg(program).stderr(Stdio::null()).status();
+    let copy = tempfile::NamedTempFile::new().map_err(|error| format!("no temporary file: {error}"))?;
+    let stripped =
+        Command::new("strip").arg("-o").arg(copy.path()).arg(program).stderr(Stdio::null()).status();
     match stripped {
         Ok(status) if status.success() => {}
         Ok(status) => return Err(format!("strip failed ({status})")),
@@ -50,18 +52,11 @@ pub fn stripped_bytes(program: &Path) -> Result<u64, String> {
             return Err(format!("strip cannot be started: {error} (on Debian: apt install binutils)"));
         }
     }
-    Ok(std::fs::metadata(&copy.0).map_err(|error| error.to_string())?.len())
+    Ok(std::fs::metadata(copy.path()).map_err(|error| error.to_string())?.len())
 }
 
 /// How long a program may take until it waits.
 const FIRST_LINE_WAIT: Duration = Duration::from_secs(30);
-
-/// The line `VmRSS` of `/proc/PID/status`.
-fn resident_in(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
-}
 
 /// Ends its process when it goes.
 struct Ended(Child);
@@ -74,24 +69,9 @@ impl Drop for Ended {
     }
 }
 
-/// A file that is removed when it goes.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn resident_memory_is_read_in_kibibytes() {
-        assert_eq!(resident_in("VmHWM:\t    9000 kB\nVmRSS:\t    2844 kB\n"), Some(2844 * 1024));
-        assert_eq!(resident_in("Name:\tx\n"), None);
-    }
 
     #[test]
     fn what_cannot_be_seen_says_why() {
