@@ -8,9 +8,10 @@ use std::sync::Arc;
 use weir_rtps::outbox::{Destinations, Outbox};
 use weir_rtps::qos::{History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
+use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind, ReaderProxyConfig, WriterConfig, WriterCore};
-use weir_wire::{EntityId, Guid, GuidPrefix, Message, SequenceNumber, Submessage, VendorId};
+use weir_wire::{EntityId, Guid, GuidPrefix, SequenceNumber, VendorId};
 
 use crate::input::{Input, with_piece};
 use crate::participant::check_datagram;
@@ -66,6 +67,9 @@ struct World {
     now: Time,
     writer: WriterCore,
     reader: ReaderCore,
+    /// Of the writer's participant, and of the reader's.
+    receivers: [UnlockedReceiver; 2],
+    answers: Outbox,
     /// Datagrams of both, in the order of sending; each is given to both.
     on_the_way: VecDeque<Vec<u8>>,
     last_taken: SequenceNumber,
@@ -98,7 +102,15 @@ impl World {
         );
         reader
             .match_writer(now, WriterProxyConfig { guid: writer_guid, reliable: true, destinations, vendor });
-        Self { now, writer, reader, on_the_way: VecDeque::new(), last_taken: SequenceNumber::ZERO }
+        Self {
+            now,
+            writer,
+            reader,
+            receivers: Default::default(),
+            answers: Outbox::new(),
+            on_the_way: VecDeque::new(),
+            last_taken: SequenceNumber::ZERO,
+        }
     }
 
     fn apply(&mut self, operation: u8, input: &mut Input<'_>) -> Option<()> {
@@ -139,25 +151,21 @@ impl World {
         }) {}
     }
 
-    /// Gives a datagram to whom its submessages are for.
+    /// Gives a datagram to both participants.
     fn deliver(&mut self, datagram: &[u8]) {
-        let Ok(message) = Message::parse(datagram) else { return };
-        let from = |entity: EntityId| Guid::new(message.header.prefix, entity);
-        let now = self.now;
-        for submessage in message.submessages().map_while(Result::ok) {
-            match submessage {
-                Submessage::Data(data) => self.reader.handle_data(now, from(data.writer), &data, None),
-                Submessage::Heartbeat(it) => self.reader.handle_heartbeat(now, from(it.writer), &it),
-                Submessage::Gap(it) => self.reader.handle_gap(now, from(it.writer), &it),
-                Submessage::AckNack(it) => self.writer.handle_acknack(now, from(it.reader), &it),
-                _ => {}
-            }
-        }
+        let Self { now, writer, reader, receivers: [writers, readers], answers, .. } = self;
+        let (writer_guid, reader_guid) = guids();
+        let cores = Cores { prefix: writer_guid.prefix, writers: &mut [writer], readers: &mut [] };
+        writers.receive(*now, cores, [datagram], answers);
+        let cores = Cores { prefix: reader_guid.prefix, writers: &mut [], readers: &mut [reader] };
+        readers.receive(*now, cores, [datagram], answers);
     }
 
     /// Lets both do what is due, and checks what comes out.
     fn settle(&mut self) {
-        let Self { now, writer, reader, on_the_way, .. } = self;
+        let Self { now, writer, reader, answers, on_the_way, .. } = self;
+        send(answers, on_the_way);
+        answers.clear();
         let mut calls = 0;
         while writer.next_timeout().is_some_and(|at| at <= *now)
             || reader.next_timeout().is_some_and(|at| at <= *now)
@@ -177,6 +185,11 @@ fn poll(now: Time, writer: &mut WriterCore, reader: &mut ReaderCore, sent: &mut 
     let mut out = Outbox::new();
     writer.poll_transmit(now, &mut out);
     reader.poll_transmit(now, &mut out);
+    send(&out, sent);
+}
+
+/// Checks what is sent, and sends it.
+fn send(out: &Outbox, sent: &mut VecDeque<Vec<u8>>) {
     out.for_each_datagram(|to, datagram| {
         assert!(!to.is_empty(), "everything goes somewhere");
         check_datagram(datagram);

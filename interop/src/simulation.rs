@@ -10,9 +10,10 @@ use weir_rtps::participant::{LocalEndpoint, ParticipantConfig, ParticipantCore};
 use weir_rtps::ports;
 use weir_rtps::qos::{Durability, Qos, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
+use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
-use weir_wire::{EntityId, Guid, GuidPrefix, Message, Submessage};
+use weir_wire::{EntityId, Guid, GuidPrefix, Message};
 
 /// Some participants on a network. They are named by number, from 0.
 #[derive(Debug)]
@@ -34,6 +35,9 @@ pub struct Node {
     pub reader: ReaderCore,
     /// Payloads that the reader handed out, with the number of the participant that wrote them.
     pub taken: Vec<(usize, Vec<u8>)>,
+    receiver: UnlockedReceiver,
+    /// What writer and reader answered that was not sent yet.
+    answers: Outbox,
     metatraffic: SocketAddrV4,
     user: SocketAddrV4,
 }
@@ -165,7 +169,8 @@ impl Node {
         let mut config = ReaderConfig::new(Guid::new(prefix(index), READER), reader.reliability);
         config.history = reader.history;
         let reader = ReaderCore::new(config);
-        Self { participant, writer, reader, taken: Vec::new(), metatraffic, user }
+        let (receiver, answers) = (UnlockedReceiver::default(), Outbox::new());
+        Self { participant, writer, reader, taken: Vec::new(), receiver, answers, metatraffic, user }
     }
 
     fn receive(&mut self, now: Time, delivery: &Delivery) {
@@ -182,27 +187,14 @@ impl Node {
         }) {}
     }
 
-    /// RTPS 2.5 §8.3.4: what the submessages so far say about the next ones.
     fn receive_user_data(&mut self, now: Time, datagram: &[u8]) {
         let message = Message::parse(datagram).expect("only we send");
-        let source = |entity| Guid::new(message.header.prefix, entity);
         self.participant.assert_alive(now, message.header.prefix);
-        let own = self.participant.config().guid_prefix;
-        let (mut is_for_us, mut timestamp) = (true, None);
-        for submessage in message.submessages() {
-            match submessage.expect("only we send") {
-                Submessage::InfoDestination(it) => {
-                    is_for_us = [own, GuidPrefix::UNKNOWN].contains(&it.prefix)
-                }
-                Submessage::InfoTimestamp(it) => timestamp = it.timestamp,
-                _ if !is_for_us => {}
-                Submessage::Data(it) => self.reader.handle_data(now, source(it.writer), &it, timestamp),
-                Submessage::Heartbeat(it) => self.reader.handle_heartbeat(now, source(it.writer), &it),
-                Submessage::Gap(it) => self.reader.handle_gap(now, source(it.writer), &it),
-                Submessage::AckNack(it) => self.writer.handle_acknack(now, source(it.reader), &it),
-                _ => {}
-            }
-        }
+        let prefix = self.participant.config().guid_prefix;
+        let (writers, readers) = (&mut [&mut self.writer], &mut [&mut self.reader]);
+        self.receiver.receive(now, Cores { prefix, writers, readers }, [datagram], &mut self.answers);
+        let counters = self.receiver.counters();
+        assert_eq!(counters.malformed, 0, "only we send");
     }
 
     fn apply_events(&mut self, now: Time) {
@@ -250,7 +242,7 @@ impl Node {
         let mut out = Outbox::new();
         self.participant.poll_transmit(now, &mut out);
         send(self.metatraffic, &out);
-        out.clear();
+        let mut out = core::mem::take(&mut self.answers);
         self.writer.poll_transmit(now, &mut out);
         self.reader.poll_transmit(now, &mut out);
         send(self.user, &out);

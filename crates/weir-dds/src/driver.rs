@@ -6,19 +6,16 @@
 //! | `listeners` | the thread that calls listeners for statuses |
 //! | `transport` | the sockets of a participant; an outbox becomes system calls |
 //! | `endpoints` | writers and readers as the driver knows them, and the routes to them |
-//! | `dispatch` | from datagrams to writers and readers, one lock per batch |
 //! | `channel` | whoever waits, receives: application threads and the background thread share a socket |
 //! | `publishing` | the threads of writers that publish asynchronously |
 //! | `matching` | what discovery finds becomes matches, statuses and calls of listeners |
 //! | `receive_counters` | what is counted about received datagrams |
 //! | `received_blocks` | memory in which large samples stay where they were received |
 //! | `liveliness` | what discovery must know of writers that the application asserts |
-//! | `route` | most datagrams are like the one before: the short way for those |
 //! | `straight` | a lone sample leaves under the lock that it was written under |
 //! | `timers` | the thread of metatraffic and timers |
 
 pub(crate) mod channel;
-pub(crate) mod dispatch;
 pub(crate) mod endpoints;
 pub(crate) mod groups;
 pub(crate) mod listeners;
@@ -27,7 +24,6 @@ pub(crate) mod matching;
 pub(crate) mod publishing;
 pub(crate) mod receive_counters;
 pub(crate) mod received_blocks;
-pub(crate) mod route;
 pub(crate) mod straight;
 pub(crate) mod timers;
 pub(crate) mod transport;

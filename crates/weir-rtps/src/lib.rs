@@ -10,6 +10,7 @@
 //! | [`participant`] | discovery: who is there, what matches, who has gone |
 //! | [`writer`] | one writer: history, window, HEARTBEATs, repairs |
 //! | [`reader`] | one reader: reordering, acknowledgements, the samples that wait |
+//! | [`receiver`] | from datagrams of user data to writers and readers |
 //! | [`multicast`] | when one datagram does for several readers |
 //! | [`outbox`], [`block`] | what is to be sent, and the memory that it lies in |
 //! | [`qos`], [`qos_match`] | policies, and which offers satisfy which requests |
@@ -34,6 +35,7 @@ pub mod qos;
 pub mod qos_match;
 mod qos_parameters;
 pub mod reader;
+pub mod receiver;
 pub mod sedp;
 pub mod spdp;
 pub mod time;

@@ -204,6 +204,11 @@ impl ReaderCore {
         }
     }
 
+    /// The reader's GUID.
+    pub fn guid(&self) -> Guid {
+        self.config.guid
+    }
+
     /// Adds a writer. A writer that is matched already is replaced. One that was matched before is read on from where it
     /// was then: nothing of it is delivered twice.
     pub fn match_writer(&mut self, now: Time, writer: WriterProxyConfig) {

@@ -243,6 +243,11 @@ impl WriterCore {
         }
     }
 
+    /// The writer's GUID.
+    pub fn guid(&self) -> Guid {
+        self.config.guid
+    }
+
     /// Room for a sample of `payload_len` bytes, its encapsulation header included. Nothing has happened
     /// until the reservation is committed.
     ///

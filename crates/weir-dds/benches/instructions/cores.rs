@@ -7,18 +7,17 @@ use std::time::Duration;
 use weir_cdr::{DdsType, Encoding};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::{History, Reliability};
-use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{
     BatchPolicy, Coalescing, LoneDatagram, LonePayload, ReaderProxyConfig, WriterConfig, WriterCore,
 };
 use weir_wire::{
-    AckNack, EntityId, Guid, GuidPrefix, Message, SequenceNumber, SequenceNumberSet, Submessage, Timestamp,
-    VendorId,
+    AckNack, EntityId, Guid, GuidPrefix, SequenceNumber, SequenceNumberSet, Timestamp, VendorId,
 };
 
 use crate::codec::{TestData, TestDataKeyed};
 use crate::measured;
+use crate::sink::Sink;
 
 /// How samples follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +30,8 @@ pub(crate) enum Pace {
     Batch,
 }
 
-const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
-const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, true));
+pub(crate) const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
+pub(crate) const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, true));
 const STAMP: Timestamp = Timestamp { seconds: 1, fraction: 0 };
 
 const WARM_UP: u32 = 4_096;
@@ -263,69 +262,7 @@ impl Source {
     }
 }
 
-/// A reader with one matched writer, and what it answers.
-struct Sink {
-    core: ReaderCore,
-    outbox: Outbox,
-    now: Time,
-}
-
-impl Sink {
-    fn new(history: History, reliability: Reliability) -> Self {
-        let mut core = ReaderCore::new(ReaderConfig {
-            history,
-            key_of: Some(|payload, _| Some(key_hash(u32::from_be_bytes(*payload.get(4..)?.first_chunk()?)))),
-            key_payload_of: Some(|payload, _| payload.get(..8).map(Box::from)),
-            max_bytes: usize::MAX,
-            ..ReaderConfig::new(READER, reliability)
-        });
-        let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7410)]);
-        let reliable = reliability == Reliability::Reliable;
-        core.match_writer(
-            Time(1),
-            WriterProxyConfig { guid: WRITER, reliable, destinations, vendor: VendorId::WEIR },
-        );
-        Self { core, outbox: Outbox::new(), now: Time(1_000_000) }
-    }
-
-    /// As the engine's driver does it with a batch of datagrams: answers follow when all are in.
-    fn receive(&mut self, batch: &[Vec<u8>]) {
-        self.now = self.now + Duration::from_micros(1);
-        batch.iter().for_each(|datagram| self.datagram(datagram));
-        self.core.poll_transmit(self.now, &mut self.outbox);
-        self.outbox.clear();
-    }
-
-    fn datagram(&mut self, datagram: &[u8]) {
-        let now = self.now;
-        let message = Message::parse(datagram).unwrap();
-        let source = message.header.prefix;
-        let mut timestamp = None;
-        for submessage in message.submessages() {
-            match submessage.unwrap() {
-                Submessage::InfoTimestamp(info) => timestamp = info.timestamp,
-                Submessage::Data(data) => {
-                    self.core.handle_data(now, Guid::new(source, data.writer), &data, timestamp);
-                }
-                Submessage::Heartbeat(heartbeat) => {
-                    self.core.handle_heartbeat(now, Guid::new(source, heartbeat.writer), &heartbeat);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Everything that has arrived; how much that was.
-    fn take<T: DdsType>(&mut self, value: &mut T) -> u32 {
-        let mut taken = 0;
-        while self.core.take_next(|raw| weir_cdr::from_payload_into(raw.payload, value).unwrap()) {
-            taken += 1;
-        }
-        taken
-    }
-}
-
-fn key_hash(id: u32) -> [u8; 16] {
+pub(crate) fn key_hash(id: u32) -> [u8; 16] {
     let mut hash = [0; 16];
     hash[..4].copy_from_slice(&id.to_be_bytes());
     hash

@@ -6,7 +6,7 @@
 //! hash seeds are fixed, and memory is warm, so that the same code gives the same number every time.
 //!
 //! - `codec`: values to bytes and back.
-//! - `cores`: writer and reader as state machines, from a value to a datagram and back.
+//! - `cores`: writer and reader as state machines, from a value to a datagram and back; `sink` is the receiving end.
 //! - `engine`: the whole engine with its locks and system calls; what the kernel executes is not counted.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks")]
@@ -17,6 +17,7 @@ use std::process::ExitCode;
 mod codec;
 mod cores;
 mod engine;
+mod sink;
 
 /// What can be measured; returns the number of samples that it measured.
 type Case = fn() -> u32;

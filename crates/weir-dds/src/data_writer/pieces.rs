@@ -14,7 +14,7 @@ use weir_wire::Timestamp;
 use super::Inner;
 use super::sending::Turn;
 use crate::clock;
-use crate::driver::dispatch::TouchedReader;
+use crate::driver::channel::ReaderNews;
 use crate::driver::listeners::Call;
 use crate::error::Result;
 
@@ -102,7 +102,7 @@ impl Inner {
 struct Unfinished<'a> {
     writer: &'a Inner,
     /// Readers whose listeners were to be called after the sample.
-    later: &'a mut Vec<TouchedReader>,
+    later: &'a mut Vec<ReaderNews>,
 }
 
 impl Drop for Unfinished<'_> {
@@ -116,6 +116,6 @@ impl Drop for Unfinished<'_> {
         if let Some(at) = next {
             driver.timers.arm(at);
         }
-        driver.call(self.later.drain(..).map(|reader| Call::News(reader.endpoint)));
+        driver.call(self.later.drain(..).map(|it| Call::News(it.reader)));
     }
 }

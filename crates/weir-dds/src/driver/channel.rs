@@ -14,16 +14,16 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use weir_rtps::outbox::Outbox;
+use weir_rtps::receiver::batch::{Batch, News};
+use weir_rtps::receiver::{self, Incoming, Receiver};
 use weir_rtps::time::Time;
 use weir_udp::{Outgoing, RecvBatch, UdpSocket, Wait};
 
 use super::Driver;
-use super::dispatch::{self, Incoming, News, Touched, TouchedReader};
-use super::endpoints::{ReaderEndpoint, Table};
+use super::endpoints::{BatchEndpoints, ReaderEndpoint, Table, WriterEndpoint};
 use super::groups::{GROUPS_MAX, Groups, Sockets};
-use super::receive_counters::{PublishedCounters, ReceiveCounters};
+use super::receive_counters::{DriverCounters, PublishedCounters, ReceiveCounters};
 use super::received_blocks::ReceivedBlocks;
-use super::route::Route;
 use super::transport::Sender;
 use crate::clock;
 use crate::listener::ReaderEvent;
@@ -75,9 +75,14 @@ pub(crate) struct Channel {
     own_address: std::net::SocketAddrV4,
 }
 
+/// Where the last samples went.
+type Prediction = receiver::prediction::Prediction<Arc<ReaderEndpoint>>;
+/// What a batch brought for a reader.
+pub(crate) type ReaderNews = receiver::batch::ReaderNews<Arc<ReaderEndpoint>>;
+
 /// What the receiving thread needs; whoever holds it receives.
 struct Role {
-    batch: RecvBatch,
+    received: RecvBatch,
     blocks: ReceivedBlocks,
     limit: usize,
     /// The groups' sockets, as of a version of the list of them.
@@ -94,9 +99,10 @@ struct Role {
     yielded_at: Time,
     table: Arc<Table>,
     table_version: u64,
-    touched: Touched,
+    batch: Batch<Arc<ReaderEndpoint>, Arc<WriterEndpoint>>,
     /// Of the table that is here.
-    route: Option<Box<Route>>,
+    prediction: Option<Box<Prediction>>,
+    counters: DriverCounters,
     outbox: Outbox,
     sender: Sender,
 }
@@ -126,7 +132,7 @@ impl Channel {
             own_address.set_ip(std::net::Ipv4Addr::LOCALHOST);
         }
         let role = Role {
-            batch: RecvBatch::new(RECEIVE_BUFFERS).without_sources(),
+            received: RecvBatch::new(RECEIVE_BUFFERS).without_sources(),
             blocks: ReceivedBlocks::default(),
             limit: 1,
             groups: groups.sockets(),
@@ -138,8 +144,9 @@ impl Channel {
             yielded_at: Time::ZERO,
             table: Arc::default(),
             table_version: u64::MAX,
-            touched: Touched::default(),
-            route: None,
+            batch: Batch::default(),
+            prediction: None,
+            counters: DriverCounters::default(),
             outbox: Outbox::new(),
             sender: Sender::default(),
         };
@@ -201,14 +208,14 @@ impl Channel {
     /// One batch, from whichever socket has something.
     #[inline]
     fn receive(&self, role: &mut Role, wait: Wait) -> Arrived {
-        role.blocks.take_back(&mut role.batch);
+        role.blocks.take_back(&mut role.received);
         let version = self.groups.version();
         if role.groups_version != version {
             role.groups_version = version;
             role.groups = self.groups.sockets();
         }
         if role.groups.is_empty() {
-            let count = self.socket.recv_batch(&mut role.batch, role.limit, wait).unwrap_or(0);
+            let count = self.socket.recv_batch(&mut role.received, role.limit, wait).unwrap_or(0);
             return Arrived { count, is_multicast: false };
         }
         self.receive_from_any(role, wait)
@@ -224,7 +231,8 @@ impl Channel {
                 let unicast = is_unicast.then_some(&self.socket);
                 let groups = role.groups.iter().map(|socket| &**socket).filter(|_| !is_unicast);
                 for socket in unicast.into_iter().chain(groups) {
-                    let count = socket.recv_batch(&mut role.batch, role.limit, Wait::DontWait).unwrap_or(0);
+                    let count =
+                        socket.recv_batch(&mut role.received, role.limit, Wait::DontWait).unwrap_or(0);
                     if count > 0 {
                         role.group_turns = if is_unicast { 0 } else { role.group_turns + 1 };
                         return Arrived { count, is_multicast: !is_unicast };
@@ -436,32 +444,36 @@ impl Driver {
     /// Hands the batch that was just received to the endpoints, and sends their answers.
     #[inline(always)]
     fn hand_out(&self, role_mut: &mut Role, now: Time, arrived: Arrived) {
-        role_mut.touched.came = Came::now(self.keeps_times, &role_mut.batch);
+        let came = Came::now(self.keeps_times, &role_mut.received);
         role_mut.adapt_limit(arrived.count, now);
         if role_mut.table_version != self.routes.version() {
             role_mut.table_version = self.routes.version();
             role_mut.table = self.routes.table();
-            role_mut.route = None;
+            role_mut.prediction = None;
         }
-        let Role { batch, blocks, table, table_version, touched, route, outbox, sender, .. } = role_mut;
-        touched.counters.batches += 1;
-        let before = touched.counters.datagrams;
-        let incoming = Incoming { table, route: route.as_deref(), prefix: self.prefix, now };
-        let next = match batch.lone_datagram_len() {
+        let Role {
+            received, blocks, table, table_version, batch, prediction, counters, outbox, sender, ..
+        } = role_mut;
+        counters.batches += 1;
+        let before = batch.counters.datagrams;
+        let endpoints = BatchEndpoints { table, came };
+        let incoming =
+            Incoming { endpoints: &endpoints, prediction: prediction.as_deref(), prefix: self.prefix, now };
+        let next = match received.lone_datagram_len() {
             Some(len) => {
-                let block = blocks.take_lone(batch, len);
-                let datagram = block.map_or_else(|| batch.first_bytes(len), |block| &block.bytes()[..len]);
-                dispatch::receive_lone(incoming, datagram, block, touched, outbox)
+                let block = blocks.take_lone(received, len);
+                let datagram = block.map_or_else(|| received.first_bytes(len), |block| &block.bytes()[..len]);
+                receiver::receive_single(incoming, datagram, block, batch, outbox)
             }
-            None => dispatch::receive(incoming, batch, touched, outbox),
+            None => receive_many(incoming, received, batch, outbox),
         };
-        if touched.has_candidate()
-            && let Some(next_route) = touched.next_route(route.as_deref(), *table_version)
+        if batch.may_change_prediction()
+            && let Some(next) = batch.next_prediction(prediction.as_deref(), *table_version)
         {
-            *route = Some(Box::new(next_route));
+            *prediction = Some(Box::new(next));
         }
         if arrived.is_multicast {
-            touched.counters.multicast += touched.counters.datagrams - before;
+            counters.multicast += batch.counters.datagrams - before;
         }
         if !outbox.is_empty() {
             sender.send(&self.channel.socket, outbox);
@@ -469,76 +481,73 @@ impl Driver {
         if let Some(at) = next {
             self.timers.arm(at);
         }
-        self.channel.counters.store(touched.counters);
-        if !touched.writers.is_empty() {
-            touched.writers.clear();
-        }
+        self.channel.counters.store(*counters, batch.counters);
     }
 
     /// [`Driver::receive_what_is_there`] for a thread that holds locks which listeners may need: it calls them itself later,
     /// by [`Driver::tell_listeners`], those of the readers that are added to `later`.
-    pub(crate) fn receive_quietly(&self, later: &mut Vec<TouchedReader>) {
+    pub(crate) fn receive_quietly(&self, later: &mut Vec<ReaderNews>) {
         let Some(mut role) = self.channel.role.try_lock() else { return };
         let arrived = self.channel.receive(&mut role, Wait::DontWait);
         let now = clock::now();
         if arrived.count > 0 {
             self.hand_out(&mut role, now, arrived);
-            let Role { touched, route, .. } = &mut *role;
-            if let (Some(news), Some(route)) = (touched.on_route.take(), route.as_deref())
-                && route.reader().has_listener()
+            let Role { batch, prediction, .. } = &mut *role;
+            if let (Some(news), Some(prediction)) = (batch.take_predicted(), prediction.as_deref())
+                && prediction.reader().has_listener()
             {
-                later.push(TouchedReader { endpoint: Arc::clone(&route.reader), news });
+                later.push(ReaderNews { reader: Arc::clone(prediction.reader()), news });
             }
-            let mut readers = core::mem::take(&mut touched.readers);
-            later.extend(readers.extract_if(.., |reader| reader.endpoint.has_listener()));
-            touched.forget(&mut readers);
-            touched.readers = readers;
+            let mut readers = batch.take_readers();
+            later.extend(readers.extract_if(.., |it| it.reader.has_listener()));
+            batch.give_back(readers);
         }
         drop(role);
         self.channel.note_application(now);
         self.channel.announce_progress();
     }
 
-    /// Gives the role away, then calls the listeners of the readers that got something. Whether samples lie in `reader`,
-    /// as far as is known: listeners may take those of others, too.
+    /// Gives the role away, then calls the listeners of the readers that got something. Returns whether samples lie in
+    /// `reader`, as far as is known: listeners may take those of others, too.
     #[inline]
     fn finish_batch(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
-        let on_route = role.touched.on_route.take();
-        let Some(news) = on_route else { return self.finish_elsewhere(role, reader) };
-        let has_listener = role.route.as_ref().is_some_and(|route| route.reader().has_listener());
+        let Some(news) = role.batch.take_predicted() else { return self.finish_readers(role, reader) };
+        let has_listener = role.prediction.as_ref().is_some_and(|it| it.reader().has_listener());
         if !has_listener {
-            let is_awaited =
-                |route: &Route| reader.is_some_and(|reader| core::ptr::eq(route.reader(), reader));
-            let has_awaited = news.has_unread && role.route.as_deref().is_some_and(is_awaited);
+            let is_awaited = |prediction: &Prediction| {
+                reader.is_some_and(|reader| core::ptr::eq(&**prediction.reader(), reader))
+            };
+            let has_awaited = news.has_unread && role.prediction.as_deref().is_some_and(is_awaited);
             drop(role);
             self.channel.announce_progress();
             return has_awaited;
         }
-        let route = role.route.take();
+        let prediction = role.prediction.take();
         drop(role);
         self.channel.announce_progress();
-        if let Some(route) = route {
-            tell(route.reader(), news);
+        if let Some(prediction) = prediction {
+            tell(prediction.reader(), news);
             self.flush_queued();
-            self.give_back(route);
+            self.give_back(prediction);
         }
         false
     }
 
-    /// The same when there was something for others than the reader of the route.
+    /// The same when there was something for readers other than the predicted one.
     #[inline(never)]
-    fn finish_elsewhere(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
-        let touched = &mut role.touched;
-        if touched.readers.iter().all(|reader| !reader.endpoint.has_listener()) {
-            let has_awaited = reader.is_some_and(|reader| touched.has_unread_for(reader));
-            let mut readers = core::mem::take(&mut touched.readers);
-            touched.forget(&mut readers);
-            touched.readers = readers;
+    fn finish_readers(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
+        let batch = &mut role.batch;
+        if batch.readers().iter().all(|it| !it.reader.has_listener()) {
+            let is_awaited =
+                |it: &ReaderNews, reader| it.news.has_unread && core::ptr::eq(&*it.reader, reader);
+            let has_awaited =
+                reader.is_some_and(|reader| batch.readers().iter().any(|it| is_awaited(it, reader)));
+            batch.clear_readers();
             drop(role);
             self.channel.announce_progress();
             return has_awaited;
         }
-        let readers = core::mem::take(&mut touched.readers);
+        let readers = batch.take_readers();
         drop(role);
         self.channel.announce_progress();
         self.tell_listeners(&readers);
@@ -547,32 +556,46 @@ impl Driver {
     }
 
     /// Calls the listeners of these readers for what is new, with no lock held.
-    pub(crate) fn tell_listeners(&self, readers: &[TouchedReader]) {
-        for reader in readers.iter().filter(|reader| reader.endpoint.has_listener()) {
-            tell(&reader.endpoint, reader.news);
+    pub(crate) fn tell_listeners(&self, readers: &[ReaderNews]) {
+        for it in readers.iter().filter(|it| it.reader.has_listener()) {
+            tell(&it.reader, it.news);
         }
         self.flush_queued();
     }
 
-    /// Leaves the route to the next batch, unless that has found another one.
-    fn give_back(&self, route: Box<Route>) {
+    /// Leaves the prediction to the next batch, unless that has made another one.
+    fn give_back(&self, prediction: Box<Prediction>) {
         if let Some(mut role) = self.channel.role.try_lock()
-            && role.route.is_none()
-            && role.table_version == route.version()
+            && role.prediction.is_none()
+            && role.table_version == prediction.version()
         {
-            role.route = Some(route);
+            role.prediction = Some(prediction);
         }
     }
 
     /// Lends the memory of the list to the next batch.
-    fn give_back_list(&self, mut readers: Vec<TouchedReader>) {
-        if let Some(mut role) = self.channel.role.try_lock()
-            && role.touched.readers.capacity() == 0
-        {
-            role.touched.forget(&mut readers);
-            role.touched.readers = readers;
+    fn give_back_list(&self, readers: Vec<ReaderNews>) {
+        if let Some(mut role) = self.channel.role.try_lock() {
+            role.batch.give_back(readers);
         }
     }
+}
+
+/// Takes in a batch of several datagrams, see [`receiver::receive_single`].
+#[inline(never)]
+fn receive_many(
+    incoming: Incoming<'_, BatchEndpoints<'_>>,
+    received: &RecvBatch,
+    batch: &mut Batch<Arc<ReaderEndpoint>, Arc<WriterEndpoint>>,
+    outbox: &mut Outbox,
+) -> Option<Time> {
+    let mut receiver = Receiver::new(incoming, batch);
+    for message in received.messages() {
+        for datagram in message.datagrams() {
+            receiver.datagram(datagram);
+        }
+    }
+    receiver.finish(outbox)
 }
 
 /// Calls a reader's listener for what a batch brought.

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::Liveliness;
 use weir_rtps::reader::ReaderCore;
+use weir_rtps::receiver::Endpoints;
 use weir_rtps::time::Time;
 use weir_rtps::writer::WriterCore;
 use weir_udp::UdpSocket;
@@ -21,7 +22,7 @@ use super::straight::WriterState;
 use super::transport::{SendCounters, Sender};
 use crate::clock;
 use crate::listener::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
-use crate::stage_times::{ReceiveTimes, SendTimes};
+use crate::stage_times::{Came, ReceiveTimes, SendTimes};
 use crate::status::{
     IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, Rejected, SampleCountStatus,
 };
@@ -313,6 +314,68 @@ impl Routes {
         let mut table = self.table.write();
         change(Arc::make_mut(&mut table));
         self.version.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// The endpoints as the message receiver knows them during a batch.
+pub(crate) struct BatchEndpoints<'t> {
+    pub(crate) table: &'t Table,
+    /// When the batch arrived; `None`: stage timing is disabled.
+    pub(crate) came: Option<Came>,
+}
+
+impl Endpoints for BatchEndpoints<'_> {
+    type Reader = Arc<ReaderEndpoint>;
+    type Writer = Arc<WriterEndpoint>;
+    type Locked<'a>
+        = MutexGuard<'a, ReaderCore>
+    where
+        Self: 'a;
+
+    #[inline]
+    fn readers_of(&self, writer: &Guid) -> Option<&[Arc<ReaderEndpoint>]> {
+        self.table.readers_of.get(writer).map(Vec::as_slice)
+    }
+
+    fn readers(&self) -> impl Iterator<Item = &Arc<ReaderEndpoint>> {
+        self.table.readers.values()
+    }
+
+    #[inline]
+    fn writer(&self, entity: EntityId) -> Option<&Arc<WriterEndpoint>> {
+        self.table.writers.get(&entity)
+    }
+
+    #[inline(always)]
+    fn entity(reader: &Arc<ReaderEndpoint>) -> EntityId {
+        reader.entity
+    }
+
+    #[inline(always)]
+    fn lock<'a>(&'a self, reader: &'a Arc<ReaderEndpoint>) -> MutexGuard<'a, ReaderCore> {
+        reader.core.lock()
+    }
+
+    #[inline]
+    fn with_writer<T>(&self, writer: &Arc<WriterEndpoint>, f: impl FnOnce(&mut WriterCore) -> T) -> T {
+        f(&mut writer.core.lock())
+    }
+
+    #[inline(always)]
+    fn note_unread(&self, reader: &Arc<ReaderEndpoint>) {
+        if let Some(came) = self.came {
+            came.note(reader);
+        }
+    }
+
+    #[inline]
+    fn has_publisher(&self, writer: &Arc<WriterEndpoint>) -> bool {
+        writer.publishing.is_some()
+    }
+
+    #[inline]
+    fn wake_publisher(&self, writer: &Arc<WriterEndpoint>) {
+        writer.tell_publisher();
     }
 }
 

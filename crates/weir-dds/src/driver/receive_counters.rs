@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use weir_rtps::receiver::batch::Counters;
+
 /// What is counted about received datagrams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReceiveCounters {
@@ -17,13 +19,21 @@ pub struct ReceiveCounters {
     pub ignored: u64,
 }
 
+/// What the driver counts; the rest counts the message receiver.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct DriverCounters {
+    pub(crate) multicast: u64,
+    pub(crate) batches: u64,
+}
+
 /// The counters as others see them: after the last batch.
 #[derive(Default)]
 pub(crate) struct PublishedCounters([AtomicU64; 5]);
 
 impl PublishedCounters {
-    pub(crate) fn store(&self, counters: ReceiveCounters) {
-        let ReceiveCounters { datagrams, multicast, batches, malformed, ignored } = counters;
+    pub(crate) fn store(&self, driver: DriverCounters, receiver: Counters) {
+        let DriverCounters { multicast, batches } = driver;
+        let Counters { datagrams, malformed, ignored } = receiver;
         for (published, count) in self.0.iter().zip([datagrams, multicast, batches, malformed, ignored]) {
             published.store(count, Ordering::Relaxed);
         }

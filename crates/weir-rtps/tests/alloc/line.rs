@@ -8,9 +8,10 @@ use std::sync::Arc;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::{History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
+use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
-use weir_wire::{EntityId, Guid, GuidPrefix, Message, Submessage, Timestamp, VendorId};
+use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
 
 /// What is exchanged.
 pub(crate) struct Setup {
@@ -30,7 +31,11 @@ pub(crate) struct Line {
     setup: Setup,
     writer: WriterCore,
     readers: Vec<ReaderCore>,
+    /// Of the writer, then of each reader.
+    receivers: Vec<UnlockedReceiver>,
     out: Outbox,
+    /// What was answered since `out` was filled.
+    answers: Outbox,
     datagram: Vec<u8>,
     sent: u64,
     written: u64,
@@ -88,8 +93,19 @@ impl Line {
             reader.match_writer(now, proxy);
             readers.push(reader);
         }
-        let (out, datagram) = (Outbox::new(), Vec::with_capacity(1 << 16));
-        Self { now, setup, writer, readers, out, datagram, sent: 0, written: 0, taken: 0 }
+        Self {
+            now,
+            writer,
+            receivers: (0..=readers.len()).map(|_| UnlockedReceiver::default()).collect(),
+            readers,
+            setup,
+            out: Outbox::new(),
+            answers: Outbox::new(),
+            datagram: Vec::with_capacity(1 << 16),
+            sent: 0,
+            written: 0,
+            taken: 0,
+        }
     }
 
     /// Writes samples and lets everybody take them.
@@ -106,6 +122,11 @@ impl Line {
             self.send();
         }
         assert_eq!(self.taken, self.written * self.readers.len() as u64, "everything arrives");
+        let mut counters = self.receivers.iter().map(UnlockedReceiver::counters);
+        assert!(
+            counters.all(|counters| counters.malformed + counters.ignored == 0),
+            "everything has a meaning"
+        );
     }
 
     fn write(&mut self) -> bool {
@@ -154,14 +175,12 @@ impl Line {
         loop {
             let mut out = core::mem::take(&mut self.out);
             out.clear();
+            core::mem::swap(&mut out, &mut self.answers);
             self.writer.poll_transmit(self.now, &mut out);
-            let mut is_quiet = out.is_empty();
-            self.carry(&out);
-            out.clear();
-            self.take();
             self.readers.iter_mut().for_each(|reader| reader.poll_transmit(self.now, &mut out));
-            is_quiet &= out.is_empty();
+            let is_quiet = out.is_empty();
             self.carry(&out);
+            self.take();
             self.out = out;
             if is_quiet {
                 break;
@@ -191,27 +210,14 @@ impl Line {
         if host > 0 && self.setup.loses_every.is_some_and(|every| self.sent.is_multiple_of(every)) {
             return;
         }
-        let (now, message) = (self.now, Message::parse(datagram).unwrap());
-        let guid = |entity| Guid::new(message.header.prefix, entity);
-        for submessage in message.submessages() {
-            let submessage = submessage.unwrap();
-            match submessage {
-                Submessage::AckNack(it) => self.writer.handle_acknack(now, guid(it.reader), &it),
-                Submessage::NackFrag(it) => self.writer.handle_nack_frag(now, guid(it.reader), &it),
-                _ => {}
-            }
-            let Some(reader) = host.checked_sub(1).and_then(|host| self.readers.get_mut(host)) else {
-                continue;
-            };
-            match submessage {
-                Submessage::Data(it) => reader.handle_data(now, guid(it.writer), &it, None),
-                Submessage::DataFrag(it) => reader.handle_data_frag(now, guid(it.writer), &it, None),
-                Submessage::Heartbeat(it) => reader.handle_heartbeat(now, guid(it.writer), &it),
-                Submessage::HeartbeatFrag(it) => reader.handle_heartbeat_frag(now, guid(it.writer), &it),
-                Submessage::Gap(it) => reader.handle_gap(now, guid(it.writer), &it),
-                _ => {}
-            }
-        }
+        let prefix = GuidPrefix([host as u8 + 1; 12]);
+        let (mut writer, mut reader) = match host.checked_sub(1) {
+            None => (Some(&mut self.writer), None),
+            Some(index) => (None, self.readers.get_mut(index)),
+        };
+        let (writers, readers) = (writer.as_mut_slice(), reader.as_mut_slice());
+        let cores = Cores { prefix, writers, readers };
+        self.receivers[host].receive(self.now, cores, [datagram], &mut self.answers);
     }
 
     fn take(&mut self) {

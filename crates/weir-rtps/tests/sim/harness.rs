@@ -2,10 +2,9 @@
 //! are always on.
 
 mod application;
-mod host;
 
 use core::time::Duration;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_netsim::{Link, Network, Side};
@@ -14,7 +13,6 @@ use weir_rtps::time::Time;
 use weir_wire::GuidPrefix;
 
 pub(crate) use application::{ReaderHost, WriterHost};
-pub(crate) use host::dispatch;
 
 /// A simulation: the network, everybody on it, and the time.
 pub(crate) struct Sim {
@@ -271,23 +269,37 @@ impl Sim {
         self.readers.iter().for_each(ReaderHost::check_bounds);
     }
 
-    /// Hands out what arrives now, and lets everybody answer once to all of it.
+    /// Hands out what arrives now, as one batch for each host, which answers once to all of it.
     fn deliver(&mut self) {
         let now = Duration::from_nanos(self.now.0);
-        let (mut writers, mut readers) = (BTreeSet::new(), BTreeSet::new());
+        let mut writers: BTreeMap<usize, Vec<Vec<u8>>> = BTreeMap::new();
+        let mut readers = writers.clone();
         while let Some(delivery) = self.network.deliver(now) {
             if let Some(index) = self.writers.iter().position(|host| host.address == delivery.receiver) {
-                dispatch(&delivery.bytes, &mut self.writers[index].receiver(self.now));
-                writers.insert(index);
+                writers.entry(index).or_default().push(delivery.bytes.to_vec());
             } else if let Some(index) = self.readers.iter().position(|host| host.address == delivery.receiver)
             {
-                dispatch(&delivery.bytes, &mut self.readers[index].receiver(self.now));
-                self.readers[index].take(self.now);
-                readers.insert(index);
+                readers.entry(index).or_default().push(delivery.bytes.to_vec());
             }
         }
-        writers.into_iter().for_each(|index| self.transmit_writer(index));
-        readers.into_iter().for_each(|index| self.transmit_reader(index));
+        for (index, datagrams) in writers {
+            self.out.clear();
+            let host = &mut self.writers[index];
+            host.receive(self.now, datagrams.iter().map(Vec::as_slice), &mut self.out);
+            host.note_sent(&self.out);
+            let from = host.address;
+            self.send(from);
+            self.transmit_writer(index);
+        }
+        for (index, datagrams) in readers {
+            self.out.clear();
+            let host = &mut self.readers[index];
+            host.receive(self.now, datagrams.iter().map(Vec::as_slice), &mut self.out);
+            host.take(self.now);
+            let from = host.address;
+            self.send(from);
+            self.transmit_reader(index);
+        }
     }
 
     /// Lets the application of a writer write, as far as its pace and the window allow.

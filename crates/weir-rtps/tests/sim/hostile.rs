@@ -11,7 +11,7 @@ use weir_wire::{
     ProtocolVersion, SequenceNumber, SequenceNumberSet, VendorId, push,
 };
 
-use crate::harness::{Sim, dispatch, seeds};
+use crate::harness::{Sim, seeds};
 
 /// A writer and a reader in the middle of their work, with traffic recorded.
 fn busy(seed: u64) -> Sim {
@@ -28,8 +28,8 @@ fn busy(seed: u64) -> Sim {
 fn feed(sim: &mut Sim, datagram: &[u8], out: &mut Outbox) {
     let now = sim.now;
     out.clear();
-    dispatch(datagram, &mut sim.writers[0].receiver(now));
-    dispatch(datagram, &mut sim.readers[0].receiver(now));
+    sim.writers[0].receive(now, [datagram], out);
+    sim.readers[0].receive(now, [datagram], out);
     let (writer, reader) = (&mut sim.writers[0].core, &mut sim.readers[0].core);
     if writer.next_timeout().is_some_and(|at| at <= now) {
         writer.handle_timeout(now);
@@ -194,16 +194,17 @@ fn strangers_are_counted_and_change_nothing() {
         let mut out = Outbox::new();
         for _ in 0..3_000 {
             let datagram = forge(&mut rng, GuidPrefix([0xee; 12]), writer, reader, 50);
-            dispatch(&datagram, &mut sim.writers[0].receiver(sim.now));
-            dispatch(&datagram, &mut sim.readers[0].receiver(sim.now));
             let noise: Vec<u8> = (0..rng.below(300)).map(|_| rng.next_u64() as u8).collect();
-            dispatch(&noise, &mut sim.writers[0].receiver(sim.now));
-            dispatch(&noise, &mut sim.readers[0].receiver(sim.now));
+            for datagram in [&datagram[..], &noise] {
+                sim.writers[0].receive(sim.now, [datagram], &mut out);
+                sim.readers[0].receive(sim.now, [datagram], &mut out);
+            }
         }
         sim.writers[0].core.poll_transmit(sim.now, &mut out);
         sim.readers[0].core.poll_transmit(sim.now, &mut out);
         assert!(out.is_empty(), "nothing is said to strangers: {sim}");
-        assert!(sim.readers[0].core.counters().unknown_writers > 1_000, "{sim}");
+        let counters = sim.readers[0].receiver.counters();
+        assert!(counters.ignored > 1_000 && counters.malformed > 1_000, "{counters:?}: {sim}");
         assert!(sim.writers[0].core.counters().acknacks_ignored > ignored + 1_000, "{sim}");
         assert_eq!((sim.writers[0].core.window(), sim.readers[0].core.memory()), before, "{sim}");
         sim.run_to_the_end();

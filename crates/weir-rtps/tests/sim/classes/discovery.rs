@@ -251,7 +251,8 @@ fn comings_and_goings(live: &mut Live) {
 /// Ten thousand times the same nonsense.
 fn the_same_again(live: &mut Live) {
     live.join_insider();
-    let (malformed, memory) = (live.nodes[VICTIM].malformed, live.nodes[VICTIM].core.memory());
+    let (malformed, memory) =
+        (live.nodes[VICTIM].receiver.counters().malformed, live.nodes[VICTIM].core.memory());
     for _ in 0..10_000 {
         live.attack_both(b"RTPS\x02\x05\x01\xf0");
         live.attack(USER_PORT, &Forged::by(INSIDER).raw(0x07, 0, 28, &[0; 28]));
@@ -259,7 +260,7 @@ fn the_same_again(live: &mut Live) {
     }
     live.run_for(Duration::from_millis(1));
     let victim = &live.nodes[VICTIM];
-    assert_eq!(victim.malformed, malformed + 20_000);
+    assert_eq!(victim.receiver.counters().malformed, malformed + 20_000);
     assert_eq!(victim.core.counters().malformed_messages, 10_000);
     assert_eq!(victim.core.counters().unknown_participant, 10_000);
     assert_eq!(victim.core.memory(), memory);

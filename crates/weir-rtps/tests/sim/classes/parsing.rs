@@ -28,13 +28,17 @@ fn words(reader: EntityId, writer: EntityId, words: &[u32]) -> Vec<u8> {
 /// Sends each body as a submessage of its own message, to both ports; each is malformed.
 fn send_all(live: &mut Live, id: u8, flags: u8, bodies: &[Vec<u8>]) {
     live.join_insider();
-    let before = live.nodes[VICTIM].malformed;
+    let before = live.nodes[VICTIM].receiver.counters().malformed;
     for body in bodies {
         let message = Forged::by(INSIDER).raw(id, flags, body.len() as u16, body);
         live.attack_both(&message.0);
     }
     live.run_for(core::time::Duration::from_millis(1));
-    assert_eq!(live.nodes[VICTIM].malformed, before + bodies.len() as u64, "each is counted");
+    assert_eq!(
+        live.nodes[VICTIM].receiver.counters().malformed,
+        before + bodies.len() as u64,
+        "each is counted"
+    );
     assert_eq!(live.nodes[VICTIM].core.counters().malformed_submessages, bodies.len() as u64);
 }
 

@@ -108,12 +108,12 @@ fn small_samples_that_pin_memory(live: &mut Live) {
 
 fn fragments_without_size(live: &mut Live) {
     live.join_insider();
-    let before = live.nodes[VICTIM].malformed;
+    let before = live.nodes[VICTIM].receiver.counters().malformed;
     let lies = [(1, 0, 1000), (0, 8, 64), (9, 8, 64), (1, 8, 0), (u32::MAX, u16::MAX, u32::MAX), (1, 16, 64)];
     for (index, sizes) in lies.into_iter().enumerate() {
         send(live, &Forged::by(INSIDER).frag(TO_IN, 1 + index as i64, sizes, &[7; 8]));
     }
-    assert_eq!(live.nodes[VICTIM].malformed, before + lies.len() as u64);
+    assert_eq!(live.nodes[VICTIM].receiver.counters().malformed, before + lies.len() as u64);
 }
 
 fn fragments_of_four_gigabytes(live: &mut Live) {
@@ -224,7 +224,7 @@ fn leaps_in_the_peers_name(live: &mut Live) {
 
 /// What a stranger or somebody who does not exist sends reaches nobody.
 fn strangers(live: &mut Live) {
-    let ignored = live.nodes[VICTIM].ignored;
+    let ignored = live.nodes[VICTIM].receiver.counters().ignored;
     for prefix in [GuidPrefix([0xee; 12]), GuidPrefix::UNKNOWN, GuidPrefix([1; 12])] {
         let message = Forged::by(prefix)
             .data(TO_IN, 1, &forge::sample(1, 1, 32))
@@ -233,7 +233,7 @@ fn strangers(live: &mut Live) {
             .frag(TO_IN, 1, (1, 8, 64), &[7; 8]);
         send(live, &message);
     }
-    assert_eq!(live.nodes[VICTIM].ignored, ignored + 12);
+    assert_eq!(live.nodes[VICTIM].receiver.counters().ignored, ignored + 12);
     assert_eq!(live.nodes[VICTIM].readers[&IN].available(), 0);
 }
 

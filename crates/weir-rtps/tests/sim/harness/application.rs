@@ -10,12 +10,12 @@ use weir_rtps::multicast::GroupRoute;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::{Durability, History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
+use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{BatchPolicy, Coalescing, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
 use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
 
 use super::address;
-use super::host::Receiver;
 
 /// What a writer's host is to be.
 pub(crate) struct WriterSetup {
@@ -107,6 +107,7 @@ pub(crate) struct WriterHost {
     pub(crate) address: SocketAddrV4,
     pub(crate) core: WriterCore,
     pub(crate) config: WriterConfig,
+    pub(crate) receiver: UnlockedReceiver,
     /// Samples written so far.
     pub(crate) written: u64,
     /// Samples to write.
@@ -140,6 +141,7 @@ impl WriterHost {
             address: setup.address,
             core: WriterCore::new(setup.config.clone()),
             config: setup.config,
+            receiver: UnlockedReceiver::default(),
             written: 0,
             samples: setup.samples,
             refused: 0,
@@ -186,10 +188,17 @@ impl WriterHost {
         }
     }
 
-    pub(crate) fn receiver(&mut self, now: Time) -> Receiver<'_> {
+    /// Takes in what arrived at one time, and collects the answers.
+    pub(crate) fn receive<'d>(
+        &mut self,
+        now: Time,
+        datagrams: impl IntoIterator<Item = &'d [u8]>,
+        out: &mut Outbox,
+    ) {
         self.is_blocked = false;
-        let guid = self.config.guid;
-        Receiver { now, prefix: guid.prefix, writer: Some((guid.entity, &mut self.core)), reader: None }
+        let (writers, readers) = (&mut [&mut self.core], &mut []);
+        let cores = Cores { prefix: self.config.guid.prefix, writers, readers };
+        self.receiver.receive(now, cores, datagrams, out);
     }
 
     pub(super) fn next_event(&self) -> Option<Time> {
@@ -329,6 +338,7 @@ pub(crate) struct ReaderHost {
     pub(crate) address: SocketAddrV4,
     pub(crate) core: ReaderCore,
     pub(crate) config: ReaderConfig,
+    pub(crate) receiver: UnlockedReceiver,
     /// Whether the application takes samples at once.
     pub(crate) is_taking: bool,
     /// When the last sample was taken.
@@ -346,6 +356,7 @@ impl ReaderHost {
             address: setup.address,
             core: ReaderCore::new(setup.config.clone()),
             config: setup.config,
+            receiver: UnlockedReceiver::default(),
             is_taking: setup.is_taking,
             last_taken_at: Time::ZERO,
             receive_buffer: setup.receive_buffer,
@@ -390,9 +401,16 @@ impl ReaderHost {
         self.known[writer].written_at_match = 0;
     }
 
-    pub(crate) fn receiver(&mut self, now: Time) -> Receiver<'_> {
-        let guid = self.config.guid;
-        Receiver { now, prefix: guid.prefix, writer: None, reader: Some((guid.entity, &mut self.core)) }
+    /// Takes in what arrived at one time, and collects the answers.
+    pub(crate) fn receive<'d>(
+        &mut self,
+        now: Time,
+        datagrams: impl IntoIterator<Item = &'d [u8]>,
+        out: &mut Outbox,
+    ) {
+        let (writers, readers) = (&mut [], &mut [&mut self.core]);
+        let cores = Cores { prefix: self.config.guid.prefix, writers, readers };
+        self.receiver.receive(now, cores, datagrams, out);
     }
 
     pub(super) fn next_event(&self) -> Option<Time> {

@@ -9,9 +9,10 @@ use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::{LocalEndpoint, ParticipantConfig, ParticipantCore};
 use weir_rtps::qos::{Durability, Qos, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
+use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{ReaderProxyConfig, WriterConfig, WriterCore};
-use weir_wire::{EntityId, Guid, GuidPrefix, Message, Submessage, Timestamp};
+use weir_wire::{EntityId, Guid, GuidPrefix};
 
 /// Where discovery traffic of a participant arrives.
 pub(crate) const META_PORT: u16 = 7410;
@@ -27,11 +28,11 @@ pub(crate) struct Node {
     pub(crate) host: Ipv4Addr,
     pub(crate) writers: BTreeMap<EntityId, WriterCore>,
     pub(crate) readers: BTreeMap<EntityId, ReaderCore>,
-    /// User datagrams, or submessages of them, that make no sense.
-    pub(crate) malformed: u64,
-    /// User submessages that are for nobody here.
-    pub(crate) ignored: u64,
+    /// Of user datagrams.
+    pub(crate) receiver: UnlockedReceiver,
     out: Outbox,
+    /// What writers and readers answered that was not sent yet.
+    answers: Outbox,
 }
 
 /// Finds an instance: a payload begins with the key behind the encapsulation header.
@@ -58,9 +59,9 @@ impl Node {
             host,
             writers: BTreeMap::new(),
             readers: BTreeMap::new(),
-            malformed: 0,
-            ignored: 0,
+            receiver: UnlockedReceiver::default(),
             out: Outbox::new(),
+            answers: Outbox::new(),
         }
     }
 
@@ -138,6 +139,7 @@ impl Node {
         self.core.poll_transmit(now, &mut out);
         out.for_each_datagram(|to, bytes| to.iter().for_each(|to| each(META_PORT, *to, bytes)));
         out.clear();
+        core::mem::swap(&mut out, &mut self.answers);
         self.writers.values_mut().for_each(|writer| writer.poll_transmit(now, &mut out));
         self.readers.values_mut().for_each(|reader| reader.poll_transmit(now, &mut out));
         out.for_each_datagram(|to, bytes| to.iter().for_each(|to| each(USER_PORT, *to, bytes)));
@@ -145,73 +147,10 @@ impl Node {
     }
 
     fn receive_user(&mut self, now: Time, bytes: &[u8]) {
-        let Ok(message) = Message::parse(bytes) else {
-            self.malformed += 1;
-            return;
-        };
-        let (mut source, mut timestamp, mut is_for_us) = (message.header.prefix, None, true);
-        for submessage in message.submessages() {
-            match submessage {
-                Err(_) => {
-                    self.malformed += 1;
-                    return;
-                }
-                Ok(Submessage::InfoDestination(info)) => {
-                    is_for_us = info.prefix == self.prefix || info.prefix == GuidPrefix::UNKNOWN;
-                }
-                Ok(Submessage::InfoTimestamp(info)) => timestamp = info.timestamp,
-                Ok(Submessage::InfoSource(info)) => source = info.prefix,
-                Ok(_) if !is_for_us => {}
-                Ok(submessage) => self.submessage(now, source, timestamp, &submessage),
-            }
-        }
-    }
-
-    fn submessage(&mut self, now: Time, from: GuidPrefix, at: Option<Timestamp>, it: &Submessage<'_>) {
-        let guid = |entity| Guid::new(from, entity);
-        match it {
-            Submessage::Data(it) => {
-                self.for_readers(it.reader, guid(it.writer), |reader, guid| {
-                    reader.handle_data(now, guid, it, at)
-                });
-            }
-            Submessage::DataFrag(it) => {
-                self.for_readers(it.reader, guid(it.writer), |r, guid| r.handle_data_frag(now, guid, it, at));
-            }
-            Submessage::Heartbeat(it) => {
-                self.for_readers(it.reader, guid(it.writer), |r, guid| r.handle_heartbeat(now, guid, it));
-            }
-            Submessage::HeartbeatFrag(it) => {
-                self.for_readers(it.reader, guid(it.writer), |r, guid| {
-                    r.handle_heartbeat_frag(now, guid, it)
-                });
-            }
-            Submessage::Gap(it) => {
-                self.for_readers(it.reader, guid(it.writer), |reader, guid| reader.handle_gap(now, guid, it));
-            }
-            Submessage::AckNack(it) => match self.writers.get_mut(&it.writer) {
-                Some(writer) => writer.handle_acknack(now, guid(it.reader), it),
-                None => self.ignored += 1,
-            },
-            Submessage::NackFrag(it) => match self.writers.get_mut(&it.writer) {
-                Some(writer) => writer.handle_nack_frag(now, guid(it.reader), it),
-                None => self.ignored += 1,
-            },
-            _ => self.ignored += 1,
-        }
-    }
-
-    /// Calls `f` with the readers that are meant and matched with the writer.
-    fn for_readers(&mut self, meant: EntityId, writer: Guid, mut f: impl FnMut(&mut ReaderCore, Guid)) {
-        let mut is_used = false;
-        for (entity, reader) in &mut self.readers {
-            let is_meant = meant == EntityId::UNKNOWN || meant == *entity;
-            if is_meant && reader.matched().any(|guid| guid == writer) {
-                f(reader, writer);
-                is_used = true;
-            }
-        }
-        self.ignored += u64::from(!is_used);
+        let mut writers: Vec<_> = self.writers.values_mut().collect();
+        let mut readers: Vec<_> = self.readers.values_mut().collect();
+        let cores = Cores { prefix: self.prefix, writers: &mut writers, readers: &mut readers };
+        self.receiver.receive(now, cores, [bytes], &mut self.answers);
     }
 
     fn apply_events(&mut self, now: Time) {

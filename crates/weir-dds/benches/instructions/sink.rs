@@ -1,0 +1,125 @@
+//! A reader that receives as the engine does, without locks and sockets.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use std::cell::{RefCell, RefMut};
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_cdr::DdsType;
+use weir_rtps::outbox::Outbox;
+use weir_rtps::qos::{History, Reliability};
+use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
+use weir_rtps::receiver::batch::Batch;
+use weir_rtps::receiver::prediction::Prediction;
+use weir_rtps::receiver::{Endpoints, Incoming, Receiver, receive_single};
+use weir_rtps::time::Time;
+use weir_rtps::writer::WriterCore;
+use weir_wire::{EntityId, Guid, VendorId};
+
+use crate::cores::{READER, WRITER, key_hash};
+
+type Handle = Arc<RefCell<ReaderCore>>;
+
+/// A reader with one matched writer, and what it answers.
+pub(crate) struct Sink {
+    reader: Only,
+    batch: Batch<Handle, Handle>,
+    prediction: Option<Prediction<Handle>>,
+    outbox: Outbox,
+    now: Time,
+}
+
+impl Sink {
+    pub(crate) fn new(history: History, reliability: Reliability) -> Self {
+        let mut core = ReaderCore::new(ReaderConfig {
+            history,
+            key_of: Some(|payload, _| Some(key_hash(u32::from_be_bytes(*payload.get(4..)?.first_chunk()?)))),
+            key_payload_of: Some(|payload, _| payload.get(..8).map(Box::from)),
+            max_bytes: usize::MAX,
+            ..ReaderConfig::new(READER, reliability)
+        });
+        let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7410)]);
+        let reliable = reliability == Reliability::Reliable;
+        core.match_writer(
+            Time(1),
+            WriterProxyConfig { guid: WRITER, reliable, destinations, vendor: VendorId::WEIR },
+        );
+        #[expect(clippy::arc_with_non_send_sync, reason = "references are counted as in the engine")]
+        let reader = Only([Arc::new(RefCell::new(core))]);
+        Self {
+            reader,
+            batch: Batch::default(),
+            prediction: None,
+            outbox: Outbox::new(),
+            now: Time(1_000_000),
+        }
+    }
+
+    /// As the engine's driver does it with what one receive call brought.
+    pub(crate) fn receive(&mut self, datagrams: &[Vec<u8>]) {
+        self.now = self.now + Duration::from_micros(1);
+        let Self { reader, batch, prediction, outbox, now } = self;
+        let (prefix, before) = (READER.prefix, prediction.as_ref());
+        let incoming = Incoming { endpoints: &*reader, prediction: before, prefix, now: *now };
+        if let [datagram] = datagrams {
+            receive_single(incoming, datagram, None, batch, outbox);
+        } else {
+            let mut receiver = Receiver::new(incoming, batch);
+            datagrams.iter().for_each(|datagram| receiver.datagram(datagram));
+            receiver.finish(outbox);
+        }
+        if batch.may_change_prediction()
+            && let Some(next) = batch.next_prediction(before, 0)
+        {
+            *prediction = Some(next);
+        }
+        if batch.take_predicted().is_none() {
+            batch.clear_readers();
+        }
+        outbox.clear();
+    }
+
+    /// Takes everything that has arrived. Returns how much that was.
+    pub(crate) fn take<T: DdsType>(&mut self, value: &mut T) -> u32 {
+        let [core] = &self.reader.0;
+        let (mut core, mut taken) = (core.borrow_mut(), 0);
+        while core.take_next(|raw| weir_cdr::from_payload_into(raw.payload, value).unwrap()) {
+            taken += 1;
+        }
+        taken
+    }
+}
+
+/// The only endpoint.
+struct Only([Handle; 1]);
+
+impl Endpoints for Only {
+    type Reader = Handle;
+    /// There is none.
+    type Writer = Handle;
+    type Locked<'a> = RefMut<'a, ReaderCore>;
+
+    fn readers_of(&self, writer: &Guid) -> Option<&[Handle]> {
+        (*writer == WRITER).then_some(&self.0)
+    }
+
+    fn readers(&self) -> impl Iterator<Item = &Handle> {
+        self.0.iter()
+    }
+
+    fn writer(&self, _entity: EntityId) -> Option<&Handle> {
+        None
+    }
+
+    fn entity(_reader: &Handle) -> EntityId {
+        READER.entity
+    }
+
+    fn lock<'a>(&'a self, reader: &'a Handle) -> RefMut<'a, ReaderCore> {
+        reader.borrow_mut()
+    }
+
+    fn with_writer<T>(&self, _writer: &Handle, _f: impl FnOnce(&mut WriterCore) -> T) -> T {
+        unreachable!("there is no writer")
+    }
+}

@@ -1,0 +1,515 @@
+//! The message receiver: from datagrams of user data to writers and readers (RTPS 2.5, 8.3.4).
+//!
+//! Submessages are read in place. The lock of each endpoint is taken once per batch of datagrams, and once more only where
+//! traffic of several endpoints alternates. Answers, repairs and news for listeners follow once the whole batch is in, see
+//! [`batch`]. Most datagrams resemble the one before, see [`prediction`].
+//!
+//! The receiver knows endpoints through [`Endpoints`], which a driver implements with its locks. [`unlocked`] implements it
+//! for endpoints that one thread owns, as in simulations.
+
+pub mod batch;
+mod endpoints;
+pub mod prediction;
+#[cfg(test)]
+mod tests;
+pub mod unlocked;
+
+use std::sync::Arc;
+
+use weir_wire::{
+    AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Header, Heartbeat, HeartbeatFrag, Message,
+    NackFrag, ParseError, ProtocolVersion, Submessage, Submessages, Timestamp, UnreadSubmessage, VendorId,
+};
+
+use crate::block::Block;
+use crate::outbox::Outbox;
+use crate::reader::ReaderCore;
+use crate::time::Time;
+use crate::writer::WriterCore;
+use batch::{Batch, News};
+use prediction::{Predicted, Prediction};
+
+pub use endpoints::{Endpoints, Handle};
+
+/// What is known about a batch before it is read.
+#[derive(Debug)]
+pub struct Incoming<'t, E: Endpoints> {
+    /// The participant's endpoints.
+    pub endpoints: &'t E,
+    /// Where the last samples went.
+    pub prediction: Option<&'t Prediction<E::Reader>>,
+    /// The participant that receives.
+    pub prefix: GuidPrefix,
+    /// When the batch arrived.
+    pub now: Time,
+}
+
+impl<E: Endpoints> Clone for Incoming<'_, E> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E: Endpoints> Copy for Incoming<'_, E> {}
+
+/// Takes in a batch that is one datagram, and collects the answers. A sample may stay in the datagram's block, if it has
+/// one, until it is taken.
+///
+/// Returns when an endpoint first needs a timeout.
+#[inline(never)]
+pub fn receive_single<E: Endpoints>(
+    incoming: Incoming<'_, E>,
+    datagram: &[u8],
+    block: Option<&Arc<Block>>,
+    batch: &mut Batch<E::Reader, E::Writer>,
+    outbox: &mut Outbox,
+) -> Option<Time> {
+    match incoming.prediction.and_then(|prediction| Predicted::new::<E>(prediction, datagram)) {
+        Some(predicted) => receive_predicted(incoming, predicted, block, batch, outbox),
+        None => receive_unpredicted(incoming, datagram, block, batch, outbox),
+    }
+}
+
+/// The same for a datagram that begins with anything else than [`Predicted`].
+#[inline(never)]
+fn receive_unpredicted<E: Endpoints>(
+    incoming: Incoming<'_, E>,
+    datagram: &[u8],
+    block: Option<&Arc<Block>>,
+    batch: &mut Batch<E::Reader, E::Writer>,
+    outbox: &mut Outbox,
+) -> Option<Time> {
+    let mut receiver = Receiver::with_block(incoming, block, batch);
+    receiver.datagram(datagram);
+    receiver.finish(outbox)
+}
+
+/// The same for one that begins as predicted: does what [`Receiver`] does, without looking up what is known, and without
+/// the receiver if there is only the sample.
+#[inline(always)]
+fn receive_predicted<E: Endpoints>(
+    incoming: Incoming<'_, E>,
+    Predicted { prediction, timestamp, data, behind }: Predicted<'_, '_, E::Reader>,
+    block: Option<&Arc<Block>>,
+    batch: &mut Batch<E::Reader, E::Writer>,
+    outbox: &mut Outbox,
+) -> Option<Time> {
+    let now = incoming.now;
+    batch.counters.datagrams += 1;
+    batch.forget_rival();
+    let mut core = incoming.endpoints.lock(&prediction.reader);
+    core.handle_data_inline(now, &prediction.writer, &data, Some(timestamp), block);
+    if !behind.is_empty() {
+        return receive_behind(incoming, (prediction, core), timestamp, behind, block, batch, outbox);
+    }
+    let mut next = Time::MAX;
+    let news = settle(incoming, &prediction.reader, &mut core, outbox, &mut next);
+    batch.end_as_predicted(news);
+    (next != Time::MAX).then_some(next)
+}
+
+/// The rest of a datagram, behind a sample for the predicted reader, which is locked.
+#[inline(never)]
+fn receive_behind<'t, E: Endpoints>(
+    incoming: Incoming<'t, E>,
+    (prediction, core): (&'t Prediction<E::Reader>, E::Locked<'t>),
+    timestamp: Timestamp,
+    submessages: Submessages<'_>,
+    block: Option<&'t Arc<Block>>,
+    batch: &mut Batch<E::Reader, E::Writer>,
+    outbox: &mut Outbox,
+) -> Option<Time> {
+    let mut receiver = Receiver::with_block(incoming, block, batch);
+    receiver.is_as_predicted = true;
+    receiver.current = Some(Current { writer: prediction.writer, reader: &prediction.reader, core });
+    if let Ok(header) = Header::parse(&prediction.header) {
+        receiver.header = header;
+    }
+    receiver.message(submessages, Some(timestamp));
+    receiver.finish(outbox)
+}
+
+/// The reader whose lock is held, and the writer whose samples it gets.
+#[derive(Debug)]
+struct Current<'t, R, L> {
+    writer: Guid,
+    reader: &'t R,
+    core: L,
+}
+
+/// What a submessage changes for those that follow in its message (RTPS 2.5, 8.3.4).
+enum Change {
+    Nothing,
+    /// When the samples were written.
+    Timestamp(Option<Timestamp>),
+    /// Who sent them.
+    Source(GuidPrefix),
+    /// Whether they are for this participant.
+    Destination {
+        is_us: bool,
+    },
+}
+
+/// Takes in a batch of datagrams, and collects what the endpoints answer.
+#[derive(Debug)]
+pub struct Receiver<'t, 'b, E: Endpoints + 't> {
+    incoming: Incoming<'t, E>,
+    batch: &'b mut Batch<E::Reader, E::Writer>,
+    current: Option<Current<'t, E::Reader, E::Locked<'t>>>,
+    /// The predicted reader got something, and no other.
+    is_as_predicted: bool,
+    /// The header of the last datagram.
+    header: Header,
+    /// The block that the datagram lies in, if samples may stay there.
+    block: Option<&'t Arc<Block>>,
+}
+
+impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
+    /// Begins a batch.
+    #[inline(always)]
+    pub fn new(incoming: Incoming<'t, E>, batch: &'b mut Batch<E::Reader, E::Writer>) -> Self {
+        Self::with_block(incoming, None, batch)
+    }
+
+    #[inline(always)]
+    fn with_block(
+        incoming: Incoming<'t, E>,
+        block: Option<&'t Arc<Block>>,
+        batch: &'b mut Batch<E::Reader, E::Writer>,
+    ) -> Self {
+        let header =
+            Header { version: ProtocolVersion::V2_5, vendor: VendorId::UNKNOWN, prefix: GuidPrefix::UNKNOWN };
+        Self { incoming, batch, current: None, is_as_predicted: false, header, block }
+    }
+
+    /// Takes in a datagram. An empty one, which no participant sends to another, is not counted: a driver may wake its own
+    /// receiver with it.
+    ///
+    /// Always inlined: a call per datagram shows.
+    #[inline(always)]
+    pub fn datagram(&mut self, datagram: &[u8]) {
+        if datagram.is_empty() {
+            return;
+        }
+        self.batch.counters.datagrams += 1;
+        let Ok(message) = Message::parse(datagram) else {
+            self.batch.counters.malformed += 1;
+            return;
+        };
+        self.header = message.header;
+        self.message(message.submessages(), None);
+    }
+
+    /// Ends the batch: collects what the endpoints answer. Returns when one of them first needs a timeout. A lock that is
+    /// still held is not taken again.
+    #[inline]
+    pub fn finish(mut self, outbox: &mut Outbox) -> Option<Time> {
+        let (incoming, mut next) = (self.incoming, Time::MAX);
+        match (self.is_as_predicted, incoming.prediction, self.current.take()) {
+            (true, Some(prediction), current) => {
+                let lock = || incoming.endpoints.lock(&prediction.reader);
+                let mut core = current.map_or_else(lock, |current| current.core);
+                let news = settle(incoming, &prediction.reader, &mut core, outbox, &mut next);
+                self.batch.end_as_predicted(news);
+            }
+            (_, _, current) => self.finish_readers(current, outbox, &mut next),
+        }
+        if self.batch.has_writers() {
+            self.finish_writers(outbox, &mut next);
+        }
+        (next != Time::MAX).then_some(next)
+    }
+
+    /// Takes in the submessages of a message, from its beginning or behind a sample that was written at `timestamp`.
+    #[inline]
+    fn message(&mut self, submessages: Submessages<'_>, timestamp: Option<Timestamp>) {
+        if self.submessages(submessages, timestamp).is_err() {
+            self.batch.counters.malformed += 1;
+        }
+    }
+
+    /// Takes in submessages up to the first one that is malformed (RTPS 2.5, 8.3.4.1).
+    #[inline(never)]
+    fn submessages(
+        &mut self,
+        mut submessages: Submessages<'_>,
+        mut timestamp: Option<Timestamp>,
+    ) -> Result<(), ParseError> {
+        // The receiver's state, with the last one of the sender's writers, which is put together once: reading what was
+        // just written in pieces stalls.
+        let mut is_for_us = true;
+        let mut writer = Guid::new(self.header.prefix, EntityId::UNKNOWN);
+        loop {
+            if let Some((written_at, data)) = submessages.next_stamped_data() {
+                timestamp = Some(written_at);
+                if writer.entity != data.writer {
+                    writer.entity = data.writer;
+                }
+                if is_for_us {
+                    self.data(&writer, &data, Some(written_at));
+                }
+                continue;
+            }
+            let Some(submessage) = submessages.next_unread() else { return Ok(()) };
+            let submessage = submessage?;
+            if let Some(data) = submessage.data() {
+                let data = data?;
+                if writer.entity != data.writer {
+                    writer.entity = data.writer;
+                }
+                if is_for_us {
+                    self.data(&writer, &data, timestamp);
+                }
+                continue;
+            }
+            match self.other_submessage(submessage, writer.prefix, timestamp, is_for_us)? {
+                Change::Nothing => {}
+                Change::Timestamp(at) => timestamp = at,
+                Change::Source(source) => writer.prefix = source,
+                Change::Destination { is_us } => is_for_us = is_us,
+            }
+        }
+    }
+
+    /// Takes in a submessage other than DATA. Returns what it changes for those that follow.
+    #[inline(never)]
+    fn other_submessage(
+        &mut self,
+        submessage: UnreadSubmessage<'_>,
+        source: GuidPrefix,
+        timestamp: Option<Timestamp>,
+        is_for_us: bool,
+    ) -> Result<Change, ParseError> {
+        match submessage.read()? {
+            Submessage::InfoTimestamp(info) => return Ok(Change::Timestamp(info.timestamp)),
+            Submessage::InfoSource(info) => return Ok(Change::Source(info.prefix)),
+            Submessage::InfoDestination(info) => {
+                let is_us = info.prefix == self.incoming.prefix || info.prefix == GuidPrefix::UNKNOWN;
+                return Ok(Change::Destination { is_us });
+            }
+            Submessage::Pad | Submessage::InfoReply(_) => {}
+            _ if !is_for_us => {}
+            Submessage::Data(data) => self.data_unlocked(Guid::new(source, data.writer), &data, timestamp),
+            Submessage::Heartbeat(heartbeat) => self.heartbeat(source, &heartbeat),
+            Submessage::DataFrag(frag) => self.data_frag(source, &frag, timestamp),
+            Submessage::NackFrag(nack) => self.nack_frag(source, &nack),
+            Submessage::HeartbeatFrag(heartbeat) => self.heartbeat_frag(source, &heartbeat),
+            Submessage::Gap(gap) => self.gap(source, &gap),
+            Submessage::AckNack(acknack) => self.acknack(source, &acknack),
+            Submessage::Unknown { .. } => self.batch.counters.ignored += 1,
+        }
+        Ok(Change::Nothing)
+    }
+
+    /// Always inlined, as is what the reader does with the sample: nothing of it is passed through memory, which avoids a
+    /// store-forwarding stall.
+    #[inline(always)]
+    fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
+        let (now, block) = (self.incoming.now, self.block);
+        if !self.is_current(writer, data.reader) {
+            self.data_unlocked(*writer, data, timestamp);
+        } else if let Some(current) = &mut self.current {
+            current.core.handle_data_inline(now, &current.writer, data, timestamp, block);
+        }
+    }
+
+    /// A sample for another reader than the one whose lock is held.
+    #[inline(never)]
+    fn data_unlocked(&mut self, writer: Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
+        let (now, block) = (self.incoming.now, self.block);
+        let handle = |core: &mut ReaderCore| core.handle_data_in(now, writer, data, timestamp, block);
+        if !self.for_readers(writer, data.reader, handle) {
+            self.for_unmatched(handle);
+        }
+    }
+
+    fn data_frag(&mut self, source: GuidPrefix, frag: &DataFrag<'_>, timestamp: Option<Timestamp>) {
+        let now = self.incoming.now;
+        let writer = Guid::new(source, frag.writer);
+        let handle = |core: &mut ReaderCore| core.handle_data_frag(now, writer, frag, timestamp);
+        if !self.for_readers(writer, frag.reader, handle) {
+            self.for_unmatched(handle);
+        }
+    }
+
+    fn heartbeat_frag(&mut self, source: GuidPrefix, heartbeat: &HeartbeatFrag) {
+        let now = self.incoming.now;
+        let writer = Guid::new(source, heartbeat.writer);
+        self.for_readers(writer, heartbeat.reader, |core| core.handle_heartbeat_frag(now, writer, heartbeat));
+    }
+
+    fn heartbeat(&mut self, source: GuidPrefix, heartbeat: &Heartbeat) {
+        let now = self.incoming.now;
+        let writer = Guid::new(source, heartbeat.writer);
+        self.for_readers(writer, heartbeat.reader, |core| core.handle_heartbeat(now, writer, heartbeat));
+    }
+
+    fn gap(&mut self, source: GuidPrefix, gap: &Gap) {
+        let now = self.incoming.now;
+        let writer = Guid::new(source, gap.writer);
+        self.for_readers(writer, gap.reader, |core| core.handle_gap(now, writer, gap));
+    }
+
+    fn acknack(&mut self, source: GuidPrefix, acknack: &AckNack) {
+        let (now, reader) = (self.incoming.now, Guid::new(source, acknack.reader));
+        self.for_writer(acknack.writer, |core| core.handle_acknack(now, reader, acknack));
+    }
+
+    fn nack_frag(&mut self, source: GuidPrefix, nack: &NackFrag) {
+        let (now, reader) = (self.incoming.now, Guid::new(source, nack.reader));
+        self.for_writer(nack.writer, |core| core.handle_nack_frag(now, reader, nack));
+    }
+
+    /// Calls `f` with a writer, if there is one.
+    fn for_writer(&mut self, entity: EntityId, f: impl FnOnce(&mut WriterCore)) {
+        let Some(writer) = self.incoming.endpoints.writer(entity) else {
+            self.batch.counters.ignored += 1;
+            return;
+        };
+        // Never two locks at a time.
+        self.current = None;
+        self.incoming.endpoints.with_writer(writer, f);
+        self.batch.note_writer(writer);
+    }
+
+    /// Whether a submessage of this writer is for the reader whose lock is held.
+    #[inline(always)]
+    fn is_current(&self, writer: &Guid, meant: EntityId) -> bool {
+        self.current.as_ref().is_some_and(|current| {
+            current.writer == *writer && (meant == EntityId::UNKNOWN || meant == E::entity(current.reader))
+        })
+    }
+
+    /// Notes that a reader got something that was not predicted.
+    #[inline]
+    fn note_reader(&mut self, reader: &E::Reader) {
+        if core::mem::take(&mut self.is_as_predicted)
+            && let Some(prediction) = self.incoming.prediction
+        {
+            self.batch.note_reader(&prediction.reader);
+        }
+        self.batch.note_reader(reader);
+    }
+
+    /// Calls `f` with the reader that is named, or with all readers that are matched with the writer. Returns `false` if the
+    /// writer is not matched with any.
+    #[inline]
+    fn for_readers(&mut self, writer: Guid, meant: EntityId, mut f: impl FnMut(&mut ReaderCore)) -> bool {
+        if self.is_current(&writer, meant)
+            && let Some(current) = &mut self.current
+        {
+            f(&mut current.core);
+            return true;
+        }
+        // Never two locks at a time.
+        self.current = None;
+        let Incoming { endpoints, prediction, .. } = self.incoming;
+        let readers = match prediction.filter(|prediction| prediction.writer == writer) {
+            Some(prediction) => Some(core::slice::from_ref(&prediction.reader)),
+            None => endpoints.readers_of(&writer),
+        };
+        let Some(readers) = readers else {
+            self.batch.counters.ignored += 1;
+            return false;
+        };
+        if let [reader] = readers {
+            if meant != EntityId::UNKNOWN && meant != E::entity(reader) {
+                return true;
+            }
+            self.note_reader(reader);
+            let mut current = Current { writer, reader, core: endpoints.lock(reader) };
+            f(&mut current.core);
+            self.current = Some(current);
+            return true;
+        }
+        for reader in readers.iter().filter(|it| meant == EntityId::UNKNOWN || meant == E::entity(it)) {
+            self.note_reader(reader);
+            f(&mut endpoints.lock(reader));
+        }
+        true
+    }
+
+    /// Shows a sample of a writer that no reader is matched with to the readers that take note of it, see
+    /// [`ReaderCore::note_history`]: only Cyclone DDS makes it necessary.
+    #[cold]
+    fn for_unmatched(&mut self, mut f: impl FnMut(&mut ReaderCore)) {
+        if self.header.vendor != VendorId::CYCLONE {
+            return;
+        }
+        let endpoints = self.incoming.endpoints;
+        endpoints.readers().for_each(|reader| {
+            let mut core = endpoints.lock(reader);
+            if core.heeds_strangers() {
+                // It may have been matched meanwhile, and have something to say.
+                f(&mut core);
+                self.note_reader(reader);
+            }
+        });
+    }
+
+    /// What readers answer other than the predicted one alone.
+    #[inline(never)]
+    fn finish_readers(
+        &mut self,
+        current: Option<Current<'t, E::Reader, E::Locked<'t>>>,
+        outbox: &mut Outbox,
+        next: &mut Time,
+    ) {
+        let incoming = self.incoming;
+        let mut from = None;
+        match (self.batch.readers_mut(), current) {
+            ([only], Some(mut current)) => {
+                let is_senders = self.header.prefix == current.writer.prefix;
+                from = is_senders.then_some((current.writer, self.header));
+                only.news = settle(incoming, &only.reader, &mut current.core, outbox, next);
+            }
+            (readers, current) => {
+                drop(current);
+                for it in readers {
+                    let mut core = incoming.endpoints.lock(&it.reader);
+                    it.news = settle(incoming, &it.reader, &mut core, outbox, next);
+                }
+            }
+        }
+        self.batch.end_unpredicted(from);
+    }
+
+    /// What the writers answer.
+    #[inline(never)]
+    fn finish_writers(&mut self, outbox: &mut Outbox, next: &mut Time) {
+        let Incoming { endpoints, now, .. } = self.incoming;
+        for writer in self.batch.take_writers() {
+            let has_publisher = endpoints.has_publisher(&writer);
+            let is_due = endpoints.with_writer(&writer, |core| {
+                core.poll_answers(outbox);
+                *next = (*next).min(core.next_timeout().unwrap_or(Time::MAX));
+                has_publisher && core.is_transmission_due(now)
+            });
+            // An acknowledgement may make room for more of a large sample.
+            if is_due {
+                endpoints.wake_publisher(&writer);
+            }
+        }
+    }
+}
+
+/// What one reader answers, and what there is for its listener.
+#[inline(always)]
+fn settle<E: Endpoints>(
+    incoming: Incoming<'_, E>,
+    reader: &E::Reader,
+    core: &mut ReaderCore,
+    outbox: &mut Outbox,
+    next: &mut Time,
+) -> News {
+    core.poll_transmit(incoming.now, outbox);
+    let news = News { has_unread: core.has_unread(), has_status_news: core.take_status_news() };
+    if news.has_unread {
+        incoming.endpoints.note_unread(reader);
+    }
+    if let Some(at) = core.take_timeout() {
+        *next = (*next).min(at);
+    }
+    news
+}

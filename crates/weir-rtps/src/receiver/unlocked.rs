@@ -1,0 +1,179 @@
+//! The receiver for endpoints that one thread owns: nothing is locked.
+//!
+//! For simulations, fuzz targets and everything else that drives the cores in one thread. Which readers a writer is matched
+//! with follows from the cores themselves. Holding two locks at a time, which would be a deadlock elsewhere, panics here.
+
+use core::cell::{RefCell, RefMut};
+
+use weir_wire::{EntityId, Guid, GuidPrefix};
+
+use super::batch::{Batch, Counters};
+use super::prediction::Prediction;
+use super::{Endpoints, Handle, Incoming, Receiver, receive_single};
+use crate::outbox::Outbox;
+use crate::reader::ReaderCore;
+use crate::time::Time;
+use crate::writer::WriterCore;
+
+/// The cores of one participant.
+#[derive(Debug)]
+pub struct Cores<'a, 'c> {
+    /// The participant.
+    pub prefix: GuidPrefix,
+    /// Its writers.
+    pub writers: &'a mut [&'c mut WriterCore],
+    /// Its readers.
+    pub readers: &'a mut [&'c mut ReaderCore],
+}
+
+/// The receiver of one participant. Allocates only when the cores or their matches change.
+#[derive(Debug, Default)]
+pub struct UnlockedReceiver {
+    table: Table,
+    batch: Batch<Slot, Slot>,
+    prediction: Option<Prediction<Slot>>,
+}
+
+impl UnlockedReceiver {
+    /// Takes in a batch of datagrams, and collects what the cores answer to all of them.
+    pub fn receive<'d>(
+        &mut self,
+        now: Time,
+        cores: Cores<'_, '_>,
+        datagrams: impl IntoIterator<Item = &'d [u8]>,
+        outbox: &mut Outbox,
+    ) {
+        if self.table.update(&cores) {
+            self.prediction = None;
+        }
+        let prefix = cores.prefix;
+        let endpoints = Unlocked::new(&self.table, cores);
+        let prediction = self.prediction.as_ref();
+        let incoming = Incoming { endpoints: &endpoints, prediction, prefix, now };
+        let mut datagrams = datagrams.into_iter();
+        match (datagrams.next(), datagrams.next()) {
+            (Some(only), None) => _ = receive_single(incoming, only, None, &mut self.batch, outbox),
+            (first, second) => {
+                let mut receiver = Receiver::new(incoming, &mut self.batch);
+                let datagrams = first.into_iter().chain(second).chain(datagrams);
+                datagrams.for_each(|datagram| receiver.datagram(datagram));
+                receiver.finish(outbox);
+            }
+        }
+        if let Some(next) = self.batch.next_prediction(prediction, 0) {
+            self.prediction = Some(next);
+        }
+        self.batch.take_predicted();
+        self.batch.clear_readers();
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> Counters {
+        self.batch.counters
+    }
+}
+
+/// A core, by its place in [`Cores`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot {
+    entity: EntityId,
+    index: usize,
+}
+
+impl Handle for Slot {
+    fn is_same(&self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+/// What the receiver looks up.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    writers: Vec<Slot>,
+    readers: Vec<Slot>,
+    /// Every match of every reader.
+    matches: Vec<(Slot, Guid)>,
+    readers_of: Vec<(Guid, Vec<Slot>)>,
+}
+
+impl Table {
+    /// Brings the table up to date. Returns whether something had changed.
+    pub(super) fn update(&mut self, cores: &Cores<'_, '_>) -> bool {
+        let slot = |(index, guid): (usize, Guid)| Slot { entity: guid.entity, index };
+        let writers = cores.writers.iter().map(|core| core.guid()).enumerate().map(slot);
+        let readers = cores.readers.iter().map(|core| core.guid()).enumerate().map(slot);
+        let matches = || {
+            let readers = readers.clone().zip(cores.readers.iter());
+            readers.flat_map(|(reader, core)| core.matched().map(move |writer| (reader, writer)))
+        };
+        let is_known = self.writers.iter().copied().eq(writers.clone())
+            && self.readers.iter().copied().eq(readers.clone())
+            && self.matches.iter().copied().eq(matches());
+        if is_known {
+            return false;
+        }
+        let matches: Vec<_> = matches().collect();
+        let mut readers_of: Vec<(Guid, Vec<Slot>)> = Vec::new();
+        for (reader, writer) in &matches {
+            match readers_of.iter_mut().find(|(known, _)| known == writer) {
+                Some((_, readers)) => readers.push(*reader),
+                None => readers_of.push((*writer, vec![*reader])),
+            }
+        }
+        *self = Self { writers: writers.collect(), readers: readers.collect(), matches, readers_of };
+        true
+    }
+
+    pub(super) fn readers_of(&self, writer: &Guid) -> Option<&[Slot]> {
+        let mut known = self.readers_of.iter();
+        known.find(|(known, _)| known == writer).map(|(_, readers)| &readers[..])
+    }
+}
+
+/// Cores, and the names that they go by.
+pub(super) struct Unlocked<'t, 'a, 'c> {
+    table: &'t Table,
+    writers: RefCell<&'a mut [&'c mut WriterCore]>,
+    readers: RefCell<&'a mut [&'c mut ReaderCore]>,
+}
+
+impl<'t, 'a, 'c> Unlocked<'t, 'a, 'c> {
+    pub(super) fn new(table: &'t Table, Cores { writers, readers, .. }: Cores<'a, 'c>) -> Self {
+        Self { table, writers: RefCell::new(writers), readers: RefCell::new(readers) }
+    }
+}
+
+impl Endpoints for Unlocked<'_, '_, '_> {
+    type Reader = Slot;
+    type Writer = Slot;
+    type Locked<'l>
+        = RefMut<'l, ReaderCore>
+    where
+        Self: 'l;
+
+    fn readers_of(&self, writer: &Guid) -> Option<&[Slot]> {
+        self.table.readers_of(writer)
+    }
+
+    fn readers(&self) -> impl Iterator<Item = &Slot> {
+        self.table.readers.iter()
+    }
+
+    fn writer(&self, entity: EntityId) -> Option<&Slot> {
+        self.table.writers.iter().find(|writer| writer.entity == entity)
+    }
+
+    fn entity(reader: &Slot) -> EntityId {
+        reader.entity
+    }
+
+    fn lock<'l>(&'l self, reader: &'l Slot) -> RefMut<'l, ReaderCore> {
+        RefMut::map(self.readers.borrow_mut(), |readers| &mut *readers[reader.index])
+    }
+
+    fn with_writer<T>(&self, writer: &Slot, f: impl FnOnce(&mut WriterCore) -> T) -> T {
+        // The lock of a reader would be the second one.
+        drop(self.readers.borrow_mut());
+        f(self.writers.borrow_mut()[writer.index])
+    }
+}
