@@ -143,7 +143,7 @@ enum Change {
     Nothing,
     /// When the samples were written.
     Timestamp(Option<Timestamp>),
-    /// Who sent them.
+    /// Who sent them. The timestamp was another sender's.
     Source(GuidPrefix),
     /// Whether they are for this participant.
     Destination {
@@ -266,7 +266,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
             match self.other_submessage(submessage, writer.prefix, timestamp, is_for_us)? {
                 Change::Nothing => {}
                 Change::Timestamp(at) => timestamp = at,
-                Change::Source(source) => writer.prefix = source,
+                Change::Source(source) => (writer.prefix, timestamp) = (source, None),
                 Change::Destination { is_us } => is_for_us = is_us,
             }
         }

@@ -119,6 +119,11 @@ fn data(reader: EntityId, sequence_number: SequenceNumber, payload: &[u8]) -> Da
     }
 }
 
+/// What follows is from the other writer's participant.
+fn relayed() -> InfoSource {
+    InfoSource { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: OTHER.prefix }
+}
+
 /// A sample as most are, behind something else if `before` adds that.
 fn message(header: Header, number: i64, before: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
@@ -198,9 +203,19 @@ fn submessages_are_for_whom_the_last_destination_names_and_by_whom_the_last_sour
     assert_eq!(receive(2, ours), [WRITER]);
     let everybodys = |out: &mut Vec<u8>| push(out, &InfoDestination { prefix: GuidPrefix::UNKNOWN });
     assert_eq!(receive(3, everybodys), [WRITER]);
-    let relayed = |out: &mut Vec<u8>| {
-        let (version, vendor, prefix) = (ProtocolVersion::V2_5, VendorId::WEIR, OTHER.prefix);
-        push(out, &InfoSource { version, vendor, prefix });
-    };
-    assert_eq!(receive(1, relayed), [OTHER]);
+    assert_eq!(receive(1, |out| push(out, &relayed())), [OTHER]);
+}
+
+#[test]
+fn a_timestamp_goes_with_its_source() {
+    let mut datagram = message(HEADER, 1, |_| {});
+    push(&mut datagram, &relayed());
+    let payload = [0, 1, 0, 0, 0, 0, 0, 0];
+    push(&mut datagram, &data(EntityId::UNKNOWN, SequenceNumber(1), &payload));
+    datagram.extend(payload);
+    let mut end = End::new();
+    end.receive_only(Time(2), None, &datagram);
+    let mut samples = Vec::new();
+    while end.core.take_next(|raw| samples.push((raw.writer, raw.source_timestamp.is_some()))) {}
+    assert_eq!(samples, [(WRITER, true), (OTHER, false)]);
 }
