@@ -5,7 +5,7 @@
 //! | `groups` | the multicast groups that readers listen to |
 //! | `listeners` | the thread that calls listeners for statuses |
 //! | `transport` | the sockets of a participant; an outbox becomes system calls |
-//! | `endpoints` | writers and readers as the driver knows them, and the routes to them |
+//! | `endpoints` | writers and readers as the driver knows them, and how the message receiver finds them |
 //! | `channel` | whoever waits, receives: application threads and the background thread share a socket |
 //! | `publishing` | the threads of writers that publish asynchronously |
 //! | `matching` | what discovery finds becomes matches, statuses and calls of listeners |

@@ -10,6 +10,7 @@
 pub mod batch;
 mod endpoints;
 pub mod prediction;
+pub(crate) mod submessages;
 #[cfg(test)]
 mod tests;
 pub mod unlocked;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use weir_wire::{
     AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Header, Heartbeat, HeartbeatFrag, Message,
-    NackFrag, ParseError, ProtocolVersion, Submessage, Submessages, Timestamp, UnreadSubmessage, VendorId,
+    NackFrag, ProtocolVersion, Submessage, Submessages, Timestamp, VendorId,
 };
 
 use crate::block::Block;
@@ -28,6 +29,7 @@ use crate::time::Time;
 use crate::writer::WriterCore;
 use batch::{Batch, News};
 use prediction::{Predicted, Prediction};
+use submessages::Sink;
 
 pub use endpoints::{Endpoints, Handle};
 
@@ -138,19 +140,6 @@ struct Current<'t, R, L> {
     core: L,
 }
 
-/// What a submessage changes for those that follow in its message (RTPS 2.5, 8.3.4).
-enum Change {
-    Nothing,
-    /// When the samples were written.
-    Timestamp(Option<Timestamp>),
-    /// Who sent them. The timestamp was another sender's.
-    Source(GuidPrefix),
-    /// Whether they are for this participant.
-    Destination {
-        is_us: bool,
-    },
-}
-
 /// Takes in a batch of datagrams, and collects what the endpoints answer.
 #[derive(Debug)]
 pub struct Receiver<'t, 'b, E: Endpoints + 't> {
@@ -222,95 +211,11 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
     }
 
     /// Takes in the submessages of a message, from its beginning or behind a sample that was written at `timestamp`.
-    #[inline]
+    #[inline(never)]
     fn message(&mut self, submessages: Submessages<'_>, timestamp: Option<Timestamp>) {
-        if self.submessages(submessages, timestamp).is_err() {
+        let (own, source) = (self.incoming.prefix, self.header.prefix);
+        if submessages::walk(submessages, own, source, timestamp, self).is_err() {
             self.batch.counters.malformed += 1;
-        }
-    }
-
-    /// Takes in submessages up to the first one that is malformed (RTPS 2.5, 8.3.4.1).
-    #[inline(never)]
-    fn submessages(
-        &mut self,
-        mut submessages: Submessages<'_>,
-        mut timestamp: Option<Timestamp>,
-    ) -> Result<(), ParseError> {
-        // The receiver's state, with the last one of the sender's writers, which is put together once: reading what was
-        // just written in pieces stalls.
-        let mut is_for_us = true;
-        let mut writer = Guid::new(self.header.prefix, EntityId::UNKNOWN);
-        loop {
-            if let Some((written_at, data)) = submessages.next_stamped_data() {
-                timestamp = Some(written_at);
-                if writer.entity != data.writer {
-                    writer.entity = data.writer;
-                }
-                if is_for_us {
-                    self.data(&writer, &data, Some(written_at));
-                }
-                continue;
-            }
-            let Some(submessage) = submessages.next_unread() else { return Ok(()) };
-            let submessage = submessage?;
-            if let Some(data) = submessage.data() {
-                let data = data?;
-                if writer.entity != data.writer {
-                    writer.entity = data.writer;
-                }
-                if is_for_us {
-                    self.data(&writer, &data, timestamp);
-                }
-                continue;
-            }
-            match self.other_submessage(submessage, writer.prefix, timestamp, is_for_us)? {
-                Change::Nothing => {}
-                Change::Timestamp(at) => timestamp = at,
-                Change::Source(source) => (writer.prefix, timestamp) = (source, None),
-                Change::Destination { is_us } => is_for_us = is_us,
-            }
-        }
-    }
-
-    /// Takes in a submessage other than DATA. Returns what it changes for those that follow.
-    #[inline(never)]
-    fn other_submessage(
-        &mut self,
-        submessage: UnreadSubmessage<'_>,
-        source: GuidPrefix,
-        timestamp: Option<Timestamp>,
-        is_for_us: bool,
-    ) -> Result<Change, ParseError> {
-        match submessage.read()? {
-            Submessage::InfoTimestamp(info) => return Ok(Change::Timestamp(info.timestamp)),
-            Submessage::InfoSource(info) => return Ok(Change::Source(info.prefix)),
-            Submessage::InfoDestination(info) => {
-                let is_us = info.prefix == self.incoming.prefix || info.prefix == GuidPrefix::UNKNOWN;
-                return Ok(Change::Destination { is_us });
-            }
-            Submessage::Pad | Submessage::InfoReply(_) => {}
-            _ if !is_for_us => {}
-            Submessage::Data(data) => self.data_unlocked(Guid::new(source, data.writer), &data, timestamp),
-            Submessage::Heartbeat(heartbeat) => self.heartbeat(source, &heartbeat),
-            Submessage::DataFrag(frag) => self.data_frag(source, &frag, timestamp),
-            Submessage::NackFrag(nack) => self.nack_frag(source, &nack),
-            Submessage::HeartbeatFrag(heartbeat) => self.heartbeat_frag(source, &heartbeat),
-            Submessage::Gap(gap) => self.gap(source, &gap),
-            Submessage::AckNack(acknack) => self.acknack(source, &acknack),
-            Submessage::Unknown { .. } => self.batch.counters.ignored += 1,
-        }
-        Ok(Change::Nothing)
-    }
-
-    /// Always inlined, as is what the reader does with the sample: nothing of it is passed through memory, which avoids a
-    /// store-forwarding stall.
-    #[inline(always)]
-    fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
-        let (now, block) = (self.incoming.now, self.block);
-        if !self.is_current(writer, data.reader) {
-            self.data_unlocked(*writer, data, timestamp);
-        } else if let Some(current) = &mut self.current {
-            current.core.handle_data_inline(now, &current.writer, data, timestamp, block);
         }
     }
 
@@ -490,6 +395,36 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
             if is_due {
                 endpoints.wake_publisher(&writer);
             }
+        }
+    }
+}
+
+impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
+    /// Always inlined, as is what the reader does with the sample: nothing of it is passed through memory, which avoids a
+    /// store-forwarding stall.
+    #[inline(always)]
+    fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
+        let (now, block) = (self.incoming.now, self.block);
+        if !self.is_current(writer, data.reader) {
+            self.data_unlocked(*writer, data, timestamp);
+        } else if let Some(current) = &mut self.current {
+            current.core.handle_data_inline(now, &current.writer, data, timestamp, block);
+        }
+    }
+
+    #[inline(always)]
+    fn other(&mut self, source: GuidPrefix, submessage: &Submessage<'_>, timestamp: Option<Timestamp>) {
+        match submessage {
+            Submessage::Data(data) => self.data_unlocked(Guid::new(source, data.writer), data, timestamp),
+            Submessage::Heartbeat(heartbeat) => self.heartbeat(source, heartbeat),
+            Submessage::DataFrag(frag) => self.data_frag(source, frag, timestamp),
+            Submessage::NackFrag(nack) => self.nack_frag(source, nack),
+            Submessage::HeartbeatFrag(heartbeat) => self.heartbeat_frag(source, heartbeat),
+            Submessage::Gap(gap) => self.gap(source, gap),
+            Submessage::AckNack(acknack) => self.acknack(source, acknack),
+            Submessage::Unknown { .. } => self.batch.counters.ignored += 1,
+            // The others were interpreted already, or mean nothing here.
+            _ => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Writers and readers as the driver knows them, without their types, and the routes to them.
+//! Writers and readers as the driver knows them, without their types, and how the message receiver finds them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

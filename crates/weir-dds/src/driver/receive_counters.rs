@@ -19,7 +19,7 @@ pub struct ReceiveCounters {
     pub ignored: u64,
 }
 
-/// What the driver counts; the rest counts the message receiver.
+/// What the driver counts; the message receiver counts the rest.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct DriverCounters {
     pub(crate) multicast: u64,

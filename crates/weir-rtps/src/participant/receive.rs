@@ -8,25 +8,29 @@
 use core::net::SocketAddrV4;
 
 use weir_wire::{
-    Data, EntityId, Guid, GuidPrefix, Message, ParameterId, Payload, Submessage, Timestamp, VendorId,
+    Data, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, Message, ParameterId, Payload, Submessage,
+    Timestamp, VendorId,
 };
 
 use super::ParticipantCore;
 use super::announcer::{DISPOSED, UNREGISTERED};
 use super::remote::kind_of;
 use crate::discovery_data::DiscoveryDataError;
+use crate::receiver::submessages::{self, Sink};
 use crate::sedp::{self, EndpointKind};
 use crate::spdp;
 use crate::time::Time;
 use crate::writer::ChangeKind;
 
-/// What the submessages so far say about the next ones (DDSI-RTPS 2.5 §8.3.4).
-struct Receiver {
-    source: GuidPrefix,
+/// A message that is being taken in.
+struct Receiver<'a> {
+    core: &'a mut ParticipantCore,
+    now: Time,
+    /// The address that sent it.
+    from: SocketAddrV4,
     source_vendor: VendorId,
-    /// `None`: everybody.
-    destination: Option<GuidPrefix>,
-    timestamp: Option<Timestamp>,
+    /// Whether the submessages are for this participant alone.
+    is_directed: bool,
 }
 
 /// What is in the inline QoS of a DATA submessage that discovery needs.
@@ -47,131 +51,22 @@ impl ParticipantCore {
             self.counters.malformed_messages += 1;
             return;
         };
-        let own = self.config.guid_prefix;
-        let mut receiver = Receiver {
-            source: message.header.prefix,
-            source_vendor: message.header.vendor,
-            destination: None,
-            timestamp: None,
-        };
-        if receiver.source == own {
+        let (own, source) = (self.config.guid_prefix, message.header.prefix);
+        if source == own {
             self.counters.own_messages += 1;
             return;
         }
-        self.assert_alive(now, receiver.source);
-        for submessage in message.submessages() {
-            let Ok(submessage) = submessage else {
-                self.counters.malformed_submessages += 1;
-                break;
-            };
-            match submessage {
-                Submessage::InfoDestination(info) => {
-                    receiver.destination = (info.prefix != GuidPrefix::UNKNOWN).then_some(info.prefix);
-                }
-                Submessage::InfoSource(info) => {
-                    receiver.source = info.prefix;
-                    receiver.source_vendor = info.vendor;
-                    receiver.timestamp = None;
-                    self.assert_alive(now, receiver.source);
-                }
-                Submessage::InfoTimestamp(info) => receiver.timestamp = info.timestamp,
-                _ if receiver.source == own || receiver.destination.is_some_and(|to| to != own) => {}
-                submessage => self.handle_submessage(now, from, &receiver, &submessage),
-            }
+        self.assert_alive(now, source);
+        let source_vendor = message.header.vendor;
+        let mut receiver = Receiver { core: self, now, from, source_vendor, is_directed: false };
+        if submessages::walk(message.submessages(), own, source, None, &mut receiver).is_err() {
+            self.counters.malformed_submessages += 1;
         }
         self.take_endpoint_announcements();
         self.take_participant_messages();
         let refusals = self.builtin.take_refusals();
         self.counters.refused_announcements += refusals.oversized;
         self.counters.fragments_refused += refusals.fragments;
-    }
-
-    fn handle_submessage(
-        &mut self,
-        now: Time,
-        from: SocketAddrV4,
-        receiver: &Receiver,
-        submessage: &Submessage<'_>,
-    ) {
-        if let Submessage::Data(data) = submessage
-            && data.writer == EntityId::SPDP_WRITER
-            && matches!(data.reader, EntityId::UNKNOWN | EntityId::SPDP_READER)
-        {
-            return self.handle_participant_data(now, from, receiver, data);
-        }
-        let source = receiver.source;
-        let Some(remote) = self.remotes.get_mut(&source) else {
-            self.counters.unknown_participant += 1;
-            return;
-        };
-        if receiver.destination.is_some() {
-            remote.has_answered = true;
-            self.introduce_now(now, source);
-        }
-        let is_used = match submessage {
-            Submessage::Data(data) => self.builtin.handle_data(now, source, data, receiver.timestamp),
-            Submessage::DataFrag(frag) => {
-                self.builtin.handle_data_frag(now, source, frag, receiver.timestamp)
-            }
-            Submessage::Heartbeat(heartbeat) => self.builtin.handle_heartbeat(now, source, heartbeat),
-            Submessage::HeartbeatFrag(heartbeat) => {
-                self.builtin.handle_heartbeat_frag(now, source, heartbeat)
-            }
-            Submessage::Gap(gap) => self.builtin.handle_gap(now, source, gap),
-            Submessage::AckNack(acknack) => self.builtin.handle_acknack(now, source, acknack),
-            Submessage::NackFrag(nack) => self.builtin.handle_nack_frag(now, source, nack),
-            Submessage::Pad => true,
-            _ => false,
-        };
-        self.counters.ignored_submessages += u64::from(!is_used);
-    }
-
-    /// An announcement or a goodbye (DDSI-RTPS 2.5 §8.5.3).
-    fn handle_participant_data(
-        &mut self,
-        now: Time,
-        from: SocketAddrV4,
-        receiver: &Receiver,
-        data: &Data<'_>,
-    ) {
-        let inline = InlineQos::read(data);
-        let key_hash = inline.key_hash;
-        if inline.status & (DISPOSED | UNREGISTERED) != 0 {
-            let payload = match data.payload {
-                Payload::Data(payload) | Payload::Key(payload) => payload,
-                Payload::None => &[],
-            };
-            // Nobody else writes with this prefix, so without a key it is about the sender.
-            let prefix = spdp::decode_key(payload)
-                .or(key_hash.map(Guid::from_bytes))
-                .map_or(receiver.source, |guid| guid.prefix);
-            // Nobody says goodbye for somebody on another host. If it was true, the lease will tell.
-            let is_its_own = prefix == receiver.source
-                && self.remotes.get(&prefix).is_none_or(|remote| remote.is_at(*from.ip()));
-            return if is_its_own {
-                self.participant_lost(now, prefix);
-            } else {
-                self.counters.foreign_announcements += 1;
-            };
-        }
-        let Payload::Data(payload) = data.payload else {
-            self.counters.refused_announcements += 1;
-            return;
-        };
-        match spdp::decode(payload, key_hash, receiver.source_vendor, &self.config.limits) {
-            Err(_) => self.counters.refused_announcements += 1,
-            Ok(data) if data.prefix != receiver.source => self.counters.foreign_announcements += 1,
-            Ok(data) if data.domain_id.is_some_and(|id| id != self.config.domain_id) => {
-                self.counters.other_domain += 1;
-            }
-            Ok(data) => {
-                let is_directed = receiver.destination.is_some();
-                self.participant_announced(now, *from.ip(), data, is_directed);
-                if is_directed && let Some(remote) = self.remotes.get_mut(&receiver.source) {
-                    remote.has_answered = true;
-                }
-            }
-        }
     }
 
     /// What the builtin readers have put in order.
@@ -218,6 +113,101 @@ impl ParticipantCore {
         match announcement {
             Ok(Ok(data)) => self.endpoint_announced(source, data),
             _ => self.endpoint_lost(guid),
+        }
+    }
+}
+
+impl Sink for Receiver<'_> {
+    fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
+        self.other(writer.prefix, &Submessage::Data(*data), timestamp);
+    }
+
+    fn other(&mut self, source: GuidPrefix, submessage: &Submessage<'_>, timestamp: Option<Timestamp>) {
+        let Self { core, now, .. } = self;
+        let now = *now;
+        if source == core.config.guid_prefix {
+            return;
+        }
+        if let Submessage::Data(data) = submessage
+            && data.writer == EntityId::SPDP_WRITER
+            && matches!(data.reader, EntityId::UNKNOWN | EntityId::SPDP_READER)
+        {
+            return self.participant_data(source, data);
+        }
+        let Some(remote) = core.remotes.get_mut(&source) else {
+            core.counters.unknown_participant += 1;
+            return;
+        };
+        if self.is_directed {
+            remote.has_answered = true;
+            core.introduce_now(now, source);
+        }
+        let builtin = &mut core.builtin;
+        let is_used = match submessage {
+            Submessage::Data(data) => builtin.handle_data(now, source, data, timestamp),
+            Submessage::DataFrag(frag) => builtin.handle_data_frag(now, source, frag, timestamp),
+            Submessage::Heartbeat(heartbeat) => builtin.handle_heartbeat(now, source, heartbeat),
+            Submessage::HeartbeatFrag(heartbeat) => builtin.handle_heartbeat_frag(now, source, heartbeat),
+            Submessage::Gap(gap) => builtin.handle_gap(now, source, gap),
+            Submessage::AckNack(acknack) => builtin.handle_acknack(now, source, acknack),
+            Submessage::NackFrag(nack) => builtin.handle_nack_frag(now, source, nack),
+            Submessage::Pad => true,
+            _ => false,
+        };
+        core.counters.ignored_submessages += u64::from(!is_used);
+    }
+
+    fn source(&mut self, info: &InfoSource) {
+        self.source_vendor = info.vendor;
+        self.core.assert_alive(self.now, info.prefix);
+    }
+
+    fn destination(&mut self, info: &InfoDestination) {
+        self.is_directed = info.prefix != GuidPrefix::UNKNOWN;
+    }
+}
+
+impl Receiver<'_> {
+    /// An announcement or a goodbye (DDSI-RTPS 2.5 §8.5.3).
+    fn participant_data(&mut self, source: GuidPrefix, data: &Data<'_>) {
+        let Self { core, now, from, .. } = self;
+        let inline = InlineQos::read(data);
+        let key_hash = inline.key_hash;
+        if inline.status & (DISPOSED | UNREGISTERED) != 0 {
+            let payload = match data.payload {
+                Payload::Data(payload) | Payload::Key(payload) => payload,
+                Payload::None => &[],
+            };
+            // Nobody else writes with this prefix, so without a key it is about the sender.
+            let prefix = spdp::decode_key(payload)
+                .or(key_hash.map(Guid::from_bytes))
+                .map_or(source, |guid| guid.prefix);
+            // Nobody says goodbye for somebody on another host. If it was true, the lease will tell.
+            let is_its_own =
+                prefix == source && core.remotes.get(&prefix).is_none_or(|remote| remote.is_at(*from.ip()));
+            return if is_its_own {
+                core.participant_lost(*now, prefix);
+            } else {
+                core.counters.foreign_announcements += 1;
+            };
+        }
+        let Payload::Data(payload) = data.payload else {
+            core.counters.refused_announcements += 1;
+            return;
+        };
+        match spdp::decode(payload, key_hash, self.source_vendor, &core.config.limits) {
+            Err(_) => core.counters.refused_announcements += 1,
+            Ok(data) if data.prefix != source => core.counters.foreign_announcements += 1,
+            Ok(data) if data.domain_id.is_some_and(|id| id != core.config.domain_id) => {
+                core.counters.other_domain += 1;
+            }
+            Ok(data) => {
+                let is_directed = self.is_directed;
+                core.participant_announced(*now, *from.ip(), data, is_directed);
+                if is_directed && let Some(remote) = core.remotes.get_mut(&source) {
+                    remote.has_answered = true;
+                }
+            }
         }
     }
 }
