@@ -3,7 +3,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use weir_netsim::Rng;
 use weir_wire::{DataHeader, InfoDestination, InfoSource, InfoTimestamp, SequenceNumber, push};
 
-use super::unlocked::{Cores, Slot, Table, Unlocked};
+use super::unlocked::{Cores, Slot, Table, Unlocked, UnlockedReceiver};
 use super::*;
 use crate::qos::{History, Reliability};
 use crate::reader::{ReaderConfig, WriterProxyConfig};
@@ -218,4 +218,68 @@ fn a_timestamp_goes_with_its_source() {
     let mut samples = Vec::new();
     while end.core.take_next(|raw| samples.push((raw.writer, raw.source_timestamp.is_some()))) {}
     assert_eq!(samples, [(WRITER, true), (OTHER, false)]);
+}
+
+#[test]
+fn a_prediction_ends_with_its_match() {
+    let mut core = End::new().core;
+    let (mut receiver, mut outbox) = (UnlockedReceiver::default(), Outbox::new());
+    for number in 1..=10 {
+        if number == 6 {
+            core.unmatch_writer(Time(2), WRITER);
+        }
+        let cores = Cores { prefix: PREFIX, writers: &mut [], readers: &mut [&mut core] };
+        receiver.receive(Time(2), cores, [&message(HEADER, number, |_| {})[..]], &mut outbox);
+        assert_eq!(receiver.has_prediction(), (2..6).contains(&number), "after sample {number}");
+    }
+    assert_eq!((core.counters().samples_received, core.counters().unknown_writers), (5, 0));
+    assert_eq!((receiver.counters().datagrams, receiver.counters().ignored), (10, 5));
+}
+
+#[test]
+fn readers_answer_once_to_a_batch() {
+    let End { mut core, mut outbox, .. } = End::new();
+    let mut receiver = UnlockedReceiver::default();
+    let mut receive = |now, datagrams: &[Vec<u8>]| {
+        outbox.clear();
+        let cores = Cores { prefix: PREFIX, writers: &mut [], readers: &mut [&mut core] };
+        receiver.receive(now, cores, datagrams.iter().map(Vec::as_slice), &mut outbox);
+        (outbox.items.len(), core.counters().nacks_sent)
+    };
+    let heartbeat = message(HEADER, 1, |out| {
+        let (reader, writer, first) = (READER, WRITER.entity, SequenceNumber(1));
+        let (last, count, is_final, is_liveliness) = (first, 1, true, false);
+        push(out, &Heartbeat { reader, writer, first, last, count, is_final, is_liveliness });
+    });
+    assert_eq!(receive(Time(2), &[heartbeat]).1, 0);
+    // Every other sample is missing.
+    let datagrams: Vec<_> = (1..20).step_by(2).map(|number| message(HEADER, number, |_| {})).collect();
+    assert_eq!(receive(Time(3), &datagrams), (1, 1));
+}
+
+#[test]
+fn several_readers_of_a_writer_and_readers_that_are_named_get_their_samples() {
+    let mut cores = [1, 2].map(|number| {
+        let mut config = ReaderConfig::new(
+            Guid::new(PREFIX, EntityId::user_reader(number, false)),
+            Reliability::BestEffort,
+        );
+        config.history = History::KeepAll;
+        let mut core = ReaderCore::new(config);
+        let (destinations, vendor) = (Arc::from([]), VendorId::WEIR);
+        core.match_writer(Time(1), WriterProxyConfig { guid: WRITER, reliable: false, destinations, vendor });
+        core
+    });
+    let (mut receiver, mut outbox) = (UnlockedReceiver::default(), Outbox::new());
+    for (number, meant) in [EntityId::UNKNOWN, READER, READER, EntityId::UNKNOWN].into_iter().enumerate() {
+        let mut datagram = Vec::new();
+        push(&mut datagram, &HEADER);
+        push(&mut datagram, &data(meant, SequenceNumber(number as i64 + 1), &[0, 1, 0, 0]));
+        datagram.extend([0, 1, 0, 0]);
+        let [one, other] = &mut cores;
+        let cores = Cores { prefix: PREFIX, writers: &mut [], readers: &mut [one, other] };
+        receiver.receive(Time(2), cores, [&datagram[..]], &mut outbox);
+    }
+    assert_eq!(cores.each_ref().map(ReaderCore::available), [4, 2]);
+    assert!(!receiver.has_prediction());
 }

@@ -67,6 +67,12 @@ impl UnlockedReceiver {
         self.batch.clear_readers();
     }
 
+    /// Whether the next datagram is compared with a prediction.
+    #[must_use]
+    pub fn has_prediction(&self) -> bool {
+        self.prediction.is_some()
+    }
+
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
         self.batch.counters
