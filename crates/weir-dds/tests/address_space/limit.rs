@@ -8,20 +8,24 @@ pub(crate) const MIB: usize = 1024 * 1024;
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Limits what the process may have until it is dropped, and keeps other tests that do so out.
+/// Keeps other tests out until it is dropped: the limit is that of the whole process, and a test must be able to start
+/// threads.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Limits what the process may have until it is dropped.
 pub(crate) struct Limit {
     before: Rlimit,
-    _alone: MutexGuard<'static, ()>,
 }
 
 impl Limit {
     /// The process may have `bytes` more than it has now.
     pub(crate) fn more_than_now(bytes: usize) -> Self {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let before = getrlimit(Resource::As);
         let current = Some((address_space() + bytes) as u64);
         setrlimit(Resource::As, Rlimit { current, ..before }).unwrap();
-        Self { before, _alone }
+        Self { before }
     }
 }
 

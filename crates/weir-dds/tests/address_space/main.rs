@@ -21,7 +21,7 @@ use weir_wire::{
     Submessage, VendorId, push,
 };
 
-use limit::{Limit, MIB};
+use limit::{Limit, MIB, alone};
 
 /// How long a goal may take before the test fails.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -50,6 +50,7 @@ fn first_fragment(writer: EntityId, sample_size: u32, payload: &[u8]) -> DataFra
 
 #[test]
 fn a_fragment_that_announces_more_than_the_process_may_have_does_no_harm() {
+    let _alone = alone();
     let topic_name = format!("topic of process {}", std::process::id());
     let participant = || {
         let domain_id = 1 + std::process::id() % 100;
@@ -109,6 +110,7 @@ fn asked_for(reader: &mut ReaderCore, now: Time) -> Vec<u32> {
 
 #[test]
 fn fragments_for_which_there_is_no_memory_are_counted_and_asked_for_until_there_is_some() {
+    let _alone = alone();
     const FRAGMENT_BYTES: usize = 60_000;
     let writer = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
     let guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
