@@ -1,8 +1,8 @@
 //! Which cases belong into one table or plot.
 //!
 //! A group holds what may be compared: the same test under the same conditions, by size and engine.
-//! Plain UDP knows neither reliability nor keys nor batches; it is the floor of every group whose
-//! test, wait strategy and sizes it shares.
+//! Raw UDP, plain and with segmentation offload, knows neither reliability nor keys nor batches. It is the baseline of
+//! every group whose test, wait strategy and sizes it shares.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,9 @@ use weir_results::{Case, Coalescing, LatencyKind, Reliability, Run, Spread, Test
 
 /// Name of the engine that is the floor: UDP without any middleware.
 pub(crate) const FLOOR: &str = "udp";
+
+/// Raw UDP with segmentation offload: what the kernel can do at best.
+const GSO: &str = "udp-gso";
 
 /// What all cases of a group have in common; ordered as groups are shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +41,7 @@ pub(crate) struct GroupKey {
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
     pub(crate) key: GroupKey,
-    /// By size, then the floor, then Weir, then the others by name.
+    /// By size, then the baselines, then Weir, then the others by name.
     pub(crate) points: Vec<Point<'a>>,
 }
 
@@ -229,7 +232,7 @@ pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
     let cases = || run.cases.iter().filter(|case| case.udp.is_none());
     let closed = cases().filter(|case| !is_open_loop(case));
     let kind = closed.filter_map(|case| case.latency_us).next().map_or(LatencyKind::HalfRtt, |l| l.kind);
-    let (floors, others): (Vec<&Case>, Vec<&Case>) = cases().partition(|case| case.engine == FLOOR);
+    let (floors, others): (Vec<&Case>, Vec<&Case>) = cases().partition(|case| is_baseline(case));
     let mut by_key: BTreeMap<GroupKey, Vec<&Case>> = BTreeMap::new();
     for case in others {
         by_key.entry(GroupKey::of(case, kind)).or_default().push(case);
@@ -240,7 +243,7 @@ pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
         let mut used = false;
         for (_, cases) in by_key.iter_mut().filter(|(key, _)| key.stands_on(&floor)) {
             // A floor under a size that nobody else was measured at would only repeat itself.
-            if cases.iter().any(|other| other.engine != FLOOR && other.size_bytes == case.size_bytes) {
+            if cases.iter().any(|other| !is_baseline(other) && other.size_bytes == case.size_bytes) {
                 cases.push(case);
                 used = true;
             }
@@ -253,6 +256,10 @@ pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
         by_key.entry(key).or_default().extend(cases);
     }
     by_key.into_iter().map(|(key, cases)| Group { key, points: points(cases) }).collect()
+}
+
+fn is_baseline(case: &Case) -> bool {
+    [FLOOR, GSO].contains(&case.engine.as_str())
 }
 
 /// The engine's name, with what it does differently from its usual way.
@@ -281,10 +288,10 @@ fn points(cases: Vec<&Case>) -> Vec<Point<'_>> {
         .collect()
 }
 
-/// The order of engines: the floor, Weir, then the others by name.
+/// The order of engines: the baselines, Weir, then the others by name.
 fn rank(engine: &str) -> (u8, String) {
     let class = match engine {
-        FLOOR => 0,
+        FLOOR | GSO => 0,
         _ if engine.starts_with("weir") => 1,
         _ => 2,
     };
@@ -336,6 +343,20 @@ mod tests {
             ],
             &[(best_effort, &["udp 32", "weir 32"]), (reliable, &["weir 8", "udp 32", "weir 32", "aaa 32"])],
         );
+    }
+
+    #[test]
+    fn segmentation_offload_stands_beside_plain_udp_under_every_reliability() {
+        let (none, best_effort, reliable) =
+            (Reliability::None, Reliability::BestEffort, Reliability::Reliable);
+        let cases = vec![
+            case("weir", reliable, 32),
+            case("weir", best_effort, 32),
+            case(FLOOR, none, 32),
+            case(GSO, none, 32),
+        ];
+        let rows: &[&str] = &["udp 32", "udp-gso 32", "weir 32"];
+        check(cases, &[(best_effort, rows), (reliable, rows)]);
     }
 
     #[test]
