@@ -1,4 +1,4 @@
-//! Random numbers that nobody outside the process can predict.
+//! Random numbers that a peer cannot predict.
 
 use crate::error::{DdsError, Result};
 

@@ -61,7 +61,7 @@ fn a_volatile_reader_that_asks_where_to_begin_is_told_to_go_on_behind_what_it_ac
     let question = AckNack { reader: READER.entity, writer: WRITER.entity, state, count: 0, is_final: false };
     writer.handle_acknack(LATER, READER, &question);
     assert_eq!(sent(&mut writer, LATER), ["INFO_DST", "HEARTBEAT 6..5"]);
-    // Only after its answer it is told of sample 6, which it has not acknowledged.
+    // Sample 6, which it has not acknowledged, is announced only after its answer.
     late_acknack(&mut writer, LATER, 6, &[]);
     assert_eq!(sent(&mut writer, LATER), ["INFO_DST", "HEARTBEAT 6..6"]);
 }
