@@ -93,8 +93,6 @@ impl Run {
     pub(crate) fn reader_with_news<T: Numbered>(&self, reliability: Reliability) -> (DataReader<T>, News) {
         let mut qos = DataReaderQos::default().keep_all();
         qos.policies.reliability = reliability;
-        // Everything that a test sends fits, however slowly it is taken: then no sample is rejected.
-        qos.policies.resource_limits.max_bytes = Some(256 << 20);
         self.reader_with_qos_and_news(qos)
     }
 

@@ -490,7 +490,7 @@ fn what_is_too_long_to_be_announced_is_an_error() {
     let error = core.add_writer(Time::ZERO, writer(60_000)).unwrap_err();
     assert_eq!(error, LocalEndpointError::TooLong { what: "user data", bytes: 60_000, max: 1024 });
 
-    // Whoever allows more gets as far as one datagram does.
+    // With higher limits, the length of one datagram is the bound.
     let mut roomy = config(0);
     roomy.limits.user_data_bytes = 100_000;
     let mut core = ParticipantCore::new(roomy, Time::ZERO);

@@ -196,7 +196,7 @@ impl Swarm {
         let now = self.now;
         while let Some(delivery) = self.network.deliver(Duration::from_nanos(now.0)) {
             let (host, port) = (*delivery.receiver.ip(), delivery.receiver.port());
-            let node = self.nodes.iter_mut().find(|node| node.host == host).expect("nobody else has sockets");
+            let node = self.nodes.iter_mut().find(|node| node.host == host).expect("only nodes have sockets");
             // What arrives at the group's port is metatraffic, too.
             node.receive(now, delivery.from, port, &delivery.bytes);
         }
