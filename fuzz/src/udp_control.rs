@@ -4,7 +4,8 @@ use std::io::Write;
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::time::Duration;
 
-use weir_udptest::{FloorRequest, FloorResponse, Request, Response, Server, ServerKind, ServerSettings};
+use weir_measure::{Message, Protocol, Server, ServerSettings};
+use weir_udptest::{Floor, FloorRequest, FloorResponse, Request, Response, Udptest};
 
 /// No measurement lasts longer here.
 const TRIAL_MAX: Duration = Duration::from_millis(5);
@@ -24,8 +25,8 @@ pub fn run(data: &[u8]) {
         lines(line);
     }
     match choice % 4 {
-        2 => session(ServerKind::Udptest, said),
-        3 => session(ServerKind::Floor, said),
+        2 => session::<Udptest>(said),
+        3 => session::<Floor>(said),
         // Sessions wait for this and that: there is more to find in lines in the same time.
         _ => {}
     }
@@ -88,14 +89,14 @@ fn lines(line: &str) {
 }
 
 /// A server that hears all of it at once, and then that the client has gone.
-fn session(kind: ServerKind, said: &[u8]) {
+fn session<P: Protocol>(said: &[u8]) {
     let settings = ServerSettings {
         bind: Some(Ipv4Addr::LOCALHOST.into()),
         port: 0,
         trial_max: TRIAL_MAX,
-        ..ServerSettings::new(kind)
+        ..ServerSettings::new::<P>()
     };
-    let server = Server::bind(settings).expect("loopback can be listened on");
+    let server = Server::<P>::bind(settings).expect("loopback can be listened on");
     let address = server.address().expect("a listener has an address");
     let mut client = TcpStream::connect(address).expect("a listener can be reached");
     client.write_all(said).expect("so little fits a connection");

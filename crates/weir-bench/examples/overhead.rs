@@ -17,12 +17,12 @@ use weir_bench::case::{CaseSpec, Method};
 use weir_bench::endpoint::Engine;
 use weir_bench::inbox::{Collector, Inbox};
 use weir_bench::latency::Pings;
-use weir_bench::open_loop::Schedule;
+use weir_bench::open_loop::schedule;
 use weir_bench::payload::SampleHeader;
 use weir_bench::rally::Rally;
-use weir_bench::signal::Signal;
 use weir_bench::sink::SampleSink;
-use weir_bench::{clock, engine, latency, throughput};
+use weir_bench::{engine, latency, throughput};
+use weir_measure::{Signal, clock};
 use weir_peers::{Header, PeerError, Writer, Written};
 use weir_results::{Reliability, Test, WaitStrategy};
 
@@ -62,12 +62,12 @@ const INBOX_SAMPLES: u64 = 2_000;
 fn published(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
     let mut end = mock.open_publisher(case)?;
     let start = Instant::now();
-    let sent = throughput::run_publisher(end.as_mut(), case, Schedule::new(case, 0))?.sent;
+    let sent = throughput::run_publisher(end.as_mut(), case, schedule(case, 0))?.sent;
     Ok(nanoseconds(start, sent))
 }
 
 fn received(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
-    let schedule = Schedule::new(case, 0);
+    let schedule = schedule(case, 0);
     let sent = throughput::run_publisher(mock.open_publisher(case)?.as_mut(), case, schedule)?.sent;
     let signal = Signal::new();
     signal.finish(vec![sent]);
@@ -99,7 +99,7 @@ fn pinged(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
 /// A listener puts samples in, and the harness takes them out.
 fn listened(case: &CaseSpec) -> f64 {
     let (inbox, mut collector) = (Inbox::new(case), Collector::new(case));
-    let mut sink = SampleSink::new(case).following(Schedule::new(case, clock::now_ns()));
+    let mut sink = SampleSink::new(case).following(schedule(case, clock::now_ns()));
     let octets = vec![0; case.size_bytes - Header::SERIALIZED_BYTES];
     let start = Instant::now();
     for sequence in 0..SAMPLES {

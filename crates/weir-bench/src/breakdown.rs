@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+use weir_measure::{clock, nanos};
 use weir_results::{LatencyBreakdown, Trip};
-
-use crate::clock;
 
 /// What an end noted of one ping. Nanoseconds of the host's monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,9 +89,8 @@ impl Recorder {
     /// Notes one ping.
     pub fn note(&mut self, stops: Stops) {
         let written_ns = stops.sent.written_ns;
-        let measure_from_ns = *self.measure_from_ns.get_or_insert_with(|| {
-            written_ns.saturating_add(u64::try_from(self.warmup.as_nanos()).unwrap_or(u64::MAX))
-        });
+        let measure_from_ns =
+            *self.measure_from_ns.get_or_insert_with(|| written_ns.saturating_add(nanos(self.warmup)));
         if !stops.seq_num.is_multiple_of(self.every) || written_ns < measure_from_ns {
             return;
         }

@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use weir_measure::{clock, nanos};
 use weir_results::{LossAttribution, Reliability, SequenceCounts};
 
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::endpoint::{End, EndpointError, Engine, Pinger, Ponger, Publisher};
 use crate::latency::{self, PingerOutcome};
 use crate::sink::SampleSink;
-use crate::throughput::{Pace, nanos, quiet_time};
+use crate::throughput::{Pace, quiet_time};
 
 pub use watch::Watched;
 use watch::{Watch, explain};

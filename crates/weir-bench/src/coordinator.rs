@@ -16,10 +16,10 @@ use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use weir_measure::clock;
 use weir_results::{Case, Environment, Test};
 
 use crate::case::{CaseSpec, Method};
-use crate::clock;
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
 use crate::open_loop;
 use crate::outside::{OutsideCase, OutsideError, OutsideTool};

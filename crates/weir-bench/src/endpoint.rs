@@ -16,16 +16,15 @@
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use thiserror::Error;
+use weir_measure::{Idle, clock, wait_until};
 use weir_peers::{PeerError, Setting};
 use weir_results::{Reliability, SocketBuffers};
 
 use crate::breakdown::Trace;
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::latency::Pings;
 use crate::sink::SampleSink;
 
@@ -181,20 +180,9 @@ pub trait End {
     /// Waits until that clock shows `until_ns`: asleep, and the last part awake, so as to be there in time. Returns what
     /// it shows then; when that is in the past, one look at it is all that this takes.
     fn wait_until(&mut self, until_ns: u64) -> u64 {
-        loop {
-            let now_ns = clock::now_ns();
-            match until_ns.saturating_sub(now_ns) {
-                0 => return now_ns,
-                // Engines may have threads of their own on this processor.
-                1..AWAKE_NS => thread::yield_now(),
-                left_ns => thread::sleep(Duration::from_nanos(left_ns - AWAKE_NS / 2)),
-            }
-        }
+        wait_until(until_ns, Idle::SleepThenYield, || false)
     }
 }
-
-/// A sleep may last so much longer than it was told to: the timer's slack and the way back onto a processor.
-const AWAKE_NS: u64 = 400_000;
 
 /// The sending end of a throughput case.
 pub trait Publisher: End {

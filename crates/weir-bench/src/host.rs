@@ -116,13 +116,13 @@ impl CpuMeter {
     #[must_use]
     pub fn start() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        Self { start_ns: crate::clock::now_ns(), used_s: used_s(), processors }
+        Self { start_ns: weir_measure::clock::now_ns(), used_s: used_s(), processors }
     }
 
     /// Percent of all processors that this process may use, since the start.
     #[must_use]
     pub fn percent(&self) -> f64 {
-        let elapsed_s = crate::clock::now_ns().saturating_sub(self.start_ns) as f64 / 1e9;
+        let elapsed_s = weir_measure::clock::now_ns().saturating_sub(self.start_ns) as f64 / 1e9;
         if elapsed_s > 0.0 { (used_s() - self.used_s) / (elapsed_s * self.processors) * 100.0 } else { 0.0 }
     }
 }

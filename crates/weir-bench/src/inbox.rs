@@ -4,10 +4,10 @@
 //! sample. The harness takes what has come every now and then, and is never woken for it.
 
 use parking_lot::Mutex;
+use weir_measure::clock;
 use weir_peers::Header;
 
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::payload::{HEADER_BYTES, SampleHeader};
 use crate::sink::SampleSink;
 

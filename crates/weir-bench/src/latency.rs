@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use weir_measure::nanos;
 use weir_results::{LatencyKind, LatencyRecorder, LatencySummary, Reliability};
 
 use crate::case::CaseSpec;
@@ -148,10 +149,6 @@ fn check_loss(reliability: Reliability, lost_in_a_row: u32, timeout: Duration) -
         return Err(EndpointError::NoPeer(format!("{lost_in_a_row} pings in a row got no echo")));
     }
     Ok(())
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

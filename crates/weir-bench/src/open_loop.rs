@@ -15,11 +15,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use weir_measure::{Burst, Schedule, nanos};
 use weir_results::{Case, IntervalRecorder, LatencyKind, LatencyRecorder, LatencySummary, Spread};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndpointError, Publisher};
-use crate::throughput::{self, FLUSH_WAIT, PublisherOutcome, STALL_WAIT, nanos};
+use crate::throughput::{self, FLUSH_WAIT, MEASURED_MIN, PublisherOutcome, STALL_WAIT};
 
 /// What was asked for by `--rate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -70,63 +71,16 @@ impl fmt::Display for Rate {
     }
 }
 
-/// When each sample should be sent. Both ends compute the same times from it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Schedule {
-    start_ns: u64,
-    interval_ns: f64,
-    measured_from: u64,
-    count: u64,
+/// The schedule of a case whose rate is known, from `start_ns` of the host's monotonic clock on; `None` for others.
+#[must_use]
+pub fn schedule(case: &CaseSpec, start_ns: u64) -> Option<Schedule> {
+    let rate = case.method.samples_per_s?;
+    Some(Schedule::of_run(rate, start_ns, case.warmup, case.duration, MEASURED_MIN))
 }
 
-impl Schedule {
-    /// The schedule of a case whose rate is known, from `start_ns` of the hosts' monotonic clock on; `None` for a case
-    /// without one.
-    #[must_use]
-    pub fn new(case: &CaseSpec, start_ns: u64) -> Option<Self> {
-        let rate = case.method.samples_per_s?;
-        let samples = |time: Duration| (time.as_secs_f64() * rate).ceil() as u64;
-        let measured_from = samples(case.warmup);
-        let count = samples(case.warmup + case.duration).max(measured_from + MEASURED_MIN);
-        Some(Self { start_ns, interval_ns: 1e9 / rate, measured_from, count })
-    }
-
-    /// When sample `sequence` should be sent, nanoseconds.
-    #[must_use]
-    #[inline]
-    pub fn intended_ns(&self, sequence: u64) -> u64 {
-        self.start_ns + (sequence as f64 * self.interval_ns) as u64
-    }
-
-    /// How many samples the whole schedule has, warm-up included.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// How many samples are due in an interval of which a percentile is taken.
-    fn per_interval(&self) -> u64 {
-        ((INTERVAL_NS / self.interval_ns) as u64).max(1)
-    }
-
-    /// How many samples should have been sent at `now_ns`.
-    fn due(&self, now_ns: u64) -> u64 {
-        if now_ns < self.start_ns {
-            return 0;
-        }
-        // The division may be off by one sample in either direction; the times themselves decide.
-        let mut due = ((now_ns - self.start_ns) as f64 / self.interval_ns) as u64 + 2;
-        while self.intended_ns(due - 1) > now_ns {
-            due -= 1;
-        }
-        due.min(self.count)
-    }
-
-    /// How many samples from `next` on, which is due, should have been sent at `now_ns`.
-    fn backlog(&self, next: u64, now_ns: u64) -> u64 {
-        // Whoever is on time needs no division to know that it is one.
-        if now_ns < self.intended_ns(next + 1) { 1 } else { self.due(now_ns) - next }
-    }
+/// Samples in an interval of which a percentile is taken.
+fn per_interval(schedule: &Schedule) -> u64 {
+    ((INTERVAL_NS / schedule.interval_ns()) as u64).max(1)
 }
 
 /// The latencies of the samples that arrived, from their intended times on.
@@ -143,13 +97,13 @@ impl Arrivals {
     /// None yet.
     #[must_use]
     pub fn new(schedule: Schedule) -> Self {
-        let measured = schedule.count - schedule.measured_from;
-        let intervals = usize::try_from(measured / schedule.per_interval()).unwrap_or(0);
+        let measured = schedule.count() - schedule.measured_from();
+        let intervals = usize::try_from(measured / per_interval(&schedule)).unwrap_or(0);
         Self {
             schedule,
             latencies: LatencyRecorder::new(),
             intervals: IntervalRecorder::with_capacity(intervals + 1),
-            interval_end: schedule.measured_from + schedule.per_interval(),
+            interval_end: schedule.measured_from() + per_interval(&schedule),
         }
     }
 
@@ -162,14 +116,14 @@ impl Arrivals {
     /// Sample `sequence` arrived at `now_ns`, for the first time.
     #[inline]
     pub fn record(&mut self, sequence: u64, now_ns: u64) {
-        if sequence < self.schedule.measured_from {
+        if sequence < self.schedule.measured_from() {
             return;
         }
         let latency_ns = now_ns.saturating_sub(self.schedule.intended_ns(sequence));
         self.latencies.record(latency_ns);
         if sequence >= self.interval_end {
             self.intervals.end_interval();
-            self.interval_end = sequence + self.schedule.per_interval();
+            self.interval_end = sequence + per_interval(&self.schedule);
         }
         // One that was sent again belongs to an interval that is over, and is counted in this one.
         self.intervals.record(latency_ns);
@@ -193,22 +147,22 @@ pub(crate) fn run_publisher(
     case: &CaseSpec,
     schedule: &Schedule,
 ) -> Result<PublisherOutcome, EndpointError> {
-    let end_ns = schedule.start_ns.saturating_add(nanos(case.warmup + case.duration));
+    let end_ns = schedule.start_ns().saturating_add(nanos(case.warmup + case.duration));
     let stall_wait = STALL_WAIT + case.allowance();
     let mut lags = LatencyRecorder::new();
     let (mut next, mut before, mut stalled_from_ns) = (0, None, None);
-    while next < schedule.count {
+    while next < schedule.count() {
         // The only look at the clock in a turn.
         let now_ns = end.wait_until(schedule.intended_ns(next));
-        if now_ns >= end_ns && next >= schedule.measured_from + MEASURED_MIN {
+        if now_ns >= end_ns && next >= schedule.measured_from() + MEASURED_MIN {
             break;
         }
-        if next >= schedule.measured_from {
+        if next >= schedule.measured_from() {
             before.get_or_insert_with(|| (end.report(), now_ns, next));
             lags.record(now_ns - schedule.intended_ns(next));
         }
         let due = u32::try_from(schedule.backlog(next, now_ns)).unwrap_or(u32::MAX);
-        let taken = end.publish(next, due.min(BURST_MAX))?;
+        let taken = end.publish(next, due.min(Burst::MAX))?;
         next += u64::from(taken);
         if taken > 0 {
             stalled_from_ns = None;
@@ -262,15 +216,9 @@ pub fn resolve(case: &mut CaseSpec, measured: &[Case]) -> Result<(), String> {
     Ok(())
 }
 
-/// So many samples are measured at least: a rate needs a time between two.
-const MEASURED_MIN: u64 = 3;
-
 /// Percentiles are taken of each so many nanoseconds, too: 10 ms, longer than most stalls of a processor and so short that
 /// many of a second have none.
 const INTERVAL_NS: f64 = 10e6;
-
-/// So many samples are handed over at once at most, where the publisher is late.
-const BURST_MAX: u32 = 4096;
 
 #[cfg(test)]
 mod tests {
@@ -278,10 +226,10 @@ mod tests {
     use crate::case::tests::case;
     use crate::endpoint::End;
     use crate::engine;
-    use crate::signal::Signal;
     use crate::throughput::{SubscriberOutcome, run_subscriber};
     use std::cell::Cell;
     use std::net::SocketAddrV4;
+    use weir_measure::Signal;
     use weir_results::{Reliability, Test, ThroughputSummary};
 
     fn at(engine: &str, samples_per_s: f64) -> CaseSpec {
@@ -292,7 +240,7 @@ mod tests {
 
     /// Runs both ends of the mock, one after the other, from second 7 on.
     fn run(case: &CaseSpec) -> (PublisherOutcome, SubscriberOutcome) {
-        let schedule = Schedule::new(case, 7_000_000_000).unwrap();
+        let schedule = schedule(case, 7_000_000_000).unwrap();
         let engine = engine::find(&case.engine).unwrap();
         let sent = run_publisher(engine.open_publisher(case).unwrap().as_mut(), case, &schedule).unwrap();
         let signal = Signal::new();
@@ -316,20 +264,6 @@ mod tests {
             (Rate::OfMaximum(1250).to_string(), Rate::PerSecond(7).to_string()),
             ("12.5%".into(), "7/s".into())
         );
-    }
-
-    #[test]
-    fn samples_are_due_at_their_times_and_never_before() {
-        let case =
-            CaseSpec { warmup: Duration::from_secs(1), duration: Duration::from_secs(1), ..at("mock", 3.0) };
-        let schedule = Schedule::new(&case, 100).unwrap();
-        assert_eq!((schedule.measured_from, schedule.count()), (3, 6));
-        assert_eq!((schedule.due(99), schedule.due(100), schedule.due(101)), (0, 1, 1));
-        for sequence in 0..6 {
-            let intended_ns = schedule.intended_ns(sequence);
-            assert_eq!((schedule.due(intended_ns - 1), schedule.due(intended_ns)), (sequence, sequence + 1));
-        }
-        assert_eq!(schedule.due(1 << 40), 6);
     }
 
     #[test]
@@ -426,7 +360,7 @@ mod tests {
         }
         // A sample is due every microsecond: whoever looks twice for one is late for the next.
         let case = at("mock", 1_000_000.0);
-        let schedule = Schedule::new(&case, 1_000).unwrap();
+        let schedule = schedule(&case, 1_000).unwrap();
         let mut end = Looks(Cell::new(0));
         let outcome = run_publisher(&mut end, &case, &schedule).unwrap();
         assert_eq!(outcome.sent, schedule.count());

@@ -162,16 +162,6 @@ pub fn wire_sequence(sequence: u64) -> u32 {
     sequence as u32
 }
 
-/// The full sequence number whose low 32 bits are `seq_num` and which lies nearest to `expected`.
-#[must_use]
-#[inline]
-pub fn extend_sequence(expected: u64, seq_num: u32) -> u64 {
-    let distance = seq_num.wrapping_sub(wire_sequence(expected)).cast_signed();
-    // A distance below zero before the very first numbers is a forged or damaged sample: it becomes
-    // a huge number, and is ignored.
-    expected.wrapping_add_signed(i64::from(distance))
-}
-
 /// The key of sample number `sequence`: it goes round the instances; all zero when there are none.
 #[must_use]
 #[inline]
@@ -238,18 +228,6 @@ mod tests {
         assert_eq!(read(&sample[..39]), None);
         assert_eq!(read(&sample[..27]), None);
         assert_eq!(read(&[]), None);
-    }
-
-    #[test]
-    fn sequence_numbers_are_extended_across_the_wrap() {
-        let wrap = 1 << 32;
-        assert_eq!(extend_sequence(0, 0), 0);
-        assert_eq!(extend_sequence(5, 3), 3);
-        assert_eq!(extend_sequence(wrap - 1, u32::MAX), wrap - 1);
-        assert_eq!(extend_sequence(wrap, 0), wrap);
-        assert_eq!(extend_sequence(wrap, u32::MAX - 1), wrap - 2);
-        assert_eq!(extend_sequence(wrap - 2, 1), wrap + 1);
-        assert_eq!(extend_sequence(3 * wrap + 10, 12), 3 * wrap + 12);
     }
 
     #[test]

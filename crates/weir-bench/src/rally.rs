@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use weir_measure::clock;
 use weir_peers::{Header, Writer};
 
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::endpoint::EndpointError;
 use crate::latency::Pings;
 use crate::payload::{HEADER_BYTES, SampleHeader};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use weir_measure::{mbps, rounded, seconds};
 use weir_results::{
     Carried, Case, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution, LossBreakdown,
     LossEvidence, NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, SocketBuffers,
@@ -268,14 +269,9 @@ fn summary(
     ThroughputSummary {
         offered_samples_per_s: rounded(sent.iter().map(offered).sum()),
         samples_per_s,
-        mbps: rounded(samples_per_s * size_bytes as f64 * 8.0 / 1e6),
+        mbps: mbps(samples_per_s, size_bytes),
         ..of(&all_sent, counts, Duration::ZERO)
     }
-}
-
-/// To three decimals, as the results format has them.
-fn rounded(figure: f64) -> f64 {
-    (figure * 1e3).round() / 1e3
 }
 
 /// The receive buffer that counts is the receiving end's, the send buffer the sending end's.
@@ -344,10 +340,6 @@ fn doubts(case: &CaseSpec, environment: &Environment) -> Vec<Warning> {
 
 /// The headers of IPv4 (without options) and UDP.
 const UDP_OVERHEAD_BYTES: u64 = 28;
-
-fn seconds(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 1e6).round() / 1e6
-}
 
 #[cfg(test)]
 mod tests {

@@ -19,10 +19,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use thiserror::Error;
+use weir_measure::{Connection, ControlError, Nonce};
 
-use crate::control::{
-    self, AgentFault, ControlError, FromAgent, MessageReader, Role, TOKEN_VARIABLE, ToAgent,
-};
+use crate::control::{self, AgentFault, FromAgent, LINE_BYTES_MAX, Role, TOKEN_VARIABLE, ToAgent};
 
 /// How to start an agent: `program arguments... --role ROLE --control ADDRESS --index N`.
 #[derive(Clone, Debug)]
@@ -71,7 +70,7 @@ struct Agent {
     /// What messages call it.
     name: String,
     child: Child,
-    stream: Option<TcpStream>,
+    control: Option<Connection>,
     messages: VecDeque<FromAgent>,
     is_gone: bool,
 }
@@ -94,7 +93,7 @@ impl<'a> Session<'a> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(trouble)?;
         let address = listener.local_addr().map_err(trouble)?;
         listener.set_nonblocking(true).map_err(trouble)?;
-        let token = random_token().map_err(trouble)?;
+        let token = Nonce::fresh().map_err(|error| SessionError::Trouble(error.to_string()))?.text();
         let (sender, inbox) = mpsc::channel();
         let mut session = Self { agents: Vec::new(), publishers, inbox, interrupted };
         for (role, count) in [(Role::Publisher, publishers), (Role::Subscriber, subscribers)] {
@@ -129,10 +128,10 @@ impl<'a> Session<'a> {
     /// Sends a message to one agent.
     pub(crate) fn send(&mut self, id: EndId, message: &ToAgent) -> Result<(), SessionError> {
         let agent = self.agent(id);
-        let Some(stream) = agent.stream.as_mut() else {
+        let Some(control) = agent.control.as_mut() else {
             return Err(SessionError::Trouble(format!("the {} has not connected", agent.name)));
         };
-        let sent = control::send(stream, message);
+        let sent = control.send(message);
         // The reason why it is gone is more telling than that writing to it failed.
         sent.map_err(|error| {
             let failed = SessionError::Trouble(format!("the {}: {error}", self.name(id)));
@@ -216,7 +215,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), SessionError> {
         let start = Instant::now();
         while let Some(missing) =
-            self.agents.iter().find(|agent| agent.stream.is_none()).map(|agent| agent.id)
+            self.agents.iter().find(|agent| agent.control.is_none()).map(|agent| agent.id)
         {
             if self.interrupted.load(Ordering::Acquire) {
                 return Err(SessionError::Interrupted);
@@ -247,28 +246,27 @@ impl<'a> Session<'a> {
         token: &str,
         sender: &Sender<Received>,
     ) -> Result<(), SessionError> {
-        let prepare = || -> io::Result<TcpStream> {
+        let prepare = || -> io::Result<(Connection, Connection)> {
             stream.set_nonblocking(false)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(INTRODUCTION_WAIT))?;
-            stream.try_clone()
+            let reader = Connection::new(stream, LINE_BYTES_MAX)?;
+            Ok((reader.try_clone()?, reader))
         };
-        let Ok(readable) = prepare() else { return Ok(()) };
-        let mut reader = MessageReader::new(readable);
-        let Ok(FromAgent::Hello { schema, version, role, index, token: shown }) = reader.receive() else {
+        let Ok((writer, mut reader)) = prepare() else { return Ok(()) };
+        let Ok(FromAgent::Hello { schema, version, role, index, token: shown }) =
+            reader.receive(INTRODUCTION_WAIT)
+        else {
             return Ok(());
         };
         let id = EndId { role, index };
-        let is_expected = |agent: &Agent| agent.id == id && agent.stream.is_none();
+        let is_expected = |agent: &Agent| agent.id == id && agent.control.is_none();
         if shown != token || !self.agents.iter().any(is_expected) {
             return Ok(());
         }
         control::check_version(schema, &version).map_err(|error| SessionError::Trouble(error.to_string()))?;
-        let started = stream.set_read_timeout(None).and_then(|()| read_messages(id, reader, sender.clone()));
-        started.map_err(|error| {
+        read_messages(id, reader, sender.clone()).map_err(|error| {
             SessionError::Trouble(format!("cannot listen to the {}: {error}", self.name(id)))
         })?;
-        self.agent(id).stream = Some(stream);
+        self.agent(id).control = Some(writer);
         Ok(())
     }
 
@@ -324,7 +322,7 @@ impl Agent {
                 let program = command.program.display();
                 SessionError::Trouble(format!("cannot start the {name} ({program}): {error}"))
             })?;
-        Ok(Self { id, name, child, stream: None, messages: VecDeque::new(), is_gone: false })
+        Ok(Self { id, name, child, control: None, messages: VecDeque::new(), is_gone: false })
     }
 }
 
@@ -351,20 +349,19 @@ const EXIT_WAIT: Duration = Duration::from_secs(2);
 /// How often a waiting coordinator looks up: so seldom that it does not disturb what is measured.
 const TICK: Duration = Duration::from_millis(100);
 
+/// A thread that reads waits for as long as the connection lasts.
+const FOREVER: Duration = Duration::from_secs(1 << 32);
+
 fn wait_for_connection(listener: &TcpListener) {
     let timeout = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
     // Whatever poll says, the caller looks again.
     let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&timeout));
 }
 
-fn read_messages(
-    id: EndId,
-    mut reader: MessageReader<TcpStream>,
-    sender: Sender<Received>,
-) -> io::Result<()> {
+fn read_messages(id: EndId, mut reader: Connection, sender: Sender<Received>) -> io::Result<()> {
     let read = move || {
         loop {
-            let message = reader.receive();
+            let message = reader.receive(FOREVER);
             let is_last = message.is_err();
             if sender.send(Received { id, message }).is_err() || is_last {
                 return;
@@ -372,11 +369,4 @@ fn read_messages(
         }
     };
     thread::Builder::new().name(format!("control {}{}", id.role.name(), id.index)).spawn(read).map(drop)
-}
-
-/// What an agent proves with that it belongs to this run: 128 random bits.
-fn random_token() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)?;
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

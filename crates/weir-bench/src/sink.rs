@@ -1,10 +1,10 @@
 //! Where a subscriber's samples end up: counted, followed by sequence number, and checked on request.
 
-use weir_results::{Arrival, LatencySummary, SequenceCounts, SequenceTracker};
+use weir_measure::{Numbers, Schedule, clock};
+use weir_results::{Arrival, LatencySummary, SequenceCounts};
 
 use crate::case::CaseSpec;
-use crate::clock;
-use crate::open_loop::{Arrivals, Schedule};
+use crate::open_loop::Arrivals;
 use crate::payload::{self, FINAL, HEADER_BYTES, SampleHeader};
 
 /// Counts the samples of all publishers, each by its own sequence numbers.
@@ -30,13 +30,7 @@ pub struct SampleSink {
 /// The samples of one publisher.
 #[derive(Debug)]
 struct Stream {
-    tracker: SequenceTracker,
-    /// The number that the tracker expects next: extends the 32 bits on the wire.
-    expected: u64,
-    /// Samples below it belong to the warm-up.
-    counted_from: u64,
-    /// Follows what still comes of the warm-up: engines that sort by instance deliver it late.
-    warmup: SequenceTracker,
+    numbers: Numbers,
     /// Whether the first number is known.
     has_begun: bool,
     /// How many the publisher sent, once its final marker has come.
@@ -100,7 +94,7 @@ impl SampleSink {
             return;
         };
         if header.latency_ping == FINAL {
-            stream.sent = Some(stream.number(header.seq_num));
+            stream.sent = Some(stream.numbers.extend(header.seq_num));
             return;
         }
         self.arrivals += 1;
@@ -126,9 +120,7 @@ impl SampleSink {
     /// Ends the warm-up: everything beyond the highest number so far is counted from here on.
     pub fn start_counting(&mut self) {
         for stream in &mut self.streams {
-            stream.counted_from = stream.expected;
-            let counted = SequenceTracker::starting_at(stream.expected);
-            stream.warmup = std::mem::replace(&mut stream.tracker, counted);
+            stream.numbers.start_counting();
         }
     }
 
@@ -136,7 +128,7 @@ impl SampleSink {
     pub fn finish(&mut self, sent: &[u64]) {
         for (stream, sent) in self.streams.iter_mut().zip(sent) {
             if stream.has_begun {
-                stream.tracker.finish(*sent);
+                stream.numbers.finish(*sent);
             }
         }
     }
@@ -146,7 +138,7 @@ impl SampleSink {
     pub fn counts(&self) -> SequenceCounts {
         let mut counts = SequenceCounts::default();
         for stream in &self.streams {
-            counts.merge(&stream.tracker.counts());
+            counts.merge(&stream.numbers.counts());
         }
         counts
     }
@@ -154,7 +146,7 @@ impl SampleSink {
     /// Samples that did not arrive during the warm-up.
     #[must_use]
     pub fn lost_in_warmup(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.warmup.counts().lost).sum()
+        self.streams.iter().map(|stream| stream.numbers.lost_in_warmup()).sum()
     }
 
     /// Samples of the wrong size or of nobody, and with `--verify` of the wrong content.
@@ -173,9 +165,7 @@ impl SampleSink {
     /// True when nothing is missing of the numbers `0..sent[i]` of publisher `i` since the warm-up.
     #[must_use]
     pub fn has_all(&self, sent: &[u64]) -> bool {
-        let has_all = |(stream, sent): (&Stream, &u64)| {
-            !stream.has_begun || (stream.expected >= *sent && stream.tracker.counts().lost == 0)
-        };
+        let has_all = |(stream, sent): (&Stream, &u64)| !stream.has_begun || stream.numbers.has_all(*sent);
         self.streams.iter().zip(sent).all(has_all)
     }
 
@@ -188,19 +178,7 @@ impl SampleSink {
 
 impl Stream {
     fn new(has_begun: bool) -> Self {
-        Self {
-            tracker: SequenceTracker::starting_at(0),
-            expected: 0,
-            counted_from: 0,
-            warmup: SequenceTracker::starting_at(0),
-            has_begun,
-            sent: None,
-        }
-    }
-
-    #[inline]
-    fn number(&self, seq_num: u32) -> u64 {
-        payload::extend_sequence(self.expected, seq_num)
+        Self { numbers: Numbers::starting_at(0), has_begun, sent: None }
     }
 
     /// Returns the number of a sample that arrived for the first time.
@@ -209,31 +187,21 @@ impl Stream {
         if !self.has_begun {
             self.begin(seq_num);
         }
-        let sequence = self.number(seq_num);
-        if sequence < self.counted_from {
-            return is_new(self.warmup.record(sequence)).then_some(sequence);
-        }
-        let arrival = self.tracker.record(sequence);
-        self.expected = self.expected.max(sequence.wrapping_add(1));
-        is_new(arrival).then_some(sequence)
+        let sequence = self.numbers.extend(seq_num);
+        (self.numbers.record(sequence) != Arrival::Duplicate).then_some(sequence)
     }
 
     #[cold]
     fn begin(&mut self, seq_num: u32) {
-        let first = u64::from(seq_num);
-        self.tracker = SequenceTracker::starting_at(first);
-        (self.expected, self.counted_from, self.has_begun) = (first, first, true);
+        self.numbers = Numbers::starting_at(seq_num.into());
+        self.has_begun = true;
     }
 
     fn is_genuine(&self, header: &SampleHeader, instances: u32, octets: &[u8]) -> bool {
-        let sequence = if self.has_begun { self.number(header.seq_num) } else { header.seq_num.into() };
+        let sequence =
+            if self.has_begun { self.numbers.extend(header.seq_num) } else { header.seq_num.into() };
         header.key == payload::key_of(sequence, instances) && payload::octets_match(header.seq_num, octets)
     }
-}
-
-#[inline]
-fn is_new(arrival: Arrival) -> bool {
-    !matches!(arrival, Arrival::Duplicate)
 }
 
 #[cfg(test)]
@@ -255,7 +223,7 @@ mod tests {
     #[test]
     fn numbers_go_on_beyond_32_bits() {
         let mut sink = sink(false, 0);
-        sink.streams[0].expected = u64::from(u32::MAX);
+        sink.streams[0].numbers = Numbers::starting_at(u32::MAX.into());
         sink.start_counting();
         for seq_num in [u32::MAX, 0, 2, 1] {
             sink.accept(&header(seq_num, [0; 4]), &OCTETS);

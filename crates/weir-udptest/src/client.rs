@@ -9,8 +9,8 @@ mod stream;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-use crate::error::UdptestError;
 use crate::settings::{Mode, Settings};
+use weir_measure::MeasureError;
 
 /// Takes text for the console, line by line: without a line end, but perhaps with some inside.
 pub type Console<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
@@ -19,8 +19,8 @@ pub type Console<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
 /// and on the console.
 ///
 /// # Errors
-/// [`UdptestError`] says what to do about it.
-pub fn run(settings: &Settings, halt: &AtomicBool, console: &mut Console<'_>) -> Result<(), UdptestError> {
+/// [`MeasureError`] says what to do about it.
+pub fn run(settings: &Settings, halt: &AtomicBool, console: &mut Console<'_>) -> Result<(), MeasureError> {
     settings.check()?;
     match settings.mode {
         Mode::Generator => generator::run(settings, halt, console),

@@ -21,14 +21,14 @@ mod record;
 mod reports;
 mod round_trip;
 mod sender;
-pub(crate) mod session;
+mod session;
 mod work;
 
 pub use client::{Client, ClientSettings, Measured};
-pub use message::{Request as FloorRequest, Response as FloorResponse};
+pub use message::{Floor, Request as FloorRequest, Response as FloorResponse};
 pub use point::{Point, PointTest, UDP_BYTES_MIN};
 pub use record::cases;
 pub use reports::{PingReport, ReceiveReport, SendReport};
 
 /// The port of the control connection unless told otherwise.
-pub const FLOOR_PORT: u16 = 5679;
+pub const FLOOR_PORT: u16 = <Floor as weir_measure::Protocol>::PORT;

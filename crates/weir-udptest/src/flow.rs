@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use weir_measure::{Idle, Schedule, nanos, now_ns, wait_until};
 use weir_telemetry::thread_times;
 use weir_udp::{RecvBatch, SocketOptions, UdpSocket, Wait, affinity};
 
@@ -26,9 +27,6 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Datagrams per receive call.
 const BATCH: usize = 32;
 
-/// Waits shorter than this are spent spinning, since a sleep would take longer.
-const SPIN: Duration = Duration::from_micros(150);
-
 /// When and how fast to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
@@ -36,6 +34,14 @@ pub(crate) struct Pace {
     pub(crate) time: Duration,
     pub(crate) message_bytes: u64,
     pub(crate) rate_bps: Option<u64>,
+}
+
+impl Pace {
+    /// When each datagram is due, if there is a rate.
+    fn schedule(&self, start_ns: u64) -> Option<Schedule> {
+        let per_s = |rate: u64| rate as f64 / 8.0 / self.write_bytes as f64;
+        self.rate_bps.map(|rate| Schedule::new(per_s(rate), start_ns))
+    }
 }
 
 /// What was sent, marks not counted.
@@ -58,19 +64,22 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
     let payload = payload(pace.write_bytes);
     let mut sent = Sent::default();
     let mut refused_since: Option<Instant> = None;
-    let start = Instant::now();
+    let start_ns = now_ns();
+    let end_ns = start_ns.saturating_add(nanos(pace.time));
+    let schedule = pace.schedule(start_ns);
     loop {
-        let now = Instant::now();
-        sent.elapsed = now - start;
-        let is_done = sent.elapsed >= pace.time && sent.bytes >= pace.message_bytes;
+        let now_ns = now_ns();
+        sent.elapsed = Duration::from_nanos(now_ns - start_ns);
+        let is_done = now_ns >= end_ns && sent.bytes >= pace.message_bytes;
         if is_done || halt.load(Ordering::Relaxed) {
             return Ok(sent);
         }
-        if let Some(rate) = pace.rate_bps {
-            let due = due_after(sent.bytes, rate);
+        if let Some(schedule) = &schedule {
+            let due_ns = schedule.intended_ns(sent.packets);
             // What is due after the end is not sent at all.
-            let is_beyond = due >= pace.time && sent.bytes >= pace.message_bytes;
-            wait_until(start + if is_beyond { pace.time } else { due }, halt);
+            let is_beyond = due_ns >= end_ns && sent.bytes >= pace.message_bytes;
+            let until_ns = if is_beyond { end_ns } else { due_ns };
+            wait_until(until_ns, Idle::SleepThenSpin, || halt.load(Ordering::Relaxed));
             if is_beyond {
                 continue;
             }
@@ -82,26 +91,6 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
         } else if refused_since.get_or_insert_with(Instant::now).elapsed() >= STALL {
             let text = format!("no datagram could be sent for {} s", STALL.as_secs());
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
-        }
-    }
-}
-
-/// When, after the begin, so many octets should have left.
-fn due_after(bytes: u64, rate_bps: u64) -> Duration {
-    let ns = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(rate_bps);
-    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
-}
-
-fn wait_until(due: Instant, halt: &AtomicBool) {
-    loop {
-        let left = due.saturating_duration_since(Instant::now());
-        if left.is_zero() || halt.load(Ordering::Relaxed) {
-            return;
-        }
-        if left > SPIN {
-            std::thread::sleep((left - SPIN).min(LOOK));
-        } else {
-            std::hint::spin_loop();
         }
     }
 }
@@ -261,13 +250,8 @@ pub(crate) fn add_received(counted: &mut Counted, received: &Received) {
 /// Adds the processor time of the calling thread, which was started for this trial.
 fn add_thread_times(counted: &mut Counted) {
     let (user, system) = thread_times();
-    counted.user_ns += nanoseconds(user);
-    counted.system_ns += nanoseconds(system);
-}
-
-/// Nanoseconds, at most all that 64 bits hold (584 years).
-pub(crate) fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    counted.user_ns += nanos(user);
+    counted.system_ns += nanos(system);
 }
 
 #[cfg(test)]
@@ -339,7 +323,8 @@ mod tests {
         // Fewer where the machine was busy elsewhere for the whole of the time.
         assert!((1..=20).contains(&sent.packets), "{sent:?}");
         assert!(sent.elapsed >= pace.time);
-        assert_eq!(due_after(250_000_000, 200_000_000), Duration::from_secs(10));
+        let fast = Pace { rate_bps: Some(200_000_000), ..pace };
+        assert_eq!(fast.schedule(7).unwrap().intended_ns(250_000), 10_000_000_007);
     }
 
     #[test]

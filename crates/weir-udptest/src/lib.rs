@@ -14,32 +14,25 @@
 //!
 //! Deliberately not here: printing, arguments, signals (the commands do that), RTPS.
 
-mod address;
 mod client;
 mod control;
 mod datagram;
-mod error;
 mod floor;
 mod flow;
 mod plot;
 mod report;
-mod secret;
 mod server;
 mod settings;
 mod system_log;
 mod trial;
 mod units;
 
-pub use address::Family;
 pub use client::{Console, run};
-pub use control::{ControlError, LINE_BYTES_MAX, Request, Response};
-pub use error::UdptestError;
+pub use control::{Request, Response, Udptest};
 pub use floor::{
-    Client, ClientSettings, FLOOR_PORT, FloorRequest, FloorResponse, Measured, PingReport, Point, PointTest,
-    ReceiveReport, SendReport, UDP_BYTES_MIN, cases,
+    Client, ClientSettings, FLOOR_PORT, Floor, FloorRequest, FloorResponse, Measured, PingReport, Point,
+    PointTest, ReceiveReport, SendReport, UDP_BYTES_MIN, cases,
 };
 pub use plot::PlotData;
-pub use secret::Secret;
-pub use server::{Server, ServerKind, ServerSettings};
 pub use settings::{DATAGRAM_BYTES_MAX, Mode, ServiceType, Settings};
 pub use units::{parse_bytes, parse_rate};

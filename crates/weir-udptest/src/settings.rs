@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::address::Family;
-use crate::error::UdptestError;
 use crate::plot::PlotData;
-use crate::secret::Secret;
+use weir_measure::Family;
+use weir_measure::MeasureError;
+use weir_measure::Secret;
 
 /// The largest datagram, as in hpcbench.
 pub const DATAGRAM_BYTES_MAX: u64 = 65_000;
@@ -162,8 +162,8 @@ impl Settings {
     }
 
     /// Refuses what makes no sense.
-    pub(crate) fn check(&self) -> Result<(), UdptestError> {
-        let refuse = |what: String| Err(UdptestError::Usage(what));
+    pub(crate) fn check(&self) -> Result<(), MeasureError> {
+        let refuse = |what: String| Err(MeasureError::Usage(what));
         let range = 1..=DATAGRAM_BYTES_MAX;
         if !range.contains(&self.datagram_bytes) {
             return refuse(format!("a datagram (-l) has 1 to {DATAGRAM_BYTES_MAX} bytes"));
@@ -198,8 +198,8 @@ impl Settings {
         Ok(())
     }
 
-    fn check_generator(&self) -> Result<(), UdptestError> {
-        let refuse = |what: &str| Err(UdptestError::Usage(what.to_owned()));
+    fn check_generator(&self) -> Result<(), MeasureError> {
+        let refuse = |what: &str| Err(MeasureError::Usage(what.to_owned()));
         if self.rate_bps.is_none() {
             return refuse(
                 "the generator (-g) needs a rate: nobody at the other end would say stop (-T 200M)",

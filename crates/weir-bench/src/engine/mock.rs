@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use weir_measure::{clock, nanos};
 use weir_results::Reliability;
 
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::endpoint::{
     Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
     Subscriber,
 };
-use crate::open_loop::Schedule;
+use crate::open_loop;
 use crate::payload::{self, HEADER_BYTES, SampleHeader};
 use crate::sink::SampleSink;
 
@@ -107,12 +107,12 @@ struct MockEnd {
 impl MockEnd {
     fn new(mock: Mock, case: &CaseSpec) -> Self {
         let in_time = |time: Duration| {
-            let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            let ns = nanos(time);
             ns.div_ceil(sample_ns(case.size_bytes))
         };
         // As the harness does: large samples are measured longer than the case is.
         let unscheduled = in_time(case.warmup + case.duration).max(in_time(case.warmup) + 3);
-        let samples = Schedule::new(case, 0).map_or(unscheduled, |schedule| schedule.count());
+        let samples = open_loop::schedule(case, 0).map_or(unscheduled, |schedule| schedule.count());
         let octets = vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)];
         Self { mock, case: case.clone(), now_ns: 0, next: 0, samples, octets }
     }
@@ -187,7 +187,7 @@ impl Publisher for MockEnd {
 impl Subscriber for MockEnd {
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
         if self.next == self.samples {
-            self.now_ns += u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+            self.now_ns += nanos(timeout);
             // Quiet, until the publisher's process has come as far.
             thread::park_timeout(Duration::from_millis(1));
             for publisher in 0..self.case.publishers {
@@ -232,7 +232,7 @@ impl Pinger for MockEnd {
         self.now_ns += if came_back {
             2 * (sample_ns(self.case.size_bytes) + 10_000) + sequence % 100 * 10
         } else {
-            u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)
+            nanos(timeout)
         };
         Ok(came_back)
     }

@@ -12,6 +12,7 @@ use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use weir_measure::{clock, nanos};
 use weir_results::WaitStrategy;
 use weir_udp::{RecvBatch, UdpSocket, receive_within};
 
@@ -19,7 +20,6 @@ use noting::NotingEnd;
 
 use super::raw;
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::endpoint::{
     Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
     Subscriber,
@@ -215,7 +215,7 @@ impl Pinger for UdpEnd {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
         self.send(&SampleHeader::ping(sequence, self.case.instances, sent_ns))?;
         let seq_num = payload::wire_sequence(sequence);
-        let end_ns = sent_ns + u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let end_ns = sent_ns + nanos(timeout);
         loop {
             let Some(length) = receive_one(&self.socket, self.case.wait, timeout, &mut self.sample)? else {
                 return Ok(false);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError};
+use weir_measure::{clock, pause};
 use weir_results::{LatencyKind, LatencySummary};
 use weir_telemetry::LossWatch;
 
@@ -14,14 +15,13 @@ use super::announcement::{Roll, RollListener};
 use super::echoes::Echoes;
 use super::message::{self, DESCRIPTION_BYTES, Farewell, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
-use super::pacing::{self, LOOK_AROUND, Schedule};
+use super::pacing::CHECK;
 use super::probe::{Probe, Role};
 use super::raw;
 use super::reading::Reading;
 use super::settings::{PublisherSettings, Receive};
 use super::waiting::Waiting;
 use super::{End, Event};
-use crate::clock;
 use crate::endpoint::EndpointError;
 use crate::engine::test_data::{KeyedTestData, Owned, TestData};
 use crate::payload::{HEADER_BYTES, SampleHeader, key_of, wire_sequence};
@@ -326,7 +326,7 @@ impl<'a, T: Owned> Run<'a, T> {
     /// The pause after a sample, if there is one; `Some` when the run is over meanwhile.
     #[inline]
     fn pause(&self) -> Option<End> {
-        pacing::pause(self.settings.sleep?, || self.trouble())
+        pause(self.settings.sleep?, || self.trouble())
     }
 
     /// Why the run has to end, if it has.
@@ -355,7 +355,7 @@ impl<'a, T: Owned> Run<'a, T> {
         let start_ns = clock::now_ns();
         let end_ns = settings.end_ns(start_ns);
         let mut next_look_ns = start_ns;
-        let schedule = settings.rate.map(|rate| Schedule::new(rate, start_ns));
+        let schedule = settings.rate.map(|rate| rate.paced(start_ns));
         let (mut pings, mut next_ping) = (0_u64, if settings.pid == 0 { 0 } else { u64::MAX });
         let mut sequence = 0;
         while sequence < settings.num_iter {
@@ -393,7 +393,7 @@ impl<'a, T: Owned> Run<'a, T> {
                     break;
                 }
                 if now_ns >= next_look_ns {
-                    next_look_ns = now_ns + LOOK_AROUND.as_nanos() as u64;
+                    next_look_ns = now_ns + CHECK.as_nanos() as u64;
                     if let Some(end) = self.trouble() {
                         return Ok((sequence, end));
                     }
@@ -427,7 +427,7 @@ impl<'a, T: Owned> Run<'a, T> {
         };
         let start_ns = clock::now_ns();
         let end_ns = settings.end_ns(start_ns);
-        let schedule = settings.rate.map(|rate| Schedule::new(rate, start_ns));
+        let schedule = settings.rate.map(|rate| rate.paced(start_ns));
         let mut echo = T::default();
         for sequence in 0..settings.num_iter {
             if let Some(schedule) = &schedule {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use weir_dds::{DataReader, DataReaderListener, DataWriter, Guid, SampleSeq};
+use weir_measure::clock;
 use weir_results::{SequenceCounts, SequenceTracker};
 
 use super::message::{Description, Farewell, Kind};
 use super::settings::SubscriberSettings;
-use crate::clock;
 use crate::engine::test_data::Owned;
-use crate::payload::{HEADER_BYTES, SampleHeader, extend_sequence};
+use crate::payload::{HEADER_BYTES, SampleHeader};
 
 /// Bytes of samples that are taken at a time.
 const TAKE_BYTES: usize = 256 << 10;
@@ -120,7 +120,7 @@ impl Tally {
             Kind::Final => {
                 if !stream.is_finished {
                     stream.is_finished = true;
-                    let sent = extend_sequence(stream.expected, header.seq_num);
+                    let sent = weir_measure::extend(stream.expected, header.seq_num);
                     stream.tracker.finish(sent);
                     let is_all = self.has_all(limits.publishers)
                         && self.streams.iter().all(|stream| stream.is_finished);
@@ -249,7 +249,7 @@ pub(super) struct Limits {
 impl Stream {
     #[inline]
     fn record(&mut self, seq_num: u32) {
-        let number = extend_sequence(self.expected, seq_num);
+        let number = weir_measure::extend(self.expected, seq_num);
         self.tracker.record(number);
         if number >= self.expected {
             self.expected = number + 1;

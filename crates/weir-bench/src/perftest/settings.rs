@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_dds::Guid;
+use weir_measure::nanos;
 
 use super::pacing::Rate;
 use super::raw::RawPeer;
@@ -181,7 +182,6 @@ impl PublisherSettings {
 
     /// When a run that begins at `start_ns` ends by time.
     pub(super) fn end_ns(&self, start_ns: u64) -> u64 {
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.execution_time.map_or(u64::MAX, |time| start_ns.saturating_add(nanos(time)))
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_dds::{DataReader, DataWriter, Guid};
+use weir_measure::clock;
 use weir_results::{Carried, DropCounters, LossAttribution, LossEvidence, SequenceCounts, attribute};
 use weir_telemetry::LossWatch;
 
@@ -18,7 +19,6 @@ use super::receiver::{Receiver, ReceiverListener, Tally};
 use super::settings::{NodeSettings, Receive, SubscriberSettings};
 use super::waiting::Waiting;
 use super::{Description, End, Event};
-use crate::clock;
 use crate::endpoint::EndpointError;
 use crate::engine::test_data::{KeyedTestData, Owned, TestData};
 

@@ -1,9 +1,10 @@
 //! What an end says while it waits for the other one.
 
+use weir_measure::clock;
+
 use super::Event;
 use super::probe::{Probe, Role};
 use super::settings::NodeSettings;
-use crate::clock;
 
 /// Nobody for so long is worth a word.
 const PATIENCE_NS: u64 = 5_000_000_000;

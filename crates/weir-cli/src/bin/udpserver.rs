@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
-use weir_udptest::{Secret, Server, ServerKind, ServerSettings};
+use weir_measure::{Secret, Server, ServerSettings};
+use weir_udptest::Udptest;
 
 /// Answers udptest's tests until it is ended.
 ///
@@ -70,9 +71,9 @@ fn main() -> ExitCode {
         port: args.port,
         sessions_max: args.max_sessions.max(1),
         trial_max: Duration::from_secs(args.max_time),
-        ..ServerSettings::new(ServerKind::Udptest)
+        ..ServerSettings::new::<Udptest>()
     };
-    let server = match Server::bind(settings) {
+    let server = match Server::<Udptest>::bind(settings) {
         Ok(server) => server,
         Err(error) => {
             let _ = writeln!(io::stderr().lock(), "udpserver: {error}");

@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use weir_measure::{Family, MeasureError, Secret};
 use weir_report::{LineChart, line_chart};
-use weir_udptest::{
-    Family, Mode, PlotData, Secret, ServiceType, Settings, UdptestError, parse_bytes, parse_rate,
-};
+use weir_udptest::{Mode, PlotData, ServiceType, Settings, parse_bytes, parse_rate};
 
 /// Measures UDP between this host and one that runs udpserver: throughput, losses, round trip times.
 ///
@@ -135,8 +134,8 @@ fn main() -> ExitCode {
     let Err(error) = done else { return ExitCode::SUCCESS };
     complain(&error.to_string());
     ExitCode::from(match error {
-        UdptestError::Usage(_) => 2,
-        UdptestError::Interrupted => 130,
+        MeasureError::Usage(_) => 2,
+        MeasureError::Interrupted => 130,
         _ => 3,
     })
 }
@@ -145,7 +144,7 @@ fn complain(text: &str) {
     let _ = writeln!(io::stderr().lock(), "udptest: {text}");
 }
 
-fn settings(args: &Args) -> Result<Settings, UdptestError> {
+fn settings(args: &Args) -> Result<Settings, MeasureError> {
     let round_trip = match (args.round_trip_bytes, args.round_trip) {
         (Some(message_bytes), _) => Some(Mode::RoundTrip { message_bytes }),
         (None, true) => Some(Mode::RoundTrip { message_bytes: 64 }),
@@ -160,7 +159,7 @@ fn settings(args: &Args) -> Result<Settings, UdptestError> {
     let mut modes = asked.into_iter().flatten();
     let mode = modes.next().unwrap_or(Mode::Unidirectional);
     if modes.next().is_some() {
-        return Err(UdptestError::Usage(
+        return Err(MeasureError::Usage(
             "-a or -A, -e, -g and -i are different tests: choose one".to_owned(),
         ));
     }
@@ -171,7 +170,7 @@ fn settings(args: &Args) -> Result<Settings, UdptestError> {
     };
     // A secret that can't be read is a slip of whoever typed the command.
     let secret = args.secret_file.as_deref().map(Secret::read).transpose();
-    let secret = secret.map_err(|error| UdptestError::Usage(error.to_string()))?;
+    let secret = secret.map_err(|error| MeasureError::Usage(error.to_string()))?;
     Ok(Settings {
         family,
         secret,

@@ -14,9 +14,10 @@ use weir_bench::control::Role;
 use weir_bench::host;
 use weir_bench::keep_awake::KeepAwake;
 use weir_bench::path::{self, VethPath};
+use weir_measure::{Family, MeasureError, Secret};
 use weir_report::ReportOptions;
 use weir_results::{Case, Environment, Interface, ResultsWriter, Run, Warning};
-use weir_udptest::{Client, ClientSettings, Family, Secret, UdptestError, cases};
+use weir_udptest::{Client, ClientSettings, cases};
 
 use super::bench::{create_writer, outside_tools};
 use super::report;
@@ -151,10 +152,10 @@ impl Runner<'_> {
         point.server_cpu = self.cpus.map(|(_, server)| server);
         let measured = match step.resolve(&mut point, run) {
             Ok(()) => self.client.measure(&point, self.cpus.map(|(own, _)| own), self.halt),
-            Err(reason) => Err(UdptestError::Refused(reason)),
+            Err(reason) => Err(MeasureError::Refused(reason)),
         };
-        if let Err(UdptestError::Interrupted) = measured {
-            return (Vec::new(), Some(failure(UdptestError::Interrupted)));
+        if let Err(MeasureError::Interrupted) = measured {
+            return (Vec::new(), Some(failure(MeasureError::Interrupted)));
         }
         let figures = measured.as_ref().map_err(ToString::to_string);
         let mut found = cases(&point, self.is_ipv6, figures);
@@ -162,7 +163,7 @@ impl Runner<'_> {
             self.conditions.enter(case, step);
         }
         let failed = measured.err().map(|error| match error {
-            UdptestError::Refused(_) | UdptestError::Usage(_) => Failure::usage(error),
+            MeasureError::Refused(_) | MeasureError::Usage(_) => Failure::usage(error),
             error => failure(error),
         });
         if let Some(failure) = failed.as_ref().filter(|failure| failure.exit == Exit::Usage) {
@@ -280,10 +281,10 @@ fn cable(path: &VethPath) -> Interface {
     }
 }
 
-fn failure(error: UdptestError) -> Failure {
+fn failure(error: MeasureError) -> Failure {
     let exit = match &error {
-        UdptestError::Usage(_) => Exit::Usage,
-        UdptestError::Interrupted => Exit::Interrupted,
+        MeasureError::Usage(_) => Exit::Usage,
+        MeasureError::Interrupted => Exit::Interrupted,
         _ => Exit::Environment,
     };
     Failure { exit, error: error.into() }

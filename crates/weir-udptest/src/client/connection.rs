@@ -4,15 +4,16 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use weir_measure::{
+    Connection as Control, ControlError, MeasureError, Message, ask, check_buffers, connect, nanos,
+    unexpected, with_port,
+};
 use weir_udp::{SocketOptions, UdpSocket};
 
-use crate::address::{connect, resolve, with_port};
-use crate::control::{Control, ControlError, Counted, LOG_BYTES_MAX, Request, Response, VERSION, shown};
+use crate::control::{Counted, LOG_BYTES_MAX, Request, Response, Udptest};
 use crate::datagram::TrialId;
-use crate::error::UdptestError;
 use crate::flow::{self, Pace};
 use crate::report::{Buffers, Heading, ctime};
-use crate::secret::{self, Nonce, Numbers, Secret};
 use crate::settings::{Mode, ServiceType, Settings};
 use crate::trial::Trial;
 
@@ -34,22 +35,11 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects, and has both sides open their UDP sockets.
-    pub(super) fn open(settings: &Settings) -> Result<Self, UdptestError> {
-        let addresses = resolve(&settings.host, settings.port, settings.family)?;
-        let named = format!("{}:{}", settings.host, settings.port);
-        let stream = connect(&addresses).map_err(|source| UdptestError::NoServer {
-            program: "udpserver",
-            option: "-p",
-            address: named.clone(),
-            source,
-        })?;
-        let local = stream.local_addr().map_err(ControlError::from)?;
-        let address = stream.peer_addr().map_err(ControlError::from)?;
-        let mut control = Control::new(stream).map_err(ControlError::from)?;
-        greet(&mut control, &named, settings.secret.as_ref())?;
-
+    pub(super) fn open(settings: &Settings) -> Result<Self, MeasureError> {
+        let secret = settings.secret.as_ref();
+        let mut server = connect::<Udptest>(&settings.host, settings.port, settings.family, secret)?;
         let tos = settings.service_type.map_or(0, ServiceType::octet);
-        let options = client_socket(with_port(local, 0), settings, tos);
+        let options = client_socket(with_port(server.local, 0), settings, tos);
         let socket = UdpSocket::bind(&options)?;
         let datagram = match settings.mode {
             Mode::RoundTrip { message_bytes } => message_bytes,
@@ -57,15 +47,19 @@ impl Connection {
         };
         let buffer = settings.server_buffer_bytes.or(settings.client_buffer_bytes).unwrap_or(0);
         let request = Request::Setup { port: socket.local_address().port(), datagram, buffer, tos };
-        let response = ask(&mut control, &request, PATIENCE)?;
+        let response = ask::<Udptest>(&mut server.control, &request)?;
         let Response::Setup { port, send_buffer, recv_buffer, token } = response else {
             return Err(nonsense(&response));
         };
-        socket.connect(with_port(address, port))?;
+        socket.connect(with_port(server.peer, port))?;
         let client_buffers =
             Buffers { send: socket.granted_send_buffer() as u64, recv: socket.granted_recv_buffer() as u64 };
         let server_buffers = Buffers { send: send_buffer, recv: recv_buffer };
-        check_buffers(datagram, client_buffers, server_buffers)?;
+        let granted = |buffers: Buffers| [Some(buffers.send), Some(buffers.recv)];
+        check_buffers(datagram, granted(client_buffers), granted(server_buffers), |end| {
+            let option = if end == "client" { "-b" } else { "-B or -b" };
+            format!("smaller datagrams (-l) or larger buffers ({option}) are needed")
+        })?;
         let heading = Heading {
             date: ctime(SystemTime::now()),
             client_host: host_name(),
@@ -74,7 +68,7 @@ impl Connection {
             server_buffers,
             server_port: port,
         };
-        Ok(Self { control, socket, token, trial: 0, heading })
+        Ok(Self { control: server.control, socket, token, trial: 0, heading })
     }
 
     /// One trial of a stream, one way or both.
@@ -83,14 +77,14 @@ impl Connection {
         pace: &Pace,
         both: bool,
         halt: &AtomicBool,
-    ) -> Result<Trial, UdptestError> {
+    ) -> Result<Trial, MeasureError> {
         self.trial += 1;
         let id = TrialId { token: self.token, trial: self.trial };
         let request = Request::Trial {
             trial: self.trial,
             size: pace.write_bytes as u64,
             both: both.into(),
-            time_ns: flow::nanoseconds(pace.time),
+            time_ns: nanos(pace.time),
             message: pace.message_bytes,
             rate: pace.rate_bps.unwrap_or(0),
         };
@@ -129,42 +123,42 @@ impl Connection {
     }
 
     /// Has the server send back whatever comes.
-    pub(super) fn start_echo(&mut self) -> Result<(), UdptestError> {
+    pub(super) fn start_echo(&mut self) -> Result<(), MeasureError> {
         flow::drain(&self.socket);
         self.expect_ready(&Request::Echo)
     }
 
     /// Ends what [`start_echo`](Self::start_echo) began.
-    pub(super) fn end_echo(&mut self) -> Result<(), UdptestError> {
+    pub(super) fn end_echo(&mut self) -> Result<(), MeasureError> {
         self.expect_ready(&Request::Sent)
     }
 
     /// Whether the server is still there.
-    pub(super) fn check(&mut self) -> Result<(), UdptestError> {
-        match self.control.hear(Duration::from_millis(1)) {
+    pub(super) fn check(&mut self) -> Result<(), MeasureError> {
+        match self.control.receive_line(Duration::from_millis(1)) {
             Err(ControlError::Silent(_)) => Ok(()),
             Err(error) => Err(error.into()),
-            Ok(line) => Err(unexpected(line)),
+            Ok(line) => Err(unexpected::<Udptest>(line)),
         }
     }
 
     /// Has the server look at its host's counters.
-    pub(super) fn watch(&mut self) -> Result<(), UdptestError> {
+    pub(super) fn watch(&mut self) -> Result<(), MeasureError> {
         self.expect_ready(&Request::Watch)
     }
 
     /// The server's system log.
-    pub(super) fn system_log(&mut self) -> Result<Vec<u8>, UdptestError> {
-        match ask(&mut self.control, &Request::Log, PATIENCE)? {
+    pub(super) fn system_log(&mut self) -> Result<Vec<u8>, MeasureError> {
+        match ask::<Udptest>(&mut self.control, &Request::Log)? {
             Response::Log { bytes } if bytes <= LOG_BYTES_MAX => {
-                Ok(self.control.hear_bytes(bytes as usize, PATIENCE)?)
+                Ok(self.control.receive_bytes(bytes as usize, PATIENCE)?)
             }
             other => Err(nonsense(&other)),
         }
     }
 
-    fn expect_ready(&mut self, request: &Request) -> Result<(), UdptestError> {
-        match ask(&mut self.control, request, PATIENCE)? {
+    fn expect_ready(&mut self, request: &Request) -> Result<(), MeasureError> {
+        match ask::<Udptest>(&mut self.control, request)? {
             Response::Ready => Ok(()),
             other => Err(nonsense(&other)),
         }
@@ -176,7 +170,7 @@ fn send(socket: &UdpSocket, id: TrialId, pace: &Pace, stop: &AtomicBool) -> std:
     flow::send_syncs(socket, id)?;
     let sent = flow::send(socket, pace, stop)?;
     flow::send_fins(socket, id)?;
-    let mut counted = Counted { elapsed_ns: flow::nanoseconds(sent.elapsed), ..Counted::default() };
+    let mut counted = Counted { elapsed_ns: nanos(sent.elapsed), ..Counted::default() };
     flow::add_sent(&mut counted, &sent);
     Ok(counted)
 }
@@ -188,75 +182,26 @@ fn supervise(
     pace: &Pace,
     is_wanted: impl Fn() -> bool,
     is_sending: impl Fn() -> bool,
-) -> Result<Counted, UdptestError> {
+) -> Result<Counted, MeasureError> {
     if let Some(line) =
-        control.hear_while(FOREVER, || is_wanted() && is_sending()).map_err(UdptestError::from)?
+        control.receive_line_while(FOREVER, || is_wanted() && is_sending()).map_err(MeasureError::from)?
     {
-        return Err(unexpected(line));
+        return Err(unexpected::<Udptest>(line));
     }
     if !is_wanted() {
-        return Err(UdptestError::Interrupted);
+        return Err(MeasureError::Interrupted);
     }
-    control.say(&Request::Sent.line())?;
-    let Some(line) = control.hear_while(pace.time + GRACE, is_wanted)? else {
-        return Err(UdptestError::Interrupted);
+    control.send(&Request::Sent)?;
+    let Some(line) = control.receive_line_while(pace.time + GRACE, is_wanted)? else {
+        return Err(MeasureError::Interrupted);
     };
     match Response::parse(&line) {
         Some(Response::Counted(counted)) => Ok(counted),
-        _ => Err(unexpected(line)),
+        _ => Err(unexpected::<Udptest>(line)),
     }
 }
 
-/// Introduces this client, and makes sure of what it talks to.
-fn greet(control: &mut Control, named: &str, secret: Option<&Secret>) -> Result<(), UdptestError> {
-    let wrong = |said: String| UdptestError::WrongPeer {
-        program: "udpserver",
-        address: named.to_owned(),
-        version: VERSION,
-        said,
-    };
-    let client = Nonce::fresh()?;
-    control.say(&Request::Hello { version: VERSION, nonce: Some(client.text()) }.line())?;
-    let mut asked = None;
-    loop {
-        let line = control.hear(PATIENCE).map_err(|error| wrong(error.to_string()))?;
-        match Response::parse(&line) {
-            Some(Response::Hello { version: VERSION, proof }) => {
-                return secret::check_server(named, secret, asked, proof.as_deref());
-            }
-            Some(Response::Challenge { nonce }) if asked.is_none() => {
-                let server =
-                    Nonce::parse(&nonce).ok_or_else(|| wrong("it said a wrong number".to_owned()))?;
-                let numbers = Numbers { client, server };
-                let proof = secret::answer(named, secret, &numbers)?;
-                control.say(&Request::Proof { proof }.line())?;
-                asked = Some(numbers);
-            }
-            Some(Response::Refused { reason }) => return Err(UdptestError::Refused(reason)),
-            _ => return Err(wrong(format!("it said `{}`", shown(&line)))),
-        }
-    }
-}
-
-fn ask(control: &mut Control, request: &Request, patience: Duration) -> Result<Response, UdptestError> {
-    control.say(&request.line())?;
-    let line = control.hear(patience)?;
-    match Response::parse(&line) {
-        Some(Response::Refused { reason }) => Err(UdptestError::Refused(reason)),
-        Some(response) => Ok(response),
-        None => Err(unexpected(line)),
-    }
-}
-
-/// The error for a line that does not belong here.
-fn unexpected(line: String) -> UdptestError {
-    match Response::parse(&line) {
-        Some(Response::Refused { reason }) => UdptestError::Refused(reason),
-        _ => ControlError::Nonsense(line).into(),
-    }
-}
-
-fn nonsense(response: &Response) -> UdptestError {
+fn nonsense(response: &Response) -> MeasureError {
     ControlError::Nonsense(response.line()).into()
 }
 
@@ -264,31 +209,13 @@ fn client_socket(bind: SocketAddr, settings: &Settings, tos: u8) -> SocketOption
     flow::buffered(bind, settings.client_buffer_bytes.unwrap_or(0), tos)
 }
 
-/// Refuses datagrams that a buffer can't hold.
-fn check_buffers(datagram: u64, client: Buffers, server: Buffers) -> Result<(), UdptestError> {
-    for (what, size, option) in [
-        ("the client's send buffer", client.send, "-b"),
-        ("the client's receive buffer", client.recv, "-b"),
-        ("the server's send buffer", server.send, "-B or -b"),
-        ("the server's receive buffer", server.recv, "-B or -b"),
-    ] {
-        if datagram > size {
-            return Err(UdptestError::Usage(format!(
-                "a datagram of {datagram} bytes does not fit into {what} of {size} bytes: \
-                 smaller datagrams (-l) or larger buffers ({option}) are needed"
-            )));
-        }
-    }
-    Ok(())
-}
-
 pub(super) fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, std::io::Result<T>>) -> Result<T, UdptestError> {
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, std::io::Result<T>>) -> Result<T, MeasureError> {
     match thread.join() {
-        Ok(done) => done.map_err(UdptestError::Transfer),
+        Ok(done) => done.map_err(MeasureError::Transfer),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }
@@ -323,7 +250,7 @@ mod tests {
         let time = Duration::from_secs(5);
         let pace = Pace { write_bytes: 100, time, message_bytes: 0, rate_bps: None };
         let error = connection.trial(&pace, false, &AtomicBool::new(false)).unwrap_err();
-        assert!(matches!(error, UdptestError::Transfer(_)), "{error}");
+        assert!(matches!(error, MeasureError::Transfer(_)), "{error}");
         drop(connection);
         assert_eq!(server.join().unwrap(), None, "the server is asked for nothing more");
     }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::connection::Connection;
-use crate::error::UdptestError;
 use crate::settings::Settings;
 use crate::system_log::SystemLog;
+use weir_measure::MeasureError;
 
 /// How long both hosts are watched before the first trial and after the last.
 const IDLE: Duration = Duration::from_secs(1);
@@ -18,15 +18,15 @@ const IDLE: Duration = Duration::from_secs(1);
 pub(super) struct ReportFile(Option<(PathBuf, File)>);
 
 impl ReportFile {
-    pub(super) fn create(settings: &Settings) -> Result<Self, UdptestError> {
+    pub(super) fn create(settings: &Settings) -> Result<Self, MeasureError> {
         let Some(path) = &settings.output else { return Ok(Self(None)) };
-        let file = File::create(path).map_err(|source| UdptestError::Write { path: path.clone(), source })?;
+        let file = File::create(path).map_err(|source| MeasureError::Write { path: path.clone(), source })?;
         Ok(Self(Some((path.clone(), file))))
     }
 
-    pub(super) fn write(&mut self, text: &str) -> Result<(), UdptestError> {
+    pub(super) fn write(&mut self, text: &str) -> Result<(), MeasureError> {
         let Some((path, file)) = &mut self.0 else { return Ok(()) };
-        file.write_all(text.as_bytes()).map_err(|source| UdptestError::Write { path: path.clone(), source })
+        file.write_all(text.as_bytes()).map_err(|source| MeasureError::Write { path: path.clone(), source })
     }
 }
 
@@ -43,7 +43,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Ends an entry of both logs.
-    pub(super) fn look(&mut self, connection: &mut Connection) -> Result<(), UdptestError> {
+    pub(super) fn look(&mut self, connection: &mut Connection) -> Result<(), MeasureError> {
         if self.output.is_some() {
             self.client.watch();
             connection.watch()?;
@@ -56,12 +56,12 @@ impl<'a> Watch<'a> {
         &mut self,
         connection: &mut Connection,
         halt: &AtomicBool,
-    ) -> Result<(), UdptestError> {
+    ) -> Result<(), MeasureError> {
         if self.output.is_some() {
             let slices = 20;
             for _ in 0..slices {
                 if halt.load(Ordering::Relaxed) {
-                    return Err(UdptestError::Interrupted);
+                    return Err(MeasureError::Interrupted);
                 }
                 std::thread::sleep(IDLE / slices);
             }
@@ -70,7 +70,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Writes the logs: the client's first, since the server may have gone.
-    pub(super) fn write(&self, connection: &mut Connection) -> Result<(), UdptestError> {
+    pub(super) fn write(&self, connection: &mut Connection) -> Result<(), MeasureError> {
         let Some(output) = self.output else { return Ok(()) };
         let heading = &connection.heading;
         let text = self.client.text(&heading.client_host, &heading.date);
@@ -81,9 +81,9 @@ impl<'a> Watch<'a> {
 }
 
 /// Writes the file that is named like the report, with an ending.
-pub(super) fn write_beside(output: &Path, ending: &str, content: &[u8]) -> Result<(), UdptestError> {
+pub(super) fn write_beside(output: &Path, ending: &str, content: &[u8]) -> Result<(), MeasureError> {
     let mut path = output.as_os_str().to_owned();
     path.push(ending);
     let path = PathBuf::from(path);
-    std::fs::write(&path, content).map_err(|source| UdptestError::Write { path, source })
+    std::fs::write(&path, content).map_err(|source| MeasureError::Write { path, source })
 }

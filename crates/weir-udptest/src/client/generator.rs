@@ -7,11 +7,10 @@ use std::sync::atomic::AtomicBool;
 use weir_udp::{Interface, SocketOptions, UdpSocket, interfaces};
 
 use super::Console;
-use crate::address::resolve;
-use crate::error::UdptestError;
 use crate::flow::{self, Pace};
 use crate::settings::{ServiceType, Settings};
 use crate::trial::mbps;
+use weir_measure::{MeasureError, nanos, resolve};
 
 /// Octets of a datagram, as in hpcbench.
 const DATAGRAM_BYTES: usize = 1460;
@@ -20,7 +19,7 @@ pub(super) fn run(
     settings: &Settings,
     halt: &AtomicBool,
     console: &mut Console<'_>,
-) -> Result<(), UdptestError> {
+) -> Result<(), MeasureError> {
     let target = resolve(&settings.host, settings.port, settings.family)?[0];
     if !settings.many_receivers && reaches_many(target.ip()) {
         return Err(many_receivers(target.ip()));
@@ -38,10 +37,10 @@ pub(super) fn run(
     socket.connect(target).map_err(|error| match error.kind() {
         // The kernel knows broadcast addresses that no interface tells of.
         io::ErrorKind::PermissionDenied => many_receivers(target.ip()),
-        _ => UdptestError::Socket(error),
+        _ => MeasureError::Socket(error),
     })?;
     let rate = settings.rate_bps.unwrap_or(1);
-    let mut say = |text: String| console(&text).map_err(UdptestError::Console);
+    let mut say = |text: String| console(&text).map_err(MeasureError::Console);
     say(format!("Try to send UDP packets to {} on port {}", settings.host, settings.port))?;
     say(format!(
         "Send-time(Seconds): {:.2}  Target-througput(Mbps): {:.2}",
@@ -50,9 +49,9 @@ pub(super) fn run(
     ))?;
     let pace =
         Pace { write_bytes: DATAGRAM_BYTES, time: settings.time, message_bytes: 0, rate_bps: Some(rate) };
-    let sent = flow::send(&socket, &pace, halt).map_err(UdptestError::Transfer)?;
+    let sent = flow::send(&socket, &pace, halt).map_err(MeasureError::Transfer)?;
     say(format!("Done! Elapsed-time(Seconds): {:.2}", sent.elapsed.as_secs_f64()))?;
-    let throughput = mbps(sent.bytes, flow::nanoseconds(sent.elapsed));
+    let throughput = mbps(sent.bytes, nanos(sent.elapsed));
     say(format!(
         "Sent-packets: {}  Sent-bytes: {}  Throughput(Mbps): {throughput:.6}",
         sent.packets, sent.bytes
@@ -70,8 +69,8 @@ fn reaches_many(target: IpAddr) -> bool {
     ip.is_multicast() || ip.is_broadcast() || interfaces().unwrap_or_default().iter().any(is_broadcast)
 }
 
-fn many_receivers(target: IpAddr) -> UdptestError {
-    UdptestError::Usage(format!(
+fn many_receivers(target: IpAddr) -> MeasureError {
+    MeasureError::Usage(format!(
         "{target} reaches more than one host: --allow-multicast says that this is meant"
     ))
 }

@@ -11,10 +11,10 @@ use super::Console;
 use super::connection::Connection;
 use super::files::{ReportFile, Watch};
 use crate::datagram::payload;
-use crate::error::UdptestError;
 use crate::flow;
 use crate::report;
 use crate::settings::Settings;
+use weir_measure::MeasureError;
 
 /// A pass is at least so long; how many round trips that takes is found by doubling.
 const PASS: Duration = Duration::from_millis(200);
@@ -48,17 +48,17 @@ pub(super) fn run(
     message_bytes: u64,
     halt: &AtomicBool,
     console: &mut Console<'_>,
-) -> Result<(), UdptestError> {
+) -> Result<(), MeasureError> {
     let mut connection = Connection::open(settings)?;
     let mut report = ReportFile::create(settings)?;
     let mut watch = Watch::new(settings);
     let mut times_us = Vec::new();
     if settings.verbose {
         let text = report::verbose_heading(settings, &connection.heading);
-        console(&text).map_err(UdptestError::Console)?;
+        console(&text).map_err(MeasureError::Console)?;
     }
     let mut say = |text: &str, report: &mut ReportFile| {
-        console(text).map_err(UdptestError::Console)?;
+        console(text).map_err(MeasureError::Console)?;
         report.write(&format!("{text}\n"))
     };
     let measured =
@@ -94,13 +94,13 @@ fn measure(
     halt: &AtomicBool,
     connection: &mut Connection,
     watch: &mut Watch<'_>,
-    tell: &mut dyn FnMut(Event) -> Result<(), UdptestError>,
-) -> Result<(), UdptestError> {
+    tell: &mut dyn FnMut(Event) -> Result<(), MeasureError>,
+) -> Result<(), MeasureError> {
     let mut message = payload(message_bytes as usize);
     watch.look(connection)?;
     watch.idle(connection, halt)?;
     connection.start_echo()?;
-    connection.socket.set_recv_timeout(Some(LOST)).map_err(UdptestError::Transfer)?;
+    connection.socket.set_recv_timeout(Some(LOST)).map_err(MeasureError::Transfer)?;
     let iterations = search(connection, &mut message, halt)?;
     tell(Event::Iterations(report::round_trip_heading(&connection.heading, message_bytes, iterations)))?;
     for number in 1..=settings.repeat as usize {
@@ -110,8 +110,8 @@ fn measure(
                 watch.look(connection)?;
                 continue;
             }
-            Err(Spoilt::Interrupted) => return Err(UdptestError::Interrupted),
-            Err(Spoilt::Failed(error)) => return Err(UdptestError::Transfer(error)),
+            Err(Spoilt::Interrupted) => return Err(MeasureError::Interrupted),
+            Err(Spoilt::Failed(error)) => return Err(MeasureError::Transfer(error)),
             Err(spoilt) => format!("UDP Round Trip Time ({number}) : {spoilt}"),
         };
         // Lost on the way, or is the server gone?
@@ -125,19 +125,19 @@ fn measure(
 }
 
 /// How many round trips a pass takes.
-fn search(connection: &mut Connection, message: &mut [u8], halt: &AtomicBool) -> Result<u64, UdptestError> {
+fn search(connection: &mut Connection, message: &mut [u8], halt: &AtomicBool) -> Result<u64, MeasureError> {
     let (mut iterations, mut losses) = (2, 0);
     loop {
         match pass(&connection.socket, message, iterations, halt) {
             Ok(time) if time >= PASS => return Ok(iterations),
             Ok(_) => iterations *= 2,
-            Err(Spoilt::Interrupted) => return Err(UdptestError::Interrupted),
-            Err(Spoilt::Failed(error)) => return Err(UdptestError::Transfer(error)),
+            Err(Spoilt::Interrupted) => return Err(MeasureError::Interrupted),
+            Err(Spoilt::Failed(error)) => return Err(MeasureError::Transfer(error)),
             Err(Spoilt::Lost | Spoilt::Disordered) => {
                 connection.check()?;
                 losses += 1;
                 if losses == SEARCHES {
-                    return Err(UdptestError::NothingArrives { port: connection.heading.server_port });
+                    return Err(MeasureError::NothingArrives { port: connection.heading.server_port });
                 }
                 flow::drain(&connection.socket);
             }

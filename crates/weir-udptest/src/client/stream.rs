@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Console;
 use super::connection::Connection;
 use super::files::{ReportFile, Watch, write_beside};
-use crate::error::UdptestError;
 use crate::flow::Pace;
 use crate::plot;
 use crate::report;
 use crate::settings::{Mode, Settings};
 use crate::trial::Trial;
+use weir_measure::MeasureError;
 
 pub(super) fn run(
     settings: &Settings,
     halt: &AtomicBool,
     console: &mut Console<'_>,
-) -> Result<(), UdptestError> {
+) -> Result<(), MeasureError> {
     let mut connection = Connection::open(settings)?;
     let mut test = Test {
         settings,
@@ -41,12 +41,12 @@ struct Test<'a, 'c> {
 }
 
 impl Test<'_, '_> {
-    fn say(&mut self, text: &str) -> Result<(), UdptestError> {
-        (self.console)(text).map_err(UdptestError::Console)
+    fn say(&mut self, text: &str) -> Result<(), MeasureError> {
+        (self.console)(text).map_err(MeasureError::Console)
     }
 
     /// Writes to the report, or to the console where that is the only place for rows.
-    fn write(&mut self, text: &str) -> Result<(), UdptestError> {
+    fn write(&mut self, text: &str) -> Result<(), MeasureError> {
         let settings = self.settings;
         if settings.mode == Mode::Exponential && settings.output.is_none() && !settings.verbose {
             self.say(text.trim_end_matches('\n'))?;
@@ -54,7 +54,7 @@ impl Test<'_, '_> {
         self.report.write(text)
     }
 
-    fn measure(&mut self, connection: &mut Connection, halt: &AtomicBool) -> Result<(), UdptestError> {
+    fn measure(&mut self, connection: &mut Connection, halt: &AtomicBool) -> Result<(), MeasureError> {
         let settings = self.settings;
         self.write(&report::heading(settings, &connection.heading))?;
         if settings.verbose {
@@ -64,7 +64,7 @@ impl Test<'_, '_> {
         self.watch.idle(connection, halt)?;
         for (index, size) in settings.trial_sizes().into_iter().enumerate() {
             if halt.load(Ordering::Relaxed) {
-                return Err(UdptestError::Interrupted);
+                return Err(MeasureError::Interrupted);
             }
             let pace = Pace {
                 write_bytes: size as usize,
@@ -74,7 +74,7 @@ impl Test<'_, '_> {
             };
             let trial = connection.trial(&pace, settings.mode == Mode::Bidirectional, halt)?;
             if index == 0 && trial.server.recv_packets == 0 {
-                return Err(UdptestError::NothingArrives { port: connection.heading.server_port });
+                return Err(MeasureError::NothingArrives { port: connection.heading.server_port });
             }
             self.watch.look(connection)?;
             self.trials.push(trial);
@@ -83,7 +83,7 @@ impl Test<'_, '_> {
         self.watch.idle(connection, halt)
     }
 
-    fn tell(&mut self, number: usize, trial: &Trial) -> Result<(), UdptestError> {
+    fn tell(&mut self, number: usize, trial: &Trial) -> Result<(), MeasureError> {
         if self.settings.verbose {
             self.say(&report::verbose(trial))?;
         } else if self.settings.mode != Mode::Exponential {
@@ -92,7 +92,7 @@ impl Test<'_, '_> {
         self.write(&report::row(self.settings.mode, number, trial))
     }
 
-    fn finish(&mut self, connection: &mut Connection) -> Result<(), UdptestError> {
+    fn finish(&mut self, connection: &mut Connection) -> Result<(), MeasureError> {
         if self.trials.is_empty() {
             return Ok(());
         }

@@ -5,21 +5,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
+use weir_measure::{
+    Connection, ControlError, Family, MeasureError, Message, Reached, Secret, Signal, check_buffers,
+    interface_of, now_ns,
+};
 use weir_results::{ClockRelation, DropCounters, Environment, ProcessFigures, SocketBuffers, Telemetry};
 use weir_telemetry::{LossWatch, Sampler, process_figures};
 
-use super::clock::{self, Exchange, Offset, now_ns};
-use super::ends::{Ends, Role, Shared};
-use super::message::{RESPONSE_BYTES_MAX, Request, Response, VERSION};
+use super::clock::{self, Exchange, Offset};
+use super::ends::{Ends, Role};
+use super::message::{Floor, Request, Response};
 use super::point::{Point, PointTest};
 use super::receiver;
 use super::reports::{HostReport, PingReport, ReceiveReport, SendReport};
 use super::session::watched;
 use super::work::{Work, Worker, all_ended, join, send_report};
-use crate::address::{Family, connect, interface_of, resolve};
-use crate::control::{Control, ControlError, shown};
-use crate::error::UdptestError;
-use crate::secret::{self, Nonce, Numbers, Secret};
 
 /// Where a server is.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub struct ClientSettings {
 /// A session with a server.
 #[derive(Debug)]
 pub struct Client {
-    control: Control,
+    control: Connection,
     local: SocketAddr,
     peer: SocketAddr,
     host: HostReport,
@@ -68,20 +68,14 @@ impl Client {
     /// Connects and proves who we are, if there is a secret.
     ///
     /// # Errors
-    /// [`UdptestError`] says what to do about it.
-    pub fn connect(settings: &ClientSettings) -> Result<Self, UdptestError> {
-        let named = format!("{}:{}", settings.host, settings.port);
-        let addresses = resolve(&settings.host, settings.port, settings.family)?;
-        let stream = connect(&addresses).map_err(|source| UdptestError::NoServer {
-            program: PROGRAM,
-            option: "--port",
-            address: named.clone(),
-            source,
-        })?;
-        let local = stream.local_addr().map_err(ControlError::from)?;
-        let peer = stream.peer_addr().map_err(ControlError::from)?;
-        let mut control = Control::with_lines_of(stream, RESPONSE_BYTES_MAX).map_err(ControlError::from)?;
-        let host = greet(&mut control, &named, settings.secret.as_ref())?;
+    /// [`MeasureError`] says what to do about it.
+    pub fn connect(settings: &ClientSettings) -> Result<Self, MeasureError> {
+        let Reached { control, local, peer, welcome: host } = weir_measure::connect::<Floor>(
+            &settings.host,
+            settings.port,
+            settings.family,
+            settings.secret.as_ref(),
+        )?;
         Ok(Self { control, local, peer, host })
     }
 
@@ -106,21 +100,21 @@ impl Client {
     /// One measurement, with this end on processor `cpu`.
     ///
     /// # Errors
-    /// [`UdptestError::Refused`] and [`UdptestError::Usage`] are about this measurement: the next one may work. After any
+    /// [`MeasureError::Refused`] and [`MeasureError::Usage`] are about this measurement: the next one may work. After any
     /// other the session is over.
     pub fn measure(
         &mut self,
         point: &Point,
         cpu: Option<usize>,
         halt: &AtomicBool,
-    ) -> Result<Measured, UdptestError> {
-        point.check(self.is_ipv6()).map_err(UdptestError::Usage)?;
+    ) -> Result<Measured, MeasureError> {
+        point.check(self.is_ipv6()).map_err(MeasureError::Usage)?;
         if let Some(cpu) = cpu
             && let Ok(allowed) = weir_udp::affinity::allowed_cpus()
             && !allowed.contains(&cpu)
         {
             let source = std::io::Error::other(format!("it may use {allowed:?}"));
-            return Err(UdptestError::Pin { cpu, source });
+            return Err(MeasureError::Pin { cpu, source });
         }
         let mut ends = Ends::open(point, self.local, Role::Client)?;
         let (ports, mark, buffers) = match self.ask(&Request::Point { point: Box::new(point.clone()) })? {
@@ -129,7 +123,10 @@ impl Client {
             }
             other => return Err(unexpected(other)),
         };
-        check_buffers(point, ends.buffers, buffers)?;
+        let granted = |buffers: SocketBuffers| [buffers.send_granted, buffers.receive_granted];
+        check_buffers(point.size_bytes as u64, granted(ends.buffers), granted(buffers), |_| {
+            "smaller datagrams (--sizes) or larger buffers (--socket-buffer) are needed".to_owned()
+        })?;
         ends.connect(point, self.local, self.peer, Role::Client, &ports)?;
         match self.ask(&Request::Connect { ports: ends.ports() })? {
             Response::Connected => {}
@@ -147,7 +144,7 @@ impl Client {
     }
 
     /// How far the server's clock is ahead; `None` when it is the same clock or nobody asks.
-    fn clocks(&mut self, is_timed: bool) -> Result<Option<Offset>, UdptestError> {
+    fn clocks(&mut self, is_timed: bool) -> Result<Option<Offset>, MeasureError> {
         let own = clock::name();
         if !is_timed || (!own.is_empty() && own == self.host.clock) {
             return Ok(None);
@@ -172,11 +169,11 @@ impl Client {
         cpu: Option<usize>,
         offset: Option<Offset>,
         halt: &AtomicBool,
-    ) -> Result<Measured, UdptestError> {
+    ) -> Result<Measured, MeasureError> {
         let ahead_ns = offset.map_or(0, |offset| offset.offset_ns);
         self.start(ahead_ns)?;
-        let shared = Shared::default();
-        let work = Work { point, ends, mark, cpu, shared: &shared };
+        let signal = Signal::new();
+        let work = Work { point, ends, mark, cpu, signal: &signal };
         let before = process_figures();
         let watch = LossWatch::start(self.interface().as_deref());
         let is_stream = point.test == PointTest::Stream;
@@ -196,18 +193,18 @@ impl Client {
                 Ok(())
             })();
             let supervised = started
-                .map_err(UdptestError::Transfer)
-                .and_then(|()| self.supervise(point, &mut threads, ends, &shared, halt));
+                .map_err(MeasureError::Transfer)
+                .and_then(|()| self.supervise(point, &mut threads, ends, &signal, halt));
             if supervised.is_err() {
-                shared.stop();
+                signal.stop();
             }
-            let flows = join(threads.receivers).map_err(UdptestError::Transfer);
+            let flows = join(threads.receivers).map_err(MeasureError::Transfer);
             // What is left of them when something went wrong: their errors are its cause.
             let left =
                 join(threads.senders).map(drop).and(join(threads.ping.into_iter().collect()).map(drop));
             let mut heard = match supervised {
-                Err(UdptestError::Lost(error)) => {
-                    left.map_err(UdptestError::Transfer)?;
+                Err(MeasureError::Lost(error)) => {
+                    left.map_err(MeasureError::Transfer)?;
                     return Err(error.into());
                 }
                 other => other?,
@@ -248,7 +245,7 @@ impl Client {
     }
 
     /// Has the server receive.
-    fn start(&mut self, ahead_ns: i64) -> Result<(), UdptestError> {
+    fn start(&mut self, ahead_ns: i64) -> Result<(), MeasureError> {
         match self.ask(&Request::Start { ahead_ns })? {
             Response::Started => Ok(()),
             other => Err(unexpected(other)),
@@ -261,36 +258,36 @@ impl Client {
         point: &Point,
         threads: &mut Threads<'_>,
         ends: &Ends,
-        shared: &Shared,
+        signal: &Signal,
         halt: &AtomicBool,
-    ) -> Result<Heard, UdptestError> {
+    ) -> Result<Heard, MeasureError> {
         let mut heard = Heard::default();
         if point.reverse {
-            self.control.say(&Request::Go.line())?;
+            self.control.send(&Request::Go)?;
         }
         let patience = point.length().saturating_add(GRACE);
         let begin = Instant::now();
         let mut has_finished = false;
         loop {
             if halt.load(Ordering::Relaxed) {
-                return Err(UdptestError::Interrupted);
+                return Err(MeasureError::Interrupted);
             }
             if !has_finished && threads.have_sent() {
                 let sent = threads.collect(&mut heard, ends)?;
-                self.control.say(&Request::Finish { sent }.line())?;
+                self.control.send(&Request::Finish { sent })?;
                 has_finished = true;
             }
             if begin.elapsed() >= patience {
                 return Err(ControlError::Silent(patience).into());
             }
-            let line = match self.control.hear(LOOK) {
+            let line = match self.control.receive_line(Connection::CHECK) {
                 Ok(line) => line,
                 Err(ControlError::Silent(_)) => continue,
                 Err(error) => return Err(error.into()),
             };
             match Response::parse(&line) {
                 Some(Response::Sent { report }) if point.reverse && heard.sent.is_none() => {
-                    shared.finish(report.sent.clone());
+                    signal.finish(report.sent.clone());
                     heard.sent = Some(*report);
                 }
                 Some(Response::Done { received, process, drops, telemetry }) if has_finished => {
@@ -306,8 +303,8 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Response, UdptestError> {
-        ask(&mut self.control, request)
+    fn ask(&mut self, request: &Request) -> Result<Response, MeasureError> {
+        weir_measure::ask::<Floor>(&mut self.control, request)
     }
 }
 
@@ -326,14 +323,14 @@ impl Threads<'_> {
     }
 
     /// Takes what they ended with, and returns how many datagrams each flow has.
-    fn collect(&mut self, heard: &mut Heard, ends: &Ends) -> Result<Vec<u64>, UdptestError> {
+    fn collect(&mut self, heard: &mut Heard, ends: &Ends) -> Result<Vec<u64>, MeasureError> {
         if let Some(ping) = self.ping.take() {
-            let report = join(vec![ping]).map_err(UdptestError::Transfer)?.pop().unwrap_or_default();
+            let report = join(vec![ping]).map_err(MeasureError::Transfer)?.pop().unwrap_or_default();
             let sent = vec![report.sent];
             heard.ping = Some(report);
             return Ok(sent);
         }
-        let flows = join(std::mem::take(&mut self.senders)).map_err(UdptestError::Transfer)?;
+        let flows = join(std::mem::take(&mut self.senders)).map_err(MeasureError::Transfer)?;
         if flows.is_empty() {
             return Ok(vec![0; ends.sockets.len()]);
         }
@@ -356,84 +353,16 @@ struct Heard {
     server_telemetry: Option<Telemetry>,
 }
 
-/// Introduces this client, and makes sure of what it talks to.
-fn greet(control: &mut Control, named: &str, secret: Option<&Secret>) -> Result<HostReport, UdptestError> {
-    let wrong = |said: String| UdptestError::WrongPeer {
-        program: PROGRAM,
-        address: named.to_owned(),
-        version: VERSION.into(),
-        said,
-    };
-    let client = Nonce::fresh()?;
-    control.say(&Request::Hello { version: VERSION, nonce: client.text() }.line())?;
-    let mut asked = None;
-    loop {
-        let line = control.hear(PATIENCE).map_err(|error| wrong(error.to_string()))?;
-        match Response::parse(&line) {
-            Some(Response::Refused { reason }) => return Err(UdptestError::Refused(reason)),
-            Some(Response::Challenge { nonce }) if asked.is_none() => {
-                let server =
-                    Nonce::parse(&nonce).ok_or_else(|| wrong("it said a wrong number".to_owned()))?;
-                let numbers = Numbers { client, server };
-                let proof = secret::answer(named, secret, &numbers)?;
-                control.say(&Request::Proof { proof }.line())?;
-                asked = Some(numbers);
-            }
-            Some(Response::Welcome { version: VERSION, proof, host }) => {
-                secret::check_server(named, secret, asked, proof.as_deref())?;
-                return Ok(*host);
-            }
-            _ => return Err(wrong(format!("it said `{}`", shown(&line)))),
-        }
-    }
-}
-
-fn ask(control: &mut Control, request: &Request) -> Result<Response, UdptestError> {
-    control.say(&request.line())?;
-    let line = control.hear(PATIENCE)?;
-    match Response::parse(&line) {
-        Some(Response::Refused { reason }) => Err(UdptestError::Refused(reason)),
-        Some(response) => Ok(response),
-        None => Err(ControlError::Nonsense(line).into()),
-    }
-}
-
 /// A server that refuses in the middle of a measurement has ended the session.
-fn ended(reason: String) -> UdptestError {
-    UdptestError::Ended(reason)
+fn ended(reason: String) -> MeasureError {
+    MeasureError::Ended(reason)
 }
 
-fn unexpected(response: Response) -> UdptestError {
+fn unexpected(response: Response) -> MeasureError {
     ControlError::Nonsense(response.line()).into()
 }
 
-/// Refuses datagrams that a buffer can't hold.
-fn check_buffers(point: &Point, client: SocketBuffers, server: SocketBuffers) -> Result<(), UdptestError> {
-    let size = point.size_bytes as u64;
-    for (what, granted) in [
-        ("the client's send buffer", client.send_granted),
-        ("the client's receive buffer", client.receive_granted),
-        ("the server's send buffer", server.send_granted),
-        ("the server's receive buffer", server.receive_granted),
-    ] {
-        if let Some(granted) = granted.filter(|granted| size > *granted) {
-            return Err(UdptestError::Usage(format!(
-                "a datagram of {size} bytes does not fit into {what} of {granted} bytes: smaller datagrams (--sizes) or \
-                 larger buffers (--socket-buffer) are needed"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// What should be at the other end.
-const PROGRAM: &str = "weir udp server";
-
-/// How long the server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How much longer than it should a measurement may take.
 const GRACE: Duration = Duration::from_secs(30);
-/// How often a measurement that runs is looked at.
-const LOOK: Duration = Duration::from_millis(20);
 /// Exchanges of times before and after a measurement.
 const EXCHANGES: usize = 60;

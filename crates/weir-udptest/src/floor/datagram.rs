@@ -48,14 +48,6 @@ impl Header {
     }
 }
 
-/// The whole number whose low 32 bits are `number` and which is nearest to `expected`.
-#[inline]
-pub(super) fn extend(expected: u64, number: u32) -> u64 {
-    let distance = number.wrapping_sub(expected as u32).cast_signed();
-    // Below zero before the very first numbers: a forged one, which becomes huge.
-    expected.wrapping_add_signed(i64::from(distance))
-}
-
 /// So many octets without a meaning: random, so that nothing on the way can compress them.
 pub(super) fn filling(bytes: usize) -> Vec<u8> {
     let mut filling = vec![0; bytes];
@@ -75,14 +67,5 @@ mod tests {
         assert_eq!(Header::read(&datagram), Some(header));
         assert_eq!((datagram[0], datagram[HEADER_BYTES]), (4, 0xee));
         assert_eq!(Header::read(&datagram[..HEADER_BYTES - 1]), None);
-    }
-
-    #[test]
-    fn numbers_go_on_beyond_32_bits() {
-        let around = u64::from(u32::MAX);
-        assert_eq!(extend(around, u32::MAX), around);
-        assert_eq!(extend(around, 1), around + 2);
-        assert_eq!(extend(around + 2, u32::MAX), around);
-        assert_eq!(extend(0, 3), 3);
     }
 }

@@ -1,14 +1,12 @@
 //! The sockets of a measurement.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use weir_measure::{interface_of, on_interface, with_port};
 use weir_results::SocketBuffers;
 use weir_udp::{MulticastInterface, SocketOptions, UdpError, UdpSocket};
 
 use super::point::Point;
-use crate::address::{interface_of, on_interface, with_port};
 
 /// One of the two ends of a measurement: its sockets, one for each flow.
 #[derive(Debug)]
@@ -105,37 +103,4 @@ impl Ends {
 pub(super) enum Role {
     Client,
     Server,
-}
-
-/// What the control connection tells the loops.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    /// Everything is to end at once.
-    stop: AtomicBool,
-    /// The senders at the other end are done: how far each flow came.
-    finished: OnceLock<Vec<u64>>,
-}
-
-impl Shared {
-    /// Ends everything at once.
-    pub(super) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether everything is to end.
-    #[inline]
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// The senders at the other end sent so many datagrams, by flow. Only the first call counts.
-    pub(super) fn finish(&self, sent: Vec<u64>) {
-        let _ = self.finished.set(sent);
-    }
-
-    /// How many datagrams a flow has, once that is known.
-    #[inline]
-    pub(super) fn sent(&self, flow: usize) -> Option<u64> {
-        self.finished.get().map(|sent| sent.get(flow).copied().unwrap_or(0))
-    }
 }

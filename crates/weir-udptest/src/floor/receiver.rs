@@ -3,12 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use weir_results::{Arrival, LatencyKind, LatencyRecorder, SequenceCounts, SequenceTracker, WaitStrategy};
+use weir_measure::{Drain, Numbers, Signal, Window, now_ns, rounded};
+use weir_results::{Arrival, LatencyKind, LatencyRecorder, SequenceCounts, WaitStrategy};
 use weir_udp::{RecvBatch, UdpSocket, receive_within};
 
-use super::clock::{nanos, now_ns};
-use super::datagram::{Header, extend};
-use super::ends::Shared;
+use super::datagram::Header;
 use super::point::Point;
 use super::reports::ReceiveReport;
 
@@ -29,7 +28,7 @@ pub(super) struct FlowReceived {
     times: Option<Times>,
 }
 
-/// Receives one flow until the sender is done (`shared`) and everything arrived or nothing arrives any more; or until it is to
+/// Receives one flow until the sender is done (`signal`) and everything arrived or nothing arrives any more; or until it is to
 /// stop. `ahead_ns` is how far this end's clock is ahead of the sender's.
 ///
 /// # Errors
@@ -40,7 +39,7 @@ pub(super) fn run(
     flow: usize,
     mark: u32,
     ahead_ns: i64,
-    shared: &Shared,
+    signal: &Signal,
 ) -> io::Result<FlowReceived> {
     let mut receiver = Receiver::new(point, mark, ahead_ns);
     let mut batch = if point.gro {
@@ -51,19 +50,20 @@ pub(super) fn run(
         RecvBatch::with_buffer_bytes(buffers, point.size_bytes + 1)
     }
     .without_sources();
-    let mut end = End::default();
-    while !shared.is_stopped() {
+    let mut drain = Drain::new(QUIET, DRAIN);
+    while !signal.is_stopped() {
         let count = receive(socket, point.wait, &mut batch)?;
         let now = now_ns();
         if count > 0 {
             receiver.took(&batch, now);
-            end.last_arrival_ns = now;
+            drain.arrived(now);
         }
-        if let Some(sent) = shared.sent(flow)
-            && (receiver.has_all(sent) || end.is_there(now))
-        {
-            receiver.tracker.finish(sent);
-            break;
+        if let Some(sent) = signal.sent() {
+            let sent = sent.get(flow).copied().unwrap_or(0);
+            if receiver.numbers.has_all(sent) || drain.is_over(now) {
+                receiver.numbers.finish(sent);
+                break;
+            }
         }
     }
     Ok(receiver.finished())
@@ -79,35 +79,11 @@ fn receive(socket: &UdpSocket, strategy: WaitStrategy, batch: &mut RecvBatch) ->
     received.map(Option::unwrap_or_default)
 }
 
-/// When a receiver whose sender is done gives up.
-#[derive(Debug, Default)]
-struct End {
-    last_arrival_ns: u64,
-    told_ns: Option<u64>,
-}
-
-impl End {
-    fn is_there(&mut self, now: u64) -> bool {
-        let told_ns = *self.told_ns.get_or_insert(now);
-        let quiet_since_ns = self.last_arrival_ns.max(told_ns);
-        now.saturating_sub(quiet_since_ns) >= nanos(QUIET) || now.saturating_sub(told_ns) >= nanos(DRAIN)
-    }
-}
-
 struct Receiver {
     size: usize,
     mark: u32,
-    warmup_ns: u64,
-    tracker: SequenceTracker,
-    /// Follows what still comes of the warm-up.
-    warmup: Option<SequenceTracker>,
-    /// The number after the highest one that arrived.
-    expected: u64,
-    /// Numbers below it belong to the warm-up.
-    counted_from: u64,
-    first_ns: Option<u64>,
-    from_ns: Option<u64>,
-    to_ns: Option<u64>,
+    numbers: Numbers,
+    window: Window,
     ahead_ns: i64,
     seen: FlowReceived,
 }
@@ -144,14 +120,8 @@ impl Receiver {
         Self {
             size: point.size_bytes,
             mark,
-            warmup_ns: nanos(point.warmup),
-            tracker: SequenceTracker::starting_at(0),
-            warmup: None,
-            expected: 0,
-            counted_from: 0,
-            first_ns: None,
-            from_ns: None,
-            to_ns: None,
+            numbers: Numbers::starting_at(0),
+            window: Window::new(point.warmup),
             ahead_ns,
             seen: FlowReceived {
                 counts: SequenceCounts::default(),
@@ -178,13 +148,8 @@ impl Receiver {
                 self.accept(datagram, now);
             }
         }
-        if self.first_ns.is_none() && self.expected > 0 {
-            self.first_ns = Some(now);
-        }
-        match (self.from_ns, self.first_ns) {
-            (Some(_), _) => self.to_ns = Some(now),
-            (None, Some(first_ns)) if now - first_ns >= self.warmup_ns => self.start_counting(now),
-            _ => {}
+        if self.numbers.expected() > 0 && self.window.arrived(now) {
+            self.start_counting();
         }
     }
 
@@ -202,21 +167,17 @@ impl Receiver {
             self.seen.corrupt += 1;
             return;
         }
-        let number = extend(self.expected, header.number);
-        if number < self.counted_from {
-            if let Some(warmup) = &mut self.warmup {
-                warmup.record(number);
-            }
+        let (number, expected) = (self.numbers.extend(header.number), self.numbers.expected());
+        let is_warmup = self.numbers.is_warmup(number);
+        let arrival = self.numbers.record(number);
+        if is_warmup {
             return;
         }
-        match self.tracker.record(number) {
-            Arrival::InOrder => self.expected = number.saturating_add(1),
-            Arrival::AfterGap(missing) => {
-                self.expected = number.saturating_add(1);
-                self.seen.longest_gap = self.seen.longest_gap.max(missing);
-            }
+        match arrival {
+            Arrival::InOrder => {}
+            Arrival::AfterGap(missing) => self.seen.longest_gap = self.seen.longest_gap.max(missing),
             Arrival::Reordered => {
-                let extent = (self.expected - 1).saturating_sub(number);
+                let extent = (expected - 1).saturating_sub(number);
                 self.seen.reorder_extent_max = self.seen.reorder_extent_max.max(extent);
                 self.seen.reorder_extent_sum += extent;
             }
@@ -228,13 +189,10 @@ impl Receiver {
         }
     }
 
-    /// Ends the warm-up: what is beyond the highest number so far is counted.
+    /// Ends the warm-up.
     #[cold]
-    fn start_counting(&mut self, now: u64) {
-        self.from_ns = Some(now);
-        self.counted_from = self.expected;
-        let counted = SequenceTracker::starting_at(self.expected);
-        self.warmup = Some(std::mem::replace(&mut self.tracker, counted));
+    fn start_counting(&mut self) {
+        self.numbers.start_counting();
         let seen = &mut self.seen;
         (seen.reorder_extent_max, seen.reorder_extent_sum, seen.longest_gap) = (0, 0, 0);
         if let Some(times) = &mut seen.times {
@@ -242,14 +200,13 @@ impl Receiver {
         }
     }
 
-    fn has_all(&self, sent: u64) -> bool {
-        self.expected >= sent && self.tracker.counts().lost == 0
-    }
-
     fn finished(self) -> FlowReceived {
-        let window = self.from_ns.zip(self.to_ns);
-        let lost_in_warmup = self.warmup.map_or(0, |warmup| warmup.counts().lost);
-        FlowReceived { counts: self.tracker.counts(), lost_in_warmup, window, ..self.seen }
+        FlowReceived {
+            counts: self.numbers.counts(),
+            lost_in_warmup: self.numbers.lost_in_warmup(),
+            window: self.window.bounds_ns(),
+            ..self.seen
+        }
     }
 }
 
@@ -277,7 +234,7 @@ pub(super) fn report(flows: &[FlowReceived]) -> ReceiveReport {
     let windows = || flows.iter().filter_map(|flow| flow.window);
     let (from, to) = (windows().map(|(from, _)| from).min(), windows().map(|(_, to)| to).max());
     report.received_in_ns = from.zip(to).map_or(0, |(from, to)| to - from);
-    let us = |ns: f64| (ns / 1e3 * 1e3).round() / 1e3;
+    let us = |ns: f64| rounded(ns / 1e3);
     report.jitter_us = (timed > 0).then(|| us(jitter_ns / f64::from(timed)));
     report.one_way_p99_9_us = delays.as_ref().map(|delays| us(delays.quantile_ns(0.999) as f64));
     report.one_way = delays.map(|delays| {
@@ -313,7 +270,7 @@ mod tests {
     fn receiver(ahead_ns: i64) -> Receiver {
         let point = Point { warmup: Duration::ZERO, datagrams_per_s: Some(1000.0), ..stream() };
         let mut receiver = Receiver::new(&point, 7, ahead_ns);
-        receiver.start_counting(0);
+        receiver.start_counting();
         receiver
     }
 
@@ -329,7 +286,7 @@ mod tests {
         for number in [0, 1, 5, 2, 6, 3, 6, 20] {
             receiver.accept(&datagram(number, 0, 0), 0);
         }
-        receiver.tracker.finish(22);
+        receiver.numbers.finish(22);
         let seen = receiver.finished();
         // 2 came when 5 was there, 3 when 6 was.
         assert_eq!((seen.counts.reordered, seen.reorder_extent_max, seen.reorder_extent_sum), (2, 3, 6));
@@ -372,8 +329,8 @@ mod tests {
             for number in [u64::from(u32::MAX) - 1, u64::from(u32::MAX), 0] {
                 receiver.accept(&datagram(number, 0, 0), 0);
             }
-            receiver.start_counting(20 * MS);
-            receiver.tracker.finish(u64::MAX);
+            receiver.start_counting();
+            receiver.numbers.finish(u64::MAX);
             receiver.finished()
         };
         let report = report(&[flow(), flow()]);
@@ -394,32 +351,20 @@ mod tests {
     fn the_warm_up_is_in_no_count() {
         let point = Point { warmup: Duration::from_millis(10), ..stream() };
         let mut receiver = Receiver::new(&point, 7, 0);
+        receiver.window.arrived(0);
         for number in [0, 2] {
             receiver.accept(&datagram(number, 0, 0), 0);
         }
-        receiver.start_counting(20 * MS);
+        assert!(receiver.window.arrived(20 * MS));
+        receiver.start_counting();
         for number in [1, 3, 5] {
             receiver.accept(&datagram(number, 0, 0), 0);
         }
-        assert!(!receiver.has_all(6));
-        receiver.tracker.finish(6);
-        receiver.to_ns = Some(30 * MS);
+        assert!(!receiver.numbers.has_all(6));
+        receiver.numbers.finish(6);
+        receiver.window.arrived(30 * MS);
         let report = report(&[receiver.finished()]);
         assert_eq!((report.counts.received, report.counts.lost, report.received_in_ns), (2, 1, 10 * MS));
         assert_eq!(report.one_way, None);
-    }
-
-    #[test]
-    fn a_receiver_gives_up_when_it_is_quiet_or_takes_too_long() {
-        let mut end = End { last_arrival_ns: 50 * MS, ..End::default() };
-        assert!(!end.is_there(100 * MS) && !end.is_there(299 * MS) && end.is_there(300 * MS));
-        let mut busy = End::default();
-        let is_over = |busy: &mut End, now: u64| {
-            busy.last_arrival_ns = now;
-            busy.is_there(now)
-        };
-        assert!(
-            !is_over(&mut busy, MS) && !is_over(&mut busy, 10_000 * MS) && is_over(&mut busy, 10_001 * MS)
-        );
     }
 }

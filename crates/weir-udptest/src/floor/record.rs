@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use weir_measure::{mbps, ratio, rounded, seconds};
 use weir_results::{
     Carried, Case, Direction, DropCounters, LossAttribution, LossBreakdown, LossEvidence, NotMeasured,
     ProcessFigures, Reliability, SocketBuffers, Test, ThroughputCounts, ThroughputSummary, UdpFigures,
@@ -53,7 +54,7 @@ fn blank(point: &Point, is_ipv6: bool, direction: Direction) -> Case {
         ip_version: if is_ipv6 { 6 } else { 4 },
         dscp: point.dscp,
         multicast: point.multicast.map(|group| group.to_string()),
-        asked_mbps: point.datagrams_per_s.map(|rate| mbps(rate, point.size_bytes)),
+        asked_mbps: point.datagrams_per_s.map(|rate| mbps(rate, point.size_bytes as u64)),
         ..UdpFigures::default()
     });
     case
@@ -67,7 +68,7 @@ fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Directi
     };
     if let Some(ping) = &measured.round_trip {
         case.latency_us = Some(ping.summary);
-        case.duration_s = Some(seconds(ping.measured_in_ns));
+        case.duration_s = Some(seconds(Duration::from_nanos(ping.measured_in_ns)));
         case.publisher = Some(ping.process);
         case.subscriber = Some(measured.server_process);
         enter_buffers(case, ping.buffers, ping.buffers);
@@ -119,7 +120,7 @@ fn enter_stream(case: &mut Case, point: &Point, sent: &SendReport, received: &Re
         datagrams_per_send: ratio(total, sent.system_calls),
         ..ThroughputSummary::new(case.size_bytes, &counts)
     });
-    case.duration_s = Some(seconds(received.received_in_ns));
+    case.duration_s = Some(seconds(counts.received_in));
     case.latency_us = received.one_way;
     case.schedule_lag_us = sent.lag;
     case.publisher = Some(ProcessFigures { samples: Some(total), ..sent.process });
@@ -132,7 +133,7 @@ fn enter_stream(case: &mut Case, point: &Point, sent: &SendReport, received: &Re
     ));
     case.loss_attribution = Some(explain(point, sent, received));
     if let Some(figures) = &mut case.udp {
-        figures.offered_mbps = mbps(sent.offered_per_s, point.size_bytes);
+        figures.offered_mbps = mbps(sent.offered_per_s, point.size_bytes as u64);
         figures.jitter_us = received.jitter_us;
         figures.one_way_p99_9_us = received.one_way_p99_9_us;
         figures.reorder_extent_max = received.reorder_extent_max;
@@ -190,22 +191,6 @@ fn enter_buffers(case: &mut Case, sender: SocketBuffers, receiver: SocketBuffers
     if let Some((asked, granted)) = small.filter(|(asked, granted)| *granted < 2 * asked) {
         case.warnings.push(Warning::SocketBufferSmall { asked, granted: granted / 2 });
     }
-}
-
-fn mbps(per_s: f64, size_bytes: usize) -> f64 {
-    rounded(per_s * size_bytes as f64 * 8.0 / 1e6)
-}
-
-fn seconds(ns: u64) -> f64 {
-    (ns as f64 / 1e3).round() / 1e6
-}
-
-fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| rounded(part as f64 / whole as f64))
-}
-
-fn rounded(figure: f64) -> f64 {
-    (figure * 1e3).round() / 1e3
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use weir_measure::{Signal, nanos, now_ns};
 use weir_results::{LatencyKind, LatencyRecorder, WaitStrategy};
 use weir_udp::{UdpSocket, receive_within};
 
-use super::clock::{nanos, now_ns};
 use super::datagram::{Header, filling};
-use super::ends::Shared;
 use super::point::Point;
 use super::reports::PingReport;
 use super::sender::is_passing;
@@ -23,7 +22,7 @@ pub(super) fn ping(
     to: Option<SocketAddr>,
     point: &Point,
     mark: u32,
-    shared: &Shared,
+    signal: &Signal,
 ) -> io::Result<PingReport> {
     let mut datagram = filling(point.size_bytes);
     // One octet more, so that a longer one is noticed.
@@ -33,7 +32,7 @@ pub(super) fn ping(
     let measured_from_ns = now.saturating_add(nanos(point.warmup));
     let end_ns = measured_from_ns.saturating_add(nanos(point.duration));
     let (mut number, mut lost_in_a_row) = (0_u64, 0);
-    while now < end_ns && !shared.is_stopped() && lost_in_a_row < LOST_IN_A_ROW_MAX {
+    while now < end_ns && !signal.is_stopped() && lost_in_a_row < LOST_IN_A_ROW_MAX {
         let header = Header { mark, number: number as u32, time_ns: now, lag_ns: 0 };
         header.write(&mut datagram);
         number += 1;
@@ -85,11 +84,11 @@ pub(super) fn echo(
     to: Option<SocketAddr>,
     point: &Point,
     mark: u32,
-    shared: &Shared,
+    signal: &Signal,
 ) -> io::Result<u64> {
     let mut datagram = vec![0; point.size_bytes + 1];
     let mut echoed = 0;
-    while !shared.is_stopped() && shared.sent(0).is_none() {
+    while !signal.is_stopped() && signal.sent().is_none() {
         let Some(length) = receive(socket, point.wait, LOOK, &mut datagram)? else { continue };
         if Header::read(&datagram[..length]).is_some_and(|header| header.mark == mark) {
             send(socket, to, &datagram[..length])?;
@@ -160,11 +159,11 @@ mod tests {
             let duration = Duration::from_millis(20);
             let point =
                 Point { test: PointTest::RoundTrip, wait, warmup: Duration::ZERO, duration, ..stream() };
-            let shared = Shared::default();
+            let signal = Signal::new();
             thread::scope(|scope| {
-                let echo = scope.spawn(|| echo(&other, None, &point, 7, &shared));
-                let report = ping(&one, None, &point, 7, &Shared::default()).unwrap();
-                shared.finish(vec![report.sent]);
+                let echo = scope.spawn(|| echo(&other, None, &point, 7, &signal));
+                let report = ping(&one, None, &point, 7, &Signal::new()).unwrap();
+                signal.finish(vec![report.sent]);
                 assert_eq!(echo.join().unwrap().unwrap(), report.sent);
                 assert_eq!((report.summary.count, report.summary.lost), (report.sent, 0), "{wait}");
                 assert_eq!(report.summary.kind, LatencyKind::Rtt);
@@ -183,7 +182,7 @@ mod tests {
         assert!(!await_answer(&one, &point, &header, &mut [0; 101], now_ns()).unwrap());
         drop(other);
         let forever = Point { duration: Duration::from_secs(1 << 30), ..point };
-        let report = ping(&one, None, &forever, 7, &Shared::default()).unwrap();
+        let report = ping(&one, None, &forever, 7, &Signal::new()).unwrap();
         assert_eq!((report.sent, report.summary.count), (25, 0));
     }
 }

@@ -2,17 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::thread;
-use std::time::Duration;
 
+use weir_measure::{Burst, Idle, Schedule, Signal, nanos, now_ns, thread_cpu_ns, wait_until};
 use weir_results::{LatencyRecorder, UdpMode};
 use weir_udp::{
     MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo, UdpSocket, affinity,
 };
 
-use super::clock::{nanos, now_ns, thread_cpu_ns};
 use super::datagram::{Header, filling};
-use super::ends::Shared;
 use super::point::Point;
 
 /// What one flow's sender did.
@@ -33,7 +30,7 @@ pub(super) struct FlowSent {
     pub(super) lags: Option<LatencyRecorder>,
 }
 
-/// Sends one flow until its time is over or `shared` says stop.
+/// Sends one flow until its time is over or `signal` says stop.
 ///
 /// # Errors
 /// When the kernel refuses for good.
@@ -42,17 +39,17 @@ pub(super) fn run(
     to: Option<SocketAddr>,
     point: &Point,
     flow: Flow,
-    shared: &Shared,
+    signal: &Signal,
 ) -> io::Result<FlowSent> {
     let sender = Sender::new(socket, to, point, flow.mark);
-    let Some(schedule) = Schedule::new(point, &flow) else {
+    let Some(schedule) = schedule(point, &flow) else {
         let (began_ns, began_cpu_ns) = (now_ns(), thread_cpu_ns());
-        let sent = sender.hurry(point, flow.start_ns, shared)?;
+        let sent = sender.hurry(point, flow.start_ns, signal)?;
         let (took_ns, cpu_ns) = (now_ns() - began_ns, thread_cpu_ns() - began_cpu_ns);
         let busy = (took_ns > 0).then(|| cpu_ns as f64 / took_ns as f64);
         return Ok(FlowSent { busy, ..sent });
     };
-    sender.keep(&schedule, shared)
+    sender.keep(&schedule, signal)
 }
 
 /// Which flow it is.
@@ -66,50 +63,13 @@ pub(super) struct Flow {
     pub(super) start_ns: u64,
 }
 
-/// When each datagram should be sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Schedule {
-    start_ns: u64,
-    end_ns: u64,
-    interval_ns: f64,
-    measured_from: u64,
-    count: u64,
-}
-
-impl Schedule {
-    /// The schedule of a flow; the flows of a measurement take turns.
-    fn new(point: &Point, flow: &Flow) -> Option<Self> {
-        let rate = point.flow_rate()?;
-        let interval_ns = 1e9 / rate;
-        let phase_ns = interval_ns * f64::from(flow.index) / f64::from(point.flows);
-        let start_ns = flow.start_ns.saturating_add(phase_ns as u64);
-        let datagrams = |time: Duration| (time.as_secs_f64() * rate).ceil() as u64;
-        let measured_from = datagrams(point.warmup);
-        // A rate needs a time between two.
-        let count = datagrams(point.length()).max(measured_from.saturating_add(2));
-        let wanted_ns = (count as f64 * interval_ns) as u64;
-        let end_ns = start_ns.saturating_add(nanos(point.length()).max(wanted_ns));
-        Some(Self { start_ns, end_ns, interval_ns, measured_from, count })
-    }
-
-    #[inline]
-    fn intended_ns(&self, number: u64) -> u64 {
-        self.start_ns.saturating_add((number as f64 * self.interval_ns) as u64)
-    }
-
-    /// How many datagrams should have been sent.
-    #[inline]
-    fn due(&self, now_ns: u64) -> u64 {
-        if now_ns < self.start_ns {
-            return 0;
-        }
-        // The division may be off by one in either direction; the times themselves decide.
-        let mut due = ((now_ns - self.start_ns) as f64 / self.interval_ns) as u64 + 2;
-        while due > 0 && self.intended_ns(due - 1) > now_ns {
-            due -= 1;
-        }
-        due.min(self.count)
-    }
+/// The schedule of a flow, if there is a rate; the flows of a measurement take turns.
+fn schedule(point: &Point, flow: &Flow) -> Option<Schedule> {
+    let rate = point.flow_rate()?;
+    let phase_ns = 1e9 / rate * f64::from(flow.index) / f64::from(point.flows);
+    let start_ns = flow.start_ns.saturating_add(phase_ns as u64);
+    // A rate needs a time between two.
+    Some(Schedule::of_run(rate, start_ns, point.warmup, point.duration, 2))
 }
 
 /// Where datagrams go.
@@ -156,46 +116,42 @@ impl<'a> Sender<'a> {
     }
 
     /// As fast as it goes. Bursts of calls grow and shrink so that the clock is read about every hundred microseconds.
-    fn hurry(mut self, point: &Point, start_ns: u64, shared: &Shared) -> io::Result<FlowSent> {
-        wait_until(start_ns, shared);
+    fn hurry(mut self, point: &Point, start_ns: u64, signal: &Signal) -> io::Result<FlowSent> {
+        wait_until(start_ns, Idle::SleepThenSpin, || signal.is_stopped());
         let mut now = now_ns();
         let measured_from_ns = now.saturating_add(nanos(point.warmup));
         let end_ns = measured_from_ns.saturating_add(nanos(point.duration));
-        let (mut burst, mut from) = (1_u32, None);
-        while now < end_ns && !shared.is_stopped() {
+        let (mut burst, mut from) = (Burst::new(), None);
+        while now < end_ns && !signal.is_stopped() {
             if from.is_none() && now >= measured_from_ns {
                 from = Some((now, self.next));
             }
-            for _ in 0..burst {
+            for _ in 0..burst.count() {
                 self.send(self.capacity, now, None)?;
             }
             let before = std::mem::replace(&mut now, now_ns());
-            burst = match now - before {
-                0..50_000 => (burst * 2).min(BURST_MAX),
-                50_000..200_000 => burst,
-                _ => (burst / 2).max(1),
-            };
+            burst.adapt(now - before);
         }
         Ok(self.finished(from, now))
     }
 
     /// By the schedule: what is late leaves at once, what is not sent when the time is over is not sent at all.
-    fn keep(mut self, schedule: &Schedule, shared: &Shared) -> io::Result<FlowSent> {
+    fn keep(mut self, schedule: &Schedule, signal: &Signal) -> io::Result<FlowSent> {
         // Without it sleeps end 50 us late; what the rest makes of it is spun away.
         let _ = affinity::set_timer_slack_ns(1);
         let mut lags = LatencyRecorder::new();
         let (mut now, mut from) = (now_ns(), None);
-        while self.next < schedule.count && now < schedule.end_ns && !shared.is_stopped() {
+        while self.next < schedule.count() && now < schedule.end_ns() && !signal.is_stopped() {
             // A late train ends with the warm-up, or what it carried beyond would not be counted.
             let rest =
-                schedule.measured_from.checked_sub(self.next).filter(|&rest| rest > 0).unwrap_or(u64::MAX);
+                schedule.measured_from().checked_sub(self.next).filter(|&rest| rest > 0).unwrap_or(u64::MAX);
             let due = schedule.due(now).saturating_sub(self.next).min(self.capacity).min(rest);
             if due == 0 {
-                wait_until(schedule.intended_ns(self.next), shared);
-                now = now_ns();
+                let due_ns = schedule.intended_ns(self.next);
+                now = wait_until(due_ns, Idle::SleepThenSpin, || signal.is_stopped());
                 continue;
             }
-            if self.next >= schedule.measured_from {
+            if self.next >= schedule.measured_from() {
                 from.get_or_insert((now, self.next));
                 for number in self.next..self.next + due {
                     lags.record(now.saturating_sub(schedule.intended_ns(number)));
@@ -287,33 +243,13 @@ pub(super) fn is_passing(error: &io::Error) -> bool {
     weir_udp::is_transient(error) || error.kind() == io::ErrorKind::WouldBlock
 }
 
-/// Waits until the clock shows `until_ns`: asleep, and the last part awake, so as to be there in time.
-fn wait_until(until_ns: u64, shared: &Shared) {
-    loop {
-        let left_ns = until_ns.saturating_sub(now_ns());
-        match left_ns {
-            0 => return,
-            _ if shared.is_stopped() => return,
-            1..AWAKE_NS => std::hint::spin_loop(),
-            _ => thread::sleep(Duration::from_nanos((left_ns - AWAKE_NS / 2).min(LOOK_NS))),
-        }
-    }
-}
-
-/// A sleep may last so much longer than it was told to: the way back onto a processor.
-const AWAKE_NS: u64 = 300_000;
-
-/// How often a sleeping sender looks whether it is to stop.
-const LOOK_NS: u64 = 20_000_000;
-
 /// What a `sendmmsg` may take of the processor's cache, bytes.
 const MMSG_BYTES: usize = 128 << 10;
 
-/// Calls between two looks at the clock, at most.
-const BURST_MAX: u32 = 4096;
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use weir_udp::{RecvBatch, SocketOptions, Wait};
 
     use super::super::point::tests::stream;
@@ -344,7 +280,7 @@ mod tests {
             let (receiver, sender) = (UdpSocket::bind(&options).unwrap(), UdpSocket::bind(&options).unwrap());
             let point = Point { datagrams_per_s: Some(1000.0), mode, ..stream() };
             let to = Some(receiver.local_address());
-            let sent = run(&sender, to, &point, flow(), &Shared::default()).unwrap();
+            let sent = run(&sender, to, &point, flow(), &Signal::new()).unwrap();
             assert!(sent.sent >= 21 && sent.refused == 0, "{mode}: {sent:?}");
             assert_eq!(arrived(&receiver).len() as u64, sent.sent, "{mode}");
         }
@@ -363,16 +299,16 @@ mod tests {
     #[test]
     fn datagrams_are_due_at_their_times_and_flows_take_turns() {
         let point = Point { datagrams_per_s: Some(2000.0), flows: 2, ..stream() };
-        let of = |index| Schedule::new(&point, &Flow { index, mark: 0, start_ns: 1000 }).unwrap();
+        let of = |index| schedule(&point, &Flow { index, mark: 0, start_ns: 1000 }).unwrap();
         let (first, second) = (of(0), of(1));
-        assert_eq!((first.measured_from, first.count, first.start_ns), (20, 120, 1000));
-        assert_eq!(second.start_ns, 501_000);
+        assert_eq!((first.measured_from(), first.count(), first.start_ns()), (20, 120, 1000));
+        assert_eq!(second.start_ns(), 501_000);
         assert_eq!(
             (first.due(999), first.due(1000), first.due(1_000_999), first.due(1_001_000)),
             (0, 1, 1, 2)
         );
         assert_eq!(first.due(u64::MAX), 120);
-        assert!(Schedule::new(&stream(), &flow()).is_none());
+        assert!(schedule(&stream(), &flow()).is_none());
     }
 
     #[test]
@@ -380,7 +316,7 @@ mod tests {
         for mode in [UdpMode::Send, UdpMode::Sendmmsg, UdpMode::Gso] {
             let (receiver, sender) = pair();
             let point = Point { datagrams_per_s: Some(1000.0), mode, ..stream() };
-            let sent = run(&sender, None, &point, flow(), &Shared::default()).unwrap();
+            let sent = run(&sender, None, &point, flow(), &Signal::new()).unwrap();
             // The last may be late on a busy machine, and is not sent then.
             assert!((21..=120).contains(&sent.sent) && sent.offered == sent.sent - 20, "{mode}: {sent:?}");
             assert_eq!(sent.lags.unwrap().count(), sent.offered);
@@ -408,7 +344,7 @@ mod tests {
             let sender = if to_itself { &alone } else { &connected };
             let point =
                 Point { mode, duration: Duration::from_millis(5), warmup: Duration::ZERO, ..stream() };
-            let sent = run(sender, to, &point, flow(), &Shared::default()).unwrap();
+            let sent = run(sender, to, &point, flow(), &Signal::new()).unwrap();
             assert!(sent.sent > 0 && sent.offered == sent.sent, "{mode}: {sent:?}");
             assert!(sent.offered_in_ns >= 5_000_000 && sent.system_calls <= sent.sent);
             assert!(!arrived(&receiver).is_empty());
@@ -418,11 +354,11 @@ mod tests {
     #[test]
     fn a_sender_that_is_told_to_stop_does_so() {
         let (_receiver, sender) = pair();
-        let shared = Shared::default();
-        shared.stop();
+        let signal = Signal::new();
+        signal.stop();
         let forever = Point { duration: Duration::from_secs(1 << 30), ..stream() };
-        assert_eq!(run(&sender, None, &forever, flow(), &shared).unwrap().sent, 0);
+        assert_eq!(run(&sender, None, &forever, flow(), &signal).unwrap().sent, 0);
         let slow = Point { datagrams_per_s: Some(1e-3), ..forever };
-        assert!(run(&sender, None, &slow, flow(), &shared).unwrap().sent <= 1);
+        assert!(run(&sender, None, &slow, flow(), &signal).unwrap().sent <= 1);
     }
 }

@@ -1,24 +1,20 @@
 //! A server's side: does what one client asks for, within bounds.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
+use weir_measure::{Connection, ControlError, Message, Session, SessionError, Signal, interface_of, now_ns};
 use weir_results::DropCounters;
 use weir_telemetry::{LossWatch, process_figures};
 
-use super::clock::{self, now_ns};
-use super::ends::{Ends, Role, Shared};
-use super::message::{REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX, Request, Response, VERSION};
+use super::clock;
+use super::ends::{Ends, Role};
+use super::message::{Floor, RESPONSE_BYTES_MAX, Request, Response, VERSION};
 use super::point::{Point, PointTest};
 use super::receiver;
-use super::reports::{HostReport, ReceiveReport};
+use super::reports::{HostReport, ReceiveReport, SendReport};
 use super::work::{Work, all_ended, join, send_report};
-use crate::address::{canonical, interface_of};
-use crate::control::{Control, ControlError};
-use crate::secret::{Nonce, Numbers, Side};
-use crate::server::{ServerSettings, SessionError};
 
 /// How long a client may take for each step before a measurement.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,57 +22,40 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(300);
 /// How much longer than it should a measurement may take.
 const GRACE: Duration = Duration::from_secs(30);
-/// How often a measurement that runs is looked at.
-const LOOK: Duration = Duration::from_millis(20);
 
-/// Says that there are too many sessions.
-pub(crate) fn refuse(stream: TcpStream, sessions_max: usize) -> Result<(), SessionError> {
-    let mut control = Control::with_lines_of(stream, REQUEST_BYTES_MAX)?;
-    // The greeting has to be read, or closing would take the answer away from the peer.
-    control.hear(Duration::from_secs(1))?;
-    let reason = format!("it serves {sessions_max} sessions at a time, try again later (--max-sessions)");
-    Ok(control.say(&Response::Refused { reason }.line())?)
+/// Serves a client until it closes the connection.
+pub(super) fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
+    greet(session)?;
+    Client { session }.run()
 }
 
-/// Serves a client until it goes.
-pub(crate) fn serve(
-    stream: TcpStream,
-    peer: SocketAddr,
-    settings: &ServerSettings,
-    log: &dyn Fn(&str),
-) -> Result<(), SessionError> {
-    let local = canonical(stream.local_addr()?);
-    let control = Control::with_lines_of(stream, REQUEST_BYTES_MAX)?;
-    let mut session = Session { control, local, peer, settings, log };
-    match session.run() {
-        Ok(()) | Err(SessionError::Control(ControlError::Closed)) => Ok(()),
-        Err(error) => {
-            if !matches!(error, SessionError::Control(_)) {
-                session.refuse(&error)?;
-            }
-            Err(error)
-        }
-    }
+/// Checks the client's version and secret.
+fn greet(session: &mut Session<'_>) -> Result<(), SessionError> {
+    let line = session.control.receive_line(PATIENCE)?;
+    let Some(Request::Hello { version: VERSION, nonce }) = Request::parse(&line) else {
+        let reason = format!("this weir udp server speaks version {VERSION} of its messages only");
+        return Err(SessionError::Refused(reason));
+    };
+    let proof = session.authenticate::<Floor>(Some(&nonce))?;
+    let interface = interface_of(session.local.ip()).map(|(name, _)| name);
+    let environment = weir_telemetry::environment(interface.as_deref());
+    let host = Box::new(HostReport { environment, clock: clock::name() });
+    Ok(session.control.send(&Response::Welcome { version: VERSION, proof, host })?)
 }
 
-struct Session<'a> {
-    control: Control,
-    local: SocketAddr,
-    peer: SocketAddr,
-    settings: &'a ServerSettings,
-    log: &'a dyn Fn(&str),
+struct Client<'a, 's> {
+    session: &'a mut Session<'s>,
 }
 
-impl Session<'_> {
+impl Client<'_, '_> {
     fn run(&mut self) -> Result<(), SessionError> {
-        self.greet()?;
         let mut next: Option<Box<Point>> = None;
         loop {
             if let Some(point) = next.take() {
                 next = self.point(&point)?;
                 continue;
             }
-            let line = self.control.hear(IDLE)?;
+            let line = self.session.control.receive_line(IDLE)?;
             match Request::parse(&line) {
                 Some(Request::Point { point }) => next = Some(point),
                 Some(Request::Clock) => self.tell_time()?,
@@ -86,45 +65,7 @@ impl Session<'_> {
     }
 
     fn say(&mut self, response: &Response) -> Result<(), ControlError> {
-        self.control.say(&response.line())
-    }
-
-    fn refuse(&mut self, error: &SessionError) -> Result<(), ControlError> {
-        let reason = match error {
-            SessionError::Refused(reason) => reason.clone(),
-            other => other.to_string(),
-        };
-        (self.log)(&format!("{}: refused: {reason}", self.peer));
-        self.say(&Response::Refused { reason })
-    }
-
-    /// Makes sure of whom it talks to.
-    fn greet(&mut self) -> Result<(), SessionError> {
-        let line = self.control.hear(PATIENCE)?;
-        let Some(Request::Hello { version: VERSION, nonce }) = Request::parse(&line) else {
-            return Err(refused(format!(
-                "this weir udp server speaks version {VERSION} of its messages only"
-            )));
-        };
-        let mut proof = None;
-        if let Some(secret) = &self.settings.secret {
-            let client = Nonce::parse(&nonce).ok_or_else(|| nonsense(line))?;
-            let server = Nonce::fresh().map_err(|error| refused(error.to_string()))?;
-            let numbers = Numbers { client, server };
-            self.say(&Response::Challenge { nonce: server.text() })?;
-            let line = self.control.hear(PATIENCE)?;
-            let Some(Request::Proof { proof: shown }) = Request::parse(&line) else {
-                return Err(nonsense(line));
-            };
-            if !secret.accepts(Side::Client, &numbers, &shown) {
-                return Err(refused("the client does not know the secret of this server".to_owned()));
-            }
-            proof = Some(secret.proof(Side::Server, &numbers));
-        }
-        let interface = interface_of(self.local.ip()).map(|(name, _)| name);
-        let environment = weir_telemetry::environment(interface.as_deref());
-        let host = Box::new(HostReport { environment, clock: clock::name() });
-        Ok(self.say(&Response::Welcome { version: VERSION, proof, host })?)
+        self.session.control.send(response)
     }
 
     fn tell_time(&mut self) -> Result<(), ControlError> {
@@ -138,23 +79,23 @@ impl Session<'_> {
         let opened = self
             .check(point)
             .map_err(SessionError::Refused)
-            .and_then(|()| Ok(Ends::open(point, self.local, Role::Server)?));
+            .and_then(|()| Ok(Ends::open(point, self.session.local, Role::Server)?));
         let mut ends = match opened {
             Ok(ends) => ends,
             Err(error) => {
-                self.refuse(&error)?;
+                self.session.refuse::<Floor>(&error)?;
                 return Ok(None);
             }
         };
         let mark = fastrand::u32(..);
         self.say(&Response::Prepared { ports: ends.ports(), mark, buffers: ends.buffers })?;
         let ahead_ns = loop {
-            let line = self.control.hear(PATIENCE)?;
+            let line = self.session.control.receive_line(PATIENCE)?;
             match Request::parse(&line) {
                 Some(Request::Connect { ports })
                     if ports.len() == point.flows as usize && !ports.contains(&0) =>
                 {
-                    ends.connect(point, self.local, self.peer, Role::Server, &ports)?;
+                    ends.connect(point, self.session.local, self.session.peer, Role::Server, &ports)?;
                     self.say(&Response::Connected)?;
                 }
                 Some(Request::Clock) => self.tell_time()?,
@@ -163,17 +104,17 @@ impl Session<'_> {
                 _ => return Err(nonsense(line)),
             }
         };
-        (self.log)(&format!("{}: measures {} B", self.peer, point.size_bytes));
+        self.session.log(&format!("measures {} B", point.size_bytes));
         self.measure(point, &ends, mark, ahead_ns).map(|()| None)
     }
 
     fn check(&self, point: &Point) -> Result<(), String> {
-        point.check(self.local.is_ipv6())?;
-        let most = self.settings.trial_max;
+        point.check(self.session.local.is_ipv6())?;
+        let most = self.session.settings.trial_max;
         if point.length() > most {
             return Err(format!("a measurement lasts at most {} s here (--max-time)", most.as_secs()));
         }
-        if point.multicast.is_some() && !self.settings.allow_multicast {
+        if point.multicast.is_some() && !self.session.settings.allow_multicast {
             return Err("this server joins no multicast groups (--allow-multicast)".to_owned());
         }
         let Some(cpu) = point.server_cpu else { return Ok(()) };
@@ -187,15 +128,15 @@ impl Session<'_> {
 
     /// Runs the threads of a measurement, while listening to the client.
     fn measure(&mut self, point: &Point, ends: &Ends, mark: u32, ahead_ns: i64) -> Result<(), SessionError> {
-        let shared = Shared::default();
+        let signal = Signal::new();
         let sampler = point.watch();
-        let work = Work { point, ends, mark, cpu: point.server_cpu, shared: &shared };
+        let work = Work { point, ends, mark, cpu: point.server_cpu, signal: &signal };
         let before = process_figures();
-        let watch = LossWatch::start(interface_of(self.local.ip()).map(|(name, _)| name).as_deref());
+        let watch = LossWatch::start(interface_of(self.session.local.ip()).map(|(name, _)| name).as_deref());
         let is_stream = point.test == PointTest::Stream;
         let mut received = scope(|scope| {
             // Whoever has started ends, should another one not.
-            let stop = |_: &io::Error| shared.stop();
+            let stop = |_: &io::Error| signal.stop();
             let is_receiver = point.forward && is_stream;
             let receivers =
                 if is_receiver { work.receive(scope, ahead_ns).inspect_err(stop)? } else { Vec::new() };
@@ -203,8 +144,8 @@ impl Session<'_> {
             let mut senders = None;
             let is_receiving =
                 || !all_ended(&receivers) || echo.as_ref().is_some_and(|echo| !echo.is_finished());
-            let mut steps = Steps { control: &mut self.control, left: Left::of(point) };
-            let supervised = steps.supervise(point, &shared, &is_receiving, |step| match step {
+            let mut steps = Steps { control: &mut self.session.control, left: Left::of(point) };
+            let supervised = steps.supervise(point, &signal, &is_receiving, |step| match step {
                 Step::Go => {
                     senders = Some(work.send(scope)?);
                     Ok(None)
@@ -221,7 +162,7 @@ impl Session<'_> {
                 }
             });
             // Whoever still runs does so for nobody: another loop has failed, or the client has gone.
-            shared.stop();
+            signal.stop();
             let flows = join(receivers)?;
             join(echo.into_iter().collect())?;
             join(senders.unwrap_or_default())?;
@@ -240,7 +181,7 @@ impl Session<'_> {
         }
         let telemetry = sampler.map(|sampler| Box::new(sampler.stop()));
         let done = Response::Done { received: received.map(Box::new), process, drops, telemetry };
-        Ok(self.control.say(&line_of(done))?)
+        Ok(self.session.control.send_line(&line_of(done))?)
     }
 }
 
@@ -284,7 +225,7 @@ enum Step {
 
 /// The control connection during a measurement.
 struct Steps<'a> {
-    control: &'a mut Control,
+    control: &'a mut Connection,
     left: Left,
 }
 
@@ -293,11 +234,11 @@ impl Steps<'_> {
     fn supervise(
         &mut self,
         point: &Point,
-        shared: &Shared,
+        signal: &Signal,
         is_receiving: &dyn Fn() -> bool,
-        mut act: impl FnMut(Step) -> io::Result<Option<super::reports::SendReport>>,
+        mut act: impl FnMut(Step) -> io::Result<Option<SendReport>>,
     ) -> Result<(), SessionError> {
-        self.control.say(&Response::Started.line())?;
+        self.control.send(&Response::Started)?;
         let patience = point.length().saturating_add(GRACE);
         let begin = Instant::now();
         loop {
@@ -305,7 +246,7 @@ impl Steps<'_> {
                 && self.left.sent
                 && let Some(report) = act(Step::AreSendersDone)?
             {
-                self.control.say(&Response::Sent { report: Box::new(report) }.line())?;
+                self.control.send(&Response::Sent { report: Box::new(report) })?;
                 self.left.sent = false;
             }
             let has_ended = !is_receiving();
@@ -319,7 +260,7 @@ impl Steps<'_> {
             if begin.elapsed() >= patience {
                 return Err(ControlError::Silent(patience).into());
             }
-            let line = match self.control.hear(LOOK) {
+            let line = match self.control.receive_line(Connection::CHECK) {
                 Ok(line) => line,
                 Err(ControlError::Silent(_)) => continue,
                 Err(error) => return Err(error.into()),
@@ -330,17 +271,13 @@ impl Steps<'_> {
                     self.left.go = false;
                 }
                 Some(Request::Finish { sent }) if self.left.finish => {
-                    shared.finish(sent);
+                    signal.finish(sent);
                     self.left.finish = false;
                 }
                 _ => return Err(nonsense(line)),
             }
         }
     }
-}
-
-fn refused(reason: String) -> SessionError {
-    SessionError::Refused(reason)
 }
 
 fn nonsense(line: String) -> SessionError {

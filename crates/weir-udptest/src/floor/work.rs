@@ -3,11 +3,11 @@
 use std::io;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
+use weir_measure::{Signal, now_ns};
 use weir_results::{LatencyRecorder, ScheduleLag};
 use weir_udp::affinity;
 
-use super::clock::now_ns;
-use super::ends::{Ends, Shared};
+use super::ends::Ends;
 use super::point::Point;
 use super::receiver::{self, FlowReceived};
 use super::reports::{PingReport, SendReport};
@@ -24,7 +24,7 @@ pub(super) struct Work<'a> {
     pub(super) ends: &'a Ends,
     pub(super) mark: u32,
     pub(super) cpu: Option<usize>,
-    pub(super) shared: &'a Shared,
+    pub(super) signal: &'a Signal,
 }
 
 impl<'a> Work<'a> {
@@ -41,7 +41,7 @@ impl<'a> Work<'a> {
         sockets
             .map(|(flow, socket)| {
                 let mark = mark_of(self.mark, flow);
-                let run = move || receiver::run(socket, self.point, flow, mark, ahead_ns, self.shared);
+                let run = move || receiver::run(socket, self.point, flow, mark, ahead_ns, self.signal);
                 self.start(scope, format!("receive {flow}"), run)
             })
             .collect()
@@ -60,7 +60,7 @@ impl<'a> Work<'a> {
         sockets
             .map(|(index, (socket, to))| {
                 let flow = Flow { index: index as u32, mark: mark_of(self.mark, index), start_ns };
-                let run = move || sender::run(socket, *to, self.point, flow, self.shared);
+                let run = move || sender::run(socket, *to, self.point, flow, self.signal);
                 self.start(scope, format!("send {index}"), run)
             })
             .collect()
@@ -75,7 +75,7 @@ impl<'a> Work<'a> {
         'a: 'scope,
     {
         let run = move || {
-            round_trip::ping(&self.ends.sockets[0], self.ends.to[0], self.point, self.mark, self.shared)
+            round_trip::ping(&self.ends.sockets[0], self.ends.to[0], self.point, self.mark, self.signal)
         };
         self.start(scope, "ping".to_owned(), run)
     }
@@ -86,7 +86,7 @@ impl<'a> Work<'a> {
         'a: 'scope,
     {
         let run = move || {
-            round_trip::echo(&self.ends.sockets[0], self.ends.to[0], self.point, self.mark, self.shared)
+            round_trip::echo(&self.ends.sockets[0], self.ends.to[0], self.point, self.mark, self.signal)
         };
         self.start(scope, "echo".to_owned(), run)
     }

@@ -7,12 +7,12 @@ use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use weir_measure::{clock, nanos};
 use weir_udp::{RecvBatch, receive_within};
 
 use super::{ECHO_WAIT, UdpEnd};
 use crate::breakdown::{ReceiveStops, Recorder, SendStops, Stops, Trace};
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::endpoint::{End, EndReport, EndpointError, Pinger, Ponger};
 use crate::engine::raw;
 use crate::payload::{self, HEADER_BYTES, SampleHeader};
@@ -96,7 +96,7 @@ impl Pinger for NotingEnd {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
         let header = SampleHeader::ping(sequence, self.end.case.instances, sent_ns);
         let sent = self.send_ping(&header)?;
-        let end_ns = sent_ns + u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let end_ns = sent_ns + nanos(timeout);
         loop {
             let Some((seq_num, received)) = self.receive(timeout)? else { return Ok(false) };
             if seq_num == Some(header.seq_num) {

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_dds::{DataReader, DataReaderListener, DataWriter};
+use weir_measure::clock;
 
 use super::{Node, PingerEnd, failed, no_peer};
 use crate::breakdown::{ReceiveStops, Recorder, SendStops, Stops, Trace};
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::endpoint::{End, EndReport, EndpointError, Pinger, Ponger};
 use crate::engine::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
 use crate::payload::SampleHeader;

@@ -7,17 +7,16 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use weir_measure::{clock, pause};
 use weir_results::{LatencyKind, WaitStrategy};
 use weir_udp::{UdpSocket, Wait, receive_within};
 
 use super::super::echoes::Echoes;
 use super::super::message::{self, Kind};
-use super::super::pacing::{self, Schedule};
 use super::super::publisher::{Echo, Published};
 use super::super::settings::PublisherSettings;
 use super::super::{End, Event};
 use super::{ALIVE, RAW_BYTES_MAX, RawPeer, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
-use crate::clock;
 use crate::endpoint::EndpointError;
 use crate::payload::{self, HEADER_BYTES, SampleHeader, wire_sequence};
 
@@ -323,7 +322,7 @@ impl Run<'_> {
         let start_ns = clock::now_ns();
         let end_ns = settings.end_ns(start_ns);
         let mut next_look_ns = start_ns;
-        let schedule = settings.rate.map(|rate| Schedule::new(rate, start_ns));
+        let schedule = settings.rate.map(|rate| rate.paced(start_ns));
         let is_slow = schedule.is_some() || settings.sleep.is_some();
         let (mut pings, mut next_ping) = (0_u64, if settings.pid == 0 { 0 } else { u64::MAX });
         for sequence in 0..settings.num_iter {
@@ -341,8 +340,8 @@ impl Run<'_> {
             } else {
                 self.write(&header)?;
             }
-            if let Some(pause) = settings.sleep
-                && let Some(end) = pacing::pause(pause, || self.trouble())
+            if let Some(length) = settings.sleep
+                && let Some(end) = pause(length, || self.trouble())
             {
                 return Ok((sequence + 1, end));
             }
@@ -370,7 +369,7 @@ impl Run<'_> {
         let settings = self.settings;
         let start_ns = clock::now_ns();
         let end_ns = settings.end_ns(start_ns);
-        let schedule = settings.rate.map(|rate| Schedule::new(rate, start_ns));
+        let schedule = settings.rate.map(|rate| rate.paced(start_ns));
         let mut buffer = vec![0; RAW_BYTES_MAX];
         for sequence in 0..settings.num_iter {
             if let Some(schedule) = &schedule {
@@ -389,8 +388,8 @@ impl Run<'_> {
                     }
                 }
             }
-            if let Some(pause) = settings.sleep {
-                let end = pacing::pause(pause, || {
+            if let Some(length) = settings.sleep {
+                let end = pause(length, || {
                     self.lines.iter().for_each(|line| line.hear(&mut buffer));
                     self.trouble()
                 });

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_dds::Guid;
+use weir_measure::clock;
 use weir_telemetry::LossWatch;
 use weir_udp::{Outgoing, RecvBatch, UdpSocket, receive_within};
 
@@ -15,7 +16,6 @@ use super::super::settings::SubscriberSettings;
 use super::super::subscriber::{Interval, Received, explain_loss};
 use super::super::{End, Event};
 use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
-use crate::clock;
 use crate::endpoint::EndpointError;
 use crate::payload::{HEADER_BYTES, ReceivedSample};
 

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use weir_bench::case::CpuPair;
 use weir_bench::outside::{OutsideCase, OutsideError, OutsideTool};
+use weir_measure::MeasureError;
 use weir_results::{Case, LatencyKind, NotMeasured, Reliability, Test, UdpFigures, UdpMode, WaitStrategy};
-use weir_udptest::UdptestError;
 
 use super::plan::Step;
 use super::{Conditions, failure};
@@ -41,7 +41,7 @@ pub(super) fn measure(
     };
     case.not_measured = match measured {
         Ok(()) => None,
-        Err(OutsideError::Interrupted) => return (Vec::new(), Some(failure(UdptestError::Interrupted))),
+        Err(OutsideError::Interrupted) => return (Vec::new(), Some(failure(MeasureError::Interrupted))),
         Err(OutsideError::NotSupported(reason)) => Some(NotMeasured::NotSupported { reason }),
         Err(OutsideError::Failed(reason)) => Some(NotMeasured::Failed { reason }),
     };

@@ -1,16 +1,16 @@
-//! Addresses of either family: names looked up, sockets listened on, interfaces behind addresses.
+//! Addresses of IPv4 and IPv6: names, listening sockets, interfaces.
 
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use crate::error::UdptestError;
+use crate::MeasureError;
 
-/// Which version of IP.
+/// A version of IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {
-    /// Whichever the name has first.
+    /// The first one that the name has.
     #[default]
     Any,
     /// IPv4.
@@ -19,10 +19,13 @@ pub enum Family {
     V6,
 }
 
-/// The addresses of a host, in the order in which they are to be tried; never none.
-pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, UdptestError> {
-    let fail = |reason: String| UdptestError::Host { host: host.to_owned(), reason };
-    // As in a URL.
+/// Returns the addresses of a host in the order to try them; never none.
+///
+/// # Errors
+/// [`MeasureError::Host`] when it has none.
+pub fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, MeasureError> {
+    let fail = |reason: String| MeasureError::Host { host: host.to_owned(), reason };
+    // Brackets as in a URL.
     let name = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let found = (name, port).to_socket_addrs().map_err(|error| fail(error.to_string()))?;
     let is_meant = |address: &SocketAddr| match family {
@@ -51,10 +54,10 @@ pub(crate) fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// How long a connection may take.
+/// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// An address as what it is: IPv4 that arrived at an IPv6 socket is IPv4.
+/// Returns the IPv4 address behind one that an IPv6 socket reports; others unchanged.
 pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) => match v6.ip().to_canonical() {
@@ -65,23 +68,24 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The same host's other port.
-pub(crate) fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
+/// The same host with another port.
+#[must_use]
+pub fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address.set_port(port);
     address
 }
 
-/// Listens on an address, or on all of both families.
-pub(crate) fn listen(bind: Option<IpAddr>, port: u16) -> Result<TcpListener, UdptestError> {
+/// Listens on an address, or on all addresses of both families.
+pub(crate) fn listen(bind: Option<IpAddr>, port: u16) -> Result<TcpListener, MeasureError> {
     let bind_to = |address: SocketAddr| {
         TcpListener::bind(address)
-            .map_err(|source| UdptestError::Listen { address: address.to_string(), source })
+            .map_err(|source| MeasureError::Listen { address: address.to_string(), source })
     };
     match bind {
         Some(ip) => bind_to(SocketAddr::new(ip, port)),
-        // Linux hands IPv4 to a socket on all IPv6 addresses as well, unless there is no IPv6.
+        // On Linux a socket on all IPv6 addresses accepts IPv4, too, unless there is no IPv6.
         None => match bind_to(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port)) {
-            Err(UdptestError::Listen { source, .. }) if source.kind() != io::ErrorKind::AddrInUse => {
+            Err(MeasureError::Listen { source, .. }) if source.kind() != io::ErrorKind::AddrInUse => {
                 bind_to(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port))
             }
             listening => listening,
@@ -89,12 +93,13 @@ pub(crate) fn listen(bind: Option<IpAddr>, port: u16) -> Result<TcpListener, Udp
     }
 }
 
-/// Name and number of the interface that has an address.
-pub(crate) fn interface_of(address: IpAddr) -> Option<(String, u32)> {
+/// Returns name and number of the interface that has an address.
+#[must_use]
+pub fn interface_of(address: IpAddr) -> Option<(String, u32)> {
     match address {
         IpAddr::V4(ip) => {
             let interfaces = weir_udp::interfaces().ok()?;
-            // Every address of 127.0.0.0/8 is this host's.
+            // Every address of 127.0.0.0/8 belongs to this host.
             let is_its =
                 |one: &&weir_udp::Interface| one.address == ip || (one.is_loopback && ip.is_loopback());
             interfaces.iter().find(is_its).map(|one| (one.name.clone(), one.index))
@@ -103,17 +108,18 @@ pub(crate) fn interface_of(address: IpAddr) -> Option<(String, u32)> {
     }
 }
 
-/// From a list of `address number length scope flags name`, numbers hexadecimal.
+/// Reads lines of `address number length scope flags name`, numbers hexadecimal.
 fn interface_in(text: &str, ip: Ipv6Addr) -> Option<(String, u32)> {
-    let address: String = ip.octets().iter().map(|octet| format!("{octet:02x}")).collect();
+    let address: String = ip.octets().iter().map(|byte| format!("{byte:02x}")).collect();
     let line = text.lines().find(|line| line.starts_with(&address))?;
     let words: Vec<&str> = line.split_whitespace().collect();
     let index = u32::from_str_radix(words.get(1)?, 16).ok()?;
     Some(((*words.get(5)?).to_owned(), index))
 }
 
-/// Adds the interface to a multicast group's address, where the family wants it there.
-pub(crate) fn on_interface(group: IpAddr, port: u16, index: Option<u32>) -> SocketAddr {
+/// The address of a multicast group; IPv6 names the interface in it.
+#[must_use]
+pub fn on_interface(group: IpAddr, port: u16, index: Option<u32>) -> SocketAddr {
     match group {
         IpAddr::V4(_) => SocketAddr::new(group, port),
         IpAddr::V6(group) => SocketAddrV6::new(group, port, 0, index.unwrap_or(0)).into(),

@@ -1,8 +1,8 @@
-//! The shared secret: who has it proves so without saying it.
+//! The shared secret: client and server each prove that they have it without sending it.
 //!
-//! Each side names a fresh random number; each answers with HMAC-SHA256 (RFC 2104, FIPS 180-4), under the secret, of both
-//! numbers and of what it is. So a recorded proof is worth nothing a second time, and a proof of a client is none of a server. What
-//! follows on the connection is neither encrypted nor signed: it keeps strangers from using a server, not from listening.
+//! Each side sends a fresh random number. Each proves the secret by HMAC-SHA256 (RFC 2104, FIPS 180-4) over both numbers
+//! and its own role. A recorded proof is therefore worthless, and a client's proof is not a server's. The rest of the
+//! connection is neither encrypted nor signed: the secret restricts who can use a server, not who can read along.
 
 use std::fmt;
 use std::path::Path;
@@ -10,52 +10,52 @@ use std::path::Path;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use crate::error::UdptestError;
+use crate::MeasureError;
 
-/// What both sides know and nobody else.
+/// A secret that client and server share.
 #[derive(Clone)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// The fewest octets: shorter ones could be found by trying.
+    /// The fewest bytes: shorter secrets could be guessed.
     pub const BYTES_MIN: usize = 8;
 
-    /// The most octets.
+    /// The most bytes.
     pub const BYTES_MAX: usize = 4096;
 
-    /// A secret of these octets.
+    /// A secret of these bytes.
     ///
     /// # Errors
-    /// [`UdptestError::Secret`] when it is too short or too long.
-    pub fn new(octets: &[u8]) -> Result<Self, UdptestError> {
-        if (Self::BYTES_MIN..=Self::BYTES_MAX).contains(&octets.len()) {
-            return Ok(Self(octets.to_vec()));
+    /// [`MeasureError::Secret`] when it is too short or too long.
+    pub fn new(bytes: &[u8]) -> Result<Self, MeasureError> {
+        if (Self::BYTES_MIN..=Self::BYTES_MAX).contains(&bytes.len()) {
+            return Ok(Self(bytes.to_vec()));
         }
-        Err(UdptestError::Secret(format!(
+        Err(MeasureError::Secret(format!(
             "a secret has {} to {} bytes, this one {}",
             Self::BYTES_MIN,
             Self::BYTES_MAX,
-            octets.len()
+            bytes.len()
         )))
     }
 
-    /// Text that nobody can guess, for a secret between two processes.
+    /// Random text for a secret between two processes.
     ///
     /// # Errors
-    /// [`UdptestError::Secret`] when the kernel has no random numbers.
-    pub fn random_text() -> Result<String, UdptestError> {
+    /// [`MeasureError::Secret`] when the kernel has no random numbers.
+    pub fn random_text() -> Result<String, MeasureError> {
         Ok(format!("{}{}", Nonce::fresh()?.text(), Nonce::fresh()?.text()))
     }
 
-    /// The secret in a file, without the line end that an editor leaves there.
+    /// Reads a secret from a file; line ends at its end are ignored.
     ///
     /// # Errors
-    /// [`UdptestError::Secret`] when the file can't be read, or holds too little or too much.
-    pub fn read(path: &Path) -> Result<Self, UdptestError> {
-        let name = |reason: String| UdptestError::Secret(format!("{}: {reason}", path.display()));
-        let octets = std::fs::read(path).map_err(|error| name(error.to_string()))?;
-        let end = octets.iter().rposition(|octet| !matches!(octet, b'\n' | b'\r')).map_or(0, |last| last + 1);
-        Self::new(&octets[..end]).map_err(|error| name(error.to_string()))
+    /// [`MeasureError::Secret`] when the file can't be read, or holds too little or too much.
+    pub fn read(path: &Path) -> Result<Self, MeasureError> {
+        let name = |reason: String| MeasureError::Secret(format!("{}: {reason}", path.display()));
+        let bytes = std::fs::read(path).map_err(|error| name(error.to_string()))?;
+        let end = bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+        Self::new(&bytes[..end]).map_err(|error| name(error.to_string()))
     }
 
     /// The proof of `side` in the exchange with these numbers, as text.
@@ -90,30 +90,30 @@ pub(crate) fn answer(
     named: &str,
     secret: Option<&Secret>,
     numbers: &Numbers,
-) -> Result<String, UdptestError> {
-    let unknown = || UdptestError::Secret(format!("the server at {named} asks for a secret (--secret-file)"));
+) -> Result<String, MeasureError> {
+    let unknown = || MeasureError::Secret(format!("the server at {named} asks for a secret (--secret-file)"));
     Ok(secret.ok_or_else(unknown)?.proof(Side::Client, numbers))
 }
 
-/// Whoever has a secret talks only to servers that prove that they have it, too.
+/// Checks that the server has the secret, if the client has one.
 pub(crate) fn check_server(
     named: &str,
     secret: Option<&Secret>,
     numbers: Option<Numbers>,
     proof: Option<&str>,
-) -> Result<(), UdptestError> {
+) -> Result<(), MeasureError> {
     let Some(secret) = secret else { return Ok(()) };
     let is_known =
         numbers.zip(proof).is_some_and(|(numbers, proof)| secret.accepts(Side::Server, &numbers, proof));
     if is_known {
         return Ok(());
     }
-    Err(UdptestError::Secret(format!(
+    Err(MeasureError::Secret(format!(
         "the server at {named} does not prove that it knows the secret (--secret-file)"
     )))
 }
 
-/// Who proves something.
+/// The role in a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,
@@ -138,35 +138,40 @@ pub(crate) struct Numbers {
 
 /// A random number that is used once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Nonce([u8; Self::BYTES]);
+pub struct Nonce([u8; Self::BYTES]);
 
 impl Nonce {
     const BYTES: usize = 16;
 
-    /// A fresh one, of the kernel's.
-    pub(crate) fn fresh() -> Result<Self, UdptestError> {
-        let mut octets = [0; Self::BYTES];
-        getrandom::fill(&mut octets)
-            .map_err(|error| UdptestError::Secret(format!("no random numbers from the kernel: {error}")))?;
-        Ok(Self(octets))
+    /// A fresh random number from the kernel.
+    ///
+    /// # Errors
+    /// [`MeasureError::Secret`] when the kernel has none.
+    pub fn fresh() -> Result<Self, MeasureError> {
+        let mut bytes = [0; Self::BYTES];
+        getrandom::fill(&mut bytes)
+            .map_err(|error| MeasureError::Secret(format!("no random numbers from the kernel: {error}")))?;
+        Ok(Self(bytes))
     }
 
     /// As text.
-    pub(crate) fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         hex(&self.0)
     }
 
     /// From its text.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         Some(Self(unhex(text)?.try_into().ok()?))
     }
 }
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The octets of at most 64 pairs of hexadecimal digits.
+/// The bytes of at most 64 pairs of hexadecimal digits.
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let is_hex =
         text.len() <= 128 && text.len().is_multiple_of(2) && text.bytes().all(|b| b.is_ascii_hexdigit());

@@ -1,25 +1,26 @@
-//! What strangers can do to a server: not much.
+//! What untrusted clients can do to a server.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, UdpSocket};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::mpsc;
+use std::time::Duration;
 
-use super::*;
-use crate::control::{LINE_BYTES_MAX, Response};
+use weir_measure::{LINE_BYTES_MAX, Message, Protocol, Server, ServerSettings};
+use weir_udptest::{Floor, Response, Udptest};
 
-fn settings(kind: ServerKind) -> ServerSettings {
+fn settings<P: Protocol>() -> ServerSettings {
     ServerSettings {
         bind: Some(Ipv4Addr::LOCALHOST.into()),
         port: 0,
         sessions_max: 2,
         trial_max: Duration::from_secs(1000),
-        ..ServerSettings::new(kind)
+        ..ServerSettings::new::<P>()
     }
 }
 
-/// A server on a thread of its own, and what it logs.
-fn start(settings: ServerSettings) -> (SocketAddr, mpsc::Receiver<String>) {
-    let server = Server::bind(settings).unwrap();
+/// A server on its own thread, and what it logs.
+fn start<P: Protocol>() -> (SocketAddr, mpsc::Receiver<String>) {
+    let server = Server::<P>::bind(settings::<P>()).unwrap();
     let address = server.address().unwrap();
     let (sender, log) = mpsc::channel();
     std::thread::spawn(move || {
@@ -69,7 +70,7 @@ impl Peer {
 
 #[test]
 fn sessions_beyond_the_limit_are_told_so_and_places_become_free() {
-    let (address, log) = start(settings(ServerKind::Udptest));
+    let (address, log) = start::<Udptest>();
     let mut served: Vec<Peer> = (0..2).map(|_| Peer::new(address)).collect();
     for peer in &mut served {
         assert_eq!(peer.ask("WEIR-UDPTEST version=1"), "WEIR-UDPSERVER version=1");
@@ -84,7 +85,7 @@ fn sessions_beyond_the_limit_are_told_so_and_places_become_free() {
 
 #[test]
 fn a_flood_of_connections_is_dropped() {
-    let (address, _log) = start(settings(ServerKind::Floor));
+    let (address, _log) = start::<Floor>();
     let mut flood: Vec<Peer> = (0..50).map(|_| Peer::new(address)).collect();
     // Two are served, some are told that there is no place; of the others nobody gets more than silence.
     let hello = "{\"message\":\"hello\",\"version\":1,\"nonce\":\"\"}";
@@ -102,7 +103,7 @@ fn a_flood_of_connections_is_dropped() {
 
 #[test]
 fn a_bidirectional_trial_ends_when_its_client_vanishes() {
-    let (address, log) = start(settings(ServerKind::Udptest));
+    let (address, log) = start::<Udptest>();
     let mut peer = Peer::new(address);
     peer.ask("WEIR-UDPTEST version=1");
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -127,7 +128,7 @@ fn a_bidirectional_trial_ends_when_its_client_vanishes() {
 
 #[test]
 fn a_receiver_does_not_listen_for_ever_to_who_goes_on_sending() {
-    let (address, _log) = start(settings(ServerKind::Udptest));
+    let (address, _log) = start::<Udptest>();
     let mut peer = Peer::new(address);
     peer.ask("WEIR-UDPTEST version=1");
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -148,7 +149,7 @@ fn a_receiver_does_not_listen_for_ever_to_who_goes_on_sending() {
 
 #[test]
 fn what_a_client_asks_for_has_bounds() {
-    let (address, log) = start(settings(ServerKind::Udptest));
+    let (address, log) = start::<Udptest>();
     let mut peer = Peer::new(address);
     peer.ask("WEIR-UDPTEST version=1");
     let setup = peer.ask(&format!("SETUP port=9 datagram=1000 buffer={} tos=0", u64::MAX));
@@ -163,28 +164,33 @@ fn what_a_client_asks_for_has_bounds() {
     let mut peer = Peer::new(address);
     peer.stream.write_all(&[b'x'; LINE_BYTES_MAX]).unwrap();
     assert!(wait_for(&log, "session ended").contains("a line of more than 512 bytes"));
-    for (kind, first) in
-        [(ServerKind::Floor, "{}"), (ServerKind::Floor, "GET / HTTP/1.1"), (ServerKind::Udptest, "\u{0}")]
-    {
-        let (address, log) = start(settings(kind));
-        let answer = Peer::new(address).ask(first);
-        assert!(answer.contains("version 1 of its"), "{answer}");
-        wait_for(&log, "session ended");
-    }
+    refuses_nonsense::<Floor>("{}");
+    refuses_nonsense::<Floor>("GET / HTTP/1.1");
+    refuses_nonsense::<Udptest>("\u{0}");
+}
+
+fn refuses_nonsense<P: Protocol>(first: &str) {
+    let (address, log) = start::<P>();
+    let answer = Peer::new(address).ask(first);
+    assert!(answer.contains("version 1 of its"), "{answer}");
+    wait_for(&log, "session ended");
 }
 
 #[test]
 fn a_connection_can_be_served_on_the_callers_thread() {
-    for kind in [ServerKind::Udptest, ServerKind::Floor] {
-        let server = Server::bind(settings(kind)).unwrap();
-        let mut peer = Peer::new(server.address().unwrap());
-        peer.say("nonsense");
-        peer.stream.shutdown(Shutdown::Write).unwrap();
-        let ended = std::cell::RefCell::new(String::new());
-        server.serve_one(&|event| ended.borrow_mut().push_str(event)).unwrap();
-        assert!(ended.borrow().contains("session ended: refused"), "{}", ended.borrow());
-        let mut answer = String::new();
-        peer.lines.read_to_string(&mut answer).unwrap();
-        assert!(answer.contains("version 1"), "{answer}");
-    }
+    serves_one::<Udptest>();
+    serves_one::<Floor>();
+}
+
+fn serves_one<P: Protocol>() {
+    let server = Server::<P>::bind(settings::<P>()).unwrap();
+    let mut peer = Peer::new(server.address().unwrap());
+    peer.say("nonsense");
+    peer.stream.shutdown(Shutdown::Write).unwrap();
+    let ended = std::cell::RefCell::new(String::new());
+    server.serve_one(&|event| ended.borrow_mut().push_str(event)).unwrap();
+    assert!(ended.borrow().contains("session ended: refused"), "{}", ended.borrow());
+    let mut answer = String::new();
+    peer.lines.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("version 1"), "{answer}");
 }

@@ -1,4 +1,4 @@
-//! Why a test could not be done, in words for the user.
+//! Why a measurement failed, in words for the user.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,59 +6,59 @@ use std::path::PathBuf;
 use thiserror::Error;
 use weir_udp::UdpError;
 
-use crate::control::{ControlError, shown};
+use crate::{ControlError, shown};
 
-/// Why a test could not be done, or not to its end.
+/// Why a measurement between a client and a server failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum UdptestError {
+pub enum MeasureError {
     /// An option or a combination of options makes no sense.
     #[error("{0}")]
     Usage(String),
-    /// The name of the server has no address.
+    /// The host name has no address.
     #[error("cannot find an address of host {host}: {reason}")]
     Host {
-        /// As it was given.
+        /// The name.
         host: String,
-        /// What the resolver said.
+        /// The error of the resolver.
         reason: String,
     },
-    /// Nobody listens there, or nobody can be reached.
+    /// The server cannot be reached.
     #[error(
         "cannot reach a {program} at {address}: {source}; is {program} running there, and on this port ({option})?"
     )]
     NoServer {
-        /// What should be there.
+        /// The program that should listen there.
         program: &'static str,
-        /// How the port is given.
+        /// The option that sets the port.
         option: &'static str,
         /// Host and port.
         address: String,
-        /// What the kernel answered.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// Whatever listens there is no udpserver of ours.
+    /// The program that listens there is not the expected server.
     #[error("{address} does not answer like a {program} of version {version}: {said}")]
     WrongPeer {
-        /// What should be there.
+        /// The program that should listen there.
         program: &'static str,
         /// Host and port.
         address: String,
-        /// The version of the control connection that we speak.
+        /// The version of the control connection that this client speaks.
         version: u64,
-        /// What came instead.
+        /// What it answered instead.
         said: String,
     },
-    /// The server does not want to.
+    /// The server refuses.
     #[error("the server refuses: {}", shown(.0))]
     Refused(String),
-    /// The server gave up in the middle of a measurement.
+    /// The server ended a running measurement.
     #[error("the server ended the measurement: {}", shown(.0))]
     Ended(String),
-    /// The control connection ended or carried nonsense in the middle of a test.
+    /// The control connection ended, or carried an unexpected line.
     #[error("lost the server: {0}")]
     Lost(#[from] ControlError),
-    /// No datagram of the peer arrived at all.
+    /// No datagram arrived at the server.
     #[error(
         "no datagram reached the server, though the control connection works: is UDP to its port {port} filtered on the way?"
     )]
@@ -66,7 +66,7 @@ pub enum UdptestError {
         /// The UDP port of the server.
         port: u16,
     },
-    /// A UDP socket could not be made.
+    /// A UDP socket could not be opened.
     #[error(transparent)]
     Socket(#[from] UdpError),
     /// Sending or receiving failed.
@@ -77,18 +77,18 @@ pub enum UdptestError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the kernel answered.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The console could not be written to.
+    /// Writing to standard output failed.
     #[error("cannot write to standard output: {0}")]
     Console(io::Error),
-    /// The server's listening socket could not be made.
+    /// The server cannot listen.
     #[error("cannot listen on {address}: {source}; take another address (--bind) or port (-p, 0 for any)")]
     Listen {
         /// Address and port.
         address: String,
-        /// What the kernel answered.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// This process may not run on a processor.
@@ -96,10 +96,10 @@ pub enum UdptestError {
     Pin {
         /// The processor.
         cpu: usize,
-        /// What the kernel answered.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The shared secret can't be had.
+    /// The shared secret is missing, unreadable or wrong.
     #[error("{0}")]
     Secret(String),
     /// The user stopped it.
