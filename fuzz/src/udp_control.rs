@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::time::Duration;
 
 use weir_measure::{Message, Protocol, Server, ServerSettings};
-use weir_udptest::{Floor, FloorRequest, FloorResponse, Request, Response, Udptest};
+use weir_baseline::{self as baseline, WeirUdp};
+use weir_compat::hpcbench::{Request, Response, Udptest};
 
 /// No measurement lasts longer here.
 const TRIAL_MAX: Duration = Duration::from_millis(5);
@@ -26,7 +27,7 @@ pub fn run(data: &[u8]) {
     }
     match choice % 4 {
         2 => session::<Udptest>(said),
-        3 => session::<Floor>(said),
+        3 => session::<WeirUdp>(said),
         // Sessions wait for this and that: there is more to find in lines in the same time.
         _ => {}
     }
@@ -47,13 +48,13 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
                  \"forward\":true,\"reverse\":true,\"datagrams_per_s\":1000.0,\"warmup\":{\"secs\":0,\"nanos\":0},\
                  \"duration\":{\"secs\":0,\"nanos\":1000000},\"buffer_bytes\":65536}}";
     let floor = [
-        FloorRequest::Hello { version: 1, nonce: "00".repeat(16) }.line(),
-        FloorRequest::Clock.line(),
+        baseline::Request::Hello { version: 1, nonce: "00".repeat(16) }.line(),
+        baseline::Request::Clock.line(),
         point.to_owned(),
-        FloorRequest::Connect { ports: vec![9, 9] }.line(),
-        FloorRequest::Start { ahead_ns: -5 }.line(),
-        FloorRequest::Go.line(),
-        FloorRequest::Finish { sent: vec![3, 4] }.line(),
+        baseline::Request::Connect { ports: vec![9, 9] }.line(),
+        baseline::Request::Start { ahead_ns: -5 }.line(),
+        baseline::Request::Go.line(),
+        baseline::Request::Finish { sent: vec![3, 4] }.line(),
     ];
     vec![("udptest", seed(2, &udptest)), ("floor", seed(3, &floor))]
 }
@@ -75,16 +76,16 @@ fn lines(line: &str) {
     if let Some(response) = Response::parse(line) {
         assert_eq!(Response::parse(&response.line()), Some(response));
     }
-    if let Some(request) = FloorRequest::parse(line) {
+    if let Some(request) = baseline::Request::parse(line) {
         // Numbers with fractions may come back as their neighbours.
-        assert!(FloorRequest::parse(&request.line()).is_some());
-        if let FloorRequest::Point { point } = request {
+        assert!(baseline::Request::parse(&request.line()).is_some());
+        if let baseline::Request::Point { point } = request {
             // Whatever it is, it makes sense or it is refused.
             let _ = (point.check(false), point.check(true));
         }
     }
-    if let Some(response) = FloorResponse::parse(line) {
-        assert!(FloorResponse::parse(&response.line()).is_some());
+    if let Some(response) = baseline::Response::parse(line) {
+        assert!(baseline::Response::parse(&response.line()).is_some());
     }
 }
 

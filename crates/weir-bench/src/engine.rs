@@ -7,7 +7,6 @@
 mod mock;
 mod peer;
 pub(crate) mod raw;
-pub(crate) mod test_data;
 mod udp;
 mod udp_gso;
 mod weir;

@@ -10,7 +10,6 @@
 //! - [`control`]: what coordinator and agents say to each other; [`signal`]: the part that reaches
 //!   a running measurement
 //! - [`by_hand`]: two ends that nobody coordinates, mostly on two hosts
-//! - [`perftest`]: RTI Perftest's procedure, two ends that know each other by topics only
 //! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
 //! - [`latency`], [`throughput`], [`open_loop`]: the measurements
 //! - [`breakdown`]: where the time of a ping-pong goes
@@ -45,12 +44,12 @@ pub mod open_loop;
 pub mod outside;
 pub mod path;
 pub mod payload;
-pub mod perftest;
 pub mod plan;
 pub mod rally;
 mod record;
 mod session;
 pub mod sink;
+pub mod test_data;
 pub mod throughput;
 pub mod tuning;
 mod way;

@@ -2,7 +2,7 @@
 //!
 //! `options` is the table of all options, `command_line` finds them as RTI Perftest does, `settings` makes a run of
 //! them, `banner` and `printer` show it, `telemetry` what the host did
-//! meanwhile, and `help` explains. The procedure itself is in `weir_bench::perftest`.
+//! meanwhile, and `help` explains. The procedure itself is in `weir_compat::perftest`.
 
 mod banner;
 mod command_line;

@@ -11,10 +11,37 @@ use crate::steps;
 
 /// Every crate of ours with all crates of ours that it may use. A new arrow is a decision about the design: ARCHITECTURE.md changes with it.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("weir-bench", &["weir-dds", "weir-measure", "weir-peers", "weir-results", "weir-telemetry", "weir-udp"]),
+    ("weir-baseline", &["weir-measure", "weir-results", "weir-telemetry", "weir-udp"]),
+    (
+        "weir-bench",
+        &[
+            "weir-baseline",
+            "weir-dds",
+            "weir-measure",
+            "weir-peers",
+            "weir-results",
+            "weir-telemetry",
+            "weir-udp",
+        ],
+    ),
     ("weir-cdr", &["weir-cdr-derive"]),
     ("weir-cdr-derive", &[]),
-    ("weir-cli", &["weir-bench", "weir-measure", "weir-report", "weir-results", "weir-udptest"]),
+    (
+        "weir-cli",
+        &["weir-baseline", "weir-bench", "weir-compat", "weir-measure", "weir-report", "weir-results"],
+    ),
+    (
+        "weir-compat",
+        &[
+            "weir-baseline",
+            "weir-bench",
+            "weir-dds",
+            "weir-measure",
+            "weir-results",
+            "weir-telemetry",
+            "weir-udp",
+        ],
+    ),
     ("weir-dds", &["weir-cdr", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-measure", &["weir-results", "weir-udp"]),
@@ -25,7 +52,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-rtps", &["weir-cdr", "weir-wire"]),
     ("weir-telemetry", &["weir-results"]),
     ("weir-udp", &[]),
-    ("weir-udptest", &["weir-measure", "weir-results", "weir-telemetry", "weir-udp"]),
     ("weir-wire", &["weir-cdr"]),
     ("xtask", &[]),
 ];

@@ -14,7 +14,6 @@ use weir_dds::{
 use weir_peers::settings::Setting;
 use weir_results::{Reliability, SocketBuffers, WaitStrategy};
 
-use super::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
 use crate::case::CaseSpec;
 use crate::endpoint::{
     Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
@@ -22,6 +21,7 @@ use crate::endpoint::{
 };
 use crate::payload::SampleHeader;
 use crate::sink::SampleSink;
+use crate::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
 
 /// Weir.
 #[derive(Clone, Copy, Debug)]

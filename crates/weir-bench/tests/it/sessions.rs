@@ -92,7 +92,7 @@ fn an_agent_of_another_version_is_refused_by_name() {
 
 #[test]
 fn what_is_no_message_ends_the_case() {
-    check(&introduced("echo hey >&3; exec sleep 100"), "something else than a message");
+    check(&introduced("echo hey >&3; exec sleep 100"), "a line that makes no sense here: `hey`");
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Subcommand, ValueEnum};
+use weir_baseline::BASELINE_PORT;
 use weir_bench::case::CaseSpec;
 use weir_bench::path::PathSpec;
 use weir_results::{Test, UdpMode, WaitStrategy, parse_duration, parse_size};
-use weir_udptest::FLOOR_PORT;
 
 use super::Format;
 use super::bench::{Cpus, parse_cpus, parse_socket_buffer, parse_wait};
@@ -31,7 +31,7 @@ pub(crate) struct UdpArgs {
     pub(crate) to: Option<String>,
 
     /// The port that it listens on
-    #[arg(long, default_value_t = FLOOR_PORT, requires = "to")]
+    #[arg(long, default_value_t = BASELINE_PORT, requires = "to")]
     pub(crate) port: u16,
 
     #[command(flatten)]
@@ -189,7 +189,7 @@ pub(crate) struct UdpServerArgs {
     pub(crate) bind: Option<IpAddr>,
 
     /// The TCP port of the control connection; 0 lets the system choose
-    #[arg(long, default_value_t = FLOOR_PORT)]
+    #[arg(long, default_value_t = BASELINE_PORT)]
     pub(crate) port: u16,
 
     #[command(flatten)]

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
+use weir_compat::hpcbench::Udptest;
 use weir_measure::{Secret, Server, ServerSettings};
-use weir_udptest::Udptest;
 
 /// Answers udptest's tests until it is ended.
 ///

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use weir_compat::hpcbench::{self, Mode, PlotData, ServiceType, Settings, parse_bytes, parse_rate};
 use weir_measure::{Family, MeasureError, Secret};
 use weir_report::{LineChart, line_chart};
-use weir_udptest::{Mode, PlotData, ServiceType, Settings, parse_bytes, parse_rate};
 
 /// Measures UDP between this host and one that runs udpserver: throughput, losses, round trip times.
 ///
@@ -130,7 +130,7 @@ fn main() -> ExitCode {
     }
     let mut stdout = io::stdout().lock();
     let mut console = |text: &str| writeln!(stdout, "{text}").and_then(|()| stdout.flush());
-    let done = settings(&args).and_then(|settings| weir_udptest::run(&settings, &halt, &mut console));
+    let done = settings(&args).and_then(|settings| hpcbench::run(&settings, &halt, &mut console));
     let Err(error) = done else { return ExitCode::SUCCESS };
     complain(&error.to_string());
     ExitCode::from(match error {

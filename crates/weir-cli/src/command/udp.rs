@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, anyhow};
+use weir_baseline::{Client, ClientSettings, cases};
 use weir_bench::case::CpuPair;
 use weir_bench::control::Role;
 use weir_bench::host;
@@ -17,7 +18,6 @@ use weir_bench::path::{self, VethPath};
 use weir_measure::{Family, MeasureError, Secret};
 use weir_report::ReportOptions;
 use weir_results::{Case, Environment, Interface, ResultsWriter, Run, Warning};
-use weir_udptest::{Client, ClientSettings, cases};
 
 use super::bench::{create_writer, outside_tools};
 use super::report;

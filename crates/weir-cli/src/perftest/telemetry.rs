@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use weir_bench::host::HostWatch;
-use weir_bench::perftest::NodeSettings;
+use weir_compat::perftest::NodeSettings;
 use weir_results::{Case, Environment, Reliability, Run, Test};
 
 use crate::exit::Failure;

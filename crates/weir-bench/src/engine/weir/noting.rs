@@ -13,8 +13,8 @@ use super::{Node, PingerEnd, failed, no_peer};
 use crate::breakdown::{ReceiveStops, Recorder, SendStops, Stops, Trace};
 use crate::case::CaseSpec;
 use crate::endpoint::{End, EndReport, EndpointError, Pinger, Ponger};
-use crate::engine::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
 use crate::payload::SampleHeader;
+use crate::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
 
 pub(super) fn open_pinger(case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
     Ok(match (case.is_keyed(), case.loans) {

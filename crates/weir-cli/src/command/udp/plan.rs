@@ -1,8 +1,8 @@
 //! From options to a list of measurements.
 
+use weir_baseline::{Point, PointTest};
 use weir_bench::outside::OutsideTool;
 use weir_results::{Case, Run, Spread, Test, UdpMode, WaitStrategy};
-use weir_udptest::{Point, PointTest};
 
 use crate::args::{UdpArgs, UdpRate, Way};
 

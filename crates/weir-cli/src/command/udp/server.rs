@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio, exit};
 use std::thread;
 
 use anyhow::{Context, anyhow};
+use weir_baseline::WeirUdp;
 use weir_measure::{Secret, Server, ServerSettings};
-use weir_udptest::Floor;
 
 use super::{enter, secret, this_program};
 use crate::args::UdpServerArgs;
@@ -28,9 +28,9 @@ pub(super) fn run(args: &UdpServerArgs) -> Result<Exit, Failure> {
         trial_max: args.max_time,
         secret: secret(&args.secret)?.or(inherited_secret()?),
         allow_multicast: args.allow_multicast,
-        ..ServerSettings::new::<Floor>()
+        ..ServerSettings::new::<WeirUdp>()
     };
-    let server = Server::<Floor>::bind(settings).map_err(Failure::environment)?;
+    let server = Server::<WeirUdp>::bind(settings).map_err(Failure::environment)?;
     let address = server.address().map_err(Failure::environment)?;
     output::data(&format!("{LISTENING}{address}"))?;
     if args.until_eof {

@@ -1,0 +1,55 @@
+//! hpcbench's UDP tests: `udptest` and `udpserver`.
+//!
+//! A control connection over TCP carries what is to be done and what was counted; the data goes from UDP socket to UDP
+//! socket. Options, defaults, columns and file names are hpcbench's; `docs/udptest.md` lists where this differs.
+//!
+//! - `settings`: a test and its limits; `units`: numbers with `k` and `M`
+//! - `stream`, `round_trip`, `generator`: the tests of a client; `connection`: its session; `server`: the other end
+//! - `control`: messages; `datagram`: the data and its marks
+//! - `flow`: one direction of a stream; `trial`: the counts of both ends, and the figures
+//! - `report`, `system_log`, `plot`, `files`: the files
+//!
+//! Deliberately not here: printing, arguments, signals.
+
+mod connection;
+mod control;
+mod datagram;
+mod files;
+mod flow;
+mod generator;
+mod plot;
+mod report;
+mod round_trip;
+mod server;
+mod settings;
+mod stream;
+mod system_log;
+mod trial;
+mod units;
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+
+use weir_measure::MeasureError;
+
+pub use control::{Request, Response, Udptest};
+pub use plot::PlotData;
+pub use settings::{DATAGRAM_BYTES_MAX, Mode, ServiceType, Settings};
+pub use units::{parse_bytes, parse_rate};
+
+/// Takes text for the console, line by line: without a line end, but perhaps with some inside.
+pub type Console<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
+
+/// Runs a test to its end, or until `halt` is set. What was measured before an error is in the report
+/// and on the console.
+///
+/// # Errors
+/// [`MeasureError`] says what to do about it.
+pub fn run(settings: &Settings, halt: &AtomicBool, console: &mut Console<'_>) -> Result<(), MeasureError> {
+    settings.check()?;
+    match settings.mode {
+        Mode::Generator => generator::run(settings, halt, console),
+        Mode::RoundTrip { message_bytes } => round_trip::run(settings, message_bytes, halt, console),
+        _ => stream::run(settings, halt, console),
+    }
+}

@@ -1,0 +1,338 @@
+//! One direction of a stream: send until the time is over, or receive and count.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use weir_measure::{Idle, Schedule, nanos, now_ns, wait_until};
+use weir_telemetry::thread_times;
+use weir_udp::{RecvBatch, SocketOptions, UdpSocket, Wait, affinity};
+
+use crate::hpcbench::control::Counted;
+use crate::hpcbench::datagram::{Datagram, MARK_BYTES, Mark, TrialId, payload};
+
+/// Marks at the begin and at the end. The receiver takes one of each; the others are for lossy paths.
+const SYNCS: usize = 3;
+const FINS: usize = 10;
+
+/// Nothing arrived for so long, and the sender is done: nothing will.
+const QUIET: Duration = Duration::from_millis(200);
+/// A receiver goes on no longer than this once the sender is done, whoever keeps sending.
+const DRAIN: Duration = Duration::from_secs(5);
+/// A sender that can send nothing for so long gives up.
+const STALL: Duration = Duration::from_secs(60);
+/// How often a receiver looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// Datagrams per receive call.
+const BATCH: usize = 32;
+
+/// When and how fast to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    pub(crate) write_bytes: usize,
+    pub(crate) time: Duration,
+    pub(crate) message_bytes: u64,
+    pub(crate) rate_bps: Option<u64>,
+}
+
+impl Pace {
+    /// When each datagram is due, if there is a rate.
+    fn schedule(&self, start_ns: u64) -> Option<Schedule> {
+        let per_s = |rate: u64| rate as f64 / 8.0 / self.write_bytes as f64;
+        self.rate_bps.map(|rate| Schedule::new(per_s(rate), start_ns))
+    }
+}
+
+/// What was sent, marks not counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) elapsed: Duration,
+}
+
+/// Sends writes of random octets until both time and message are done, or `halt` is set.
+///
+/// With a rate, each datagram has a moment when it is due, reckoned from the begin: a late one does not
+/// delay those behind it.
+pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Result<Sent> {
+    if pace.rate_bps.is_some() {
+        // Without it sleeps end 50 us late; what the rest makes of it is spun away.
+        let _ = affinity::set_timer_slack_ns(1);
+    }
+    let payload = payload(pace.write_bytes);
+    let mut sent = Sent::default();
+    let mut refused_since: Option<Instant> = None;
+    let start_ns = now_ns();
+    let end_ns = start_ns.saturating_add(nanos(pace.time));
+    let schedule = pace.schedule(start_ns);
+    loop {
+        let now_ns = now_ns();
+        sent.elapsed = Duration::from_nanos(now_ns - start_ns);
+        let is_done = now_ns >= end_ns && sent.bytes >= pace.message_bytes;
+        if is_done || halt.load(Ordering::Relaxed) {
+            return Ok(sent);
+        }
+        if let Some(schedule) = &schedule {
+            let due_ns = schedule.intended_ns(sent.packets);
+            // What is due after the end is not sent at all.
+            let is_beyond = due_ns >= end_ns && sent.bytes >= pace.message_bytes;
+            let until_ns = if is_beyond { end_ns } else { due_ns };
+            wait_until(until_ns, Idle::SleepThenSpin, || halt.load(Ordering::Relaxed));
+            if is_beyond {
+                continue;
+            }
+        }
+        if send_one(socket, &payload)? {
+            sent.packets += 1;
+            sent.bytes += payload.len() as u64;
+            refused_since = None;
+        } else if refused_since.get_or_insert_with(Instant::now).elapsed() >= STALL {
+            let text = format!("no datagram could be sent for {} s", STALL.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+    }
+}
+
+/// Sends one datagram; `false` when the kernel did not take it this time.
+fn send_one(socket: &UdpSocket, bytes: &[u8]) -> io::Result<bool> {
+    match socket.send(bytes) {
+        Ok(_) => Ok(true),
+        Err(error) if is_passing(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether sending again may work: no room just now, or the news that an earlier datagram met a closed
+/// port, of which the control connection will tell more.
+pub(crate) fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock)
+        || weir_udp::is_queue_full(error)
+}
+
+/// Says that data follows.
+pub(crate) fn send_syncs(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
+    (0..SYNCS).try_for_each(|_| send_one(socket, &id.mark(Mark::Sync)).map(drop))
+}
+
+/// Says that no data follows.
+pub(crate) fn send_fins(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
+    (0..FINS).try_for_each(|_| send_one(socket, &id.mark(Mark::Fin)).map(drop))
+}
+
+/// The moments that bound what is received.
+#[derive(Debug, Default)]
+struct Moments {
+    start: Option<Instant>,
+    end: Option<Instant>,
+    last: Option<Instant>,
+}
+
+/// What was received: the first FIN counts as a datagram of 32 octets, as hpcbench has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Received {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) elapsed: Duration,
+}
+
+/// Receives until a FIN has come and `sent` says that the peer is done and nothing more arrives, or
+/// until `halt`. `begin` is called when the first datagram of the trial is there.
+pub(crate) fn receive(
+    socket: &UdpSocket,
+    id: TrialId,
+    sent: &AtomicBool,
+    halt: &AtomicBool,
+    begin: impl FnOnce(),
+) -> io::Result<Received> {
+    socket.set_recv_timeout(Some(LOOK))?;
+    let mut batch = RecvBatch::new(BATCH).without_sources();
+    let mut begin = Some(begin);
+    let mut moments = Moments::default();
+    let mut received = Received::default();
+    let (mut quiet_since, mut told_at): (Option<Instant>, Option<Instant>) = (None, None);
+    while !halt.load(Ordering::Relaxed) {
+        let is_sent = sent.load(Ordering::Relaxed);
+        if is_sent && told_at.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
+            break;
+        }
+        // Once the peer is done, what is here is all there is, save for what is still on its way.
+        let wait = if is_sent && moments.end.is_some() { Wait::DontWait } else { Wait::Block };
+        let count = match socket.recv_batch(&mut batch, BATCH, wait) {
+            Ok(count) => count,
+            Err(error) if is_passing(&error) || error.kind() == io::ErrorKind::TimedOut => 0,
+            Err(error) => return Err(error),
+        };
+        if count == 0 {
+            let since = *quiet_since.get_or_insert_with(Instant::now);
+            if is_sent && (moments.end.is_some() || since.elapsed() >= QUIET) {
+                break;
+            }
+            continue;
+        }
+        quiet_since = None;
+        take(&batch, id, &mut moments, &mut received);
+        if let Some(begin) = moments.start.and_then(|_| begin.take()) {
+            begin();
+        }
+    }
+    // Without a FIN, the last datagram is the end.
+    if let (Some(start), Some(end)) = (moments.start, moments.end.or(moments.last)) {
+        received.elapsed = end - start;
+    }
+    Ok(received)
+}
+
+/// Counts one batch.
+fn take(batch: &RecvBatch, id: TrialId, moments: &mut Moments, received: &mut Received) {
+    let now = Instant::now();
+    for message in batch.messages() {
+        match id.classify(message.bytes) {
+            Datagram::Data => {
+                received.packets += 1;
+                received.bytes += message.bytes.len() as u64;
+                moments.start.get_or_insert(now);
+                moments.last = Some(now);
+            }
+            // The last of them is the one just before the data.
+            Datagram::Mark(Mark::Sync) if received.packets == 0 => moments.start = Some(now),
+            Datagram::Mark(Mark::Fin) if moments.end.is_none() => {
+                moments.end = Some(now);
+                moments.start.get_or_insert(now);
+                received.packets += 1;
+                received.bytes += MARK_BYTES as u64;
+            }
+            Datagram::Mark(_) | Datagram::Stale => {}
+        }
+    }
+}
+
+/// A socket with buffers of so many octets, as the kernel reports them; 0 leaves the default.
+pub(crate) fn buffered(bind: impl Into<SocketAddr>, buffer_bytes: u64, tos: u8) -> SocketOptions {
+    // The kernel doubles what it is asked for.
+    let half = usize::try_from(buffer_bytes / 2).ok().filter(|half| *half > 0);
+    SocketOptions {
+        recv_buffer: half,
+        send_buffer: half,
+        type_of_service: (tos != 0).then_some(tos),
+        ..SocketOptions::new(bind)
+    }
+}
+
+/// Throws away what a socket holds, so that it is not taken for the next trial's.
+pub(crate) fn drain(socket: &UdpSocket) {
+    let mut bytes = [0];
+    // Whoever keeps sending meanwhile can't hold this up for ever.
+    for _ in 0..1_000_000 {
+        match socket.recv(&mut bytes, Wait::DontWait) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Adds what the calling thread sent and used.
+pub(crate) fn add_sent(counted: &mut Counted, sent: &Sent) {
+    counted.sent_packets = sent.packets + 1;
+    counted.sent_bytes = sent.bytes + MARK_BYTES as u64;
+    add_thread_times(counted);
+}
+
+/// Adds what the calling thread received and used.
+pub(crate) fn add_received(counted: &mut Counted, received: &Received) {
+    counted.recv_packets = received.packets;
+    counted.recv_bytes = received.bytes;
+    add_thread_times(counted);
+}
+
+/// Adds the processor time of the calling thread, which was started for this trial.
+fn add_thread_times(counted: &mut Counted) {
+    let (user, system) = thread_times();
+    counted.user_ns += nanos(user);
+    counted.system_ns += nanos(system);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: TrialId = TrialId { token: 9, trial: 1 };
+
+    fn pair() -> (UdpSocket, UdpSocket) {
+        let options = SocketOptions::new("127.0.0.1:0".parse::<SocketAddr>().unwrap());
+        let (one, other) = (UdpSocket::bind(&options).unwrap(), UdpSocket::bind(&options).unwrap());
+        one.connect(other.local_addr()).unwrap();
+        other.connect(one.local_addr()).unwrap();
+        (one, other)
+    }
+
+    fn flag(value: bool) -> AtomicBool {
+        AtomicBool::new(value)
+    }
+
+    #[test]
+    fn the_first_fin_is_a_datagram_and_other_trials_are_none() {
+        let (sender, receiver) = pair();
+        let pace = Pace { write_bytes: 100, time: Duration::ZERO, message_bytes: 1000, rate_bps: None };
+        send_fins(&sender, TrialId { trial: 0, ..ID }).unwrap();
+        send_syncs(&sender, ID).unwrap();
+        let sent = send(&sender, &pace, &flag(false)).unwrap();
+        send_fins(&sender, ID).unwrap();
+        assert_eq!((sent.packets, sent.bytes), (10, 1000));
+        let mut has_begun = false;
+        let received = receive(&receiver, ID, &flag(true), &flag(false), || has_begun = true).unwrap();
+        assert_eq!((received.packets, received.bytes), (11, 1032));
+        assert!(has_begun);
+    }
+
+    #[test]
+    fn without_marks_the_data_still_counts() {
+        let (sender, receiver) = pair();
+        sender.send(&[1]).unwrap();
+        sender.send(&[2, 3]).unwrap();
+        let received = receive(&receiver, ID, &flag(true), &flag(false), || {}).unwrap();
+        assert_eq!((received.packets, received.bytes), (2, 3));
+    }
+
+    #[test]
+    fn whoever_is_told_to_stop_stops() {
+        let (sender, receiver) = pair();
+        let pace = Pace {
+            write_bytes: 1,
+            time: Duration::from_secs(3600),
+            message_bytes: u64::MAX,
+            rate_bps: Some(1),
+        };
+        assert_eq!(send(&sender, &pace, &flag(true)).unwrap().packets, 0);
+        assert_eq!(receive(&receiver, ID, &flag(false), &flag(true), || {}).unwrap().packets, 0);
+    }
+
+    #[test]
+    fn a_rate_is_not_exceeded() {
+        let (sender, _receiver) = pair();
+        // 1000 octets at 8 Mbit/s: one each millisecond, the first at once.
+        let pace = Pace {
+            write_bytes: 1000,
+            time: Duration::from_millis(20),
+            message_bytes: 0,
+            rate_bps: Some(8_000_000),
+        };
+        let sent = send(&sender, &pace, &flag(false)).unwrap();
+        // Fewer where the machine was busy elsewhere for the whole of the time.
+        assert!((1..=20).contains(&sent.packets), "{sent:?}");
+        assert!(sent.elapsed >= pace.time);
+        let fast = Pace { rate_bps: Some(200_000_000), ..pace };
+        assert_eq!(fast.schedule(7).unwrap().intended_ns(250_000), 10_000_000_007);
+    }
+
+    #[test]
+    fn a_drained_socket_is_empty() {
+        let (sender, receiver) = pair();
+        sender.send(b"old").unwrap();
+        drain(&receiver);
+        let mut bytes = [0];
+        assert_eq!(receiver.recv(&mut bytes, Wait::DontWait).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+}

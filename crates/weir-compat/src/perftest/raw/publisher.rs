@@ -1,0 +1,464 @@
+//! The publisher over plain UDP.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use weir_measure::{clock, pause};
+use weir_results::{LatencyKind, WaitStrategy};
+use weir_udp::{UdpSocket, Wait, receive_within};
+
+use super::super::echoes::Echoes;
+use super::super::message::{self, Kind};
+use super::super::publisher::{Echo, Published};
+use super::super::settings::PublisherSettings;
+use super::super::{End, Event};
+use super::{ALIVE, RAW_BYTES_MAX, RawPeer, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
+use weir_bench::endpoint::EndpointError;
+use weir_bench::payload::{self, HEADER_BYTES, SampleHeader, wire_sequence};
+
+/// How long a ping is waited for.
+const ECHO_PATIENCE: Duration = Duration::from_millis(200);
+/// Initialization pings unless told otherwise.
+const PINGS: u64 = 50;
+/// How often the final marker is sent, and how long each is waited for.
+const FINAL_TRIES: u32 = 50;
+const FINAL_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Runs once for the subscribers at the peers.
+pub(in crate::perftest) fn publish(
+    settings: &PublisherSettings,
+    peers: &[RawPeer],
+    interrupted: &AtomicBool,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Published, EndpointError> {
+    let most = settings.data_len.max(settings.batch_bytes);
+    if most > RAW_BYTES_MAX {
+        return Err(EndpointError::Engine(format!(
+            "a datagram has at most {RAW_BYTES_MAX} bytes, not {most}"
+        )));
+    }
+    settings.node.threads.prepare()?;
+    settings.node.threads.apply()?;
+    let sockets = Sockets::new(&settings.node)?;
+    let mut lines = Vec::new();
+    for to in targets(settings, peers)? {
+        let socket = sockets.open(0)?;
+        socket.connect(to).map_err(|error| EndpointError::Environment(error.to_string()))?;
+        lines.push(Line { socket, heard_ns: AtomicU64::new(0), is_done: AtomicBool::new(false) });
+    }
+    let (echoes_in, echoes) = mpsc::channel();
+    let mut run = Run {
+        settings,
+        interrupted,
+        on_event,
+        lines: &lines,
+        wait: sockets.wait,
+        echoes: Echoes::new(echoes, settings.node.intervals),
+        sample: vec![0; settings.data_len],
+        batch: Vec::with_capacity(settings.batch_bytes),
+        content_at: 0,
+    };
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (stop, lines) = (&stop, &lines);
+        let published = run.run(|| {
+            scope.spawn(move || say_alive(lines, settings.pid, stop));
+            // A ping-pong receives by itself.
+            if !settings.latency_test {
+                for line in lines {
+                    let echoes = echoes_in.clone();
+                    scope.spawn(move || line.listen(&echoes, stop));
+                }
+            }
+        });
+        stop.store(true, Ordering::Relaxed);
+        published
+    })
+}
+
+/// Where the subscribers are.
+fn targets(settings: &PublisherSettings, peers: &[RawPeer]) -> Result<Vec<SocketAddrV4>, EndpointError> {
+    let domain = settings.node.domain;
+    let wanted = settings.num_subscribers as usize;
+    let mut targets = Vec::new();
+    for peer in peers {
+        match peer.sid {
+            Some(sid) => targets.push(SocketAddrV4::new(peer.address, port(domain, sid)?)),
+            None => {
+                // One host without a number stands for all of them.
+                let count = if peers.len() == 1 { settings.num_subscribers } else { 1 };
+                for sid in 0..count {
+                    targets.push(SocketAddrV4::new(peer.address, port(domain, sid)?));
+                }
+            }
+        }
+    }
+    if targets.len() != wanted {
+        let text = format!("-peer names {} subscribers, but -numSubscribers is {wanted}", targets.len());
+        return Err(EndpointError::Engine(text));
+    }
+    Ok(targets)
+}
+
+/// A subscriber, and what was heard of it.
+struct Line {
+    socket: UdpSocket,
+    heard_ns: AtomicU64,
+    is_done: AtomicBool,
+}
+
+impl Line {
+    /// One datagram; `None` when none came, or when nobody is there.
+    fn receive(&self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        self.socket.set_recv_timeout(Some(timeout))?;
+        received(self.socket.recv(buffer, Wait::Block))
+    }
+
+    /// Notes what has come meanwhile.
+    fn hear(&self, buffer: &mut [u8]) {
+        while let Ok(Some(length)) = received(self.socket.recv(buffer, Wait::DontWait)) {
+            samples(&buffer[..length]).for_each(|received| self.note(&received.header));
+        }
+    }
+
+    fn note(&self, header: &SampleHeader) {
+        self.heard_ns.store(clock::now_ns(), Ordering::Relaxed);
+        if Kind::of(header) == Kind::Final {
+            self.is_done.store(true, Ordering::Release);
+        }
+    }
+
+    fn is_silent(&self) -> bool {
+        let heard_ns = self.heard_ns.load(Ordering::Relaxed);
+        clock::now_ns().saturating_sub(heard_ns) > SILENCE_MAX.as_nanos() as u64
+    }
+
+    /// Sends, and loses what cannot leave.
+    #[inline]
+    fn send(&self, bytes: &[u8]) -> Result<(), EndpointError> {
+        match self.socket.send(bytes) {
+            Err(error) if !weir_udp::is_transient(&error) => Err(failed("sending", &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes what the subscriber sends until `stop`.
+    fn listen(&self, echoes: &mpsc::Sender<Echo>, stop: &AtomicBool) {
+        let mut buffer = vec![0; RAW_BYTES_MAX];
+        while !stop.load(Ordering::Relaxed) {
+            let Ok(Some(length)) = self.receive(&mut buffer, TICK) else { continue };
+            let now_ns = clock::now_ns();
+            for received in samples(&buffer[..length]) {
+                self.note(&received.header);
+                if matches!(Kind::of(&received.header), Kind::Ping(_)) {
+                    let rtt_ns = now_ns.saturating_sub(message::sent_ns(&received.header));
+                    // Nobody listens any more once the run is over.
+                    let _ = echoes.send(Echo { rtt_ns });
+                }
+            }
+        }
+    }
+}
+
+fn received(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(length) => Ok(Some(length)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock || weir_udp::is_transient(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Says once a second that we are there, and has the subscribers say the same.
+fn say_alive(lines: &[Line], pid: u32, stop: &AtomicBool) {
+    let alive = sample(&message::header(Kind::Serving, pid, 0, [0; 4]), &[]);
+    let mut next_ns = clock::now_ns();
+    while !stop.load(Ordering::Relaxed) {
+        if clock::now_ns() >= next_ns {
+            next_ns += ALIVE.as_nanos() as u64;
+            // Lost or not, another one follows.
+            lines.iter().for_each(|line| _ = line.send(&alive));
+        }
+        thread::sleep(TICK);
+    }
+}
+
+struct Run<'a> {
+    settings: &'a PublisherSettings,
+    interrupted: &'a AtomicBool,
+    on_event: &'a mut dyn FnMut(Event),
+    lines: &'a [Line],
+    wait: WaitStrategy,
+    echoes: Echoes,
+    sample: Vec<u8>,
+    batch: Vec<u8>,
+    content_at: usize,
+}
+
+impl Run<'_> {
+    fn run(&mut self, start_threads: impl FnOnce()) -> Result<Published, EndpointError> {
+        let (mut sent, mut sent_in) = (0, Duration::ZERO);
+        let mut end = self.wait_for_subscribers()?;
+        if end == End::Complete {
+            self.warm_up()?;
+            start_threads();
+            (self.on_event)(Event::Stage("Sending data ...".to_owned()));
+            let start_ns = clock::now_ns();
+            (sent, end) = if self.settings.latency_test { self.ping()? } else { self.stream()? };
+            sent_in = Duration::from_nanos(clock::now_ns() - start_ns);
+            end = self.finish(sent, end)?;
+        }
+        self.echoes.note_arrived(self.on_event);
+        Ok(Published { sent, sent_in, latency: self.echoes.recorder.summary(LatencyKind::HalfRtt), end })
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Why the run has to end, if it has.
+    fn trouble(&self) -> Option<End> {
+        if self.is_stopped() {
+            return Some(End::Interrupted);
+        }
+        self.lines.iter().any(Line::is_silent).then_some(End::PeerGone)
+    }
+
+    fn initialization_ping(&self, number: u64) -> Vec<u8> {
+        let mut octets = Vec::new();
+        self.settings.description().write(&mut octets);
+        sample(&message::header(Kind::Initialize, self.settings.pid, number, [0; 4]), &octets)
+    }
+
+    fn wait_for_subscribers(&mut self) -> Result<End, EndpointError> {
+        let wanted = self.lines.len();
+        (self.on_event)(Event::Stage(format!("Waiting for an answer of {wanted} subscribers ...")));
+        let hello = self.initialization_ping(0);
+        let mut buffer = vec![0; RAW_BYTES_MAX];
+        for line in self.lines {
+            loop {
+                line.send(&hello)?;
+                match line.receive(&mut buffer, TICK) {
+                    Ok(Some(length)) => {
+                        if let Some(received) = samples(&buffer[..length]).next() {
+                            line.note(&received.header);
+                            break;
+                        }
+                    }
+                    // Refused at once, where nobody is: do not ask without end.
+                    Ok(None) => thread::sleep(TICK),
+                    Err(error) => return Err(failed("receiving", &error)),
+                }
+                if self.is_stopped() {
+                    return Ok(End::Interrupted);
+                }
+            }
+        }
+        Ok(End::Complete)
+    }
+
+    /// Initialization pings; what comes back of them is thrown away.
+    fn warm_up(&mut self) -> Result<(), EndpointError> {
+        let pings = self.settings.initial_burst.unwrap_or(PINGS);
+        (self.on_event)(Event::Stage(format!("Sending {pings} initialization pings ...")));
+        let mut buffer = vec![0; RAW_BYTES_MAX];
+        for number in 0..pings {
+            let ping = self.initialization_ping(number);
+            for line in self.lines {
+                line.send(&ping)?;
+                // One at a time: nothing shall be left of them when samples begin.
+                line.receive(&mut buffer, TICK).map_err(|error| failed("receiving", &error))?;
+            }
+        }
+        for line in self.lines {
+            while line.receive(&mut buffer, TICK).map_err(|error| failed("receiving", &error))?.is_some() {}
+            line.heard_ns.store(clock::now_ns(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Sends the sample to everybody, now or with its batch.
+    #[inline]
+    fn write(&mut self, header: &SampleHeader) -> Result<(), EndpointError> {
+        self.fill();
+        payload::write_header(&mut self.sample, header);
+        if self.settings.batch_bytes == 0 {
+            return self.lines.iter().try_for_each(|line| line.send(&self.sample));
+        }
+        if self.batch.len() + self.sample.len() > self.settings.batch_bytes {
+            self.flush()?;
+        }
+        self.batch.extend_from_slice(&self.sample);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), EndpointError> {
+        if !self.batch.is_empty() {
+            self.lines.iter().try_for_each(|line| line.send(&self.batch))?;
+            self.batch.clear();
+        }
+        Ok(())
+    }
+
+    /// Puts the next piece of the content into the sample.
+    #[inline]
+    fn fill(&mut self) {
+        let content = self.settings.content.as_deref().filter(|content| !content.is_empty());
+        let Some(content) = content else { return };
+        for octet in &mut self.sample[HEADER_BYTES..] {
+            *octet = content[self.content_at];
+            self.content_at = (self.content_at + 1) % content.len();
+        }
+    }
+
+    /// Writes as fast as it goes, or at a rate.
+    fn stream(&mut self) -> Result<(u64, End), EndpointError> {
+        let settings = self.settings;
+        let per_batch = settings.samples_per_batch();
+        let stride = settings.latency_count.max(1).saturating_mul(per_batch);
+        let start_ns = clock::now_ns();
+        let end_ns = settings.end_ns(start_ns);
+        let mut next_look_ns = start_ns;
+        let schedule = settings.rate.map(|rate| rate.paced(start_ns));
+        let is_slow = schedule.is_some() || settings.sleep.is_some();
+        let (mut pings, mut next_ping) = (0_u64, if settings.pid == 0 { 0 } else { u64::MAX });
+        for sequence in 0..settings.num_iter {
+            if let Some(schedule) = &schedule {
+                schedule.wait(sequence, || self.interrupted.load(Ordering::Relaxed));
+            }
+            let header = message::header(Kind::Data, settings.pid, sequence, [0; 4]);
+            if sequence == next_ping {
+                let subscriber = (pings % u64::from(settings.num_subscribers.max(1))) as u32;
+                let header = message::header(Kind::Ping(subscriber), settings.pid, sequence, [0; 4]);
+                self.write(&message::stamped(header, clock::now_ns()))?;
+                pings += 1;
+                next_ping = pings.saturating_mul(stride).saturating_add(pings % per_batch);
+                self.echoes.note_arrived(self.on_event);
+            } else {
+                self.write(&header)?;
+            }
+            if let Some(length) = settings.sleep
+                && let Some(end) = pause(length, || self.trouble())
+            {
+                return Ok((sequence + 1, end));
+            }
+            if sequence % 64 == 63 || is_slow {
+                let now_ns = clock::now_ns();
+                if now_ns >= end_ns {
+                    (self.on_event)(Event::Stage("Finishing test due to timer...".to_owned()));
+                    self.flush()?;
+                    return Ok((sequence + 1, End::Complete));
+                }
+                if now_ns >= next_look_ns {
+                    next_look_ns = now_ns + TICK.as_nanos() as u64;
+                    if let Some(end) = self.trouble() {
+                        return Ok((sequence + 1, end));
+                    }
+                }
+            }
+        }
+        self.flush()?;
+        Ok((settings.num_iter, End::Complete))
+    }
+
+    /// One ping at a time, each waited for.
+    fn ping(&mut self) -> Result<(u64, End), EndpointError> {
+        let settings = self.settings;
+        let start_ns = clock::now_ns();
+        let end_ns = settings.end_ns(start_ns);
+        let schedule = settings.rate.map(|rate| rate.paced(start_ns));
+        let mut buffer = vec![0; RAW_BYTES_MAX];
+        for sequence in 0..settings.num_iter {
+            if let Some(schedule) = &schedule {
+                schedule.wait(sequence, || self.interrupted.load(Ordering::Relaxed));
+            }
+            let subscriber = (sequence % self.lines.len() as u64) as usize;
+            let header = message::header(Kind::Ping(subscriber as u32), settings.pid, sequence, [0; 4]);
+            let sent_ns = clock::now_ns();
+            self.write(&message::stamped(header, sent_ns))?;
+            match self.wait_for_echo(&self.lines[subscriber], &mut buffer, sequence, sent_ns)? {
+                Some(rtt_ns) => self.echoes.note(Echo { rtt_ns }, self.on_event),
+                None => {
+                    self.echoes.recorder.record_lost();
+                    if let Some(end) = self.trouble() {
+                        return Ok((sequence + 1, end));
+                    }
+                }
+            }
+            if let Some(length) = settings.sleep {
+                let end = pause(length, || {
+                    self.lines.iter().for_each(|line| line.hear(&mut buffer));
+                    self.trouble()
+                });
+                if let Some(end) = end {
+                    return Ok((sequence + 1, end));
+                }
+            }
+            if self.is_stopped() {
+                return Ok((sequence + 1, End::Interrupted));
+            }
+            if clock::now_ns() >= end_ns {
+                (self.on_event)(Event::Stage("Finishing test due to timer...".to_owned()));
+                return Ok((sequence + 1, End::Complete));
+            }
+        }
+        Ok((settings.num_iter, End::Complete))
+    }
+
+    /// The round trip of a ping; `None` when it is lost. Echoes of earlier ones come too late, and are lost already.
+    #[inline]
+    fn wait_for_echo(
+        &self,
+        line: &Line,
+        buffer: &mut [u8],
+        sequence: u64,
+        sent_ns: u64,
+    ) -> Result<Option<u64>, EndpointError> {
+        let end_ns = sent_ns + ECHO_PATIENCE.as_nanos() as u64;
+        loop {
+            let length = receive_within(&line.socket, self.wait.spin(ECHO_PATIENCE), ECHO_PATIENCE, |wait| {
+                received(line.socket.recv(buffer, wait))
+            });
+            let now_ns = clock::now_ns();
+            if let Some(length) = length.map_err(|error| failed("receiving", &error))?
+                && let Some(received) = payload::read(&buffer[..length])
+            {
+                line.heard_ns.store(now_ns, Ordering::Relaxed);
+                let is_ping = matches!(Kind::of(&received.header), Kind::Ping(_));
+                if is_ping && received.header.seq_num == wire_sequence(sequence) {
+                    return Ok(Some(now_ns - sent_ns));
+                }
+            }
+            if now_ns >= end_ns {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Tells the subscribers that this was all, until they say that they know.
+    fn finish(&mut self, sent: u64, end: End) -> Result<End, EndpointError> {
+        let mut octets = Vec::new();
+        self.settings.description().write(&mut octets);
+        let last = sample(&message::header(Kind::Final, self.settings.pid, sent, [0; 4]), &octets);
+        let mut buffer = vec![0; RAW_BYTES_MAX];
+        for _ in 0..FINAL_TRIES {
+            let waiting: Vec<&Line> =
+                self.lines.iter().filter(|line| !line.is_done.load(Ordering::Acquire)).collect();
+            let Some(first) = waiting.first() else {
+                (self.on_event)(Event::Stage("Finishing test...".to_owned()));
+                return Ok(end);
+            };
+            waiting.iter().try_for_each(|line| line.send(&last))?;
+            if !self.settings.latency_test {
+                // The listening threads hear the answer.
+                thread::sleep(FINAL_PATIENCE);
+            } else if let Ok(Some(length)) = first.receive(&mut buffer, FINAL_PATIENCE) {
+                samples(&buffer[..length]).for_each(|received| first.note(&received.header));
+            }
+        }
+        Ok(if end == End::Complete { End::PeerGone } else { end })
+    }
+}

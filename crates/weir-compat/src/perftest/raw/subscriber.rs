@@ -1,0 +1,193 @@
+//! The subscriber over plain UDP: receives, echoes and counts on one thread.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use weir_dds::Guid;
+use weir_measure::clock;
+use weir_telemetry::LossWatch;
+use weir_udp::{Outgoing, RecvBatch, UdpSocket, receive_within};
+
+use super::super::message::{self, Description, Kind};
+use super::super::receiver::{Limits, Tally};
+use super::super::settings::SubscriberSettings;
+use super::super::subscriber::{Interval, Received, explain_loss};
+use super::super::{End, Event};
+use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
+use weir_bench::endpoint::EndpointError;
+use weir_bench::payload::{HEADER_BYTES, ReceivedSample};
+
+/// Datagrams that are received at a time.
+const BATCH: usize = 32;
+
+/// How long a subscriber that is done goes on to tell publishers so.
+const FAREWELL: Duration = Duration::from_millis(300);
+
+/// Serves one run of every publisher.
+pub(in crate::perftest) fn subscribe(
+    settings: &SubscriberSettings,
+    interrupted: &AtomicBool,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Received, EndpointError> {
+    settings.node.threads.prepare()?;
+    settings.node.threads.apply()?;
+    let sockets = Sockets::new(&settings.node)?;
+    let socket = sockets.open(port(settings.node.domain, settings.sid)?)?;
+    let loss_watch = LossWatch::start(None);
+    let mut run = Run {
+        settings,
+        socket,
+        tally: Tally::default(),
+        heard_ns: clock::now_ns(),
+        since: (0, None),
+        is_described: false,
+    };
+    on_event(Event::Stage("Waiting for data ...".to_owned()));
+    let mut batch = RecvBatch::with_buffer_bytes(BATCH, RAW_BYTES_MAX);
+    let second_ns = ALIVE.as_nanos() as u64;
+    let mut next_ns = clock::now_ns() + second_ns;
+    let end = loop {
+        let received = receive_within(&run.socket, sockets.wait.spin(TICK), TICK, |wait| {
+            let count = run.socket.recv_batch(&mut batch, BATCH, wait)?;
+            Ok((count > 0).then_some(()))
+        });
+        if received.map_err(|error| failed("receiving", &error))?.is_some() {
+            run.accept(&batch)?;
+        }
+        run.describe(on_event);
+        let now_ns = clock::now_ns();
+        if run.tally.is_finished() {
+            break End::Complete;
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            break End::Interrupted;
+        }
+        if run.tally.has_begun && now_ns.saturating_sub(run.heard_ns) > SILENCE_MAX.as_nanos() as u64 {
+            break End::PeerGone;
+        }
+        if now_ns >= next_ns {
+            next_ns += second_ns;
+            run.report(now_ns, on_event);
+        }
+    };
+    if end == End::Complete {
+        run.say_farewell(&mut batch)?;
+    }
+    Ok(Received {
+        data_len: run.tally.data_len,
+        counts: run.tally.counts(),
+        received_in: run.tally.received_in(),
+        kernel_drops: run.socket.kernel_drops().unwrap_or(0).into(),
+        loss: explain_loss(&run.tally, loss_watch.counters()),
+        description: run.tally.description,
+        // The farewell has seen to it that nothing more comes of them, and the next run may come from the same port.
+        served: Vec::new(),
+        end,
+    })
+}
+
+struct Run<'a> {
+    settings: &'a SubscriberSettings,
+    socket: UdpSocket,
+    tally: Tally,
+    /// When something was heard last.
+    heard_ns: u64,
+    /// Samples at the last row of a second, and when that was.
+    since: (u64, Option<u64>),
+    is_described: bool,
+}
+
+impl Run<'_> {
+    /// Counts and answers what has come; whether a publisher that is served was told that its end is known.
+    fn accept(&mut self, batch: &RecvBatch) -> Result<bool, EndpointError> {
+        let mut has_told = false;
+        let limits = Limits { sid: self.settings.sid, publishers: self.settings.num_publishers as usize };
+        let now_ns = clock::now_ns();
+        self.heard_ns = now_ns;
+        for datagram in batch.messages() {
+            let writer = guid(datagram.from);
+            for received in samples(datagram.bytes) {
+                let header = received.header;
+                let bytes = received.octets.len() + HEADER_BYTES;
+                let is_echoed = self.tally.accept(limits, &header, writer, bytes, now_ns);
+                let kind = Kind::of(&header);
+                if matches!(kind, Kind::Initialize | Kind::Final) {
+                    self.tally.describe(writer, received.octets);
+                }
+                let is_served = self.tally.serves(header.entity_id, writer);
+                if is_echoed {
+                    self.echo(datagram.from, &received)?;
+                } else if is_served && matches!(kind, Kind::Final | Kind::Serving) {
+                    let answer = message::header(kind, self.settings.sid, 0, [0; 4]);
+                    self.send(datagram.from, &sample(&answer, &[]))?;
+                    has_told |= kind == Kind::Final;
+                }
+            }
+        }
+        Ok(has_told)
+    }
+
+    /// The same back, but for who says it where that is not asked for by the publisher.
+    fn echo(&self, to: SocketAddrV4, received: &ReceivedSample<'_>) -> Result<(), EndpointError> {
+        self.send(to, &sample(&received.header, received.octets))
+    }
+
+    fn send(&self, to: SocketAddrV4, bytes: &[u8]) -> Result<(), EndpointError> {
+        match self.socket.send_one(&Outgoing::datagram(Some(to), bytes)) {
+            Err(error) if !weir_udp::is_transient(&error) && error.kind() != io::ErrorKind::WouldBlock => {
+                Err(failed("sending", &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn describe(&mut self, on_event: &mut dyn FnMut(Event)) {
+        let description: Option<Description> = self.tally.description.filter(|_| !self.is_described);
+        if let Some(description) = description {
+            self.is_described = true;
+            on_event(Event::Described(description));
+        }
+    }
+
+    /// The row of a second.
+    fn report(&mut self, now_ns: u64, on_event: &mut dyn FnMut(Event)) {
+        let Some(first_ns) = self.tally.first_ns.filter(|_| self.settings.node.intervals) else { return };
+        let (samples, since_ns) = self.since;
+        on_event(Event::Interval(Interval {
+            data_len: self.tally.data_len,
+            samples: self.tally.samples,
+            new_samples: self.tally.samples - samples,
+            length: Duration::from_nanos(now_ns.saturating_sub(since_ns.unwrap_or(first_ns))),
+            lost: self.tally.counts().lost,
+        }));
+        self.since = (self.tally.samples, Some(now_ns));
+    }
+
+    /// Answers final markers as long as they come: the answer to the first may have been lost. The next run's publisher, which may
+    /// be knocking already, waits until that is over.
+    fn say_farewell(&mut self, batch: &mut RecvBatch) -> Result<(), EndpointError> {
+        let mut told_ns = clock::now_ns();
+        loop {
+            let left = FAREWELL.saturating_sub(Duration::from_nanos(clock::now_ns() - told_ns));
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.socket.set_recv_timeout(Some(left)).map_err(|error| failed("waiting", &error))?;
+            match self.socket.recv_batch(batch, BATCH, weir_udp::Wait::Block) {
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(_) if self.accept(batch)? => told_ns = clock::now_ns(),
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// What tells the publishers of two runs apart.
+fn guid(from: SocketAddrV4) -> Guid {
+    let mut bytes = [0; 16];
+    bytes[..4].copy_from_slice(&from.ip().octets());
+    bytes[4..6].copy_from_slice(&from.port().to_be_bytes());
+    Guid::from_bytes(bytes)
+}

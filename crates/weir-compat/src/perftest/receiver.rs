@@ -1,0 +1,472 @@
+//! What a subscriber does with a sample, on whichever thread receives it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use weir_dds::{DataReader, DataReaderListener, DataWriter, Guid, SampleSeq};
+use weir_measure::clock;
+use weir_results::{SequenceCounts, SequenceTracker};
+
+use super::message::{Description, Farewell, Kind};
+use super::settings::SubscriberSettings;
+use weir_bench::payload::{HEADER_BYTES, SampleHeader};
+use weir_bench::test_data::Owned;
+
+/// Bytes of samples that are taken at a time.
+const TAKE_BYTES: usize = 256 << 10;
+
+/// What was received, shared by the thread that receives and the one that reports.
+pub(super) struct Receiver<T> {
+    sid: u32,
+    num_publishers: usize,
+    echo: DataWriter<T>,
+    tally: Mutex<Tally>,
+    samples: Mutex<SampleSeq<T>>,
+    /// Told when the first sample has come, and when a publisher is done.
+    pub(super) news: Condvar,
+}
+
+/// What was counted so far.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    streams: Vec<Stream>,
+    /// Writers that an earlier run served.
+    served_before: Vec<Guid>,
+    /// The one that the last sample was of.
+    recent: usize,
+    /// Size of the samples, header included.
+    pub(super) data_len: usize,
+    /// What the publisher says of the run.
+    pub(super) description: Option<Description>,
+    /// Data samples.
+    pub(super) samples: u64,
+    /// When the first data sample had come.
+    pub(super) first_ns: Option<u64>,
+    /// When the last data sample had come.
+    last_ns: u64,
+    /// When the last publisher's final marker had come.
+    finished_ns: Option<u64>,
+    /// Whether anything has come, initialization pings too.
+    pub(super) has_begun: bool,
+}
+
+/// One publisher's samples.
+#[derive(Debug)]
+struct Stream {
+    entity_id: i32,
+    /// The one writer that is served: another publisher with the same number is the next run.
+    writer: Guid,
+    tracker: SequenceTracker,
+    expected: u64,
+    is_finished: bool,
+    /// What its publisher said at the end.
+    farewell: Option<Farewell>,
+}
+
+impl Tally {
+    /// Nothing was counted yet, and nothing of these writers will be.
+    pub(super) fn without(served_before: &[Guid]) -> Self {
+        Self { served_before: served_before.to_vec(), ..Self::default() }
+    }
+
+    /// Counts one sample as [`Tally::accept`] does, if it is like most: one of the publisher that the last one was of,
+    /// which is not echoed. `false`: it was not counted.
+    #[inline]
+    fn accept_like_the_last(
+        &mut self,
+        header: &SampleHeader,
+        writer: Guid,
+        bytes: usize,
+        now_ns: u64,
+    ) -> bool {
+        let Some(stream) = self.streams.get_mut(self.recent) else { return false };
+        let is_like = Kind::of(header) == Kind::Data
+            && stream.entity_id == header.entity_id
+            && stream.writer == writer
+            && self.data_len == bytes
+            && self.last_ns == now_ns;
+        if is_like {
+            stream.record(header.seq_num);
+            self.samples += 1;
+        }
+        is_like
+    }
+
+    /// Counts one sample that was received at `now_ns`; `true` when it shall be echoed.
+    #[inline]
+    pub(super) fn accept(
+        &mut self,
+        limits: Limits,
+        header: &SampleHeader,
+        writer: Guid,
+        bytes: usize,
+        now_ns: u64,
+    ) -> bool {
+        let kind = Kind::of(header);
+        let Some(at) = self.find(limits.publishers, header.entity_id, writer) else { return false };
+        self.recent = at;
+        let stream = &mut self.streams[at];
+        self.has_begun = true;
+        match kind {
+            Kind::Data | Kind::Ping(_) => {
+                stream.record(header.seq_num);
+                self.samples += 1;
+                self.data_len = bytes;
+                self.last_ns = now_ns;
+                self.first_ns.get_or_insert(now_ns);
+                kind == Kind::Ping(limits.sid)
+            }
+            Kind::Final => {
+                if !stream.is_finished {
+                    stream.is_finished = true;
+                    let sent = weir_measure::extend(stream.expected, header.seq_num);
+                    stream.tracker.finish(sent);
+                    let is_all = self.has_all(limits.publishers)
+                        && self.streams.iter().all(|stream| stream.is_finished);
+                    if is_all {
+                        self.finished_ns = Some(now_ns);
+                    }
+                }
+                false
+            }
+            Kind::Initialize => true,
+            Kind::Here | Kind::Serving | Kind::Unknown => false,
+        }
+    }
+
+    /// The place of the stream that a sample belongs to: that of its writer, or a new one if a publisher is still expected.
+    #[inline]
+    fn find(&mut self, publishers: usize, entity_id: i32, writer: Guid) -> Option<usize> {
+        let streams = &mut self.streams;
+        match streams.iter().position(|stream| stream.entity_id == entity_id) {
+            Some(at) => (streams[at].writer == writer).then_some(at),
+            None if streams.len() < publishers && !self.served_before.contains(&writer) => {
+                streams.push(Stream {
+                    entity_id,
+                    writer,
+                    tracker: SequenceTracker::starting_at(0),
+                    expected: 0,
+                    is_finished: false,
+                    farewell: None,
+                });
+                Some(streams.len() - 1)
+            }
+            None => None,
+        }
+    }
+
+    /// Takes in what one of the publishers says of its run.
+    pub(super) fn describe(&mut self, writer: Guid, octets: &[u8]) {
+        if self.description.is_none() && self.streams.iter().any(|stream| stream.writer == writer) {
+            self.description = Description::read(octets);
+        }
+    }
+
+    /// How many publishers were heard.
+    pub(super) fn heard(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Whether all publishers were heard that will be served.
+    pub(super) fn has_all(&self, publishers: usize) -> bool {
+        self.streams.len() >= publishers
+    }
+
+    /// Whether all publishers are done.
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished_ns.is_some()
+    }
+
+    /// The numbers of the publishers that are done.
+    pub(super) fn done(&self) -> impl Iterator<Item = i32> {
+        self.streams.iter().filter(|stream| stream.is_finished).map(|stream| stream.entity_id)
+    }
+
+    /// Whether this publisher is one of those that are served.
+    pub(super) fn serves(&self, entity_id: i32, writer: Guid) -> bool {
+        self.streams.iter().any(|stream| stream.entity_id == entity_id && stream.writer == writer)
+    }
+
+    /// Whether a publisher is not done and not among these writers any more.
+    pub(super) fn misses_one(&self, matched: &[Guid]) -> bool {
+        self.streams.iter().any(|stream| !stream.is_finished && !matched.contains(&stream.writer))
+    }
+
+    /// The writers that are served, and those that earlier runs served.
+    pub(super) fn all_served(&self) -> Vec<Guid> {
+        self.served_before.iter().copied().chain(self.streams.iter().map(|stream| stream.writer)).collect()
+    }
+
+    /// What was received and lost, of all publishers.
+    pub(super) fn counts(&self) -> SequenceCounts {
+        let mut counts = SequenceCounts::default();
+        for stream in &self.streams {
+            counts.merge(&stream.tracker.counts());
+        }
+        counts
+    }
+
+    /// Publishers that are done.
+    fn finals(&self) -> usize {
+        self.streams.iter().filter(|stream| stream.is_finished).count()
+    }
+
+    /// Keeps what a publisher says with its final marker, if it is one that is served.
+    fn note_farewell(&mut self, header: &SampleHeader, writer: Guid, octets: &[u8]) {
+        let served = |stream: &&mut Stream| stream.entity_id == header.entity_id && stream.writer == writer;
+        if let Some(stream) = self.streams.iter_mut().find(served) {
+            stream.farewell = Farewell::read(octets);
+        }
+    }
+
+    /// What all publishers said at the end; `None` when one of them did not.
+    pub(super) fn farewells(&self) -> Option<Vec<Farewell>> {
+        self.streams.iter().map(|stream| stream.farewell.clone()).collect()
+    }
+
+    /// Samples that the publishers sent, as far as their numbers tell.
+    pub(super) fn sent(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.expected).sum()
+    }
+
+    /// From the first sample to the end, or to the last sample.
+    pub(super) fn received_in(&self) -> Duration {
+        let end_ns = self.finished_ns.unwrap_or(self.last_ns);
+        Duration::from_nanos(self.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)))
+    }
+}
+
+/// Which samples are a subscriber's.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// Its number.
+    pub(super) sid: u32,
+    /// How many publishers it serves.
+    pub(super) publishers: usize,
+}
+
+impl Stream {
+    #[inline]
+    fn record(&mut self, seq_num: u32) {
+        let number = weir_measure::extend(self.expected, seq_num);
+        self.tracker.record(number);
+        if number >= self.expected {
+            self.expected = number + 1;
+        }
+    }
+}
+
+impl<T: Owned> Receiver<T> {
+    pub(super) fn new(settings: &SubscriberSettings, echo: DataWriter<T>) -> Self {
+        Self {
+            sid: settings.sid,
+            num_publishers: settings.num_publishers as usize,
+            echo,
+            tally: Mutex::new(Tally::without(&settings.served_before)),
+            samples: Mutex::new(SampleSeq::new()),
+            news: Condvar::new(),
+        }
+    }
+
+    /// Takes everything that there is.
+    pub(super) fn drain(&self, reader: &DataReader<T>) {
+        let mut samples = self.samples.lock();
+        loop {
+            let data_len = self.tally.lock().data_len;
+            let max = (TAKE_BYTES / data_len.max(1)).clamp(1, 256);
+            if reader.take_into(&mut samples, max) == 0 {
+                return;
+            }
+            self.accept(&samples);
+        }
+    }
+
+    fn accept(&self, samples: &SampleSeq<T>) {
+        let limits = Limits { sid: self.sid, publishers: self.num_publishers };
+        let now_ns = clock::now_ns();
+        let mut tally = self.tally.lock();
+        let state = |tally: &Tally| (tally.has_begun, tally.has_all(limits.publishers), tally.done().count());
+        let before = state(&tally);
+        let finals = tally.finals();
+        // What tells of a writer's end is no sample.
+        for sample in samples.iter().filter(|sample| sample.info.valid_data) {
+            let header = sample.data.header();
+            let bytes = sample.data.octets().len() + HEADER_BYTES;
+            if tally.accept_like_the_last(&header, sample.info.publication_handle, bytes, now_ns) {
+                continue;
+            }
+            let is_echoed = tally.accept(limits, &header, sample.info.publication_handle, bytes, now_ns);
+            if matches!(Kind::of(&header), Kind::Initialize | Kind::Final) {
+                tally.describe(sample.info.publication_handle, sample.data.octets());
+            }
+            if is_echoed {
+                // What cannot be echoed is a lost ping, which the publisher counts.
+                let _ = self.echo.write(&sample.data);
+            }
+        }
+        if tally.finals() > finals {
+            let is_final = |header: &SampleHeader| Kind::of(header) == Kind::Final;
+            let all = samples.iter().filter(|sample| sample.info.valid_data);
+            for sample in all.filter(|sample| is_final(&sample.data.header())) {
+                tally.note_farewell(
+                    &sample.data.header(),
+                    sample.info.publication_handle,
+                    sample.data.octets(),
+                );
+            }
+        }
+        if before != state(&tally) {
+            self.news.notify_all();
+        }
+    }
+
+    /// What was counted so far.
+    pub(super) fn tally(&self) -> parking_lot::MutexGuard<'_, Tally> {
+        self.tally.lock()
+    }
+}
+
+/// Receives on the engine's thread.
+pub(super) struct ReceiverListener<T>(pub(super) Arc<Receiver<T>>);
+
+impl<T: Owned> DataReaderListener<T> for ReceiverListener<T> {
+    fn on_data_available(&self, reader: &DataReader<T>) {
+        self.0.drain(reader);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perftest::message::header;
+
+    const LIMITS: Limits = Limits { sid: 1, publishers: 1 };
+
+    fn guid(byte: u8) -> Guid {
+        Guid::from_bytes([byte; 16])
+    }
+
+    fn accept(tally: &mut Tally, kind: Kind, sequence: u64, writer: u8) -> bool {
+        tally.accept(LIMITS, &header(kind, 0, sequence, [0; 4]), guid(writer), 100, 1000 + sequence)
+    }
+
+    #[test]
+    fn loss_counts_from_the_first_sample_and_to_the_last() {
+        let mut tally = Tally::default();
+        for sequence in [2, 3, 5, 4] {
+            assert!(!accept(&mut tally, Kind::Data, sequence, 7));
+        }
+        assert!(!tally.is_finished());
+        accept(&mut tally, Kind::Final, 10, 7);
+        accept(&mut tally, Kind::Final, 10, 7);
+        let counts = tally.counts();
+        // 0 and 1 before, 6 to 9 behind; 4 came out of order and is no loss.
+        assert_eq!((counts.received, counts.lost, counts.reordered), (4, 6, 1));
+        assert!(tally.is_finished());
+        assert_eq!((tally.samples, tally.data_len), (4, 100));
+        assert_eq!(tally.received_in(), Duration::from_nanos(8));
+    }
+
+    #[test]
+    fn samples_like_the_last_are_counted_alike() {
+        let sequences = [0, 1, 2, 5, 4, 4, 6, 9];
+        let count = |is_quick: bool| {
+            let mut tally = Tally::default();
+            let mut quick = 0;
+            for (at, sequence) in sequences.into_iter().enumerate() {
+                let (header, writer) = (header(Kind::Data, 0, sequence, [0; 4]), guid(7 + u8::from(at == 6)));
+                if is_quick && tally.accept_like_the_last(&header, writer, 100, 1000) {
+                    quick += 1;
+                } else {
+                    tally.accept(LIMITS, &header, writer, 100, 1000);
+                }
+            }
+            (tally.counts(), tally.samples, tally.sent(), quick)
+        };
+        let ((counts, samples, sent, _), quick) = (count(false), count(true));
+        // All but the first one, and the one of another writer, which is no sample of ours.
+        assert_eq!(quick, (counts, samples, sent, 6));
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Data, 0, 7);
+        for (kind, bytes, now_ns) in [
+            (Kind::Ping(1), 100, 1000),
+            (Kind::Final, 100, 1000),
+            (Kind::Data, 50, 1000),
+            (Kind::Data, 100, 7),
+        ] {
+            assert!(
+                !tally.accept_like_the_last(&header(kind, 0, 1, [0; 4]), guid(7), bytes, now_ns),
+                "{kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_its_own_pings_are_echoed() {
+        let mut tally = Tally::default();
+        assert!(accept(&mut tally, Kind::Initialize, 0, 7));
+        assert!(!accept(&mut tally, Kind::Ping(0), 0, 7));
+        assert!(accept(&mut tally, Kind::Ping(1), 1, 7));
+        assert_eq!(tally.samples, 2);
+    }
+
+    #[test]
+    fn the_next_run_of_the_same_publisher_is_not_counted() {
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Data, 0, 7);
+        assert!(!accept(&mut tally, Kind::Initialize, 0, 8));
+        accept(&mut tally, Kind::Data, 0, 8);
+        accept(&mut tally, Kind::Final, 1, 8);
+        assert!(!tally.is_finished());
+        accept(&mut tally, Kind::Final, 1, 7);
+        assert!(tally.is_finished());
+        assert_eq!(tally.counts().received, 1);
+    }
+
+    #[test]
+    fn what_a_publisher_that_was_served_before_still_says_is_no_run() {
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Final, 9, 7);
+        let mut next = Tally::without(&tally.all_served());
+        accept(&mut next, Kind::Final, 9, 7);
+        assert!(!next.is_finished() && !next.has_begun);
+        accept(&mut next, Kind::Final, 0, 8);
+        assert!(next.is_finished());
+        assert_eq!((next.counts().lost, next.all_served()), (0, vec![guid(7), guid(8)]));
+    }
+
+    #[test]
+    fn a_publisher_that_vanishes_before_its_end_is_missed() {
+        let mut tally = Tally::default();
+        let limits = Limits { sid: 0, publishers: 2 };
+        for pid in [0, 1] {
+            tally.accept(limits, &header(Kind::Data, pid, 0, [0; 4]), guid(pid as u8), 100, 1);
+        }
+        assert!(!tally.misses_one(&[guid(0), guid(1)]));
+        assert!(tally.misses_one(&[guid(1), guid(9)]));
+        tally.accept(limits, &header(Kind::Final, 0, 1, [0; 4]), guid(0), 28, 2);
+        assert_eq!(tally.done().collect::<Vec<_>>(), [0]);
+        assert!(!tally.misses_one(&[guid(1)]) && !tally.is_finished());
+    }
+
+    #[test]
+    fn only_publishers_that_are_served_describe_the_run() {
+        let mut tally = Tally::default();
+        let mut octets = Vec::new();
+        Description { data_len: 64, more_follows: true, ..Description::default() }.write(&mut octets);
+        tally.describe(guid(7), &octets);
+        assert_eq!(tally.description, None);
+        accept(&mut tally, Kind::Final, 0, 7);
+        tally.describe(guid(7), &octets);
+        assert!(tally.description.unwrap().more_follows);
+    }
+
+    #[test]
+    fn a_run_without_samples_ends_with_zeros() {
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Final, 0, 7);
+        assert!(tally.is_finished());
+        assert_eq!((tally.counts().lost, tally.received_in()), (0, Duration::ZERO));
+    }
+}

@@ -1,0 +1,286 @@
+//! The subscriber: announces itself, receives, echoes, counts, and ends with its publishers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use weir_dds::{DataReader, DataWriter, Guid};
+use weir_measure::clock;
+use weir_results::{Carried, DropCounters, LossAttribution, LossEvidence, SequenceCounts, attribute};
+use weir_telemetry::LossWatch;
+
+use super::message::{self, Kind};
+use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
+use super::probe::{Probe, Role};
+use super::raw;
+use super::reading::read;
+use super::receiver::{Receiver, ReceiverListener, Tally};
+use super::settings::{NodeSettings, Receive, SubscriberSettings};
+use super::waiting::Waiting;
+use super::{Description, End, Event};
+use weir_bench::endpoint::EndpointError;
+use weir_bench::test_data::{KeyedTestData, Owned, TestData};
+
+/// What came within a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Size of the samples, header included.
+    pub data_len: usize,
+    /// Samples so far.
+    pub samples: u64,
+    /// Samples in this interval.
+    pub new_samples: u64,
+    /// How long the interval was.
+    pub length: Duration,
+    /// Samples missing so far.
+    pub lost: u64,
+}
+
+/// What a subscriber found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Received {
+    /// Size of the samples, header included; 0 when none came.
+    pub data_len: usize,
+    /// Samples received, lost, repeated and out of order.
+    pub counts: SequenceCounts,
+    /// From the first sample to the final marker.
+    pub received_in: Duration,
+    /// Datagrams that found the socket's buffer full.
+    pub kernel_drops: u64,
+    /// Where the lost samples went.
+    pub loss: LossAttribution,
+    /// What the publisher said of its run.
+    pub description: Option<Description>,
+    /// The writers that this process has served so far, for [`SubscriberSettings::served_before`] of the next run.
+    pub served: Vec<Guid>,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How often a waiting subscriber announces itself, and rows of intervals come.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// How long a subscriber that is done waits until its publishers know.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Serves one run of every publisher.
+///
+/// # Errors
+/// Of the engine.
+pub fn subscribe(
+    settings: &SubscriberSettings,
+    interrupted: &AtomicBool,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Received, EndpointError> {
+    if settings.node.raw.is_some() {
+        raw::subscribe(settings, interrupted, on_event)
+    } else if settings.node.keyed {
+        run::<KeyedTestData>(settings, interrupted, on_event)
+    } else {
+        run::<TestData>(settings, interrupted, on_event)
+    }
+}
+
+struct Ends<T> {
+    reader: DataReader<T>,
+    receiver: Arc<Receiver<T>>,
+    announcement: DataWriter<T>,
+    sid: u32,
+    /// What was announced last, for how many publishers that are done, and when.
+    last_said: Mutex<Option<(Kind, usize, u64)>>,
+}
+
+fn run<T: Owned>(
+    settings: &SubscriberSettings,
+    interrupted: &AtomicBool,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Received, EndpointError> {
+    let node = Node::open(&settings.node)?;
+    let echo = node.writer::<T>(LATENCY, Batch::default())?;
+    let receiver = Arc::new(Receiver::new(settings, echo));
+    let listener =
+        (settings.node.receive == Receive::Listener).then(|| ReceiverListener(Arc::clone(&receiver)));
+    let announcement = node.announcement_writer()?;
+    let reader = node.reader(THROUGHPUT, listener)?;
+    node.place_threads()?;
+    let ends = Ends { reader, receiver, announcement, sid: settings.sid, last_said: Mutex::new(None) };
+    let stop = AtomicBool::new(false);
+    let loss_watch = LossWatch::start(None);
+    let end = std::thread::scope(|scope| {
+        if let Receive::Thread { delay, count } = settings.node.receive {
+            let (ends, stop) = (&ends, &stop);
+            scope.spawn(move || read(&ends.reader, delay, count, stop, || ends.receiver.drain(&ends.reader)));
+        }
+        let end = watch(&node, &ends, settings, interrupted, on_event);
+        stop.store(true, Ordering::Relaxed);
+        end
+    })?;
+    let tally = ends.receiver.tally();
+    Ok(Received {
+        data_len: tally.data_len,
+        counts: tally.counts(),
+        received_in: tally.received_in(),
+        kernel_drops: node.participant.receive_drops().into(),
+        loss: explain_loss(&tally, loss_watch.counters()),
+        description: tally.description,
+        served: tally.all_served(),
+        end,
+    })
+}
+
+/// Datagrams of one buffer of the kernel at most: `UDP_MAX_SEGMENTS`.
+const SEGMENTS_MAX: u64 = 128;
+
+/// Where the lost samples went. What the publishers' hosts dropped came with the final markers; without them a part stays
+/// unplaced.
+pub(super) fn explain_loss(tally: &Tally, receiver: DropCounters) -> LossAttribution {
+    let farewells = tally.farewells().unwrap_or_default();
+    let refused = farewells.iter().map(|farewell| farewell.refused).sum();
+    let drops: Vec<DropCounters> = farewells.into_iter().map(|farewell| farewell.drops).collect();
+    let sender = DropCounters::together(&drops);
+    let per_batch =
+        tally.description.map_or(1, |description| description.batch_bytes / description.data_len.max(1));
+    let max = SEGMENTS_MAX * u64::from(per_batch.max(1));
+    let carried = Carried::measured(tally.sent(), &sender, tally.samples, &receiver, max);
+    let evidence = LossEvidence::new(tally.counts().lost, refused, &sender, &receiver, carried);
+    LossAttribution { sender, receiver, ..attribute(&evidence) }
+}
+
+/// Announces, reports, and notices the end.
+fn watch<T: Owned>(
+    node: &Node,
+    ends: &Ends<T>,
+    settings: &SubscriberSettings,
+    interrupted: &AtomicBool,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<End, EndpointError> {
+    let publishers = settings.num_publishers;
+    let probe = Probe::open(node, &settings.node, Role::Subscriber)?;
+    let mut waiting = Some(Waiting::new(probe, &settings.node));
+    on_event(Event::Stage(format!("Waiting to discover {publishers} publishers ...")));
+    while ends.reader.wait_for_publications(publishers, SECOND / 5).is_err() {
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(End::Interrupted);
+        }
+        if let Some(waiting) = &mut waiting {
+            let found = ends.reader.subscription_matched_status().current_count;
+            waiting.look(Role::Publisher, found, publishers, on_event);
+        }
+        // Publishers that were heard already may be done before the others come.
+        ends.announce_if_new(settings)?;
+    }
+    on_event(Event::Stage("Waiting for data ...".to_owned()));
+    let mut report = Report::default();
+    let mut is_serving = false;
+    let mut next_ns = clock::now_ns() + SECOND.as_nanos() as u64;
+    let end = loop {
+        ends.announce_if_new(settings)?;
+        let mut tally = ends.receiver.tally();
+        if !tally.is_finished() {
+            let left = Duration::from_nanos(next_ns.saturating_sub(clock::now_ns()));
+            // Ctrl-C wakes nobody up.
+            ends.receiver.news.wait_for(&mut tally, left.min(Duration::from_millis(100)));
+        }
+        let (is_finished, has_begun) = (tally.is_finished(), tally.has_begun);
+        let has_all = tally.has_all(publishers as usize);
+        drop(tally);
+        if has_all && !is_serving {
+            is_serving = true;
+            // What it is for is over, and it would only be in the way.
+            waiting = None;
+            report.begin(ends, on_event);
+        }
+        if is_finished {
+            break End::Complete;
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            break End::Interrupted;
+        }
+        if clock::now_ns() >= next_ns {
+            next_ns += SECOND.as_nanos() as u64;
+            report.second(ends, &settings.node, on_event);
+            let matched = ends.reader.matched_publications();
+            if let Some(waiting) = &mut waiting {
+                // Those that were heard count: two with one number are matched both, and only one of them is served.
+                let heard = ends.receiver.tally().heard() as u32;
+                let found = if heard > 0 { heard } else { matched.len() as u32 };
+                waiting.look(Role::Publisher, found, publishers, on_event);
+            }
+            if has_begun && ends.receiver.tally().misses_one(&matched) {
+                break End::PeerGone;
+            }
+        }
+    };
+    // Who leaves before the end just leaves: publishers that are not done notice that.
+    if end == End::Complete {
+        ends.announce(Kind::Final)?;
+        // A publisher that has gone meanwhile needs to know nothing.
+        let _ = ends.announcement.wait_for_acknowledgments(FAREWELL);
+    }
+    Ok(end)
+}
+
+impl<T: Owned> Ends<T> {
+    /// Announces that we wait, or that we serve and who is done, when that was not said yet or long ago.
+    fn announce_if_new(&self, settings: &SubscriberSettings) -> Result<(), EndpointError> {
+        let now_ns = clock::now_ns();
+        let (is_serving, done) = {
+            let tally = self.receiver.tally();
+            (tally.has_all(settings.num_publishers as usize), tally.done().count())
+        };
+        let said = if is_serving { Kind::Serving } else { Kind::Here };
+        let mut last = self.last_said.lock();
+        let is_old = last.is_none_or(|(kind, count, at_ns)| {
+            (kind, count) != (said, done) || (!is_serving && now_ns - at_ns >= SECOND.as_nanos() as u64)
+        });
+        if !is_old {
+            return Ok(());
+        }
+        *last = Some((said, done, now_ns));
+        drop(last);
+        self.announce(said)
+    }
+
+    fn announce(&self, said: Kind) -> Result<(), EndpointError> {
+        let mut sample = T::default();
+        sample.set_header(&message::header(said, self.sid, 0, self.sid.to_le_bytes()));
+        message::write_numbers(self.receiver.tally().done(), sample.octets_mut());
+        self.announcement.write(&sample).map_err(failed)?;
+        self.announcement.flush();
+        Ok(())
+    }
+}
+
+/// Rows of seconds.
+#[derive(Debug, Default)]
+struct Report {
+    samples: u64,
+    since_ns: Option<u64>,
+}
+
+impl Report {
+    fn begin<T: Owned>(&self, ends: &Ends<T>, on_event: &mut dyn FnMut(Event)) {
+        let description = ends.receiver.tally().description;
+        if let Some(description) = description {
+            on_event(Event::Described(description));
+        }
+    }
+
+    fn second<T: Owned>(&mut self, ends: &Ends<T>, node: &NodeSettings, on_event: &mut dyn FnMut(Event)) {
+        let tally = ends.receiver.tally();
+        let Some(first_ns) = tally.first_ns.filter(|_| node.intervals) else { return };
+        let now_ns = clock::now_ns();
+        let interval = Interval {
+            data_len: tally.data_len,
+            samples: tally.samples,
+            new_samples: tally.samples - self.samples,
+            length: Duration::from_nanos(now_ns.saturating_sub(self.since_ns.unwrap_or(first_ns))),
+            lost: tally.counts().lost,
+        };
+        self.samples = tally.samples;
+        self.since_ns = Some(now_ns);
+        drop(tally);
+        on_event(Event::Interval(interval));
+    }
+}
