@@ -87,7 +87,7 @@ impl Recorder {
     }
 
     /// Notes one ping.
-    pub fn note(&mut self, stops: Stops) {
+    pub fn record(&mut self, stops: Stops) {
         let written_ns = stops.sent.written_ns;
         let measure_from_ns =
             *self.measure_from_ns.get_or_insert_with(|| written_ns.saturating_add(nanos(self.warmup)));
@@ -208,7 +208,7 @@ mod tests {
         let mut recorder = recorder();
         // Number 3 was lost.
         let numbers = || (0..STOPS_MAX as u32 * 3).filter(|number| *number != 3);
-        numbers().for_each(|number| recorder.note(stops(number, 1_000)));
+        numbers().for_each(|number| recorder.record(stops(number, 1_000)));
         assert_eq!(recorder.every, 4);
         let kept: Vec<u32> = recorder.finish().stops.iter().map(|stops| stops.seq_num).collect();
         assert_eq!(kept, numbers().filter(|number| number.is_multiple_of(4)).collect::<Vec<_>>());
@@ -220,7 +220,7 @@ mod tests {
         [1_000, 1_999, 2_000]
             .iter()
             .zip(1..)
-            .for_each(|(at_ns, number)| recorder.note(stops(number, *at_ns)));
+            .for_each(|(at_ns, number)| recorder.record(stops(number, *at_ns)));
         assert_eq!(recorder.finish().stops.iter().map(|stops| stops.seq_num).collect::<Vec<_>>(), [3]);
     }
 

@@ -6,9 +6,7 @@
 
 mod mock;
 mod peer;
-pub(crate) mod raw;
 mod udp;
-mod udp_gso;
 mod weir;
 
 use std::sync::LazyLock;
@@ -24,7 +22,7 @@ use mock::Mock;
 #[must_use]
 pub fn registry() -> &'static [&'static dyn Engine] {
     static REGISTRY: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
-        let ours: [&'static dyn Engine; 3] = [&udp::Udp, &udp_gso::UdpGso, &weir::Weir];
+        let ours: [&'static dyn Engine; 3] = [&udp::Udp::Plain, &udp::Udp::Gso, &weir::Weir];
         let mocks: [&'static dyn Engine; 7] = [
             &Mock::Sound,
             &Mock::Lossy,

@@ -48,13 +48,6 @@ impl Header {
     }
 }
 
-/// So many octets without a meaning: random, so that nothing on the way can compress them.
-pub(super) fn filling(bytes: usize) -> Vec<u8> {
-    let mut filling = vec![0; bytes];
-    fastrand::fill(&mut filling);
-    filling
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,12 +4,13 @@ use std::io;
 use std::time::Duration;
 
 use weir_measure::{Drain, Numbers, Signal, Window, now_ns, rounded};
-use weir_results::{Arrival, LatencyKind, LatencyRecorder, SequenceCounts, WaitStrategy};
-use weir_udp::{RecvBatch, UdpSocket, receive_within};
+use weir_results::{Arrival, LatencyKind, LatencyRecorder, SequenceCounts};
+use weir_udp::UdpSocket;
 
 use super::header::Header;
 use super::point::Point;
 use super::reports::ReceiveReport;
+use crate::Receiver;
 
 /// What one flow's receiver saw.
 #[derive(Debug)]
@@ -41,45 +42,29 @@ pub(super) fn run(
     ahead_ns: i64,
     signal: &Signal,
 ) -> io::Result<FlowReceived> {
-    let mut receiver = Receiver::new(point, mark, ahead_ns);
-    let mut batch = if point.gro {
-        RecvBatch::new(GRO_BUFFERS)
-    } else {
-        // One octet more than a datagram has, so that a longer one is noticed.
-        let buffers = (BATCH_BYTES / point.size_bytes).clamp(1, 64);
-        RecvBatch::with_buffer_bytes(buffers, point.size_bytes + 1)
-    }
-    .without_sources();
+    let mut arrivals = Arrivals::new(point, mark, ahead_ns);
+    let mut receiver = Receiver::new(point.size_bytes, point.gro).without_sources();
     let mut drain = Drain::new(QUIET, DRAIN);
     while !signal.is_stopped() {
-        let count = receive(socket, point.wait, &mut batch)?;
+        let has_arrived = receiver.receive(socket, point.wait, RECEIVE_WAIT)?;
         let now = now_ns();
-        if count > 0 {
-            receiver.took(&batch, now);
+        if has_arrived {
+            arrivals.took(&receiver, now);
             drain.arrived(now);
         }
         if let Some(sent) = signal.sent() {
             let sent = sent.get(flow).copied().unwrap_or(0);
-            if receiver.numbers.has_all(sent) || drain.is_over(now) {
-                receiver.numbers.finish(sent);
+            if arrivals.numbers.has_all(sent) || drain.is_over(now) {
+                arrivals.numbers.finish(sent);
                 break;
             }
         }
     }
-    Ok(receiver.finished())
+    Ok(arrivals.finished())
 }
 
-/// Takes what there is, after waiting for it.
-#[inline]
-fn receive(socket: &UdpSocket, strategy: WaitStrategy, batch: &mut RecvBatch) -> io::Result<usize> {
-    let received = receive_within(socket, strategy.spin(RECEIVE_WAIT), RECEIVE_WAIT, |wait| {
-        let count = socket.recv_batch(batch, usize::MAX, wait)?;
-        Ok((count > 0).then_some(count))
-    });
-    received.map(Option::unwrap_or_default)
-}
-
-struct Receiver {
+/// The datagrams of one flow.
+struct Arrivals {
     size: usize,
     mark: u32,
     numbers: Numbers,
@@ -110,7 +95,7 @@ impl Times {
     }
 }
 
-impl Receiver {
+impl Arrivals {
     fn new(point: &Point, mark: u32, ahead_ns: i64) -> Self {
         let times = point.datagrams_per_s.map(|_| Times {
             delays: LatencyRecorder::new(),
@@ -141,12 +126,10 @@ impl Receiver {
 
     /// Takes what one call brought at `now`.
     #[inline]
-    fn took(&mut self, batch: &RecvBatch, now: u64) {
+    fn took(&mut self, receiver: &Receiver, now: u64) {
         self.seen.system_calls += 1;
-        for message in batch.messages() {
-            for datagram in message.datagrams() {
-                self.accept(datagram, now);
-            }
+        for datagram in receiver.datagrams() {
+            self.accept(datagram, now);
         }
         if self.numbers.expected() > 0 && self.window.arrived(now) {
             self.start_counting();
@@ -244,12 +227,6 @@ pub(super) fn report(flows: &[FlowReceived]) -> ReceiveReport {
     report
 }
 
-/// What a receive batch may take of the processor's cache, bytes.
-const BATCH_BYTES: usize = 64 << 10;
-
-/// Buffers of 64 KiB for datagrams that arrive in one piece.
-const GRO_BUFFERS: usize = 2;
-
 /// How often a receiver without datagrams looks whether it is over.
 const RECEIVE_WAIT: Duration = Duration::from_millis(20);
 
@@ -267,9 +244,9 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// A receiver of a timed stream without a warm-up, whose clock is `ahead_ns` ahead.
-    fn receiver(ahead_ns: i64) -> Receiver {
+    fn receiver(ahead_ns: i64) -> Arrivals {
         let point = Point { warmup: Duration::ZERO, datagrams_per_s: Some(1000.0), ..stream() };
-        let mut receiver = Receiver::new(&point, 7, ahead_ns);
+        let mut receiver = Arrivals::new(&point, 7, ahead_ns);
         receiver.start_counting();
         receiver
     }
@@ -325,7 +302,7 @@ mod tests {
     fn forged_numbers_make_huge_losses_and_no_harm() {
         let flow = || {
             let point = Point { warmup: Duration::from_millis(10), ..stream() };
-            let mut receiver = Receiver::new(&point, 7, 0);
+            let mut receiver = Arrivals::new(&point, 7, 0);
             for number in [u64::from(u32::MAX) - 1, u64::from(u32::MAX), 0] {
                 receiver.accept(&datagram(number, 0, 0), 0);
             }
@@ -350,7 +327,7 @@ mod tests {
     #[test]
     fn the_warm_up_is_in_no_count() {
         let point = Point { warmup: Duration::from_millis(10), ..stream() };
-        let mut receiver = Receiver::new(&point, 7, 0);
+        let mut receiver = Arrivals::new(&point, 7, 0);
         receiver.window.arrived(0);
         for number in [0, 2] {
             receiver.accept(&datagram(number, 0, 0), 0);

@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use weir_measure::{Signal, nanos, now_ns};
-use weir_results::{LatencyKind, LatencyRecorder, WaitStrategy};
-use weir_udp::{UdpSocket, receive_within};
+use weir_results::{LatencyKind, LatencyRecorder, UdpMode};
+use weir_udp::UdpSocket;
 
-use super::header::{Header, filling};
+use super::header::Header;
 use super::point::Point;
 use super::reports::PingReport;
-use super::sender::is_passing;
+use super::sender::filling;
+use crate::{Sender, await_answer};
 
 /// Sends datagrams one after the other, each when the one before is back, until the time is over.
 ///
@@ -37,8 +38,10 @@ pub(super) fn ping(
         header.write(&mut datagram);
         number += 1;
         let sent_ns = now;
-        send(socket, to, &datagram)?;
-        let is_back = await_answer(socket, point, &header, &mut answer, sent_ns)?;
+        crate::send(socket, to, &datagram)?;
+        let is_back = await_answer(socket, point.wait, (sent_ns, LOST), &mut answer, |datagram| {
+            is_answer(datagram, point, &header)
+        })?;
         now = now_ns();
         lost_in_a_row = if is_back { 0 } else { lost_in_a_row + 1 };
         match is_back {
@@ -55,24 +58,10 @@ pub(super) fn ping(
     })
 }
 
-/// Waits for the answer to `header`; false when it does not come. Those to earlier ones are passed over.
+/// Answers to earlier datagrams are none.
 #[inline]
-fn await_answer(
-    socket: &UdpSocket,
-    point: &Point,
-    header: &Header,
-    answer: &mut [u8],
-    sent_ns: u64,
-) -> io::Result<bool> {
-    loop {
-        let Some(length) = receive(socket, point.wait, LOST, answer)? else { return Ok(false) };
-        if length == point.size_bytes && Header::read(answer) == Some(*header) {
-            return Ok(true);
-        }
-        if now_ns().saturating_sub(sent_ns) >= nanos(LOST) {
-            return Ok(false);
-        }
-    }
+fn is_answer(datagram: &[u8], point: &Point, header: &Header) -> bool {
+    datagram.len() == point.size_bytes && Header::read(datagram) == Some(*header)
 }
 
 /// Sends every datagram of this measurement back until the other end is done; returns how many.
@@ -87,43 +76,10 @@ pub(super) fn echo(
     signal: &Signal,
 ) -> io::Result<u64> {
     let mut datagram = vec![0; point.size_bytes + 1];
-    let mut echoed = 0;
-    while !signal.is_stopped() && signal.sent().is_none() {
-        let Some(length) = receive(socket, point.wait, LOOK, &mut datagram)? else { continue };
-        if Header::read(&datagram[..length]).is_some_and(|header| header.mark == mark) {
-            send(socket, to, &datagram[..length])?;
-            echoed += 1;
-        }
-    }
-    Ok(echoed)
-}
-
-#[inline]
-fn send(socket: &UdpSocket, to: Option<SocketAddr>, datagram: &[u8]) -> io::Result<()> {
-    let sent = match to {
-        None => socket.send(datagram),
-        Some(to) => socket.send_to(datagram, to),
-    };
-    match sent {
-        Err(error) if !is_passing(&error) => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// One datagram, or none when `timeout` is over.
-#[inline]
-fn receive(
-    socket: &UdpSocket,
-    strategy: WaitStrategy,
-    timeout: Duration,
-    buffer: &mut [u8],
-) -> io::Result<Option<usize>> {
-    receive_within(socket, strategy.spin(timeout), timeout, |wait| match socket.recv(buffer, wait) {
-        Ok(length) => Ok(Some(length)),
-        // Refused: an earlier send met a closed port, and nothing was received.
-        Err(error) if is_passing(&error) => Ok(None),
-        Err(error) => Err(error),
-    })
+    let mut sender = Sender::new(UdpMode::Send, to, &datagram);
+    let is_asked = |datagram: &[u8]| Header::read(datagram).is_some_and(|header| header.mark == mark);
+    let is_over = || signal.is_stopped() || signal.sent().is_some();
+    crate::echo(socket, point.wait, &mut sender, &mut datagram, is_asked, is_over)
 }
 
 /// A datagram that takes longer is lost.
@@ -132,13 +88,11 @@ const LOST: Duration = Duration::from_millis(200);
 /// After so many lost ones in a row, nobody is there.
 const LOST_IN_A_ROW_MAX: u32 = 25;
 
-/// How long an echo waits before it looks whether it is over.
-const LOOK: Duration = Duration::from_millis(20);
-
 #[cfg(test)]
 mod tests {
     use std::thread;
 
+    use weir_results::WaitStrategy;
     use weir_udp::SocketOptions;
 
     use super::super::point::{PointTest, tests::stream};
@@ -179,7 +133,8 @@ mod tests {
         Header { mark: 7, number: 9, time_ns: 1, lag_ns: 0 }.write(&mut old);
         other.send(&old).unwrap();
         let header = Header { mark: 7, number: 10, time_ns: 2, lag_ns: 0 };
-        assert!(!await_answer(&one, &point, &header, &mut [0; 101], now_ns()).unwrap());
+        let is_answer = |datagram: &[u8]| is_answer(datagram, &point, &header);
+        assert!(!await_answer(&one, point.wait, (now_ns(), LOST), &mut [0; 101], is_answer).unwrap());
         drop(other);
         let forever = Point { duration: Duration::from_secs(1 << 30), ..point };
         let report = ping(&one, None, &forever, 7, &Signal::new()).unwrap();

@@ -1,36 +1,32 @@
-//! Sending: as fast as it goes, or by a schedule.
+//! One flow's sender: as fast as possible, or by a schedule.
 
 use std::io;
 use std::net::SocketAddr;
 
 use weir_measure::{Burst, Idle, Schedule, Signal, nanos, now_ns, thread_cpu_ns, wait_until};
-use weir_results::{LatencyRecorder, UdpMode};
-use weir_udp::{
-    MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo, UdpSocket, affinity,
-};
+use weir_results::LatencyRecorder;
+use weir_udp::{UdpSocket, affinity};
 
-use super::header::{Header, filling};
+use super::header::Header;
 use super::point::Point;
+use crate::{SendCounts, Sender};
 
 /// What one flow's sender did.
 #[derive(Debug, Default)]
 pub(super) struct FlowSent {
-    /// Datagrams, warm-up included.
-    pub(super) sent: u64,
+    /// Datagrams and calls, warm-up included.
+    pub(super) counts: SendCounts,
     /// Datagrams of the measured part.
     pub(super) offered: u64,
-    /// How long that took.
+    /// The length of the measured part.
     pub(super) offered_in_ns: u64,
-    pub(super) system_calls: u64,
-    pub(super) refused: u64,
-    pub(super) gso_fallbacks: u64,
-    /// What share of the time its thread was on a processor; `None` with a schedule, which it mostly waits for.
+    /// The share of the time that its thread was on a processor; `None` with a schedule, which it mostly waits for.
     pub(super) busy: Option<f64>,
     /// How late datagrams left.
     pub(super) lags: Option<LatencyRecorder>,
 }
 
-/// Sends one flow until its time is over or `signal` says stop.
+/// Sends one flow until its time is over or `signal` stops it.
 ///
 /// # Errors
 /// When the kernel refuses for good.
@@ -41,15 +37,12 @@ pub(super) fn run(
     flow: Flow,
     signal: &Signal,
 ) -> io::Result<FlowSent> {
-    let sender = Sender::new(socket, to, point, flow.mark);
-    let Some(schedule) = schedule(point, &flow) else {
-        let (began_ns, began_cpu_ns) = (now_ns(), thread_cpu_ns());
-        let sent = sender.hurry(point, flow.start_ns, signal)?;
-        let (took_ns, cpu_ns) = (now_ns() - began_ns, thread_cpu_ns() - began_cpu_ns);
-        let busy = (took_ns > 0).then(|| cpu_ns as f64 / took_ns as f64);
-        return Ok(FlowSent { busy, ..sent });
-    };
-    sender.keep(&schedule, signal)
+    let sender = Sender::new(point.mode, to, &filling(point.size_bytes));
+    let sender = FlowSender { socket, sender, mark: flow.mark, next: 0, signal };
+    match schedule(point, &flow) {
+        Some(schedule) => sender.keep(&schedule),
+        None => sender.hurry(point, flow.start_ns),
+    }
 }
 
 /// Which flow it is.
@@ -57,98 +50,75 @@ pub(super) fn run(
 pub(super) struct Flow {
     /// Its number, from 0.
     pub(super) index: u32,
-    /// What its datagrams are marked with.
+    /// The mark of its datagrams.
     pub(super) mark: u32,
     /// When it begins, by this end's clock.
     pub(super) start_ns: u64,
 }
 
-/// The schedule of a flow, if there is a rate; the flows of a measurement take turns.
+/// The schedule of a flow, if there is a rate. The flows of a measurement are interleaved.
 fn schedule(point: &Point, flow: &Flow) -> Option<Schedule> {
     let rate = point.flow_rate()?;
     let phase_ns = 1e9 / rate * f64::from(flow.index) / f64::from(point.flows);
     let start_ns = flow.start_ns.saturating_add(phase_ns as u64);
-    // A rate needs a time between two.
+    // A rate needs the time between two.
     Some(Schedule::of_run(rate, start_ns, point.warmup, point.duration, 2))
 }
 
-/// Where datagrams go.
-enum Aim {
-    /// To the connected peer.
-    Peer(SendScratch),
-    To(SocketAddr, SendScratchTo),
+/// Random bytes: nothing on the path can compress them.
+pub(super) fn filling(bytes: usize) -> Vec<u8> {
+    let mut filling = vec![0; bytes];
+    fastrand::fill(&mut filling);
+    filling
 }
 
-struct Sender<'a> {
+struct FlowSender<'a> {
     socket: &'a UdpSocket,
-    aim: Aim,
-    mode: UdpMode,
-    size: usize,
+    sender: Sender,
     mark: u32,
-    /// As many datagrams as one call takes, end to end.
-    train: Vec<u8>,
-    /// How many that are.
-    capacity: u64,
-    /// The number of the next one.
+    /// The number of the next datagram.
     next: u64,
-    sent: FlowSent,
+    signal: &'a Signal,
 }
 
-impl<'a> Sender<'a> {
-    fn new(socket: &'a UdpSocket, to: Option<SocketAddr>, point: &Point, mark: u32) -> Self {
-        let size = point.size_bytes;
-        let capacity = match point.mode {
-            UdpMode::Send => 1,
-            UdpMode::Sendmmsg => (MMSG_BYTES / size).clamp(1, MAX_GSO_SEGMENTS),
-            UdpMode::Gso => (MAX_GSO_BYTES / size).clamp(1, MAX_GSO_SEGMENTS),
-        };
-        Self {
-            socket,
-            aim: to.map_or_else(|| Aim::Peer(SendScratch::new()), |to| Aim::To(to, SendScratchTo::new(to))),
-            mode: point.mode,
-            size,
-            mark,
-            train: filling(size * capacity),
-            capacity: capacity as u64,
-            next: 0,
-            sent: FlowSent::default(),
-        }
-    }
-
-    /// As fast as it goes. Bursts of calls grow and shrink so that the clock is read about every hundred microseconds.
-    fn hurry(mut self, point: &Point, start_ns: u64, signal: &Signal) -> io::Result<FlowSent> {
-        wait_until(start_ns, Idle::SleepThenSpin, || signal.is_stopped());
-        let mut now = now_ns();
+impl FlowSender<'_> {
+    /// Sends as fast as possible.
+    fn hurry(mut self, point: &Point, start_ns: u64) -> io::Result<FlowSent> {
+        let (began_ns, began_cpu_ns) = (now_ns(), thread_cpu_ns());
+        let mut now = wait_until(start_ns, Idle::SleepThenSpin, || self.signal.is_stopped());
         let measured_from_ns = now.saturating_add(nanos(point.warmup));
         let end_ns = measured_from_ns.saturating_add(nanos(point.duration));
         let (mut burst, mut from) = (Burst::new(), None);
-        while now < end_ns && !signal.is_stopped() {
+        while now < end_ns && !self.signal.is_stopped() {
             if from.is_none() && now >= measured_from_ns {
                 from = Some((now, self.next));
             }
             for _ in 0..burst.count() {
-                self.send(self.capacity, now, None)?;
+                self.send(self.sender.capacity() as u64, now, None)?;
             }
             let before = std::mem::replace(&mut now, now_ns());
             burst.adapt(now - before);
         }
-        Ok(self.finished(from, now))
+        let (took_ns, cpu_ns) = (now_ns() - began_ns, thread_cpu_ns() - began_cpu_ns);
+        let busy = (took_ns > 0).then(|| cpu_ns as f64 / took_ns as f64);
+        Ok(FlowSent { busy, ..self.finished(from, now) })
     }
 
-    /// By the schedule: what is late leaves at once, what is not sent when the time is over is not sent at all.
-    fn keep(mut self, schedule: &Schedule, signal: &Signal) -> io::Result<FlowSent> {
-        // Without it sleeps end 50 us late; what the rest makes of it is spun away.
+    /// Sends by the schedule: late datagrams leave at once; those not sent when the time is over are not sent.
+    fn keep(mut self, schedule: &Schedule) -> io::Result<FlowSent> {
+        // By default, sleeps end up to 50 us late; spinning covers the rest.
         let _ = affinity::set_timer_slack_ns(1);
+        let capacity = self.sender.capacity() as u64;
         let mut lags = LatencyRecorder::new();
         let (mut now, mut from) = (now_ns(), None);
-        while self.next < schedule.count() && now < schedule.end_ns() && !signal.is_stopped() {
-            // A late train ends with the warm-up, or what it carried beyond would not be counted.
+        while self.next < schedule.count() && now < schedule.end_ns() && !self.signal.is_stopped() {
+            // A late call ends with the warm-up, or its later datagrams would not be counted.
             let rest =
                 schedule.measured_from().checked_sub(self.next).filter(|&rest| rest > 0).unwrap_or(u64::MAX);
-            let due = schedule.due(now).saturating_sub(self.next).min(self.capacity).min(rest);
+            let due = schedule.due(now).saturating_sub(self.next).min(capacity).min(rest);
             if due == 0 {
                 let due_ns = schedule.intended_ns(self.next);
-                now = wait_until(due_ns, Idle::SleepThenSpin, || signal.is_stopped());
+                now = wait_until(due_ns, Idle::SleepThenSpin, || self.signal.is_stopped());
                 continue;
             }
             if self.next >= schedule.measured_from() {
@@ -161,95 +131,41 @@ impl<'a> Sender<'a> {
             now = now_ns();
         }
         let (next, first) = (self.next, from.map_or(self.next, |(_, first)| first));
-        let mut sent = self.finished(from, now);
+        let sent = self.finished(from, now);
         // A schedule that was kept is over one interval after its last datagram.
         let scheduled_ns = schedule.intended_ns(next) - schedule.intended_ns(first);
-        sent.offered_in_ns = sent.offered_in_ns.max(scheduled_ns);
-        sent.lags = Some(lags);
-        Ok(sent)
+        Ok(FlowSent { offered_in_ns: sent.offered_in_ns.max(scheduled_ns), lags: Some(lags), ..sent })
     }
 
-    fn finished(mut self, from: Option<(u64, u64)>, now: u64) -> FlowSent {
+    fn finished(self, from: Option<(u64, u64)>, now: u64) -> FlowSent {
         let (from_ns, first) = from.unwrap_or((now, self.next));
-        self.sent.sent = self.next;
-        self.sent.offered = self.next - first;
-        self.sent.offered_in_ns = now - from_ns;
-        self.sent
+        FlowSent {
+            counts: self.sender.counts(),
+            offered: self.next - first,
+            offered_in_ns: now - from_ns,
+            ..FlowSent::default()
+        }
     }
 
     /// Sends the next `count` datagrams, at most what one call takes.
     #[inline]
     fn send(&mut self, count: u64, now: u64, schedule: Option<&Schedule>) -> io::Result<()> {
-        for (index, datagram) in self.train.chunks_exact_mut(self.size).take(count as usize).enumerate() {
-            let number = self.next + index as u64;
+        for number in self.next..self.next + count {
             let lag_ns = schedule.map_or(0, |schedule| now.saturating_sub(schedule.intended_ns(number)));
             let lag_ns = u32::try_from(lag_ns).unwrap_or(u32::MAX);
-            Header { mark: self.mark, number: number as u32, time_ns: now, lag_ns }.write(datagram);
+            let header = Header { mark: self.mark, number: number as u32, time_ns: now, lag_ns };
+            self.sender.push(self.socket, |datagram| header.write(datagram))?;
         }
         self.next += count;
-        let bytes = &self.train[..count as usize * self.size];
-        match self.mode {
-            UdpMode::Send => {
-                self.sent.system_calls += 1;
-                let sent = match self.aim {
-                    Aim::Peer(_) => self.socket.send(bytes),
-                    Aim::To(to, _) => self.socket.send_to(bytes, to),
-                };
-                match sent {
-                    Ok(_) => Ok(()),
-                    Err(error) => self.refused(1, error),
-                }
-            }
-            UdpMode::Sendmmsg => {
-                let items = bytes.chunks_exact(self.size).map(|datagram| Outgoing::datagram(None, datagram));
-                let outcome = match &mut self.aim {
-                    Aim::Peer(scratch) => self.socket.send_all(items, scratch),
-                    Aim::To(_, scratch) => self.socket.send_all_to(items, scratch),
-                };
-                self.took(outcome)
-            }
-            UdpMode::Gso => {
-                let segment = u16::try_from(self.size).unwrap_or(u16::MAX);
-                let train = Outgoing { to: None, head: bytes, tail: &[], segment, joins: false };
-                let outcome = match &mut self.aim {
-                    Aim::Peer(scratch) => self.socket.send_all([train], scratch),
-                    Aim::To(_, scratch) => self.socket.send_all_to([train], scratch),
-                };
-                self.took(outcome)
-            }
-        }
-    }
-
-    #[inline]
-    fn took(&mut self, outcome: SendOutcome) -> io::Result<()> {
-        self.sent.system_calls += outcome.system_calls;
-        self.sent.gso_fallbacks += outcome.gso_fallbacks;
-        match outcome.last_error {
-            None => Ok(()),
-            Some(error) => self.refused(outcome.refused, error),
-        }
-    }
-
-    /// A full queue, a filter or a closed port loses these; anything else ends the measurement.
-    #[cold]
-    fn refused(&mut self, count: u64, error: io::Error) -> io::Result<()> {
-        self.sent.refused += count;
-        if is_passing(&error) { Ok(()) } else { Err(error) }
+        self.sender.flush(self.socket)
     }
 }
-
-/// Whether the next datagram may fare better.
-pub(super) fn is_passing(error: &io::Error) -> bool {
-    weir_udp::is_transient(error) || error.kind() == io::ErrorKind::WouldBlock
-}
-
-/// What a `sendmmsg` may take of the processor's cache, bytes.
-const MMSG_BYTES: usize = 128 << 10;
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use weir_results::UdpMode;
     use weir_udp::{RecvBatch, SocketOptions, Wait};
 
     use super::super::point::tests::stream;
@@ -281,8 +197,8 @@ mod tests {
             let point = Point { datagrams_per_s: Some(1000.0), mode, ..stream() };
             let to = Some(receiver.local_address());
             let sent = run(&sender, to, &point, flow(), &Signal::new()).unwrap();
-            assert!(sent.sent >= 21 && sent.refused == 0, "{mode}: {sent:?}");
-            assert_eq!(arrived(&receiver).len() as u64, sent.sent, "{mode}");
+            assert!(sent.counts.datagrams >= 21 && sent.counts.refused == 0, "{mode}: {sent:?}");
+            assert_eq!(arrived(&receiver).len() as u64, sent.counts.datagrams, "{mode}");
         }
     }
 
@@ -318,11 +234,14 @@ mod tests {
             let point = Point { datagrams_per_s: Some(1000.0), mode, ..stream() };
             let sent = run(&sender, None, &point, flow(), &Signal::new()).unwrap();
             // The last may be late on a busy machine, and is not sent then.
-            assert!((21..=120).contains(&sent.sent) && sent.offered == sent.sent - 20, "{mode}: {sent:?}");
+            assert!(
+                (21..=120).contains(&sent.counts.datagrams) && sent.offered == sent.counts.datagrams - 20,
+                "{mode}: {sent:?}"
+            );
             assert_eq!(sent.lags.unwrap().count(), sent.offered);
             let headers = arrived(&receiver);
             let numbers: Vec<u64> = headers.iter().map(|header| header.number.into()).collect();
-            assert_eq!(numbers, (0..sent.sent).collect::<Vec<_>>(), "{mode}");
+            assert_eq!(numbers, (0..sent.counts.datagrams).collect::<Vec<_>>(), "{mode}");
             assert!(headers.iter().all(|header| header.mark == 7));
             // Sent is what was intended, and the lag.
             let intended = |header: &Header| header.time_ns - u64::from(header.lag_ns);
@@ -345,8 +264,8 @@ mod tests {
             let point =
                 Point { mode, duration: Duration::from_millis(5), warmup: Duration::ZERO, ..stream() };
             let sent = run(sender, to, &point, flow(), &Signal::new()).unwrap();
-            assert!(sent.sent > 0 && sent.offered == sent.sent, "{mode}: {sent:?}");
-            assert!(sent.offered_in_ns >= 5_000_000 && sent.system_calls <= sent.sent);
+            assert!(sent.counts.datagrams > 0 && sent.offered == sent.counts.datagrams, "{mode}: {sent:?}");
+            assert!(sent.offered_in_ns >= 5_000_000 && sent.counts.system_calls <= sent.counts.datagrams);
             assert!(!arrived(&receiver).is_empty());
         }
     }
@@ -357,8 +276,8 @@ mod tests {
         let signal = Signal::new();
         signal.stop();
         let forever = Point { duration: Duration::from_secs(1 << 30), ..stream() };
-        assert_eq!(run(&sender, None, &forever, flow(), &signal).unwrap().sent, 0);
+        assert_eq!(run(&sender, None, &forever, flow(), &signal).unwrap().counts.datagrams, 0);
         let slow = Point { datagrams_per_s: Some(1e-3), ..forever };
-        assert!(run(&sender, None, &slow, flow(), &signal).unwrap().sent <= 1);
+        assert!(run(&sender, None, &slow, flow(), &signal).unwrap().counts.datagrams <= 1);
     }
 }

@@ -132,15 +132,15 @@ pub(super) fn send_report(flows: Vec<FlowSent>, ends: &Ends) -> SendReport {
     report.busy_percent =
         busy.filter(|_| !flows.is_empty()).map(|busy| (busy * 1e3 / flows.len() as f64).round() / 10.0);
     for flow in flows {
-        report.sent.push(flow.sent);
+        report.sent.push(flow.counts.datagrams);
         report.offered += flow.offered;
         report.offered_in_ns = report.offered_in_ns.max(flow.offered_in_ns);
         if flow.offered_in_ns > 0 {
             report.offered_per_s += flow.offered as f64 * 1e9 / flow.offered_in_ns as f64;
         }
-        report.system_calls += flow.system_calls;
-        report.refused += flow.refused;
-        report.gso_fallbacks += flow.gso_fallbacks;
+        report.system_calls += flow.counts.system_calls;
+        report.refused += flow.counts.refused;
+        report.gso_fallbacks += flow.counts.gso_fallbacks;
         match (&mut lags, flow.lags) {
             (Some(all), Some(one)) => all.merge(&one),
             (all @ None, one) => *all = one,

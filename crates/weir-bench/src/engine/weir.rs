@@ -1,6 +1,6 @@
 //! Our own engine, through its public, typed API: what any user's program could do.
 
-mod noting;
+mod timestamps;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +31,7 @@ pub(super) struct Weir;
 const SIZE_BYTES_MAX: usize = 1 << 30;
 
 /// The largest message: it is one UDP datagram.
-const MESSAGE_BYTES_MAX: usize = super::raw::DATAGRAM_BYTES_MAX;
+const MESSAGE_BYTES_MAX: usize = weir_baseline::DATAGRAM_BYTES_MAX;
 
 /// The setting of the publishing thread.
 const PUBLISH_MODE: &str = "publish_mode";
@@ -104,7 +104,7 @@ impl Engine for Weir {
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
         if case.method.breakdown {
-            return noting::open_pinger(case);
+            return timestamps::open_pinger(case);
         }
         Ok(match (case.is_keyed(), case.loans) {
             (false, false) => Box::new(PingerEnd::<TestData>::open(case)?),
@@ -116,7 +116,7 @@ impl Engine for Weir {
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
         if case.method.breakdown {
-            return noting::open_ponger(case);
+            return timestamps::open_ponger(case);
         }
         Ok(match (case.is_keyed(), case.loans) {
             (false, false) => Box::new(PongerEnd::<TestData>::open(case)?),

@@ -5,12 +5,15 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use weir_baseline::Receiver;
 use weir_measure::{Idle, Schedule, nanos, now_ns, wait_until};
+use weir_results::WaitStrategy;
 use weir_telemetry::thread_times;
-use weir_udp::{RecvBatch, SocketOptions, UdpSocket, Wait, affinity};
+use weir_udp::{SocketOptions, UdpSocket, Wait, affinity};
 
 use crate::hpcbench::control::Counted;
 use crate::hpcbench::datagram::{Datagram, MARK_BYTES, Mark, TrialId, payload};
+use crate::hpcbench::settings::DATAGRAM_BYTES_MAX;
 
 /// Marks at the begin and at the end. The receiver takes one of each; the others are for lossy paths.
 const SYNCS: usize = 3;
@@ -22,8 +25,8 @@ const QUIET: Duration = Duration::from_millis(200);
 const DRAIN: Duration = Duration::from_secs(5);
 /// A sender that can send nothing for so long gives up.
 const STALL: Duration = Duration::from_secs(60);
-/// How often a receiver looks whether it is to stop.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often a receiver checks whether it is to stop.
+const CHECK: Duration = Duration::from_millis(20);
 /// Datagrams per receive call.
 const BATCH: usize = 32;
 
@@ -84,7 +87,7 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
                 continue;
             }
         }
-        if send_one(socket, &payload)? {
+        if weir_baseline::send(socket, None, &payload)? {
             sent.packets += 1;
             sent.bytes += payload.len() as u64;
             refused_since = None;
@@ -95,30 +98,14 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
     }
 }
 
-/// Sends one datagram; `false` when the kernel did not take it this time.
-fn send_one(socket: &UdpSocket, bytes: &[u8]) -> io::Result<bool> {
-    match socket.send(bytes) {
-        Ok(_) => Ok(true),
-        Err(error) if is_passing(&error) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether sending again may work: no room just now, or the news that an earlier datagram met a closed
-/// port, of which the control connection will tell more.
-pub(crate) fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock)
-        || weir_udp::is_queue_full(error)
-}
-
 /// Says that data follows.
 pub(crate) fn send_syncs(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
-    (0..SYNCS).try_for_each(|_| send_one(socket, &id.mark(Mark::Sync)).map(drop))
+    (0..SYNCS).try_for_each(|_| weir_baseline::send(socket, None, &id.mark(Mark::Sync)).map(drop))
 }
 
 /// Says that no data follows.
 pub(crate) fn send_fins(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
-    (0..FINS).try_for_each(|_| send_one(socket, &id.mark(Mark::Fin)).map(drop))
+    (0..FINS).try_for_each(|_| weir_baseline::send(socket, None, &id.mark(Mark::Fin)).map(drop))
 }
 
 /// The moments that bound what is received.
@@ -146,8 +133,7 @@ pub(crate) fn receive(
     halt: &AtomicBool,
     begin: impl FnOnce(),
 ) -> io::Result<Received> {
-    socket.set_recv_timeout(Some(LOOK))?;
-    let mut batch = RecvBatch::new(BATCH).without_sources();
+    let mut receiver = Receiver::with_buffers(BATCH, DATAGRAM_BYTES_MAX as usize).without_sources();
     let mut begin = Some(begin);
     let mut moments = Moments::default();
     let mut received = Received::default();
@@ -157,14 +143,13 @@ pub(crate) fn receive(
         if is_sent && told_at.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
             break;
         }
-        // Once the peer is done, what is here is all there is, save for what is still on its way.
-        let wait = if is_sent && moments.end.is_some() { Wait::DontWait } else { Wait::Block };
-        let count = match socket.recv_batch(&mut batch, BATCH, wait) {
-            Ok(count) => count,
-            Err(error) if is_passing(&error) || error.kind() == io::ErrorKind::TimedOut => 0,
-            Err(error) => return Err(error),
+        // Once the peer is done, what has arrived is all there is, but for datagrams in flight.
+        let has_arrived = if is_sent && moments.end.is_some() {
+            receiver.receive_now(socket)?
+        } else {
+            receiver.receive(socket, WaitStrategy::Block, CHECK)?
         };
-        if count == 0 {
+        if !has_arrived {
             let since = *quiet_since.get_or_insert_with(Instant::now);
             if is_sent && (moments.end.is_some() || since.elapsed() >= QUIET) {
                 break;
@@ -172,7 +157,7 @@ pub(crate) fn receive(
             continue;
         }
         quiet_since = None;
-        take(&batch, id, &mut moments, &mut received);
+        take(&receiver, id, &mut moments, &mut received);
         if let Some(begin) = moments.start.and_then(|_| begin.take()) {
             begin();
         }
@@ -185,13 +170,13 @@ pub(crate) fn receive(
 }
 
 /// Counts one batch.
-fn take(batch: &RecvBatch, id: TrialId, moments: &mut Moments, received: &mut Received) {
+fn take(receiver: &Receiver, id: TrialId, moments: &mut Moments, received: &mut Received) {
     let now = Instant::now();
-    for message in batch.messages() {
-        match id.classify(message.bytes) {
+    for datagram in receiver.datagrams() {
+        match id.classify(datagram) {
             Datagram::Data => {
                 received.packets += 1;
-                received.bytes += message.bytes.len() as u64;
+                received.bytes += datagram.len() as u64;
                 moments.start.get_or_insert(now);
                 moments.last = Some(now);
             }

@@ -5,7 +5,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_udp::{UdpSocket, Wait};
+use weir_baseline::{receive_one, send};
+use weir_results::WaitStrategy;
+use weir_udp::UdpSocket;
 
 use super::Console;
 use super::connection::Connection;
@@ -100,7 +102,6 @@ fn measure(
     watch.look(connection)?;
     watch.idle(connection, halt)?;
     connection.start_echo()?;
-    connection.socket.set_recv_timeout(Some(LOST)).map_err(MeasureError::Transfer)?;
     let iterations = search(connection, &mut message, halt)?;
     tell(Event::Iterations(report::round_trip_heading(&connection.heading, message_bytes, iterations)))?;
     for number in 1..=settings.repeat as usize {
@@ -162,13 +163,12 @@ fn pass(
         for (octet, digit) in message.iter_mut().rev().zip(number.to_le_bytes()) {
             *octet = digit;
         }
-        let answered = socket.send(message).and_then(|_| socket.recv(&mut answer, Wait::Block));
+        let answered = send(socket, None, message)
+            .and_then(|_| receive_one(socket, WaitStrategy::Block, LOST, &mut answer));
         match answered {
-            Ok(count) if answer[..count] == *message => {}
-            Ok(_) => return Err(Spoilt::Disordered),
-            Err(error) if flow::is_passing(&error) || error.kind() == io::ErrorKind::TimedOut => {
-                return Err(Spoilt::Lost);
-            }
+            Ok(Some(count)) if answer[..count] == *message => {}
+            Ok(Some(_)) => return Err(Spoilt::Disordered),
+            Ok(None) => return Err(Spoilt::Lost),
             Err(error) => return Err(Spoilt::Failed(error)),
         }
     }

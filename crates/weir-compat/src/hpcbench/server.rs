@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime};
 
+use weir_baseline::{Sender, echo};
 use weir_measure::{Connection, ControlError, Message, Session, SessionError, nanos, with_port};
-use weir_udp::{UdpSocket, Wait};
+use weir_results::{UdpMode, WaitStrategy};
+use weir_udp::UdpSocket;
 
 use crate::hpcbench::control::{Counted, Request, Response, Udptest, VERSION};
 use crate::hpcbench::datagram::TrialId;
@@ -23,8 +25,6 @@ const IDLE: Duration = Duration::from_secs(300);
 const GRACE: Duration = Duration::from_secs(600);
 /// The largest buffers that a client gets, each way; it is told what it got.
 const BUFFER_BYTES_MAX: u64 = 64 << 20;
-/// How often an echo looks whether it is to stop.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Serves a client until it closes the connection.
 pub(crate) fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
@@ -263,16 +263,9 @@ fn send(
 
 fn send_back(socket: &UdpSocket, bytes: usize, halt: &AtomicBool) -> io::Result<()> {
     let mut buffer = vec![0; bytes];
-    socket.set_recv_timeout(Some(LOOK))?;
-    while !halt.load(Ordering::Relaxed) {
-        let done = socket.recv(&mut buffer, Wait::Block).and_then(|count| socket.send(&buffer[..count]));
-        match done {
-            Ok(_) => {}
-            Err(error) if flow::is_passing(&error) || error.kind() == io::ErrorKind::TimedOut => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    let mut sender = Sender::new(UdpMode::Send, None, &buffer);
+    let is_over = || halt.load(Ordering::Relaxed);
+    echo(socket, WaitStrategy::Block, &mut sender, &mut buffer, |_| true, is_over).map(drop)
 }
 
 fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, io::Result<T>>) -> Result<T, SessionError> {

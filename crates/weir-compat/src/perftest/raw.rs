@@ -34,7 +34,7 @@ pub struct RawPeer {
 }
 
 /// The largest sample or batch: it is one datagram.
-pub const RAW_BYTES_MAX: usize = weir_udp::MAX_GSO_BYTES;
+pub const RAW_BYTES_MAX: usize = weir_baseline::DATAGRAM_BYTES_MAX;
 
 /// How often each end says that it is there.
 const ALIVE: Duration = Duration::from_secs(1);

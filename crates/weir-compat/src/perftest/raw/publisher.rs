@@ -7,9 +7,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use weir_measure::{clock, pause};
+use weir_baseline::{await_answer, receive_one, send};
+use weir_measure::{clock, nanos, pause};
 use weir_results::{LatencyKind, WaitStrategy};
-use weir_udp::{UdpSocket, Wait, receive_within};
+use weir_udp::{UdpSocket, Wait};
 
 use super::super::echoes::Echoes;
 use super::super::message::{self, Kind};
@@ -114,13 +115,12 @@ struct Line {
 impl Line {
     /// One datagram; `None` when none came, or when nobody is there.
     fn receive(&self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
-        self.socket.set_recv_timeout(Some(timeout))?;
-        received(self.socket.recv(buffer, Wait::Block))
+        receive_one(&self.socket, WaitStrategy::Block, timeout, buffer)
     }
 
     /// Notes what has come meanwhile.
     fn hear(&self, buffer: &mut [u8]) {
-        while let Ok(Some(length)) = received(self.socket.recv(buffer, Wait::DontWait)) {
+        while let Ok(length) = self.socket.recv(buffer, Wait::DontWait) {
             samples(&buffer[..length]).for_each(|received| self.note(&received.header));
         }
     }
@@ -140,10 +140,7 @@ impl Line {
     /// Sends, and loses what cannot leave.
     #[inline]
     fn send(&self, bytes: &[u8]) -> Result<(), EndpointError> {
-        match self.socket.send(bytes) {
-            Err(error) if !weir_udp::is_transient(&error) => Err(failed("sending", &error)),
-            _ => Ok(()),
-        }
+        send(&self.socket, None, bytes).map(drop).map_err(|error| failed("sending", &error))
     }
 
     /// Takes what the subscriber sends until `stop`.
@@ -161,14 +158,6 @@ impl Line {
                 }
             }
         }
-    }
-}
-
-fn received(result: io::Result<usize>) -> io::Result<Option<usize>> {
-    match result {
-        Ok(length) => Ok(Some(length)),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock || weir_udp::is_transient(&error) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
@@ -417,23 +406,25 @@ impl Run<'_> {
         sequence: u64,
         sent_ns: u64,
     ) -> Result<Option<u64>, EndpointError> {
-        let end_ns = sent_ns + ECHO_PATIENCE.as_nanos() as u64;
+        let end_ns = sent_ns + nanos(ECHO_PATIENCE);
         loop {
-            let length = receive_within(&line.socket, self.wait.spin(ECHO_PATIENCE), ECHO_PATIENCE, |wait| {
-                received(line.socket.recv(buffer, wait))
-            });
-            let now_ns = clock::now_ns();
-            if let Some(length) = length.map_err(|error| failed("receiving", &error))?
-                && let Some(received) = payload::read(&buffer[..length])
-            {
-                line.heard_ns.store(now_ns, Ordering::Relaxed);
+            let mut has_heard = false;
+            let is_echo = |datagram: &[u8]| {
+                let Some(received) = payload::read(datagram) else { return false };
+                has_heard = true;
                 let is_ping = matches!(Kind::of(&received.header), Kind::Ping(_));
-                if is_ping && received.header.seq_num == wire_sequence(sequence) {
-                    return Ok(Some(now_ns - sent_ns));
-                }
+                is_ping && received.header.seq_num == wire_sequence(sequence)
+            };
+            let left = (sent_ns, ECHO_PATIENCE);
+            let is_back = await_answer(&line.socket, self.wait, left, buffer, is_echo);
+            let now_ns = clock::now_ns();
+            let is_back = is_back.map_err(|error| failed("receiving", &error))?;
+            if has_heard {
+                line.heard_ns.store(now_ns, Ordering::Relaxed);
             }
-            if now_ns >= end_ns {
-                return Ok(None);
+            // A closed port ends a wait early.
+            if is_back || now_ns >= end_ns {
+                return Ok(is_back.then(|| now_ns - sent_ns));
             }
         }
     }

@@ -1,14 +1,15 @@
 //! The subscriber over plain UDP: receives, echoes and counts on one thread.
 
-use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use weir_baseline::Receiver;
 use weir_dds::Guid;
 use weir_measure::clock;
+use weir_results::WaitStrategy;
 use weir_telemetry::LossWatch;
-use weir_udp::{Outgoing, RecvBatch, UdpSocket, receive_within};
+use weir_udp::{RecvBatch, UdpSocket};
 
 use super::super::message::{self, Description, Kind};
 use super::super::receiver::{Limits, Tally};
@@ -45,16 +46,13 @@ pub(in crate::perftest) fn subscribe(
         is_described: false,
     };
     on_event(Event::Stage("Waiting for data ...".to_owned()));
-    let mut batch = RecvBatch::with_buffer_bytes(BATCH, RAW_BYTES_MAX);
+    let mut receiver = Receiver::with_buffers(BATCH, RAW_BYTES_MAX);
     let second_ns = ALIVE.as_nanos() as u64;
     let mut next_ns = clock::now_ns() + second_ns;
     let end = loop {
-        let received = receive_within(&run.socket, sockets.wait.spin(TICK), TICK, |wait| {
-            let count = run.socket.recv_batch(&mut batch, BATCH, wait)?;
-            Ok((count > 0).then_some(()))
-        });
-        if received.map_err(|error| failed("receiving", &error))?.is_some() {
-            run.accept(&batch)?;
+        let received = receiver.receive(&run.socket, sockets.wait, TICK);
+        if received.map_err(|error| failed("receiving", &error))? {
+            run.accept(receiver.batch())?;
         }
         run.describe(on_event);
         let now_ns = clock::now_ns();
@@ -73,7 +71,7 @@ pub(in crate::perftest) fn subscribe(
         }
     };
     if end == End::Complete {
-        run.say_farewell(&mut batch)?;
+        run.say_farewell(&mut receiver)?;
     }
     Ok(Received {
         data_len: run.tally.data_len,
@@ -135,12 +133,8 @@ impl Run<'_> {
     }
 
     fn send(&self, to: SocketAddrV4, bytes: &[u8]) -> Result<(), EndpointError> {
-        match self.socket.send_one(&Outgoing::datagram(Some(to), bytes)) {
-            Err(error) if !weir_udp::is_transient(&error) && error.kind() != io::ErrorKind::WouldBlock => {
-                Err(failed("sending", &error))
-            }
-            _ => Ok(()),
-        }
+        let sent = weir_baseline::send(&self.socket, Some(to.into()), bytes);
+        sent.map(drop).map_err(|error| failed("sending", &error))
     }
 
     fn describe(&mut self, on_event: &mut dyn FnMut(Event)) {
@@ -167,17 +161,16 @@ impl Run<'_> {
 
     /// Answers final markers as long as they come: the answer to the first may have been lost. The next run's publisher, which may
     /// be knocking already, waits until that is over.
-    fn say_farewell(&mut self, batch: &mut RecvBatch) -> Result<(), EndpointError> {
+    fn say_farewell(&mut self, receiver: &mut Receiver) -> Result<(), EndpointError> {
         let mut told_ns = clock::now_ns();
         loop {
             let left = FAREWELL.saturating_sub(Duration::from_nanos(clock::now_ns() - told_ns));
             if left.is_zero() {
                 return Ok(());
             }
-            self.socket.set_recv_timeout(Some(left)).map_err(|error| failed("waiting", &error))?;
-            match self.socket.recv_batch(batch, BATCH, weir_udp::Wait::Block) {
-                Ok(0) | Err(_) => return Ok(()),
-                Ok(_) if self.accept(batch)? => told_ns = clock::now_ns(),
+            match receiver.receive(&self.socket, WaitStrategy::Block, left) {
+                Ok(false) | Err(_) => return Ok(()),
+                Ok(_) if self.accept(receiver.batch())? => told_ns = clock::now_ns(),
                 Ok(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! The ends of a ping-pong that note when samples pass from stage to stage: by what the engine itself keeps of that.
+//! The ends of a ping-pong with timestamps: when samples pass from stage to stage, as the engine records it.
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData,
 
 pub(super) fn open_pinger(case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
     Ok(match (case.is_keyed(), case.loans) {
-        (false, false) => Box::new(NotingPinger::<TestData>::open(case)?),
-        (true, false) => Box::new(NotingPinger::<KeyedTestData>::open(case)?),
-        (false, true) => Box::new(NotingPinger::<SharedTestData>::open(case)?),
-        (true, true) => Box::new(NotingPinger::<SharedKeyedTestData>::open(case)?),
+        (false, false) => Box::new(TimestampPinger::<TestData>::open(case)?),
+        (true, false) => Box::new(TimestampPinger::<KeyedTestData>::open(case)?),
+        (false, true) => Box::new(TimestampPinger::<SharedTestData>::open(case)?),
+        (true, true) => Box::new(TimestampPinger::<SharedKeyedTestData>::open(case)?),
     })
 }
 
 pub(super) fn open_ponger(case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
     Ok(match (case.is_keyed(), case.loans) {
-        (false, false) => Box::new(NotingPonger::<TestData>::open(case)?),
-        (true, false) => Box::new(NotingPonger::<KeyedTestData>::open(case)?),
-        (false, true) => Box::new(NotingPonger::<SharedTestData>::open(case)?),
-        (true, true) => Box::new(NotingPonger::<SharedKeyedTestData>::open(case)?),
+        (false, false) => Box::new(TimestampPonger::<TestData>::open(case)?),
+        (true, false) => Box::new(TimestampPonger::<KeyedTestData>::open(case)?),
+        (false, true) => Box::new(TimestampPonger::<SharedTestData>::open(case)?),
+        (true, true) => Box::new(TimestampPonger::<SharedKeyedTestData>::open(case)?),
     })
 }
 
@@ -51,18 +51,18 @@ fn received<T>(reader: &DataReader<T>, taken_ns: u64) -> ReceiveStops {
     }
 }
 
-struct NotingPinger<T> {
+struct TimestampPinger<T> {
     end: PingerEnd<T>,
     recorder: Recorder,
 }
 
-impl<T: Data> NotingPinger<T> {
+impl<T: Data> TimestampPinger<T> {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         Ok(Self { end: PingerEnd::open(case)?, recorder: Recorder::new(case.warmup) })
     }
 }
 
-impl<T: Data> End for NotingPinger<T> {
+impl<T: Data> End for TimestampPinger<T> {
     fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
         self.end.connect(peer, timeout)
     }
@@ -76,7 +76,7 @@ impl<T: Data> End for NotingPinger<T> {
     }
 }
 
-impl<T: Data> Pinger for NotingPinger<T> {
+impl<T: Data> Pinger for TimestampPinger<T> {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
         let PingerEnd { node, writer, reader, sample, echo } = &mut self.end;
         let header = SampleHeader::ping(sequence, node.case.instances, sent_ns);
@@ -89,7 +89,7 @@ impl<T: Data> Pinger for NotingPinger<T> {
                 echo.release();
                 if info.valid_data && echo.seq_num() == header.seq_num {
                     let received = received(reader, taken_ns);
-                    self.recorder.note(Stops { seq_num: header.seq_num, sent, received });
+                    self.recorder.record(Stops { seq_num: header.seq_num, sent, received });
                     return Ok(true);
                 }
             }
@@ -98,7 +98,7 @@ impl<T: Data> Pinger for NotingPinger<T> {
     }
 }
 
-struct NotingPonger<T> {
+struct TimestampPonger<T> {
     node: Node,
     writer: DataWriter<T>,
     reader: DataReader<T>,
@@ -113,12 +113,12 @@ struct EchoWork<T> {
 }
 
 /// Echoes on the thread that receives.
-struct NotingEcho<T> {
+struct TimestampEcho<T> {
     writer: DataWriter<T>,
     work: Arc<Mutex<EchoWork<T>>>,
 }
 
-impl<T: Data> DataReaderListener<T> for NotingEcho<T> {
+impl<T: Data> DataReaderListener<T> for TimestampEcho<T> {
     fn on_data_available(&self, reader: &DataReader<T>) {
         let mut work = self.work.lock();
         let EchoWork { sample, echoed, recorder } = &mut *work;
@@ -129,26 +129,26 @@ impl<T: Data> DataReaderListener<T> for NotingEcho<T> {
             if info.valid_data && self.writer.write(sample).is_ok() {
                 *echoed += 1;
                 let sent = sent(&self.writer, written_ns);
-                recorder.note(Stops { seq_num: sample.seq_num(), sent, received });
+                recorder.record(Stops { seq_num: sample.seq_num(), sent, received });
             }
             sample.release();
         }
     }
 }
 
-impl<T: Data> NotingPonger<T> {
+impl<T: Data> TimestampPonger<T> {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let node = Node::open(case)?;
         let writer = node.writer("_pong")?;
         let recorder = Recorder::new(case.warmup);
         let work = Arc::new(Mutex::new(EchoWork { sample: T::default(), echoed: 0, recorder }));
-        let echo = NotingEcho { writer: writer.clone(), work: Arc::clone(&work) };
+        let echo = TimestampEcho { writer: writer.clone(), work: Arc::clone(&work) };
         let reader = node.reader("_ping", Some(echo))?;
         Ok(Self { node, writer, reader, work })
     }
 }
 
-impl<T: Data> End for NotingPonger<T> {
+impl<T: Data> End for TimestampPonger<T> {
     fn connect(&mut self, _peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
         self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)?;
         self.reader.wait_for_publications(1, timeout).map_err(no_peer)
@@ -163,7 +163,7 @@ impl<T: Data> End for NotingPonger<T> {
     }
 }
 
-impl<T: Data> Ponger for NotingPonger<T> {
+impl<T: Data> Ponger for TimestampPonger<T> {
     fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError> {
         while !stop.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(20));

@@ -1,71 +1,64 @@
-//! The ends of a ping-pong that note when samples pass from stage to stage.
+//! The ends of a ping-pong with timestamps: when samples pass from stage to stage.
 //!
-//! They do what the others do, but for the call that receives: it is one that brings the kernel's stamp.
+//! They differ from the others in the call that receives: it returns the kernel's timestamp.
 
-use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_measure::{clock, nanos};
-use weir_udp::{RecvBatch, receive_within};
 
-use super::{ECHO_WAIT, UdpEnd};
+use super::{UdpEnd, failed, write};
 use crate::breakdown::{ReceiveStops, Recorder, SendStops, Stops, Trace};
-use crate::case::CaseSpec;
 use crate::endpoint::{End, EndReport, EndpointError, Pinger, Ponger};
-use crate::engine::raw;
-use crate::payload::{self, HEADER_BYTES, SampleHeader};
+use crate::payload::{self, SampleHeader};
 
 /// Pinger or ponger.
-pub(super) struct NotingEnd {
+pub(super) struct TimestampEnd {
     end: UdpEnd,
-    batch: RecvBatch,
     recorder: Recorder,
 }
 
-impl NotingEnd {
-    pub(super) fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
-        let batch = RecvBatch::with_buffer_bytes(1, case.size_bytes + 1);
-        Ok(Self { end: UdpEnd::open(case, 1)?, batch, recorder: Recorder::new(case.warmup) })
+impl TimestampEnd {
+    pub(super) fn new(end: UdpEnd) -> Self {
+        let recorder = Recorder::new(end.case.warmup);
+        Self { end, recorder }
     }
 
     fn send_ping(&mut self, header: &SampleHeader) -> Result<SendStops, EndpointError> {
+        let UdpEnd { socket, case, sample, sender, .. } = &mut self.end;
         let written_ns = clock::now_ns();
-        payload::write_header(&mut self.end.sample, header);
-        if self.end.case.verify {
-            payload::fill_octets(header.seq_num, &mut self.end.sample[HEADER_BYTES..]);
-        }
+        write(sample, header, case.verify);
         let called_ns = clock::now_ns();
-        let result = self.end.socket.send(&self.end.sample);
+        let sent = sender.send(socket, sample);
         let returned_ns = clock::now_ns();
-        self.end.count_send(result)?;
+        sent.map_err(|error| failed("sending", &error))?;
         Ok(SendStops { written_ns, called_ns, returned_ns })
     }
 
-    /// Sends back what is in the batch.
+    /// Sends back what was received last.
     fn send_echo(&mut self) -> Result<SendStops, EndpointError> {
+        let UdpEnd { socket, sender, receiver, .. } = &mut self.end;
         let written_ns = clock::now_ns();
-        let Some(message) = self.batch.get(0) else { return Ok(SendStops::default()) };
+        let Some(message) = receiver.batch().get(0) else { return Ok(SendStops::default()) };
         let called_ns = clock::now_ns();
-        let result = self.end.socket.send(message.bytes);
+        let sent = sender.send(socket, message.bytes);
         let returned_ns = clock::now_ns();
-        self.end.count_send(result)?;
+        sent.map_err(|error| failed("sending", &error))?;
         Ok(SendStops { written_ns, called_ns, returned_ns })
     }
 
-    /// Receives one sample, which is in the batch then; its number, and when it was where.
+    /// Receives one sample; returns its number, if it is whole, and when it passed each stage.
     fn receive(&mut self, timeout: Duration) -> Result<Option<(Option<u32>, ReceiveStops)>, EndpointError> {
-        let Self { end, batch, .. } = self;
-        let received = receive_within(&end.socket, end.case.wait.spin(timeout), timeout, |wait| {
-            let count = end.socket.recv_batch(batch, 1, wait)?;
-            Ok((count > 0).then(clock::now_ns))
-        });
-        let Some(returned_ns) = received.map_err(|error: io::Error| raw::failed("receiving", &error))? else {
+        let UdpEnd { socket, case, receiver, .. } = &mut self.end;
+        let received = receiver.receive(socket, case.wait, timeout);
+        let returned_ns = clock::now_ns();
+        if !received.map_err(|error| failed("receiving", &error))? {
             return Ok(None);
-        };
+        }
+        let batch = receiver.batch();
         let bytes = batch.get(0).map_or(&[][..], |message| message.bytes);
-        let sample = payload::read(bytes).filter(|_| bytes.len() == end.case.size_bytes);
+        let sample = payload::read(bytes).filter(|_| bytes.len() == case.size_bytes);
         let seq_num = sample.map(|sample| sample.header.seq_num);
         // The application reads the sample where it was received: there is nothing to deliver.
         let sorted_ns = clock::now_ns();
@@ -74,7 +67,7 @@ impl NotingEnd {
     }
 }
 
-impl End for NotingEnd {
+impl End for TimestampEnd {
     fn address(&self) -> Option<SocketAddrV4> {
         self.end.address()
     }
@@ -92,7 +85,7 @@ impl End for NotingEnd {
     }
 }
 
-impl Pinger for NotingEnd {
+impl Pinger for TimestampEnd {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
         let header = SampleHeader::ping(sequence, self.end.case.instances, sent_ns);
         let sent = self.send_ping(&header)?;
@@ -100,7 +93,7 @@ impl Pinger for NotingEnd {
         loop {
             let Some((seq_num, received)) = self.receive(timeout)? else { return Ok(false) };
             if seq_num == Some(header.seq_num) {
-                self.recorder.note(Stops { seq_num: header.seq_num, sent, received });
+                self.recorder.record(Stops { seq_num: header.seq_num, sent, received });
                 return Ok(true);
             }
             if received.taken_ns >= end_ns {
@@ -110,32 +103,37 @@ impl Pinger for NotingEnd {
     }
 }
 
-impl Ponger for NotingEnd {
+impl Ponger for TimestampEnd {
     fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError> {
         let mut echoed = 0;
         while !stop.load(Ordering::Acquire) {
-            let Some((seq_num, received)) = self.receive(ECHO_WAIT)? else { continue };
+            let Some((seq_num, received)) = self.receive(CHECK)? else { continue };
             let sent = self.send_echo()?;
             echoed += 1;
             if let Some(seq_num) = seq_num {
-                self.recorder.note(Stops { seq_num, sent, received });
+                self.recorder.record(Stops { seq_num, sent, received });
             }
         }
         Ok(echoed)
     }
 }
 
+/// How often an echo checks whether it is over.
+const CHECK: Duration = Duration::from_millis(50);
+
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
     use std::thread;
 
-    use weir_udp::{SocketOptions, UdpSocket, Wait};
+    use weir_baseline::Receiver;
+    use weir_udp::{RecvBatch, SocketOptions, UdpSocket, Wait};
 
+    use super::super::Udp;
     use super::*;
     use crate::breakdown;
-    use crate::case::Method;
     use crate::case::tests::case;
+    use crate::case::{CaseSpec, Method};
     use weir_results::{Test, WaitStrategy};
 
     const PATIENCE: Duration = Duration::from_secs(20);
@@ -162,7 +160,11 @@ mod tests {
         for wait in [WaitStrategy::Block, WaitStrategy::Spin] {
             let method = Method { breakdown: true, ..Method::default() };
             let case = CaseSpec { wait, warmup: Duration::ZERO, method, ..case("udp", Test::Latency) };
-            let (mut pinger, mut ponger) = (NotingEnd::open(&case).unwrap(), NotingEnd::open(&case).unwrap());
+            let open = || {
+                let receiver = Receiver::with_buffers(1, case.size_bytes);
+                TimestampEnd::new(UdpEnd::open(Udp::Plain, &case, receiver).unwrap())
+            };
+            let (mut pinger, mut ponger) = (open(), open());
             pinger.connect(ponger.address(), PATIENCE).unwrap();
             ponger.connect(pinger.address(), PATIENCE).unwrap();
             let stop = AtomicBool::new(false);
