@@ -184,7 +184,7 @@ fn run_step(
             let measured = measure(&mut session, case, options.path, &mut on_tick);
             if let Some(path) = options.path {
                 let lost = path.end_losses().map_err(|error| StepError::Trouble(error.to_string()))?;
-                result.settings.insert("path_lost_packets".to_owned(), lost.to_string());
+                result.conditions.settings.insert("path_lost_packets".to_owned(), lost.to_string());
             }
             let (publishers, subscribers) = measured?;
             session.close();

@@ -200,13 +200,13 @@ pub fn resolve(case: &mut CaseSpec, measured: &[Case]) -> Result<(), String> {
         Some(Rate::PerSecond(rate)) => Some(rate as f64),
         Some(Rate::OfMaximum(hundredths)) => {
             let is_its = |other: &&Case| {
-                other.engine == case.engine
-                    && other.reliability == case.reliability
-                    && other.size_bytes == case.size_bytes as u64
-                    && other.batch_bytes == u64::from(case.batch_bytes)
-                    && other.loans == case.loans
+                other.point.engine == case.engine
+                    && other.point.reliability == case.reliability
+                    && other.point.size_bytes == case.size_bytes as u64
+                    && other.point.batch_bytes == u64::from(case.batch_bytes)
+                    && other.point.loans == case.loans
             };
-            let rates = measured.iter().filter(is_its).filter_map(|other| other.throughput);
+            let rates = measured.iter().filter(is_its).filter_map(|other| other.figures.throughput);
             let maximum = Spread::of(rates.map(|throughput| throughput.samples_per_s));
             let maximum = maximum.map(|spread| spread.median).filter(|maximum| *maximum > 0.0);
             let maximum = maximum.ok_or("its maximum, which the rate is a share of, was not measured")?;
@@ -315,7 +315,8 @@ mod tests {
     fn a_share_is_of_the_same_engines_maximum() {
         let measured = |engine: &str, rate: f64| {
             let throughput = Some(ThroughputSummary { samples_per_s: rate, ..ThroughputSummary::default() });
-            Case { throughput, ..Case::new(engine, Test::Throughput, Reliability::Reliable, 32) }
+            Case::new(engine, Test::Throughput, Reliability::Reliable, 32)
+                .with(|it| it.figures.throughput = throughput)
         };
         let cases = [
             measured("mock", 1000.0),

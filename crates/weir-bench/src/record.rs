@@ -32,34 +32,34 @@ pub enum Fault {
 /// A case without figures yet: what was asked for, and the doubts that are known before.
 pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     let mut result = Case::new(case.engine.as_str(), case.test, case.reliability, case.size_bytes as u64);
-    result.keyed = case.is_keyed();
-    result.instances = u64::from(case.instances);
-    result.batch_bytes = u64::from(case.batch_bytes);
-    (result.publishers, result.subscribers) = (case.publishers, case.subscribers);
-    (result.multicast, result.loans) = (case.multicast, case.loans);
-    result.apart = engine::find(&case.engine).is_some_and(Engine::is_apart);
-    result.wait = case.wait;
-    result.path.clone_from(&case.method.path);
-    result.kept_awake = case.method.keep_awake.is_some();
-    result.rate_samples_per_s = case.method.samples_per_s;
-    result.load_percent = match case.method.rate {
+    result.point.keyed = case.is_keyed();
+    result.point.instances = u64::from(case.instances);
+    result.point.batch_bytes = u64::from(case.batch_bytes);
+    (result.point.publishers, result.point.subscribers) = (case.publishers, case.subscribers);
+    (result.point.multicast, result.point.loans) = (case.multicast, case.loans);
+    result.conditions.apart = engine::find(&case.engine).is_some_and(Engine::is_apart);
+    result.conditions.wait = case.wait;
+    result.conditions.path.clone_from(&case.method.path);
+    result.conditions.kept_awake = case.method.keep_awake.is_some();
+    result.conditions.rate_samples_per_s = case.method.samples_per_s;
+    result.conditions.load_percent = match case.method.rate {
         Some(Rate::OfMaximum(hundredths)) => Some(f64::from(hundredths) / 100.0),
         _ => None,
     };
-    result.repeat = case.repeat;
-    result.settings = settings(case);
-    result.warnings = doubts(case, environment);
+    result.conditions.repeat = case.repeat;
+    result.conditions.settings = settings(case);
+    result.evidence.warnings = doubts(case, environment);
     result
 }
 
 /// Says in `result` that nothing was measured because the engine cannot do it.
 pub(crate) fn not_supported(result: &mut Case, reason: String) {
-    result.not_measured = Some(NotMeasured::NotSupported { reason });
+    result.evidence.not_measured = Some(NotMeasured::NotSupported { reason });
 }
 
 /// Says in `result` that nothing was measured although it should have been.
 pub(crate) fn failed(result: &mut Case, reason: String) -> Option<Fault> {
-    result.not_measured = Some(NotMeasured::Failed { reason });
+    result.evidence.not_measured = Some(NotMeasured::Failed { reason });
     Some(Fault::Trouble)
 }
 
@@ -70,15 +70,15 @@ pub(crate) fn enter(
     publishers: &[AgentReport],
     subscribers: &[AgentReport],
 ) -> Option<Fault> {
-    result.publisher = Some(together(publishers));
-    result.subscriber = Some(together(subscribers));
-    result.publisher_telemetry = publishers.first().and_then(|end| end.telemetry.clone());
-    result.subscriber_telemetry = subscribers.first().and_then(|end| end.telemetry.clone());
-    result.loss_attribution = explain_loss(publishers, subscribers);
+    result.figures.publisher = Some(together(publishers));
+    result.figures.subscriber = Some(together(subscribers));
+    result.evidence.publisher_telemetry = publishers.first().and_then(|end| end.telemetry.clone());
+    result.evidence.subscriber_telemetry = subscribers.first().and_then(|end| end.telemetry.clone());
+    result.evidence.loss_attribution = explain_loss(publishers, subscribers);
     if let Some(reason) =
         publishers.iter().chain(subscribers).find_map(|end| end.system_calls_uncounted.as_ref())
     {
-        result.settings.insert("system_calls".to_owned(), format!("not counted: {reason}"));
+        result.conditions.settings.insert("system_calls".to_owned(), format!("not counted: {reason}"));
     }
     // All ends of a kind ask for the same; the tightest grant is the one to know.
     let [publisher, subscriber] = [publishers, subscribers].map(|reports| {
@@ -88,9 +88,9 @@ pub(crate) fn enter(
             .min_by_key(|buffers| (buffers.receive_granted, buffers.send_granted))
     });
     enter_buffers(result, publisher.unwrap_or_default(), subscriber.unwrap_or_default());
-    result.discovery = discovery(case, publishers.iter().chain(subscribers));
+    result.figures.discovery = discovery(case, publishers.iter().chain(subscribers));
     if let [AgentReport { outcome: Outcome::Pinger(pinger), .. }] = publishers {
-        result.breakdown = breakdown(publishers, subscribers);
+        result.figures.breakdown = breakdown(publishers, subscribers);
         return enter_latency(result, pinger);
     }
     let sent = publishers.iter().map(|report| match &report.outcome {
@@ -172,10 +172,10 @@ fn explain_loss(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Opti
 }
 
 fn enter_latency(result: &mut Case, pinger: &PingerOutcome) -> Option<Fault> {
-    result.latency_us = Some(pinger.summary);
-    result.duration_s = Some(seconds(pinger.measured_in));
+    result.figures.latency_us = Some(pinger.summary);
+    result.figures.duration_s = Some(seconds(pinger.measured_in));
     if pinger.summary.count == 0 {
-        result.warnings.push(Warning::NothingReceived);
+        result.evidence.warnings.push(Warning::NothingReceived);
         return Some(Fault::Trouble);
     }
     None
@@ -190,10 +190,10 @@ fn enter_throughput(
 ) -> Option<Fault> {
     let mut counts = SequenceCounts::default();
     received.iter().for_each(|one| counts.merge(&one.counts));
-    result.throughput = Some(summary(case.size_bytes as u64, sent, received, counts));
-    result.duration_s = received.iter().map(|one| seconds(one.received_in)).reduce(f64::max);
+    result.figures.throughput = Some(summary(case.size_bytes as u64, sent, received, counts));
+    result.figures.duration_s = received.iter().map(|one| seconds(one.received_in)).reduce(f64::max);
     let lost = counts.lost;
-    result.loss = Some(LossBreakdown::explain(
+    result.evidence.loss = Some(LossBreakdown::explain(
         lost,
         sent.iter().map(|one| one.refused).sum(),
         received.iter().filter_map(|one| one.kernel_drops).sum(),
@@ -203,11 +203,11 @@ fn enter_throughput(
     let corrupt = received.iter().map(|one| one.corrupt).sum();
     let mut fault = None;
     if case.reliability == Reliability::Reliable && lost_anywhere > 0 {
-        result.warnings.push(Warning::LostSamples { lost: lost_anywhere });
+        result.evidence.warnings.push(Warning::LostSamples { lost: lost_anywhere });
         fault = Some(Fault::DataLost);
     }
     if corrupt > 0 {
-        result.warnings.push(Warning::CorruptSamples { corrupt });
+        result.evidence.warnings.push(Warning::CorruptSamples { corrupt });
         fault = Some(Fault::DataLost);
     }
     fault
@@ -219,12 +219,16 @@ fn enter_schedule(result: &mut Case, sent: &[&PublisherOutcome], received: &[&Su
     else {
         return;
     };
-    result.latency_us = *one_way;
-    result.schedule_lag_us = Some(ScheduleLag { p50: lag.p50, p99: lag.p99, p99_9: None, max: lag.max });
-    let (asked, reached) =
-        (result.rate_samples_per_s, result.throughput.map(|figures| figures.offered_samples_per_s));
+    result.figures.latency_us = *one_way;
+    result.figures.schedule_lag_us =
+        Some(ScheduleLag { p50: lag.p50, p99: lag.p99, p99_9: None, max: lag.max });
+    let (asked, reached) = (
+        result.conditions.rate_samples_per_s,
+        result.figures.throughput.map(|figures| figures.offered_samples_per_s),
+    );
     if let Some((asked, reached)) = asked.zip(reached).filter(|(asked, reached)| *reached < asked * KEPT) {
         result
+            .evidence
             .warnings
             .push(Warning::ScheduleLag { asked_samples_per_s: asked, reached_samples_per_s: reached });
     }
@@ -285,7 +289,7 @@ fn enter_buffers(result: &mut Case, publisher: SocketBuffers, subscriber: Socket
     if buffers == SocketBuffers::default() {
         return;
     }
-    result.socket_buffers = Some(buffers);
+    result.evidence.socket_buffers = Some(buffers);
     let small = |asked: Option<u64>, granted: Option<u64>| {
         let (asked, granted) = asked.zip(granted)?;
         // The kernel reports twice what it granted: half is for its own overhead.
@@ -293,7 +297,7 @@ fn enter_buffers(result: &mut Case, publisher: SocketBuffers, subscriber: Socket
     };
     let receive = small(buffers.receive_asked, buffers.receive_granted);
     let send = small(buffers.send_asked, buffers.send_granted);
-    result.warnings.extend(receive.or(send));
+    result.evidence.warnings.extend(receive.or(send));
 }
 
 fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
@@ -416,21 +420,21 @@ mod tests {
     fn of_several_ends_rates_are_of_one_subscriber_and_counts_of_all() {
         let case = CaseSpec { publishers: 2, subscribers: 3, ..case("mock", Test::Throughput) };
         let (result, _) = streamed(&case, 10, 0, 0);
-        let figures = result.throughput.unwrap();
+        let figures = result.figures.throughput.unwrap();
         assert_eq!((figures.samples_per_s, figures.offered_samples_per_s), (495.0, 2000.0));
         assert_eq!((figures.total_samples, figures.lost, figures.lost_percent), (2970, 30, 1.0));
         assert_eq!((figures.samples_per_datagram, figures.datagrams_per_send), (Some(1.0), Some(2.0)));
-        assert_eq!((result.publishers, result.subscribers), (2, 3));
-        assert_eq!(result.loss, Some(LossBreakdown::explain(30, 0, 6, Some(7))));
+        assert_eq!((result.point.publishers, result.point.subscribers), (2, 3));
+        assert_eq!(result.evidence.loss, Some(LossBreakdown::explain(30, 0, 6, Some(7))));
     }
 
     #[test]
     fn the_subscribers_rate_is_the_result_and_the_publishers_stands_beside_it() {
         let (result, fault) = streamed(&case("udp", Test::Throughput), 10, 0, 0);
-        let figures = result.throughput.unwrap();
+        let figures = result.figures.throughput.unwrap();
         assert_eq!((figures.samples_per_s, figures.offered_samples_per_s), (495.0, 1000.0));
         assert_eq!(figures.datagrams_per_send, Some(2.0));
-        assert_eq!(result.loss, Some(LossBreakdown::explain(10, 0, 2, Some(7))));
+        assert_eq!(result.evidence.loss, Some(LossBreakdown::explain(10, 0, 2, Some(7))));
         assert_eq!(fault, None);
     }
 
@@ -452,13 +456,15 @@ mod tests {
     #[test]
     fn losses_of_the_whole_case_are_put_down_to_their_places() {
         let (result, _) = streamed(&case("udp", Test::Throughput), 10, 3, 0);
-        let loss = result.loss_attribution.unwrap();
+        let loss = result.evidence.loss_attribution.unwrap();
         assert_eq!((loss.lost, loss.receiver_socket, loss.path, loss.unplaced), (13, 2, 11, 0));
         assert_eq!(loss.samples_per_drop, None);
         assert_eq!(loss.receiver, drops());
-        assert!(result.publisher_telemetry.is_some() && result.subscriber_telemetry.is_some());
+        assert!(
+            result.evidence.publisher_telemetry.is_some() && result.evidence.subscriber_telemetry.is_some()
+        );
         let (result, _) = streamed(&case("udp", Test::Throughput), 0, 0, 0);
-        assert_eq!(result.loss_attribution.unwrap().lost, 0);
+        assert_eq!(result.evidence.loss_attribution.unwrap().lost, 0);
     }
 
     #[test]
@@ -482,7 +488,7 @@ mod tests {
         assert_eq!(streamed(&reliable, 0, 0, 0).1, None);
         let (result, fault) = streamed(&reliable, 2, 3, 0);
         assert_eq!(fault, Some(Fault::DataLost));
-        assert!(result.warnings.contains(&Warning::LostSamples { lost: 5 }));
+        assert!(result.evidence.warnings.contains(&Warning::LostSamples { lost: 5 }));
         assert_eq!(streamed(&case("mock", Test::Throughput), 2, 3, 0).1, None);
     }
 
@@ -498,13 +504,13 @@ mod tests {
         let interface = Some(Interface { name: "eth0".into(), mtu: Some(1500), ..Interface::default() });
         let environment =
             Environment { interface, allowed_cpus: 4, logical_cpus: 4, ..Environment::default() };
-        let warnings = blank(&case, &environment).warnings;
+        let warnings = blank(&case, &environment).evidence.warnings;
         assert!(warnings.contains(&Warning::CoresShared));
         let too_long = Warning::MtuSmallerThan { mtu: 1500, needed: 8220 };
         assert!(warnings.contains(&too_long));
         // It cuts samples itself.
         let case = CaseSpec { engine: "weir".into(), ..case };
-        assert!(!blank(&case, &environment).warnings.contains(&too_long));
+        assert!(!blank(&case, &environment).evidence.warnings.contains(&too_long));
     }
 
     #[test]
@@ -517,9 +523,9 @@ mod tests {
         };
         let check = |bytes, expected: usize| {
             let mut result = blank(&case("udp", Test::Latency), &Environment::default());
-            let before = result.warnings.len();
+            let before = result.evidence.warnings.len();
             enter_buffers(&mut result, granted(bytes), granted(bytes));
-            assert_eq!(result.warnings.len() - before, expected, "{bytes}");
+            assert_eq!(result.evidence.warnings.len() - before, expected, "{bytes}");
         };
         check(8 << 20, 0);
         check(425_984, 1);

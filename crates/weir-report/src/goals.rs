@@ -232,11 +232,11 @@ impl GoalVerdict {
 
 /// Discovery must be in time always: the slowest decides, and ends that never met are in no time at all.
 fn discovery_row(run: &Run, measure: &str, is_late: bool, limit_ms: f64) -> GoalRow {
-    let cases = || run.cases.iter().filter(|case| case.engine == select::OURS);
+    let cases = || run.cases.iter().filter(|case| case.point.engine == select::OURS);
     let is_of_series =
-        |case: &&Case| case.settings.get(select::SERIES).is_some_and(|name| name == "discovery");
-    let unknown = cases().filter(is_of_series).filter(|case| case.discovery.is_none()).count();
-    let found = cases().filter_map(|case| case.discovery).filter(|it| (it.late_ms > 0.0) == is_late);
+        |case: &&Case| case.conditions.settings.get(select::SERIES).is_some_and(|name| name == "discovery");
+    let unknown = cases().filter(is_of_series).filter(|case| case.figures.discovery.is_none()).count();
+    let found = cases().filter_map(|case| case.figures.discovery).filter(|it| (it.late_ms > 0.0) == is_late);
     // Who is late is looked for since it came; who starts together since the first did.
     let times = found.map(|it| if is_late { it.from_last_ms } else { it.from_first_ms });
     let spread = Spread::of(times);

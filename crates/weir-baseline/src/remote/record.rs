@@ -27,7 +27,9 @@ pub fn cases(point: &Point, is_ipv6: bool, measured: Result<&Measured, String>) 
             let mut case = blank(point, is_ipv6, direction);
             match &measured {
                 Ok(measured) => enter(&mut case, point, measured, direction),
-                Err(reason) => case.not_measured = Some(NotMeasured::Failed { reason: reason.clone() }),
+                Err(reason) => {
+                    case.evidence.not_measured = Some(NotMeasured::Failed { reason: reason.clone() })
+                }
             }
             case
         })
@@ -41,10 +43,10 @@ fn blank(point: &Point, is_ipv6: bool, direction: Direction) -> Case {
         PointTest::RoundTrip => Test::Latency,
     };
     let mut case = Case::new(point.mode.engine(), test, Reliability::None, point.size_bytes as u64);
-    case.wait = point.wait;
-    case.multicast = point.multicast.is_some();
-    case.rate_samples_per_s = point.datagrams_per_s;
-    case.udp = Some(UdpFigures {
+    case.conditions.wait = point.wait;
+    case.point.multicast = point.multicast.is_some();
+    case.conditions.rate_samples_per_s = point.datagrams_per_s;
+    case.figures.udp = Some(UdpFigures {
         mode: point.mode,
         flows: point.flows,
         direction,
@@ -62,23 +64,23 @@ fn blank(point: &Point, is_ipv6: bool, direction: Direction) -> Case {
 
 fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Direction) {
     let (client, server) = (measured.client_telemetry.clone(), measured.server_telemetry.clone());
-    (case.publisher_telemetry, case.subscriber_telemetry) = match direction {
+    (case.evidence.publisher_telemetry, case.evidence.subscriber_telemetry) = match direction {
         Direction::Forward => (client, server),
         Direction::Reverse => (server, client),
     };
     if let Some(ping) = &measured.round_trip {
-        case.latency_us = Some(ping.summary);
-        case.duration_s = Some(seconds(Duration::from_nanos(ping.measured_in_ns)));
-        case.publisher = Some(ping.process);
-        case.subscriber = Some(measured.server_process);
+        case.figures.latency_us = Some(ping.summary);
+        case.figures.duration_s = Some(seconds(Duration::from_nanos(ping.measured_in_ns)));
+        case.figures.publisher = Some(ping.process);
+        case.figures.subscriber = Some(measured.server_process);
         enter_buffers(case, ping.buffers, ping.buffers);
         // Lost on the way there or back: each end is sender and receiver.
         let both = DropCounters::together(&[ping.drops.clone(), measured.server_drops.clone()]);
         let evidence = LossEvidence::new(ping.summary.lost, 0, &both, &both, Carried::ONE);
-        case.loss_attribution =
+        case.evidence.loss_attribution =
             Some(LossAttribution { sender: both.clone(), receiver: both, ..attribute(&evidence) });
         if ping.summary.count == 0 {
-            case.warnings.push(Warning::NothingReceived);
+            case.evidence.warnings.push(Warning::NothingReceived);
         }
         return;
     }
@@ -87,12 +89,12 @@ fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Directi
         Direction::Reverse => measured.reverse.as_ref(),
     };
     let Some((sent, received)) = found else {
-        case.not_measured =
+        case.evidence.not_measured =
             Some(NotMeasured::Failed { reason: "one of the ends brought no figures".to_owned() });
         return;
     };
     enter_stream(case, point, sent, received);
-    if let Some(figures) = &mut case.udp {
+    if let Some(figures) = &mut case.figures.udp {
         figures.clocks = measured.clocks.map(|clocks| match direction {
             Direction::Forward => clocks,
             // Seen from the server: the client's clock is behind by as much.
@@ -115,24 +117,24 @@ fn enter_stream(case: &mut Case, point: &Point, sent: &SendReport, received: &Re
         sends: None,
     };
     let total: u64 = sent.sent.iter().sum();
-    case.throughput = Some(ThroughputSummary {
+    case.figures.throughput = Some(ThroughputSummary {
         offered_samples_per_s: rounded(sent.offered_per_s),
         datagrams_per_send: ratio(total, sent.system_calls),
-        ..ThroughputSummary::new(case.size_bytes, &counts)
+        ..ThroughputSummary::new(case.point.size_bytes, &counts)
     });
-    case.duration_s = Some(seconds(counts.received_in));
-    case.latency_us = received.one_way;
-    case.schedule_lag_us = sent.lag;
-    case.publisher = Some(ProcessFigures { samples: Some(total), ..sent.process });
-    case.subscriber = Some(ProcessFigures { samples: Some(received.arrivals), ..received.process });
-    case.loss = Some(LossBreakdown::explain(
+    case.figures.duration_s = Some(seconds(counts.received_in));
+    case.figures.latency_us = received.one_way;
+    case.figures.schedule_lag_us = sent.lag;
+    case.figures.publisher = Some(ProcessFigures { samples: Some(total), ..sent.process });
+    case.figures.subscriber = Some(ProcessFigures { samples: Some(received.arrivals), ..received.process });
+    case.evidence.loss = Some(LossBreakdown::explain(
         received.counts.lost,
         sent.refused,
         received.kernel_drops.unwrap_or(0),
         received.drops.receive_buffer_errors,
     ));
-    case.loss_attribution = Some(explain(point, sent, received));
-    if let Some(figures) = &mut case.udp {
+    case.evidence.loss_attribution = Some(explain(point, sent, received));
+    if let Some(figures) = &mut case.figures.udp {
         figures.offered_mbps = mbps(sent.offered_per_s, point.size_bytes as u64);
         figures.jitter_us = received.jitter_us;
         figures.one_way_p99_9_us = received.one_way_p99_9_us;
@@ -149,13 +151,13 @@ fn enter_stream(case: &mut Case, point: &Point, sent: &SendReport, received: &Re
     }
     enter_buffers(case, sent.buffers, received.buffers);
     if received.counts.received == 0 {
-        case.warnings.push(Warning::NothingReceived);
+        case.evidence.warnings.push(Warning::NothingReceived);
     }
     if received.corrupt > 0 {
-        case.warnings.push(Warning::CorruptSamples { corrupt: received.corrupt });
+        case.evidence.warnings.push(Warning::CorruptSamples { corrupt: received.corrupt });
     }
     if let Some(asked) = point.datagrams_per_s.filter(|asked| sent.offered_per_s < asked * KEPT) {
-        case.warnings.push(Warning::ScheduleLag {
+        case.evidence.warnings.push(Warning::ScheduleLag {
             asked_samples_per_s: asked,
             reached_samples_per_s: rounded(sent.offered_per_s),
         });
@@ -180,7 +182,7 @@ const KEPT: f64 = 0.999;
 
 /// The receive buffer that counts is the receiving end's, the send buffer the sending end's.
 fn enter_buffers(case: &mut Case, sender: SocketBuffers, receiver: SocketBuffers) {
-    case.socket_buffers = Some(SocketBuffers {
+    case.evidence.socket_buffers = Some(SocketBuffers {
         receive_asked: receiver.receive_asked,
         receive_granted: receiver.receive_granted,
         send_asked: sender.send_asked,
@@ -189,7 +191,7 @@ fn enter_buffers(case: &mut Case, sender: SocketBuffers, receiver: SocketBuffers
     // The kernel reports twice what it granted: half is for its own overhead.
     let small = receiver.receive_asked.zip(receiver.receive_granted);
     if let Some((asked, granted)) = small.filter(|(asked, granted)| *granted < 2 * asked) {
-        case.warnings.push(Warning::SocketBufferSmall { asked, granted: granted / 2 });
+        case.evidence.warnings.push(Warning::SocketBufferSmall { asked, granted: granted / 2 });
     }
 }
 
@@ -238,21 +240,21 @@ mod tests {
         };
         let cases = cases(&point, true, Ok(&measured));
         let [forward, reverse] = &cases[..] else { panic!("{cases:?}") };
-        let throughput = forward.throughput.unwrap();
+        let throughput = forward.figures.throughput.unwrap();
         assert_eq!((throughput.samples_per_s, throughput.lost_percent), (495.0, 1.0));
         assert_eq!(throughput.datagrams_per_send, Some(4.0));
-        assert_eq!(forward.loss, Some(LossBreakdown::explain(10, 1, 2, None)));
-        let figures = forward.udp.as_ref().unwrap();
+        assert_eq!(forward.evidence.loss, Some(LossBreakdown::explain(10, 1, 2, None)));
+        let figures = forward.figures.udp.as_ref().unwrap();
         assert_eq!((figures.asked_mbps, figures.offered_mbps, figures.ip_version), (Some(0.8), 0.8, 6));
         assert_eq!((figures.reorder_extent_max, figures.reorder_extent_mean), (9, 2.5));
         assert_eq!((figures.jitter_us, figures.datagrams_per_receive), (Some(5.5), Some(2.0)));
-        assert_eq!(forward.schedule_lag_us.unwrap().p99_9, Some(3.0));
-        let loss = forward.loss_attribution.as_ref().unwrap();
+        assert_eq!(forward.figures.schedule_lag_us.unwrap().p99_9, Some(3.0));
+        let loss = forward.evidence.loss_attribution.as_ref().unwrap();
         // Ten lost, one of them refused; nobody could look anywhere else.
         assert_eq!((loss.lost, loss.sender_refused, loss.unplaced), (10, 1, 9));
-        assert!(figures.duplex && forward.warnings.is_empty());
-        assert_eq!(reverse.udp.as_ref().unwrap().direction, Direction::Reverse);
-        assert_eq!(reverse.udp.as_ref().unwrap().clocks.unwrap().offset_us, -7.0);
+        assert!(figures.duplex && forward.evidence.warnings.is_empty());
+        assert_eq!(reverse.figures.udp.as_ref().unwrap().direction, Direction::Reverse);
+        assert_eq!(reverse.figures.udp.as_ref().unwrap().clocks.unwrap().offset_us, -7.0);
         assert!(!forward.same_point(reverse));
     }
 
@@ -260,7 +262,7 @@ mod tests {
     fn a_schedule_that_was_not_kept_and_silence_are_doubts() {
         let point = Point { datagrams_per_s: Some(1002.0), ..stream() };
         let measured = Measured { forward: Some(found(1000)), ..Measured::default() };
-        let warnings = &cases(&point, false, Ok(&measured))[0].warnings;
+        let warnings = &cases(&point, false, Ok(&measured))[0].evidence.warnings;
         assert!(warnings.contains(&Warning::NothingReceived));
         assert!(warnings.iter().any(|warning| matches!(warning, Warning::ScheduleLag { .. })));
     }
@@ -272,8 +274,11 @@ mod tests {
         let ping = PingReport { summary, sent: 3, measured_in_ns: 1_500_000_000, ..PingReport::default() };
         let measured = Measured { round_trip: Some(ping), ..Measured::default() };
         let case = &cases(&point, false, Ok(&measured))[0];
-        assert_eq!((case.test, case.latency_us, case.duration_s), (Test::Latency, Some(summary), Some(1.5)));
+        assert_eq!(
+            (case.point.test, case.figures.latency_us, case.figures.duration_s),
+            (Test::Latency, Some(summary), Some(1.5))
+        );
         let failed = &cases(&point, false, Err("no".to_owned()))[0];
-        assert_eq!(failed.not_measured.as_ref().unwrap().reason(), "no");
+        assert_eq!(failed.evidence.not_measured.as_ref().unwrap().reason(), "no");
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn run(
     let text = client.wait_for_end(Duration::from_secs(seconds) + END_WAIT, interrupted, on_tick)?;
     let counts =
         parse(&text).ok_or_else(|| OutsideError::Failed("iperf3's output is not understood".to_owned()))?;
-    result.throughput = Some(ThroughputSummary::new(case.size_bytes as u64, &counts));
+    result.figures.throughput = Some(ThroughputSummary::new(case.size_bytes as u64, &counts));
     Ok(())
 }
 

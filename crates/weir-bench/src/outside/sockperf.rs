@@ -43,7 +43,7 @@ pub(super) fn run(
         // On a busy machine it may not get a single round trip into the part that it counts.
         return Err(OutsideError::Failed("sockperf saw no round trip".to_owned()));
     }
-    result.latency_us = Some(recorder.summary(case.kind));
+    result.figures.latency_us = Some(recorder.summary(case.kind));
     Ok(())
 }
 

@@ -49,7 +49,7 @@ fn run(agent: &AgentCommand) -> String {
     let outcome = coordinator::run(&plan(&options).unwrap(), &run_options, &mut |event| {
         if let Event::CaseFinished { case, fault, .. } = event {
             assert_eq!(fault, Some(Fault::Trouble));
-            reason = case.not_measured.as_ref().map(|why| why.reason().to_owned());
+            reason = case.evidence.not_measured.as_ref().map(|why| why.reason().to_owned());
         }
     });
     assert_eq!(outcome, RunOutcome { trouble: true, ..RunOutcome::default() });

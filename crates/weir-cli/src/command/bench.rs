@@ -125,8 +125,8 @@ impl Finished {
         if self.format != Format::Table || !self.last_of_test.contains(&number) {
             return Ok(());
         }
-        let Some(test) = self.pending.last().map(|case| case.test) else { return Ok(()) };
-        let cases = self.pending.extract_if(.., |case| case.test == test).collect();
+        let Some(test) = self.pending.last().map(|case| case.point.test) else { return Ok(()) };
+        let cases = self.pending.extract_if(.., |case| case.point.test == test).collect();
         self.print_tables(cases)
     }
 

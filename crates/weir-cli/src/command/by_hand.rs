@@ -42,8 +42,8 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
     if args.ping {
         let pinged = by_hand::ping(engine, &options, &mut on_event).map_err(failure)?;
         let mut result = blank(&case);
-        result.latency_us = Some(pinged.outcome.summary);
-        result.duration_s = Some(seconds(pinged.outcome.measured_in));
+        result.figures.latency_us = Some(pinged.outcome.summary);
+        result.figures.duration_s = Some(seconds(pinged.outcome.measured_in));
         let run = Run { cases: vec![result.clone()], ..Run::new(Environment::default()) };
         output::data(&weir_report::tables(&run, &weir_report::ReportOptions::default()))?;
         kept.keep(result, End::Publisher(pinged.watched))?;
@@ -55,8 +55,9 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
         output::talk(&line);
     }
     let reason = "what arrived is known to the other end only (weir sub --output)".to_owned();
-    let mut result = Case { not_measured: Some(NotMeasured::NotSupported { reason }), ..blank(&case) };
-    result.duration_s = Some(seconds(published.sent_in));
+    let mut result =
+        blank(&case).with(|it| it.evidence.not_measured = Some(NotMeasured::NotSupported { reason }));
+    result.figures.duration_s = Some(seconds(published.sent_in));
     kept.keep(result, End::Publisher(published.watched))?;
     if !published.flushed {
         return Err(Failure::environment(anyhow::anyhow!("not all samples were acknowledged in time")));
@@ -82,7 +83,8 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
         let echoed = by_hand::echo(engine, &options, &mut on_event).map_err(failure)?;
         output::data(&format!("echoed {} pings", echoed.pings))?;
         let reason = "the figures are the other end's (weir pub --ping --output)".to_owned();
-        let result = Case { not_measured: Some(NotMeasured::NotSupported { reason }), ..blank(&case) };
+        let result =
+            blank(&case).with(|it| it.evidence.not_measured = Some(NotMeasured::NotSupported { reason }));
         kept.keep(result, End::Subscriber(echoed.watched))?;
         return Ok(Exit::Success);
     }
@@ -91,12 +93,11 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
     if received.loss.lost > 0 {
         output::talk(&format!("weir: {}", received.loss));
     }
-    let result = Case {
-        throughput: Some(received_summary(&received, case.size_bytes)),
-        duration_s: Some(seconds(received.received_in)),
-        loss_attribution: Some(received.loss.clone()),
-        ..blank(&case)
-    };
+    let result = blank(&case).with(|it| {
+        it.figures.throughput = Some(received_summary(&received, case.size_bytes));
+        it.figures.duration_s = Some(seconds(received.received_in));
+        it.evidence.loss_attribution = Some(received.loss.clone());
+    });
     kept.keep(result, End::Subscriber(received.watched.clone()))?;
     let has_lost = case.reliability == Reliability::Reliable && received.counts.lost > 0;
     let exit = if has_lost || received.corrupt > 0 { Exit::DataLost } else { Exit::Success };
@@ -180,12 +181,12 @@ impl Kept {
         let Some(writer) = &mut self.0 else { return Ok(()) };
         match end {
             End::Publisher(watched) => {
-                case.publisher = Some(watched.process);
-                case.publisher_telemetry = watched.telemetry;
+                case.figures.publisher = Some(watched.process);
+                case.evidence.publisher_telemetry = watched.telemetry;
             }
             End::Subscriber(watched) => {
-                case.subscriber = Some(watched.process);
-                case.subscriber_telemetry = watched.telemetry;
+                case.figures.subscriber = Some(watched.process);
+                case.evidence.subscriber_telemetry = watched.telemetry;
             }
         }
         writer.append(&case).map_err(Failure::environment)?;
@@ -197,17 +198,16 @@ impl Kept {
 /// The case without its figures.
 fn blank(case: &CaseSpec) -> Case {
     let size_bytes = case.size_bytes as u64;
-    Case {
-        keyed: case.is_keyed(),
-        instances: case.instances.into(),
-        batch_bytes: case.batch_bytes.into(),
-        publishers: case.publishers,
-        subscribers: case.subscribers,
-        wait: case.wait,
-        multicast: case.multicast,
-        loans: case.loans,
-        ..Case::new(case.engine.as_str(), case.test, case.reliability, size_bytes)
-    }
+    Case::new(case.engine.as_str(), case.test, case.reliability, size_bytes).with(|it| {
+        it.point.keyed = case.is_keyed();
+        it.point.instances = case.instances.into();
+        it.point.batch_bytes = case.batch_bytes.into();
+        it.point.publishers = case.publishers;
+        it.point.subscribers = case.subscribers;
+        it.conditions.wait = case.wait;
+        it.point.multicast = case.multicast;
+        it.point.loans = case.loans;
+    })
 }
 
 /// What arrived: the publisher's own figures are not known here, so what it offered is what can be accounted for.

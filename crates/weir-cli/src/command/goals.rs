@@ -43,14 +43,14 @@ fn load(folders: &[PathBuf]) -> Result<Run, Failure> {
 
 /// Pairs are of one run: where both have a series, its repeats go on counting.
 fn join(all: &mut Run, more: Run) {
-    let series = |case: &Case| case.settings.get("series").cloned();
+    let series = |case: &Case| case.conditions.settings.get("series").cloned();
     let mut last: BTreeMap<Option<String>, u32> = BTreeMap::new();
     for case in &all.cases {
         let repeats = last.entry(series(case)).or_default();
-        *repeats = case.repeat.max(*repeats);
+        *repeats = case.conditions.repeat.max(*repeats);
     }
     for mut case in more.cases {
-        case.repeat += last.get(&series(&case)).copied().unwrap_or(0);
+        case.conditions.repeat += last.get(&series(&case)).copied().unwrap_or(0);
         all.cases.push(case);
     }
 }
@@ -122,7 +122,7 @@ fn measure_series(
         Event::CaseFinished { number, case, .. } => {
             progress.case_finished(number, case);
             let mut case = case.clone();
-            case.settings.insert("series".to_owned(), series.name.to_owned());
+            case.conditions.settings.insert("series".to_owned(), series.name.to_owned());
             if let Err(error) = writer.append(&case) {
                 // Measuring on would only lose more.
                 interrupted.store(true, Ordering::Release);
@@ -173,16 +173,17 @@ mod tests {
     #[test]
     fn pairs_of_two_runs_stay_apart_and_series_that_one_of_them_has_do_not_move() {
         let run = |cases: &[(&str, u32)]| {
-            let case = |(series, repeat): &(&str, u32)| Case {
-                repeat: *repeat,
-                settings: [("series".to_owned(), (*series).to_owned())].into(),
-                ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+            let case = |(series, repeat): &(&str, u32)| {
+                Case::new("weir", Test::Latency, Reliability::Reliable, 32).with(|it| {
+                    it.conditions.repeat = *repeat;
+                    it.conditions.settings = [("series".to_owned(), (*series).to_owned())].into();
+                })
             };
             Run { cases: cases.iter().map(case).collect(), ..Run::new(Environment::default()) }
         };
         let mut all = run(&[("spin", 1), ("spin", 2)]);
         join(&mut all, run(&[("spin", 1), ("load", 1)]));
-        let repeats: Vec<u32> = all.cases.iter().map(|case| case.repeat).collect();
+        let repeats: Vec<u32> = all.cases.iter().map(|case| case.conditions.repeat).collect();
         assert_eq!(repeats, [1, 2, 3, 1]);
     }
 }

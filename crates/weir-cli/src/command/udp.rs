@@ -92,10 +92,10 @@ struct Conditions {
 
 impl Conditions {
     fn enter(&self, case: &mut Case, step: &Step) {
-        case.repeat = step.repeat;
-        case.load_percent = step.percent;
-        case.path.clone_from(&self.path);
-        case.kept_awake = self.awake.is_some();
+        case.conditions.repeat = step.repeat;
+        case.conditions.load_percent = step.percent;
+        case.conditions.path.clone_from(&self.path);
+        case.conditions.kept_awake = self.awake.is_some();
         let settings = [
             ("cpus", Some(self.cpus.clone())),
             ("duration", Some(format!("{:?}", step.point.duration))),
@@ -103,7 +103,7 @@ impl Conditions {
             ("keep_awake", self.awake.clone()),
         ];
         let settings = settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        case.settings.extend(settings);
+        case.conditions.settings.extend(settings);
     }
 }
 
@@ -126,8 +126,8 @@ impl Runner<'_> {
                     output::talk(&weir_report::udp_line(&case));
                 }
                 // The control connection works, but UDP does not.
-                let arrived = case.subscriber.and_then(|figures| figures.samples).unwrap_or(0);
-                if case.warnings.contains(&Warning::NothingReceived) && arrived == 0 {
+                let arrived = case.figures.subscriber.and_then(|figures| figures.samples).unwrap_or(0);
+                if case.evidence.warnings.contains(&Warning::NothingReceived) && arrived == 0 {
                     exit = Exit::Environment;
                 }
                 // Measuring on would only lose more.
