@@ -8,12 +8,11 @@
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 use std::error::Error;
-use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_bench::by_hand::{self, HandOptions};
-use weir_bench::case::{CaseSpec, Method};
+use weir_bench::case::CaseSpec;
 use weir_bench::endpoint::Engine;
 use weir_bench::inbox::{Collector, Inbox};
 use weir_bench::latency::Pings;
@@ -24,7 +23,7 @@ use weir_bench::sink::SampleSink;
 use weir_bench::{engine, latency, throughput};
 use weir_measure::{Signal, clock};
 use weir_peers::{Header, PeerError, Writer, Written};
-use weir_results::{Reliability, Test, WaitStrategy};
+use weir_results::{Reliability, Test};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mock = engine::find(MOCK).ok_or("no mock engine in this build")?;
@@ -162,30 +161,9 @@ fn nanoseconds(start: Instant, samples: u64) -> f64 {
 /// 20 seconds of the mock's time: two million samples in a fraction of a second.
 fn case(test: Test) -> CaseSpec {
     CaseSpec {
-        engine: MOCK.to_owned(),
-        test,
         reliability: Reliability::Reliable,
-        size_bytes: 32,
-        instances: 0,
-        batch_bytes: 0,
-        publishers: 1,
-        subscribers: 1,
-        entity_id: 0,
-        multicast: false,
-        loans: false,
-        wait: WaitStrategy::Block,
-        repeat: 1,
         duration: Duration::from_secs(20),
         warmup: Duration::from_secs(1),
-        verify: false,
-        domain: 0,
-        run_id: 0,
-        interface: "lo".to_owned(),
-        address: Ipv4Addr::LOCALHOST,
-        port: None,
-        socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
-        cpus: None,
-        method: Method::default(),
-        settings: std::collections::BTreeMap::default(),
+        ..CaseSpec::new(MOCK, test)
     }
 }

@@ -252,7 +252,7 @@ impl Agent {
         reset_peak_memory();
         Before {
             telemetry: self.telemetry.clone().map(Sampler::start),
-            drops: LossWatch::start(Some(&self.case.interface)),
+            drops: LossWatch::start(Some(&self.case.place.interface)),
             process: self.process_figures(),
         }
     }

@@ -457,8 +457,7 @@ mod tests {
         let case = CaseSpec {
             duration: Duration::ZERO,
             warmup: Duration::from_millis(1500),
-            publishers: 2,
-            ..case("mock", Test::Throughput)
+            ..case("mock", Test::Throughput).with(|case| case.ends.publishers = 2)
         };
         let mut events = Vec::new();
         let engine = engine::find("mock").unwrap();
@@ -476,7 +475,8 @@ mod tests {
         let engine = engine::find("udp").unwrap();
         let [one, other] = ports();
         let at = |port| Some(SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port));
-        let of = |test, port| CaseSpec { port: Some(port), verify: true, ..case("udp", test) };
+        let of =
+            |test, port| case("udp", test).with(|case| (case.place.port, case.verify) = (Some(port), true));
         let cases = |test| (of(test, one), CaseSpec { duration: Duration::ZERO, ..of(test, other) });
         let (here, there) = cases(Test::Throughput);
         thread::scope(|scope| {

@@ -26,16 +26,12 @@ pub struct CaseSpec {
     /// Samples are gathered into messages of at most this many bytes by the engine's batching
     /// policy; 0 = off.
     pub batch_bytes: u32,
-    /// Publishers, each a process of its own.
-    pub publishers: u32,
-    /// Subscribers, each a process of its own; every one receives everything of every publisher.
-    pub subscribers: u32,
-    /// Which of the ends of its kind this one is, from 0.
-    pub entity_id: u32,
-    /// Samples travel by multicast, where the engine would send them to each subscriber.
+    /// Samples are sent by multicast, instead of to each subscriber.
     pub multicast: bool,
-    /// Samples are filled where they are sent from, and read where they were put together.
+    /// Samples are loaned: written and read in place.
     pub loans: bool,
+    /// The processes.
+    pub ends: Ends,
     /// How a receiver waits.
     pub wait: WaitStrategy,
     /// Which repetition this is, from 1.
@@ -46,25 +42,64 @@ pub struct CaseSpec {
     pub warmup: Duration,
     /// Octets follow from the sequence number and are checked on arrival.
     pub verify: bool,
-    /// DDS domain.
-    pub domain: u32,
-    /// Sets this run apart from others on the same network at the same time.
-    pub run_id: u32,
-    /// Network interface that carries the samples, e.g. `lo`.
-    pub interface: String,
-    /// The IPv4 address of that interface.
-    pub address: Ipv4Addr,
-    /// The UDP port of this end, for engines without discovery; `None` = the system's choice.
-    pub port: Option<u16>,
-    /// Socket buffers to ask for, bytes, in each direction.
-    pub socket_buffer_bytes: usize,
-    /// Processors of publisher and subscriber; `None` = not pinned.
-    pub cpus: Option<CpuPair>,
+    /// Where it runs.
+    pub place: Place,
     /// How it is measured, beyond the usual.
     pub method: Method,
     /// The engine's settings, name to value; empty for engines that have none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
+}
+
+/// The ends of a case, each a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ends {
+    /// Publishers.
+    pub publishers: u32,
+    /// Subscribers; each receives everything of every publisher.
+    pub subscribers: u32,
+    /// Which of the ends of its kind this one is, from 0.
+    pub entity_id: u32,
+}
+
+impl Ends {
+    /// One publisher and one subscriber.
+    pub const PAIR: Self = Self { publishers: 1, subscribers: 1, entity_id: 0 };
+}
+
+/// Where a case runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// DDS domain.
+    pub domain: u32,
+    /// Distinguishes this run from others on the same network at the same time.
+    pub run_id: u32,
+    /// Network interface that carries the samples, e.g. `lo`.
+    pub interface: String,
+    /// The IPv4 address of that interface.
+    pub address: Ipv4Addr,
+    /// The UDP port of this end, for engines without discovery; `None`: chosen by the kernel.
+    pub port: Option<u16>,
+    /// Socket buffers to request, bytes, in each direction.
+    pub socket_buffer_bytes: usize,
+    /// Processors of publisher and subscriber; `None`: not pinned.
+    pub cpus: Option<CpuPair>,
+}
+
+impl Place {
+    /// The loopback interface.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Self {
+            domain: 0,
+            run_id: 0,
+            interface: "lo".to_owned(),
+            address: Ipv4Addr::LOCALHOST,
+            port: None,
+            socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
+            cpus: None,
+        }
+    }
 }
 
 /// How a case is measured, beyond the usual, which is the default.
@@ -109,6 +144,30 @@ impl CaseSpec {
     /// The largest sample that a case may have: 1 GiB.
     pub const SIZE_BYTES_MAX: usize = 1 << 30;
 
+    /// A best-effort case of 32 bytes on the loopback interface, without any length.
+    #[must_use]
+    pub fn new(engine: &str, test: Test) -> Self {
+        Self {
+            engine: engine.to_owned(),
+            test,
+            reliability: Reliability::BestEffort,
+            size_bytes: 32,
+            instances: 0,
+            batch_bytes: 0,
+            multicast: false,
+            loans: false,
+            ends: Ends::PAIR,
+            wait: WaitStrategy::Block,
+            repeat: 1,
+            duration: Duration::ZERO,
+            warmup: Duration::ZERO,
+            verify: false,
+            place: Place::loopback(),
+            method: Method::default(),
+            settings: BTreeMap::new(),
+        }
+    }
+
     /// How much longer than usual a step takes that handles a few samples of this size, on a slow
     /// host: next to nothing for small ones, 86 seconds for 1 GiB.
     #[must_use]
@@ -129,10 +188,17 @@ impl CaseSpec {
         self.test == Test::Throughput || self.method.samples_per_s.is_some()
     }
 
+    /// The same with a change.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// A topic name (or anything else that must differ between cases) that is the same at both ends.
     #[must_use]
     pub fn topic(&self) -> String {
-        format!("weir_bench_{}_{}_{}_{}", self.run_id, self.test, self.size_bytes, self.repeat)
+        format!("weir_bench_{}_{}_{}_{}", self.place.run_id, self.test, self.size_bytes, self.repeat)
     }
 }
 
@@ -142,33 +208,8 @@ pub(crate) mod tests {
 
     /// A case of 32 bytes: 50 ms of warm-up, 100 ms measured.
     pub(crate) fn case(engine: &str, test: Test) -> CaseSpec {
-        CaseSpec {
-            engine: engine.to_owned(),
-            test,
-            reliability: Reliability::BestEffort,
-            size_bytes: 32,
-            instances: 0,
-            batch_bytes: 0,
-            publishers: 1,
-            subscribers: 1,
-            entity_id: 0,
-            multicast: false,
-            loans: false,
-            wait: WaitStrategy::Block,
-            repeat: 1,
-            duration: Duration::from_millis(100),
-            warmup: Duration::from_millis(50),
-            verify: false,
-            domain: 0,
-            run_id: 0,
-            interface: "lo".to_owned(),
-            address: Ipv4Addr::LOCALHOST,
-            port: None,
-            socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
-            cpus: None,
-            method: Method::default(),
-            settings: BTreeMap::new(),
-        }
+        let (warmup, duration) = (Duration::from_millis(50), Duration::from_millis(100));
+        CaseSpec { warmup, duration, ..CaseSpec::new(engine, test) }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use weir_measure::clock;
 use weir_results::{Case, Environment, Test};
 
-use crate::case::{CaseSpec, Method};
+use crate::case::{CaseSpec, Method, Place};
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
 use crate::open_loop;
 use crate::outside::{OutsideCase, OutsideError, OutsideTool};
@@ -179,8 +179,12 @@ fn run_step(
         Action::RunOutside(tool) => run_outside(*tool, &step.case, options, result, &mut on_tick),
         Action::Measure => {
             let case = &step.case;
-            let mut session =
-                Session::start(options.agent, case.publishers, case.subscribers, options.interrupted)?;
+            let mut session = Session::start(
+                options.agent,
+                case.ends.publishers,
+                case.ends.subscribers,
+                options.interrupted,
+            )?;
             let measured = measure(&mut session, case, options.path, &mut on_tick);
             if let Some(path) = options.path {
                 let lost = path.end_losses().map_err(|error| StepError::Trouble(error.to_string()))?;
@@ -218,11 +222,12 @@ fn measure(
     let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
     let patience = case.allowance();
     for id in session.ends() {
-        let cpu = case.cpus.map(|cpus| match id.role {
+        let cpu = case.place.cpus.map(|cpus| match id.role {
             Role::Publisher => cpus.publisher,
             Role::Subscriber => cpus.subscriber,
         });
-        let case = Box::new(placed(CaseSpec { entity_id: id.index, ..case.clone() }, id.role, path));
+        let case = case.clone().with(|case| case.ends.entity_id = id.index);
+        let case = Box::new(placed(case, id.role, path));
         session.send(id, &ToAgent::Case { schema: SCHEMA, version: VERSION.to_owned(), case, cpu })?;
     }
     join(session, patience)?;
@@ -259,7 +264,8 @@ fn measure(
 fn placed(case: CaseSpec, role: Role, path: Option<&VethPath>) -> CaseSpec {
     let Some(place) = path.map(|path| path.place(role)) else { return case };
     let method = Method { namespace: Some(place.namespace), ..case.method };
-    CaseSpec { interface: place.interface.to_owned(), address: place.address, method, ..case }
+    let place = Place { interface: place.interface.to_owned(), address: place.address, ..case.place };
+    CaseSpec { place, method, ..case }
 }
 
 /// Has all ends prepare and find each other. Where there are just two, each is told the address of the other.

@@ -1,17 +1,15 @@
 //! What has to be measured to tell whether the engine is where it is to be: a few series of cases, each under conditions of
 //! its own. What they come to is weir-report's business.
 
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use weir_results::{Reliability, Test, WaitStrategy};
 
-use crate::case::{CaseSpec, CpuPair, Method};
+use crate::case::{CpuPair, Method, Place};
 use crate::engine;
 use crate::open_loop::Rate;
 use crate::path::PathSpec;
 use crate::plan::{self, Plan, PlanError, PlanOptions};
-use crate::tuning::EngineSettings;
 
 /// How to measure all of it.
 #[derive(Clone, Debug)]
@@ -211,32 +209,20 @@ fn in_turns(one: Plan, other: Plan) -> Plan {
 fn base(path: Option<PathSpec>, options: &GoalsOptions) -> PlanOptions {
     let (repeats, duration_ms, warmup_ms) = if options.is_quick { (3, 100, 40) } else { (6, 250, 80) };
     PlanOptions {
-        engines: Vec::new(),
         tests: Vec::new(),
         sizes: vec![32, 1024, 8192],
-        reliabilities: vec![Reliability::BestEffort, Reliability::Reliable],
-        instances: 0,
-        batches: None,
-        publishers: 1,
-        subscribers: 1,
-        multicast: false,
-        loans: false,
-        wait: WaitStrategy::Block,
-        rates: Vec::new(),
         method: Method { path: path.map(|path| path.to_string()), ..Method::default() },
-        cpus: options.cpus,
-        run_id: options.run_id,
+        place: Place {
+            domain: options.domain,
+            run_id: options.run_id,
+            cpus: options.cpus,
+            ..Place::loopback()
+        },
         duration: Duration::from_millis(duration_ms),
         warmup: Duration::from_millis(warmup_ms),
         repeats: options.repeats.unwrap_or(repeats),
         interleave: true,
-        socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
-        verify: false,
-        domain: options.domain,
-        interface: "lo".to_owned(),
-        address: Ipv4Addr::LOCALHOST,
-        outside: Vec::new(),
-        settings: EngineSettings::default(),
+        ..PlanOptions::default()
     }
 }
 

@@ -53,9 +53,9 @@ impl From<&CaseSpec> for OutsideCase {
             size_bytes: case.size_bytes,
             duration: case.duration,
             wait: case.wait,
-            cpus: case.cpus,
-            address: case.address,
-            socket_buffer_bytes: case.socket_buffer_bytes,
+            cpus: case.place.cpus,
+            address: case.place.address,
+            socket_buffer_bytes: case.place.socket_buffer_bytes,
             kind: LatencyKind::HalfRtt,
         }
     }

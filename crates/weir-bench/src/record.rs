@@ -35,7 +35,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     result.point.keyed = case.is_keyed();
     result.point.instances = u64::from(case.instances);
     result.point.batch_bytes = u64::from(case.batch_bytes);
-    (result.point.publishers, result.point.subscribers) = (case.publishers, case.subscribers);
+    (result.point.publishers, result.point.subscribers) = (case.ends.publishers, case.ends.subscribers);
     (result.point.multicast, result.point.loans) = (case.multicast, case.loans);
     result.conditions.apart = engine::find(&case.engine).is_some_and(Engine::is_apart);
     result.conditions.wait = case.wait;
@@ -301,14 +301,16 @@ fn enter_buffers(result: &mut Case, publisher: SocketBuffers, subscriber: Socket
 }
 
 fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
-    let cpus =
-        case.cpus.map_or_else(|| "none".to_owned(), |cpus| format!("{},{}", cpus.publisher, cpus.subscriber));
+    let cpus = case
+        .place
+        .cpus
+        .map_or_else(|| "none".to_owned(), |cpus| format!("{},{}", cpus.publisher, cpus.subscriber));
     let mut settings = BTreeMap::from([
         ("cpus".to_owned(), cpus),
-        ("domain".to_owned(), case.domain.to_string()),
+        ("domain".to_owned(), case.place.domain.to_string()),
         ("duration".to_owned(), format!("{:?}", case.duration)),
         ("keep_awake".to_owned(), case.method.keep_awake.clone().unwrap_or_else(|| "no".to_owned())),
-        ("interface".to_owned(), case.interface.clone()),
+        ("interface".to_owned(), case.place.interface.clone()),
         (
             "system_calls".to_owned(),
             if case.method.count_system_calls { "counted" } else { "not asked for" }.into(),
@@ -325,7 +327,7 @@ fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
 
 fn doubts(case: &CaseSpec, environment: &Environment) -> Vec<Warning> {
     let mut warnings = host_warnings(environment);
-    if case.cpus.is_some_and(|cpus| cpus.publisher == cpus.subscriber) {
+    if case.place.cpus.is_some_and(|cpus| cpus.publisher == cpus.subscriber) {
         warnings.push(Warning::CoresShared);
     }
     let mtu = environment.interface.as_ref().and_then(|interface| interface.mtu);
@@ -348,8 +350,8 @@ const UDP_OVERHEAD_BYTES: u64 = 28;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::CpuPair;
     use crate::case::tests::case;
+    use crate::case::{CpuPair, Ends, Place};
     use weir_results::{Interface, LatencySummary, Telemetry, Test};
 
     /// Nothing was dropped but two datagrams at the socket.
@@ -410,15 +412,19 @@ mod tests {
         let fault = enter(
             &mut result,
             case,
-            &vec![report(Outcome::Publisher(sent), SocketBuffers::default()); case.publishers as usize],
-            &vec![report(Outcome::Subscriber(received), SocketBuffers::default()); case.subscribers as usize],
+            &vec![report(Outcome::Publisher(sent), SocketBuffers::default()); case.ends.publishers as usize],
+            &vec![
+                report(Outcome::Subscriber(received), SocketBuffers::default());
+                case.ends.subscribers as usize
+            ],
         );
         (result, fault)
     }
 
     #[test]
     fn of_several_ends_rates_are_of_one_subscriber_and_counts_of_all() {
-        let case = CaseSpec { publishers: 2, subscribers: 3, ..case("mock", Test::Throughput) };
+        let ends = Ends { publishers: 2, subscribers: 3, entity_id: 0 };
+        let case = CaseSpec { ends, ..case("mock", Test::Throughput) };
         let (result, _) = streamed(&case, 10, 0, 0);
         let figures = result.figures.throughput.unwrap();
         assert_eq!((figures.samples_per_s, figures.offered_samples_per_s), (495.0, 2000.0));
@@ -500,7 +506,8 @@ mod tests {
     #[test]
     fn doubts_are_known_before_the_measurement() {
         let cpus = Some(CpuPair { publisher: 1, subscriber: 1 });
-        let case = CaseSpec { cpus, size_bytes: 8192, ..case("udp", Test::Latency) };
+        let place = Place { cpus, ..Place::loopback() };
+        let case = CaseSpec { place, size_bytes: 8192, ..case("udp", Test::Latency) };
         let interface = Some(Interface { name: "eth0".into(), mtu: Some(1500), ..Interface::default() });
         let environment =
             Environment { interface, allowed_cpus: 4, logical_cpus: 4, ..Environment::default() };

@@ -42,7 +42,7 @@ impl SampleSink {
     #[must_use]
     pub fn new(case: &CaseSpec) -> Self {
         Self {
-            streams: (0..case.publishers).map(|_| Stream::new(true)).collect(),
+            streams: (0..case.ends.publishers).map(|_| Stream::new(true)).collect(),
             arrivals: 0,
             size_bytes: case.size_bytes,
             instances: case.instances,
@@ -80,7 +80,7 @@ impl SampleSink {
     /// A sink that joins later: what it receives first of a publisher is where it begins.
     #[must_use]
     pub fn joining(case: &CaseSpec) -> Self {
-        let streams = (0..case.publishers).map(|_| Stream::new(false)).collect();
+        let streams = (0..case.ends.publishers).map(|_| Stream::new(false)).collect();
         Self { streams, ..Self::new(case) }
     }
 
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn publishers_are_followed_apart_and_strangers_are_not_samples() {
-        let mut sink = SampleSink::new(&CaseSpec { publishers: 2, ..case("mock", Test::Throughput) });
+        let mut sink = SampleSink::new(&case("mock", Test::Throughput).with(|case| case.ends.publishers = 2));
         for (publisher, seq_num) in [(0, 0), (1, 0), (1, 1), (0, 1), (1, 3), (2, 0)] {
             sink.accept(&header(seq_num, [0; 4]).by(publisher), &OCTETS);
         }
@@ -282,8 +282,9 @@ mod tests {
 
     #[test]
     fn a_sink_that_joins_later_begins_with_what_it_sees_and_ends_with_the_markers() {
-        let mut sink =
-            SampleSink::joining(&CaseSpec { verify: true, publishers: 2, ..case("mock", Test::Throughput) });
+        let mut sink = SampleSink::joining(&case("mock", Test::Throughput).with(|case| {
+            (case.verify, case.ends.publishers) = (true, 2);
+        }));
         let mut octets = OCTETS;
         for seq_num in [4_000_000_000, 4_000_000_002] {
             payload::fill_octets(seq_num, &mut octets);

@@ -37,7 +37,7 @@ impl Watch {
     pub(super) fn new(case: &CaseSpec) -> Self {
         let cpus = || weir_udp::affinity::allowed_cpus().unwrap_or_default();
         let sampler = case.method.telemetry_period.map(|period| SamplerOptions { period, cpus: cpus() });
-        Self { sampler, interface: case.interface.clone() }
+        Self { sampler, interface: case.place.interface.clone() }
     }
 
     pub(super) fn start(self) -> Watching {

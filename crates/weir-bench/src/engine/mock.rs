@@ -190,7 +190,7 @@ impl Subscriber for MockEnd {
             self.now_ns += nanos(timeout);
             // Quiet, until the publisher's process has come as far.
             thread::park_timeout(Duration::from_millis(1));
-            for publisher in 0..self.case.publishers {
+            for publisher in 0..self.case.ends.publishers {
                 sink.accept(&SampleHeader::last(self.samples).by(publisher), &[]);
             }
             return Ok(());
@@ -216,7 +216,7 @@ impl Subscriber for MockEnd {
                     *octet ^= 1;
                 }
             }
-            for publisher in 0..self.case.publishers {
+            for publisher in 0..self.case.ends.publishers {
                 sink.accept(&header.by(publisher), &self.octets);
             }
         }

@@ -131,9 +131,9 @@ fn open(
 fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> NodeOptions {
     let topic = |suffix: &str| case.topic() + suffix;
     NodeOptions {
-        domain: case.domain,
-        interface: case.interface.clone(),
-        address: case.address,
+        domain: case.place.domain,
+        interface: case.place.interface.clone(),
+        address: case.place.address,
         is_reliable: case.reliability == Reliability::Reliable,
         is_keyed: case.is_keyed(),
         instances: case.instances,
@@ -186,7 +186,7 @@ impl End for PublisherEnd {
     }
 
     fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        connect(self.node.as_mut(), peer, self.case.subscribers, 0, timeout)
+        connect(self.node.as_mut(), peer, self.case.ends.subscribers, 0, timeout)
     }
 
     fn report(&self) -> EndReport {
@@ -197,8 +197,8 @@ impl End for PublisherEnd {
 impl Publisher for PublisherEnd {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
         for taken in 0..count {
-            let header =
-                SampleHeader::data(first + u64::from(taken), self.case.instances).by(self.case.entity_id);
+            let header = SampleHeader::data(first + u64::from(taken), self.case.instances)
+                .by(self.case.ends.entity_id);
             if self.case.verify {
                 payload::fill_octets(header.seq_num, &mut self.octets);
             }
@@ -215,7 +215,7 @@ impl Publisher for PublisherEnd {
     }
 
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
-        let header = SampleHeader::last(sent).by(self.case.entity_id);
+        let header = SampleHeader::last(sent).by(self.case.ends.entity_id);
         let written = self.node.write(&header.to_peer(), &self.octets)?;
         Ok(written == Written::Taken)
     }
@@ -234,7 +234,7 @@ impl End for SubscriberEnd {
     }
 
     fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        connect(self.node.as_mut(), peer, 0, self.case.publishers, timeout)
+        connect(self.node.as_mut(), peer, 0, self.case.ends.publishers, timeout)
     }
 }
 

@@ -102,11 +102,11 @@ struct UdpEnd {
 impl UdpEnd {
     fn open(udp: Udp, case: &CaseSpec, receiver: Receiver) -> Result<Self, EndpointError> {
         let options = SocketOptions {
-            recv_buffer: Some(case.socket_buffer_bytes),
-            send_buffer: Some(case.socket_buffer_bytes),
+            recv_buffer: Some(case.place.socket_buffer_bytes),
+            send_buffer: Some(case.place.socket_buffer_bytes),
             gro: udp == Udp::Gso,
             timestamps: case.method.breakdown,
-            ..SocketOptions::new(SocketAddrV4::new(case.address, case.port.unwrap_or(0)))
+            ..SocketOptions::new(SocketAddrV4::new(case.place.address, case.place.port.unwrap_or(0)))
         };
         let socket = UdpSocket::bind(&options).map_err(|error| environment(&error))?;
         let mut sample = vec![0; case.size_bytes];
@@ -160,7 +160,7 @@ impl End for UdpEnd {
     }
 
     fn report(&self) -> EndReport {
-        let (counts, asked) = (self.sender.counts(), Some(self.case.socket_buffer_bytes as u64));
+        let (counts, asked) = (self.sender.counts(), Some(self.case.place.socket_buffer_bytes as u64));
         EndReport {
             datagrams: Some(counts.datagrams),
             sends: Some(counts.system_calls),

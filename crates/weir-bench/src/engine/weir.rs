@@ -136,14 +136,14 @@ struct Node {
 impl Node {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let settings = ParticipantSettings {
-            receive_buffer: case.socket_buffer_bytes,
-            send_buffer: case.socket_buffer_bytes,
+            receive_buffer: case.place.socket_buffer_bytes,
+            send_buffer: case.place.socket_buffer_bytes,
             wait: wait_strategy(case.wait),
             stage_times: case.method.breakdown,
             ..ParticipantSettings::default()
         };
-        let settings = settings.interface(case.interface.clone());
-        let participant = DomainParticipant::new(case.domain, settings)
+        let settings = settings.interface(case.place.interface.clone());
+        let participant = DomainParticipant::new(case.place.domain, settings)
             .map_err(|error| EndpointError::Environment(error.to_string()))?;
         Ok(Self { participant, case: case.clone() })
     }
@@ -186,7 +186,7 @@ impl Node {
 
     fn report(&self) -> EndReport {
         let bytes = |bytes: usize| u64::try_from(bytes).ok();
-        let asked = bytes(self.case.socket_buffer_bytes);
+        let asked = bytes(self.case.place.socket_buffer_bytes);
         EndReport {
             kernel_drops: Some(u64::from(self.participant.receive_drops())),
             buffers: SocketBuffers {
@@ -261,7 +261,7 @@ impl<T: Data> End for PublisherEnd<T> {
         _peer: Option<std::net::SocketAddrV4>,
         timeout: Duration,
     ) -> Result<(), EndpointError> {
-        self.writer.wait_for_subscriptions(self.node.case.subscribers, timeout).map_err(no_peer)
+        self.writer.wait_for_subscriptions(self.node.case.ends.subscribers, timeout).map_err(no_peer)
     }
 
     fn report(&self) -> EndReport {
@@ -273,7 +273,7 @@ impl<T: Data> Publisher for PublisherEnd<T> {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
         for taken in 0..count {
             let case = &self.node.case;
-            let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.entity_id);
+            let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.ends.entity_id);
             match self.sample.write(&self.writer, case, &header) {
                 Ok(()) => {}
                 Err(DdsError::Timeout { .. }) => return Ok(taken),
@@ -293,7 +293,7 @@ impl<T: Data> Publisher for PublisherEnd<T> {
     }
 
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
-        let header = SampleHeader::last(sent).by(self.node.case.entity_id);
+        let header = SampleHeader::last(sent).by(self.node.case.ends.entity_id);
         match self.sample.write(&self.writer, &self.node.case, &header) {
             Ok(()) => Ok(true),
             Err(DdsError::Timeout { .. }) => Ok(false),
@@ -324,7 +324,7 @@ impl<T: Data> End for SubscriberEnd<T> {
         _peer: Option<std::net::SocketAddrV4>,
         timeout: Duration,
     ) -> Result<(), EndpointError> {
-        self.reader.wait_for_publications(self.node.case.publishers, timeout).map_err(no_peer)
+        self.reader.wait_for_publications(self.node.case.ends.publishers, timeout).map_err(no_peer)
     }
 
     fn report(&self) -> EndReport {

@@ -1,16 +1,14 @@
 //! Each script is started as the publisher and as the subscriber; `$2` is its role, `$4` the address
 //! of the control channel as `host:port`. Of what fails first the result tells.
 
-use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use weir_bench::case::{CaseSpec, Method};
 use weir_bench::control::{SCHEMA, VERSION};
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::plan::{PlanOptions, plan};
 use weir_bench::{AgentCommand, Fault};
-use weir_results::{Environment, Reliability, Test, WaitStrategy};
+use weir_results::{Environment, Reliability, Test};
 
 /// Runs one case with `agent` for agents; returns why it has no figures.
 fn run(agent: &AgentCommand) -> String {
@@ -19,28 +17,8 @@ fn run(agent: &AgentCommand) -> String {
         tests: vec![Test::Latency],
         sizes: vec![32],
         reliabilities: vec![Reliability::Reliable],
-        instances: 0,
-        batches: None,
-        publishers: 1,
-        subscribers: 1,
-        multicast: false,
-        loans: false,
-        wait: WaitStrategy::Block,
-        rates: Vec::new(),
-        method: Method::default(),
-        cpus: None,
-        run_id: 0,
         duration: Duration::from_millis(10),
-        warmup: Duration::ZERO,
-        repeats: 1,
-        interleave: false,
-        socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
-        verify: false,
-        domain: 0,
-        interface: "lo".to_owned(),
-        address: Ipv4Addr::LOCALHOST,
-        outside: Vec::new(),
-        settings: weir_bench::tuning::EngineSettings::default(),
+        ..PlanOptions::default()
     };
     let interrupted = AtomicBool::new(false);
     let environment = Environment::default();

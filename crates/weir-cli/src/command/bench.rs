@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
-use weir_bench::case::Method;
+use weir_bench::case::{Ends, Method, Place};
 use weir_bench::control::Role;
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::keep_awake::KeepAwake;
@@ -214,8 +214,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         reliabilities: args.reliability.clone(),
         instances: args.instances,
         batches: args.batch.clone(),
-        publishers: args.publishers,
-        subscribers: args.subscribers,
+        ends: Ends { publishers: args.publishers, subscribers: args.subscribers, entity_id: 0 },
         multicast: args.multicast,
         loans: args.loans,
         wait: args.wait,
@@ -228,17 +227,20 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
             breakdown: args.breakdown,
             ..Method::default()
         },
-        cpus,
+        place: Place {
+            domain: args.domain,
+            run_id: std::process::id(),
+            interface: args.interface.clone(),
+            address: host::interface_address(&args.interface).map_err(Failure::usage)?,
+            port: None,
+            socket_buffer_bytes: args.socket_buffer,
+            cpus,
+        },
         duration,
         warmup: args.warmup,
         repeats: args.repeat,
         interleave,
-        socket_buffer_bytes: args.socket_buffer,
         verify: args.verify,
-        domain: args.domain,
-        run_id: std::process::id(),
-        interface: args.interface.clone(),
-        address: host::interface_address(&args.interface).map_err(Failure::usage)?,
         outside: if args.outside_checks { outside_tools() } else { Vec::new() },
         settings,
     };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_bench::by_hand::{self, HandEvent, HandOptions, Interval, Published, Received, Watched};
-use weir_bench::case::{CaseSpec, Method};
+use weir_bench::case::{CaseSpec, Ends, Method, Place};
 use weir_bench::endpoint::{EndpointError, Engine, ReliabilitySupport};
 use weir_bench::{host, plan};
 use weir_results::{
@@ -28,15 +28,20 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
     let (case, engine) = check(CaseSpec {
         duration: args.duration,
         warmup: if args.ping { args.warmup } else { Duration::ZERO },
-        entity_id: args.entity_id,
-        publishers: hand.publishers.max(args.entity_id.saturating_add(1)),
-        port: Some(hand.port),
-        ..case(hand, test)?
+        ..case(hand, test)?.with(|case| {
+            case.ends.entity_id = args.entity_id;
+            case.ends.publishers = hand.publishers.max(args.entity_id.saturating_add(1));
+            case.place.port = Some(hand.port);
+        })
     })?;
     let mut kept = Kept::open(hand, &case)?;
     let interrupted = signals::watch()?;
     let options = options(hand, &case, hand.port + 1, &interrupted);
-    output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
+    output::talk(&format!(
+        "weir: {} at {}, waiting for the other end",
+        described(&case),
+        case.place.interface
+    ));
     let size_bytes = case.size_bytes;
     let mut on_event = |event| show(event, size_bytes, "sent");
     if args.ping {
@@ -71,13 +76,16 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
     let hand = &args.hand;
     let (case, engine) = check(CaseSpec {
         duration: args.duration.unwrap_or(Duration::ZERO),
-        port: Some(hand.port + 1),
-        ..case(hand, test)?
+        ..case(hand, test)?.with(|case| case.place.port = Some(hand.port + 1))
     })?;
     let mut kept = Kept::open(hand, &case)?;
     let interrupted = signals::watch()?;
     let options = options(hand, &case, hand.port, &interrupted);
-    output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
+    output::talk(&format!(
+        "weir: {} at {}, waiting for the other end",
+        described(&case),
+        case.place.interface
+    ));
     let mut on_event = |event| show(event, case.size_bytes, "received");
     if args.echo {
         let echoed = by_hand::echo(engine, &options, &mut on_event).map_err(failure)?;
@@ -110,31 +118,24 @@ fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
     let telemetry_period =
         args.output.as_ref().map(|_| args.telemetry_period).filter(|period| !period.is_zero());
     Ok(CaseSpec {
-        engine: args.engine.clone(),
-        test,
         reliability: args.reliability,
         size_bytes: usize::try_from(args.size).unwrap_or(usize::MAX),
         instances: args.instances,
         batch_bytes: u32::try_from(args.batch).unwrap_or(u32::MAX),
-        publishers: args.publishers,
-        subscribers: args.subscribers,
-        entity_id: 0,
+        ends: Ends { publishers: args.publishers, subscribers: args.subscribers, entity_id: 0 },
         multicast: args.multicast,
         loans: args.loans,
         wait: args.wait,
-        repeat: 1,
-        duration: Duration::ZERO,
-        warmup: Duration::ZERO,
         verify: args.verify,
-        domain: args.domain,
-        run_id: 0,
-        interface: args.interface.clone(),
-        address: host::interface_address(&args.interface).map_err(Failure::usage)?,
-        port: None,
-        socket_buffer_bytes: args.socket_buffer,
-        cpus: None,
+        place: Place {
+            domain: args.domain,
+            interface: args.interface.clone(),
+            address: host::interface_address(&args.interface).map_err(Failure::usage)?,
+            socket_buffer_bytes: args.socket_buffer,
+            ..Place::loopback()
+        },
         method: Method { telemetry_period, ..Method::default() },
-        settings: std::collections::BTreeMap::new(),
+        ..CaseSpec::new(&args.engine, test)
     })
 }
 
@@ -172,7 +173,7 @@ impl Kept {
     /// Makes the file before anything is measured.
     fn open(args: &HandArgs, case: &CaseSpec) -> Result<Self, Failure> {
         let Some(folder) = &args.output else { return Ok(Self(None)) };
-        let mut environment = host::environment(&case.interface);
+        let mut environment = host::environment(&case.place.interface);
         environment.command = std::env::args().collect();
         create_writer(Some(folder), &environment, None).map(|writer| Self(Some(writer)))
     }
@@ -202,8 +203,8 @@ fn blank(case: &CaseSpec) -> Case {
         it.point.keyed = case.is_keyed();
         it.point.instances = case.instances.into();
         it.point.batch_bytes = case.batch_bytes.into();
-        it.point.publishers = case.publishers;
-        it.point.subscribers = case.subscribers;
+        it.point.publishers = case.ends.publishers;
+        it.point.subscribers = case.ends.subscribers;
         it.conditions.wait = case.wait;
         it.point.multicast = case.multicast;
         it.point.loans = case.loans;
