@@ -24,10 +24,11 @@ mod session;
 mod work;
 
 pub use client::{Client, ClientSettings, Measured};
-pub use message::{Request, Response, WeirUdp};
+pub use message::{Request, Response};
 pub use point::{Point, PointTest, UDP_BYTES_MIN};
 pub use record::cases;
 pub use reports::{PingReport, ReceiveReport, SendReport};
+pub use session::WeirUdp;
 
 /// The default port of the control connection.
 pub const BASELINE_PORT: u16 = <WeirUdp as weir_measure::Protocol>::PORT;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use weir_results::{Reliability, Test, WaitStrategy};
 
-use crate::open_loop::Rate;
+use crate::rate::Rate;
 
 /// One case. It travels to both ends over the control channel; an engine is opened with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

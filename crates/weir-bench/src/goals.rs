@@ -7,9 +7,9 @@ use weir_results::{Reliability, Test, WaitStrategy};
 
 use crate::case::{CpuPair, Method, Place};
 use crate::engine;
-use crate::open_loop::Rate;
 use crate::path::PathSpec;
 use crate::plan::{self, Plan, PlanError, PlanOptions};
+use crate::rate::Rate;
 
 /// How to measure all of it.
 #[derive(Clone, Debug)]

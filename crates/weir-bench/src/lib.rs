@@ -25,6 +25,7 @@
 //! - [`host`]: interfaces and processors; [`clock`]: monotonic nanoseconds
 
 pub mod agent;
+pub mod arrivals;
 pub mod at_rest;
 pub mod breakdown;
 pub mod by_hand;
@@ -46,6 +47,7 @@ pub mod path;
 pub mod payload;
 pub mod plan;
 pub mod rally;
+pub mod rate;
 mod record;
 mod session;
 pub mod sink;

@@ -9,132 +9,21 @@
 //! and not halved. No time travels in the samples: the coordinator tells both ends when the schedule begins, and the number of a
 //! sample is its place in it.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use weir_measure::{Burst, Schedule, nanos};
-use weir_results::{Case, IntervalRecorder, LatencyKind, LatencyRecorder, LatencySummary, Spread};
+use weir_results::{Case, LatencyKind, LatencyRecorder, Spread};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndpointError, Publisher};
+use crate::rate::Rate;
 use crate::throughput::{self, FLUSH_WAIT, MEASURED_MIN, PublisherOutcome, STALL_WAIT};
-
-/// What was asked for by `--rate`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rate {
-    /// So many samples per second.
-    PerSecond(u64),
-    /// So many hundredths of a percent of the measured maximum.
-    OfMaximum(u32),
-}
-
-/// A rate that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "`{0}` is no rate: it is samples per second, e.g. 1000 or 50k/s, or up to 100% of the measured maximum, e.g. 50%"
-)]
-pub struct RateError(String);
-
-impl FromStr for Rate {
-    type Err = RateError;
-
-    fn from_str(text: &str) -> Result<Self, RateError> {
-        let parse = || match text.strip_suffix('%') {
-            Some(percent) => {
-                let hundredths = (percent.parse::<f64>().ok()? * 100.0).round();
-                (1.0..=10_000.0).contains(&hundredths).then_some(Self::OfMaximum(hundredths as u32))
-            }
-            None => {
-                let number = text.strip_suffix("/s").unwrap_or(text);
-                let (number, unit) = match number.strip_suffix(['k', 'K']) {
-                    Some(number) => (number, 1e3),
-                    None => number.strip_suffix('M').map_or((number, 1.0), |number| (number, 1e6)),
-                };
-                let rate = (number.parse::<f64>().ok()? * unit).round();
-                (1.0..=1e9).contains(&rate).then_some(Self::PerSecond(rate as u64))
-            }
-        };
-        parse().ok_or_else(|| RateError(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PerSecond(rate) => write!(f, "{rate}/s"),
-            Self::OfMaximum(hundredths) => write!(f, "{}%", f64::from(*hundredths) / 100.0),
-        }
-    }
-}
 
 /// The schedule of a case whose rate is known, from `start_ns` of the host's monotonic clock on; `None` for others.
 #[must_use]
 pub fn schedule(case: &CaseSpec, start_ns: u64) -> Option<Schedule> {
     let rate = case.method.samples_per_s?;
     Some(Schedule::of_run(rate, start_ns, case.warmup, case.duration, MEASURED_MIN))
-}
-
-/// Samples in an interval of which a percentile is taken.
-fn per_interval(schedule: &Schedule) -> u64 {
-    ((INTERVAL_NS / schedule.interval_ns()) as u64).max(1)
-}
-
-/// The latencies of the samples that arrived, from their intended times on.
-#[derive(Debug)]
-pub struct Arrivals {
-    schedule: Schedule,
-    latencies: LatencyRecorder,
-    intervals: IntervalRecorder,
-    /// The first sample of the next interval.
-    interval_end: u64,
-}
-
-impl Arrivals {
-    /// None yet.
-    #[must_use]
-    pub fn new(schedule: Schedule) -> Self {
-        let measured = schedule.count() - schedule.measured_from();
-        let intervals = usize::try_from(measured / per_interval(&schedule)).unwrap_or(0);
-        Self {
-            schedule,
-            latencies: LatencyRecorder::new(),
-            intervals: IntervalRecorder::with_capacity(intervals + 1),
-            interval_end: schedule.measured_from() + per_interval(&schedule),
-        }
-    }
-
-    /// The schedule that they follow.
-    #[must_use]
-    pub fn schedule(&self) -> &Schedule {
-        &self.schedule
-    }
-
-    /// Sample `sequence` arrived at `now_ns`, for the first time.
-    #[inline]
-    pub fn record(&mut self, sequence: u64, now_ns: u64) {
-        if sequence < self.schedule.measured_from() {
-            return;
-        }
-        let latency_ns = now_ns.saturating_sub(self.schedule.intended_ns(sequence));
-        self.latencies.record(latency_ns);
-        if sequence >= self.interval_end {
-            self.intervals.end_interval();
-            self.interval_end = sequence + per_interval(&self.schedule);
-        }
-        // One that was sent again belongs to an interval that is over, and is counted in this one.
-        self.intervals.record(latency_ns);
-    }
-
-    /// All of them, warm-up left out.
-    #[must_use]
-    pub fn summary(&self, lost: u64) -> LatencySummary {
-        let p99_of_intervals = self.intervals.median_p99_us();
-        LatencySummary { lost, p99_of_intervals, ..self.latencies.summary(LatencyKind::OneWay) }
-    }
 }
 
 /// Sends by the schedule until its time is over. What is late is sent at once; what is not sent when the time is over
@@ -216,10 +105,6 @@ pub fn resolve(case: &mut CaseSpec, measured: &[Case]) -> Result<(), String> {
     Ok(())
 }
 
-/// Percentiles are taken of each so many nanoseconds, too: 10 ms, longer than most stalls of a processor and so short that
-/// many of a second have none.
-const INTERVAL_NS: f64 = 10e6;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,23 +132,6 @@ mod tests {
         signal.finish(vec![sent.sent]);
         let mut end = engine.open_subscriber(case).unwrap();
         (sent, run_subscriber(end.as_mut(), case, &signal, Some(schedule)).unwrap())
-    }
-
-    #[test]
-    fn rates_are_numbers_or_shares_of_the_maximum() {
-        let check = |text: &str, expected: Option<Rate>| assert_eq!(text.parse().ok(), expected, "{text}");
-        check("1000", Some(Rate::PerSecond(1000)));
-        check("50k/s", Some(Rate::PerSecond(50_000)));
-        check("1.5M", Some(Rate::PerSecond(1_500_000)));
-        check("50%", Some(Rate::OfMaximum(5000)));
-        check("0.5%", Some(Rate::OfMaximum(50)));
-        for text in ["", "0", "101%", "0%", "-1", "fast", "10/m", "2e9"] {
-            check(text, None);
-        }
-        assert_eq!(
-            (Rate::OfMaximum(1250).to_string(), Rate::PerSecond(7).to_string()),
-            ("12.5%".into(), "7/s".into())
-        );
     }
 
     #[test]

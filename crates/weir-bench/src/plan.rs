@@ -14,9 +14,9 @@ use weir_results::{Reliability, Test, WaitStrategy};
 use crate::case::{CaseSpec, Ends, Method, Place};
 use crate::endpoint::{Engine, ReliabilitySupport};
 use crate::engine;
-use crate::open_loop::Rate;
 use crate::outside::OutsideTool;
 use crate::payload::HEADER_BYTES;
+use crate::rate::Rate;
 use crate::tuning::EngineSettings;
 
 /// What to measure.

@@ -17,7 +17,7 @@ use crate::control::{AgentReport, Joined, Outcome};
 use crate::endpoint::Engine;
 use crate::engine;
 use crate::latency::PingerOutcome;
-use crate::open_loop::Rate;
+use crate::rate::Rate;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 
 /// What makes a run a failed one.

@@ -3,8 +3,8 @@
 use weir_measure::{Numbers, Schedule, clock};
 use weir_results::{Arrival, LatencySummary, SequenceCounts};
 
+use crate::arrivals::Arrivals;
 use crate::case::CaseSpec;
-use crate::open_loop::Arrivals;
 use crate::payload::{self, FINAL, HEADER_BYTES, SampleHeader};
 
 /// Counts the samples of all publishers, each by its own sequence numbers.

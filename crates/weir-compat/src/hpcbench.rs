@@ -32,8 +32,9 @@ use std::sync::atomic::AtomicBool;
 
 use weir_measure::MeasureError;
 
-pub use control::{Request, Response, Udptest};
+pub use control::{Request, Response};
 pub use plot::PlotData;
+pub use server::Udptest;
 pub use settings::{DATAGRAM_BYTES_MAX, Mode, ServiceType, Settings};
 pub use units::{parse_bytes, parse_rate};
 

@@ -14,11 +14,11 @@ use weir_telemetry::{LossWatch, Sampler, process_figures};
 
 use super::clock_offset::{self, Exchange, Offset};
 use super::ends::{Ends, Role};
-use super::message::{Request, Response, WeirUdp};
+use super::message::{Request, Response};
 use super::point::{Point, PointTest};
 use super::receiver;
 use super::reports::{HostReport, PingReport, ReceiveReport, SendReport};
-use super::session::watched;
+use super::session::{WeirUdp, watched};
 use super::work::{Work, Worker, all_ended, join, send_report};
 
 /// Where a server is.

@@ -1,12 +1,10 @@
 //! The lines of the control connection: JSON, one message each.
 
 use serde::{Deserialize, Serialize};
-use weir_measure::{Answer, Protocol, Session, SessionError};
 use weir_results::SocketBuffers;
 
 use super::point::Point;
 use super::reports::{HostReport, ReceiveReport, SendReport};
-use super::session;
 
 /// The version of these messages.
 pub(super) const VERSION: u32 = 1;
@@ -118,57 +116,6 @@ pub enum Response {
         /// A sentence for the user.
         reason: String,
     },
-}
-
-/// The protocol of `weir udp`.
-#[derive(Clone, Copy, Debug)]
-pub struct WeirUdp;
-
-impl Protocol for WeirUdp {
-    const PROGRAM: &'static str = "weir udp server";
-    const PORT: u16 = 5679;
-    const PORT_OPTION: &'static str = "--port";
-    const VERSION: u64 = VERSION as u64;
-    const REQUEST_BYTES_MAX: usize = REQUEST_BYTES_MAX;
-    const RESPONSE_BYTES_MAX: usize = RESPONSE_BYTES_MAX;
-    type Welcome = HostReport;
-    type Request = Request;
-    type Response = Response;
-
-    fn hello(nonce: String) -> Request {
-        Request::Hello { version: VERSION, nonce }
-    }
-
-    fn proof(proof: String) -> Request {
-        Request::Proof { proof }
-    }
-
-    fn parse_proof(request: Request) -> Option<String> {
-        if let Request::Proof { proof } = request { Some(proof) } else { None }
-    }
-
-    fn challenge(nonce: String) -> Response {
-        Response::Challenge { nonce }
-    }
-
-    fn refusal(reason: String) -> Response {
-        Response::Refused { reason }
-    }
-
-    fn answer(response: Response) -> Option<Answer<HostReport>> {
-        match response {
-            Response::Challenge { nonce } => Some(Answer::Challenge { nonce }),
-            Response::Welcome { version: VERSION, proof, host } => {
-                Some(Answer::Welcome { proof, welcome: *host })
-            }
-            Response::Refused { reason } => Some(Answer::Refused(reason)),
-            _ => None,
-        }
-    }
-
-    fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
-        session::serve(session)
-    }
 }
 
 #[cfg(test)]

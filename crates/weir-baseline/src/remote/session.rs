@@ -4,13 +4,15 @@ use std::io;
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
-use weir_measure::{Connection, ControlError, Message, Session, SessionError, Signal, interface_of, now_ns};
+use weir_measure::{
+    Answer, Connection, ControlError, Message, Protocol, Session, SessionError, Signal, interface_of, now_ns,
+};
 use weir_results::DropCounters;
 use weir_telemetry::{LossWatch, process_figures};
 
 use super::clock_offset;
 use super::ends::{Ends, Role};
-use super::message::{RESPONSE_BYTES_MAX, Request, Response, VERSION, WeirUdp};
+use super::message::{REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX, Request, Response, VERSION};
 use super::point::{Point, PointTest};
 use super::receiver;
 use super::reports::{HostReport, ReceiveReport, SendReport};
@@ -23,8 +25,59 @@ const IDLE: Duration = Duration::from_secs(300);
 /// How much longer than it should a measurement may take.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// The protocol of `weir udp`.
+#[derive(Clone, Copy, Debug)]
+pub struct WeirUdp;
+
+impl Protocol for WeirUdp {
+    const PROGRAM: &'static str = "weir udp server";
+    const PORT: u16 = 5679;
+    const PORT_OPTION: &'static str = "--port";
+    const VERSION: u64 = VERSION as u64;
+    const REQUEST_BYTES_MAX: usize = REQUEST_BYTES_MAX;
+    const RESPONSE_BYTES_MAX: usize = RESPONSE_BYTES_MAX;
+    type Welcome = HostReport;
+    type Request = Request;
+    type Response = Response;
+
+    fn hello(nonce: String) -> Request {
+        Request::Hello { version: VERSION, nonce }
+    }
+
+    fn proof(proof: String) -> Request {
+        Request::Proof { proof }
+    }
+
+    fn parse_proof(request: Request) -> Option<String> {
+        if let Request::Proof { proof } = request { Some(proof) } else { None }
+    }
+
+    fn challenge(nonce: String) -> Response {
+        Response::Challenge { nonce }
+    }
+
+    fn refusal(reason: String) -> Response {
+        Response::Refused { reason }
+    }
+
+    fn answer(response: Response) -> Option<Answer<HostReport>> {
+        match response {
+            Response::Challenge { nonce } => Some(Answer::Challenge { nonce }),
+            Response::Welcome { version: VERSION, proof, host } => {
+                Some(Answer::Welcome { proof, welcome: *host })
+            }
+            Response::Refused { reason } => Some(Answer::Refused(reason)),
+            _ => None,
+        }
+    }
+
+    fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
+        serve(session)
+    }
+}
+
 /// Serves a client until it closes the connection.
-pub(super) fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
+fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
     greet(session)?;
     Client { session }.run()
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::ArgAction;
 use weir_bench::case::{CaseSpec, CpuPair};
 use weir_bench::engine;
-use weir_bench::open_loop::Rate;
 use weir_bench::path::PathSpec;
+use weir_bench::rate::Rate;
 use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
 use super::Format;

@@ -10,10 +10,11 @@ use weir_measure::{
 };
 use weir_udp::{SocketOptions, UdpSocket};
 
-use crate::hpcbench::control::{Counted, LOG_BYTES_MAX, Request, Response, Udptest};
+use crate::hpcbench::control::{Counted, LOG_BYTES_MAX, Request, Response};
 use crate::hpcbench::datagram::TrialId;
 use crate::hpcbench::flow::{self, Pace};
 use crate::hpcbench::report::{Buffers, Heading, ctime};
+use crate::hpcbench::server::Udptest;
 use crate::hpcbench::settings::{Mode, ServiceType, Settings};
 use crate::hpcbench::trial::Trial;
 

@@ -3,9 +3,7 @@
 //! A line is a word and numbers by name, e.g. `TRIAL message=1048576 size=1460 time=5000000000`. Times are nanoseconds,
 //! sizes bytes.
 
-use weir_measure::{Answer, LINE_BYTES_MAX, Message, Protocol, Session, SessionError};
-
-use crate::hpcbench::server;
+use weir_measure::Message;
 
 /// The version of these messages.
 pub(crate) const VERSION: u64 = 1;
@@ -265,58 +263,10 @@ fn with_text(line: String, name: &str, value: &Option<String>) -> String {
     value.as_ref().map_or_else(|| line.clone(), |value| format!("{line} {name}={value}"))
 }
 
-/// hpcbench's protocol, as `udptest` and `udpserver` speak it.
-#[derive(Clone, Copy, Debug)]
-pub struct Udptest;
-
-impl Protocol for Udptest {
-    const PROGRAM: &'static str = "udpserver";
-    const PORT: u16 = 5678;
-    const PORT_OPTION: &'static str = "-p";
-    const VERSION: u64 = VERSION;
-    const REQUEST_BYTES_MAX: usize = LINE_BYTES_MAX;
-    const RESPONSE_BYTES_MAX: usize = LINE_BYTES_MAX;
-    type Welcome = ();
-    type Request = Request;
-    type Response = Response;
-
-    fn hello(nonce: String) -> Request {
-        Request::Hello { version: VERSION, nonce: Some(nonce) }
-    }
-
-    fn proof(proof: String) -> Request {
-        Request::Proof { proof }
-    }
-
-    fn parse_proof(request: Request) -> Option<String> {
-        if let Request::Proof { proof } = request { Some(proof) } else { None }
-    }
-
-    fn challenge(nonce: String) -> Response {
-        Response::Challenge { nonce }
-    }
-
-    fn refusal(reason: String) -> Response {
-        Response::Refused { reason }
-    }
-
-    fn answer(response: Response) -> Option<Answer<()>> {
-        match response {
-            Response::Challenge { nonce } => Some(Answer::Challenge { nonce }),
-            Response::Hello { version: VERSION, proof } => Some(Answer::Welcome { proof, welcome: () }),
-            Response::Refused { reason } => Some(Answer::Refused(reason)),
-            _ => None,
-        }
-    }
-
-    fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
-        server::serve(session)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use weir_measure::LINE_BYTES_MAX;
 
     use super::*;
 

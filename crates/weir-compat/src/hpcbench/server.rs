@@ -6,11 +6,14 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime};
 
 use weir_baseline::{Sender, echo};
-use weir_measure::{Connection, ControlError, Message, Session, SessionError, nanos, with_port};
+use weir_measure::{
+    Answer, Connection, ControlError, LINE_BYTES_MAX, Message, Protocol, Session, SessionError, nanos,
+    with_port,
+};
 use weir_results::{UdpMode, WaitStrategy};
 use weir_udp::UdpSocket;
 
-use crate::hpcbench::control::{Counted, Request, Response, Udptest, VERSION};
+use crate::hpcbench::control::{Counted, Request, Response, VERSION};
 use crate::hpcbench::datagram::TrialId;
 use crate::hpcbench::flow::{self, Pace};
 use crate::hpcbench::report::ctime;
@@ -26,8 +29,57 @@ const GRACE: Duration = Duration::from_secs(600);
 /// The largest buffers that a client gets, each way; it is told what it got.
 const BUFFER_BYTES_MAX: u64 = 64 << 20;
 
+/// hpcbench's protocol, as `udptest` and `udpserver` speak it.
+#[derive(Clone, Copy, Debug)]
+pub struct Udptest;
+
+impl Protocol for Udptest {
+    const PROGRAM: &'static str = "udpserver";
+    const PORT: u16 = 5678;
+    const PORT_OPTION: &'static str = "-p";
+    const VERSION: u64 = VERSION;
+    const REQUEST_BYTES_MAX: usize = LINE_BYTES_MAX;
+    const RESPONSE_BYTES_MAX: usize = LINE_BYTES_MAX;
+    type Welcome = ();
+    type Request = Request;
+    type Response = Response;
+
+    fn hello(nonce: String) -> Request {
+        Request::Hello { version: VERSION, nonce: Some(nonce) }
+    }
+
+    fn proof(proof: String) -> Request {
+        Request::Proof { proof }
+    }
+
+    fn parse_proof(request: Request) -> Option<String> {
+        if let Request::Proof { proof } = request { Some(proof) } else { None }
+    }
+
+    fn challenge(nonce: String) -> Response {
+        Response::Challenge { nonce }
+    }
+
+    fn refusal(reason: String) -> Response {
+        Response::Refused { reason }
+    }
+
+    fn answer(response: Response) -> Option<Answer<()>> {
+        match response {
+            Response::Challenge { nonce } => Some(Answer::Challenge { nonce }),
+            Response::Hello { version: VERSION, proof } => Some(Answer::Welcome { proof, welcome: () }),
+            Response::Refused { reason } => Some(Answer::Refused(reason)),
+            _ => None,
+        }
+    }
+
+    fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
+        serve(session)
+    }
+}
+
 /// Serves a client until it closes the connection.
-pub(crate) fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
+fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
     greet(session)?;
     let date = ctime(SystemTime::now());
     Client { session, sockets: None, system_log: SystemLog::default(), date }.run()
@@ -291,8 +343,6 @@ fn nonsense(line: String) -> SessionError {
 mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
-
-    use weir_measure::LINE_BYTES_MAX;
 
     use super::*;
 
