@@ -15,10 +15,10 @@
 //! - [`breakdown`]: where the time of a ping-pong goes
 //! - [`path`]: what lies between the ends; [`link`]: what it could carry of samples
 //! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
-//! - [`goals`]: the series of cases that tell whether the engine is where it is to be; [`at_rest`]: programs that wait
+//! - [`goals`]: the series of cases that tell whether the engine is where it is to be; [`footprint`]: programs that wait
 //! - [`keep_awake`]: holding the processors out of idle
 //! - [`inbox`], [`rally`]: what listeners of other engines do with a sample
-//! - [`doctor`]: what would spoil a measurement; `way`: what is known of the way to another host
+//! - [`doctor`]: what would spoil a measurement
 //! - `record`: from what both ends found to a result with its doubts
 //! - [`outside`]: independent programs beside our floor
 //! - [`tuning`]: the settings of engines, and what the user chose instead
@@ -26,7 +26,6 @@
 
 pub mod agent;
 pub mod arrivals;
-pub mod at_rest;
 pub mod breakdown;
 pub mod by_hand;
 pub mod case;
@@ -35,12 +34,13 @@ pub mod coordinator;
 pub mod doctor;
 pub mod endpoint;
 pub mod engine;
+pub mod footprint;
 pub mod goals;
 pub mod host;
 pub mod inbox;
 pub mod keep_awake;
 pub mod latency;
-pub mod link;
+pub mod link_capacity;
 pub mod open_loop;
 pub mod outside;
 pub mod path;
@@ -54,7 +54,6 @@ pub mod sink;
 pub mod test_data;
 pub mod throughput;
 pub mod tuning;
-mod way;
 
 pub use record::Fault;
 pub use session::AgentCommand;

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir_measure::{mbps, rounded, seconds};
+use weir_measure::{
+    SEGMENTS_MAX, check_rate, enter_buffers, mbps, round_trip_loss, rounded, seconds, stream_loss,
+};
 use weir_results::{
-    Carried, Case, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution, LossBreakdown,
-    LossEvidence, NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, SocketBuffers,
-    ThroughputCounts, ThroughputSummary, Warning, attribute,
+    Case, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution, LossBreakdown,
+    NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, ThroughputCounts,
+    ThroughputSummary, Warning,
 };
 use weir_telemetry::host_warnings;
 
@@ -135,19 +137,15 @@ fn together(reports: &[AgentReport]) -> ProcessFigures {
     ProcessFigures::together(&reports.iter().map(|report| report.process).collect::<Vec<_>>())
 }
 
-/// Samples of one buffer of the kernel at most, where an engine puts datagrams together: `UDP_MAX_SEGMENTS`.
-const SEGMENTS_MAX: u64 = 128;
-
 /// Where the lost samples of a case went; `None` when the ends measured different things.
 fn explain_loss(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Option<LossAttribution> {
     let drops = |ends: &[AgentReport]| {
         DropCounters::together(&ends.iter().map(|end| end.drops.clone()).collect::<Vec<_>>())
     };
     if let [AgentReport { outcome: Outcome::Pinger(pinger), .. }] = publishers {
-        // A ping may be lost on its way there or back: each end is sender and receiver.
-        let both = drops(&[publishers, subscribers].concat());
-        let evidence = LossEvidence::new(pinger.summary.lost, 0, &both, &both, Carried::ONE);
-        return Some(LossAttribution { sender: both.clone(), receiver: both, ..attribute(&evidence) });
+        let ends: Vec<DropCounters> =
+            publishers.iter().chain(subscribers).map(|end| end.drops.clone()).collect();
+        return Some(round_trip_loss(pinger.summary.lost, &ends));
     }
     let (mut lost, mut refused, mut sent, mut received, mut max) = (0, 0, 0, 0, 1);
     for end in publishers {
@@ -166,9 +164,7 @@ fn explain_loss(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Opti
         received += outcome.arrivals;
     }
     let (sender, receiver) = (drops(publishers), drops(subscribers));
-    let carried = Carried::measured(sent, &sender, received, &receiver, max);
-    let evidence = LossEvidence::new(lost, refused, &sender, &receiver, carried);
-    Some(LossAttribution { sender, receiver, ..attribute(&evidence) })
+    Some(stream_loss((lost, refused), (sent, sender), (received, receiver), max))
 }
 
 fn enter_latency(result: &mut Case, pinger: &PingerOutcome) -> Option<Fault> {
@@ -222,15 +218,9 @@ fn enter_schedule(result: &mut Case, sent: &[&PublisherOutcome], received: &[&Su
     result.figures.latency_us = *one_way;
     result.figures.schedule_lag_us =
         Some(ScheduleLag { p50: lag.p50, p99: lag.p99, p99_9: None, max: lag.max });
-    let (asked, reached) = (
-        result.conditions.rate_samples_per_s,
-        result.figures.throughput.map(|figures| figures.offered_samples_per_s),
-    );
-    if let Some((asked, reached)) = asked.zip(reached).filter(|(asked, reached)| *reached < asked * KEPT) {
-        result
-            .evidence
-            .warnings
-            .push(Warning::ScheduleLag { asked_samples_per_s: asked, reached_samples_per_s: reached });
+    let target = result.conditions.rate_samples_per_s;
+    if let Some(figures) = result.figures.throughput {
+        check_rate(result, target, figures.offered_samples_per_s, KEPT);
     }
 }
 
@@ -276,28 +266,6 @@ fn summary(
         mbps: mbps(samples_per_s, size_bytes),
         ..of(&all_sent, counts, Duration::ZERO)
     }
-}
-
-/// The receive buffer that counts is the receiving end's, the send buffer the sending end's.
-fn enter_buffers(result: &mut Case, publisher: SocketBuffers, subscriber: SocketBuffers) {
-    let buffers = SocketBuffers {
-        receive_asked: subscriber.receive_asked,
-        receive_granted: subscriber.receive_granted,
-        send_asked: publisher.send_asked,
-        send_granted: publisher.send_granted,
-    };
-    if buffers == SocketBuffers::default() {
-        return;
-    }
-    result.evidence.socket_buffers = Some(buffers);
-    let small = |asked: Option<u64>, granted: Option<u64>| {
-        let (asked, granted) = asked.zip(granted)?;
-        // The kernel reports twice what it granted: half is for its own overhead.
-        (granted < 2 * asked).then_some(Warning::SocketBufferSmall { asked, granted: granted / 2 })
-    };
-    let receive = small(buffers.receive_asked, buffers.receive_granted);
-    let send = small(buffers.send_asked, buffers.send_granted);
-    result.evidence.warnings.extend(receive.or(send));
 }
 
 fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
@@ -352,7 +320,7 @@ mod tests {
     use super::*;
     use crate::case::tests::case;
     use crate::case::{CpuPair, Ends, Place};
-    use weir_results::{Interface, LatencySummary, Telemetry, Test};
+    use weir_results::{Interface, LatencySummary, SocketBuffers, Telemetry, Test};
 
     /// Nothing was dropped but two datagrams at the socket.
     fn drops() -> DropCounters {
@@ -518,23 +486,5 @@ mod tests {
         // It cuts samples itself.
         let case = CaseSpec { engine: "weir".into(), ..case };
         assert!(!blank(&case, &environment).evidence.warnings.contains(&too_long));
-    }
-
-    #[test]
-    fn a_clamped_socket_buffer_is_told() {
-        let granted = |bytes| SocketBuffers {
-            receive_asked: Some(4 << 20),
-            receive_granted: Some(bytes),
-            send_asked: Some(4 << 20),
-            send_granted: Some(8 << 20),
-        };
-        let check = |bytes, expected: usize| {
-            let mut result = blank(&case("udp", Test::Latency), &Environment::default());
-            let before = result.evidence.warnings.len();
-            enter_buffers(&mut result, granted(bytes), granted(bytes));
-            assert_eq!(result.evidence.warnings.len() - before, expected, "{bytes}");
-        };
-        check(8 << 20, 0);
-        check(425_984, 1);
     }
 }

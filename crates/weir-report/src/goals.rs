@@ -82,11 +82,11 @@ struct Goal {
 
 /// Every line of the table, in its order, from the cases of a run and what was seen of programs at rest.
 #[must_use]
-pub fn goals(run: &Run, at_rest: &[AtRest]) -> Vec<GoalRow> {
+pub fn goals(run: &Run, footprint: &[AtRest]) -> Vec<GoalRow> {
     let mut rows: Vec<GoalRow> = list::all().iter().map(|goal| goal.row(run)).collect();
     rows.push(discovery_row(run, "two started together are matched", false, 50.0));
     rows.push(discovery_row(run, "a late one is matched", true, 10.0));
-    for program in at_rest {
+    for program in footprint {
         let name = &program.name;
         rows.extend(
             program.resident.as_ref().map(|bytes| rest_row(format!("{name}: resident memory"), bytes, 6e6)),

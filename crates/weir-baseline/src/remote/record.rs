@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use weir_measure::{mbps, ratio, rounded, seconds};
+use weir_measure::{
+    SEGMENTS_MAX, check_rate, enter_buffers, mbps, ratio, round_trip_loss, rounded, seconds, stream_loss,
+};
 use weir_results::{
-    Carried, Case, Direction, DropCounters, LossAttribution, LossBreakdown, LossEvidence, NotMeasured,
-    ProcessFigures, Reliability, SocketBuffers, Test, ThroughputCounts, ThroughputSummary, UdpFigures,
-    UdpMode, Warning, attribute,
+    Case, Direction, LossAttribution, LossBreakdown, NotMeasured, ProcessFigures, Reliability, Test,
+    ThroughputCounts, ThroughputSummary, UdpFigures, UdpMode, Warning,
 };
 
 use super::client::Measured;
@@ -74,11 +75,8 @@ fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Directi
         case.figures.publisher = Some(ping.process);
         case.figures.subscriber = Some(measured.server_process);
         enter_buffers(case, ping.buffers, ping.buffers);
-        // Lost on the way there or back: each end is sender and receiver.
-        let both = DropCounters::together(&[ping.drops.clone(), measured.server_drops.clone()]);
-        let evidence = LossEvidence::new(ping.summary.lost, 0, &both, &both, Carried::ONE);
-        case.evidence.loss_attribution =
-            Some(LossAttribution { sender: both.clone(), receiver: both, ..attribute(&evidence) });
+        let ends = [ping.drops.clone(), measured.server_drops.clone()];
+        case.evidence.loss_attribution = Some(round_trip_loss(ping.summary.lost, &ends));
         if ping.summary.count == 0 {
             case.evidence.warnings.push(Warning::NothingReceived);
         }
@@ -156,44 +154,19 @@ fn enter_stream(case: &mut Case, point: &Point, sent: &SendReport, received: &Re
     if received.corrupt > 0 {
         case.evidence.warnings.push(Warning::CorruptSamples { corrupt: received.corrupt });
     }
-    if let Some(asked) = point.datagrams_per_s.filter(|asked| sent.offered_per_s < asked * KEPT) {
-        case.evidence.warnings.push(Warning::ScheduleLag {
-            asked_samples_per_s: asked,
-            reached_samples_per_s: rounded(sent.offered_per_s),
-        });
-    }
+    check_rate(case, point.datagrams_per_s, rounded(sent.offered_per_s), KEPT);
 }
 
 /// Where the lost datagrams of a stream went, its warm-up included.
 fn explain(point: &Point, sent: &SendReport, received: &ReceiveReport) -> LossAttribution {
     let max = if point.mode == UdpMode::Gso { SEGMENTS_MAX } else { 1 };
-    let (sender, receiver) = (&sent.drops, &received.drops);
-    let carried = Carried::measured(sent.sent.iter().sum(), sender, received.arrivals, receiver, max);
     let lost = received.counts.lost + received.lost_in_warmup;
-    let evidence = LossEvidence::new(lost, sent.refused, sender, receiver, carried);
-    LossAttribution { sender: sender.clone(), receiver: receiver.clone(), ..attribute(&evidence) }
+    let (sender, receiver) = (sent.drops.clone(), received.drops.clone());
+    stream_loss((lost, sent.refused), (sent.sent.iter().sum(), sender), (received.arrivals, receiver), max)
 }
-
-/// Datagrams of one buffer of the kernel at most, where it puts some together: `UDP_MAX_SEGMENTS`.
-const SEGMENTS_MAX: u64 = 128;
 
 /// A schedule was kept when this share of it was sent in time.
 const KEPT: f64 = 0.999;
-
-/// The receive buffer that counts is the receiving end's, the send buffer the sending end's.
-fn enter_buffers(case: &mut Case, sender: SocketBuffers, receiver: SocketBuffers) {
-    case.evidence.socket_buffers = Some(SocketBuffers {
-        receive_asked: receiver.receive_asked,
-        receive_granted: receiver.receive_granted,
-        send_asked: sender.send_asked,
-        send_granted: sender.send_granted,
-    });
-    // The kernel reports twice what it granted: half is for its own overhead.
-    let small = receiver.receive_asked.zip(receiver.receive_granted);
-    if let Some((asked, granted)) = small.filter(|(asked, granted)| *granted < 2 * asked) {
-        case.evidence.warnings.push(Warning::SocketBufferSmall { asked, granted: granted / 2 });
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,17 @@
 //! Our own engine, through its public, typed API: what any user's program could do.
 
+/// Opens an end with the type that a case needs.
+macro_rules! open {
+    ($end:ident, $case:expr) => {
+        match ($case.is_keyed(), $case.loans) {
+            (false, false) => Box::new($end::<TestData>::open($case)?),
+            (true, false) => Box::new($end::<KeyedTestData>::open($case)?),
+            (false, true) => Box::new($end::<SharedTestData>::open($case)?),
+            (true, true) => Box::new($end::<SharedKeyedTestData>::open($case)?),
+        }
+    };
+}
+
 mod timestamps;
 
 use std::sync::Arc;
@@ -85,45 +97,25 @@ impl Engine for Weir {
     }
 
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
-        Ok(match (case.is_keyed(), case.loans) {
-            (false, false) => Box::new(PublisherEnd::<TestData>::open(case)?),
-            (true, false) => Box::new(PublisherEnd::<KeyedTestData>::open(case)?),
-            (false, true) => Box::new(PublisherEnd::<SharedTestData>::open(case)?),
-            (true, true) => Box::new(PublisherEnd::<SharedKeyedTestData>::open(case)?),
-        })
+        Ok(open!(PublisherEnd, case))
     }
 
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
-        Ok(match (case.is_keyed(), case.loans) {
-            (false, false) => Box::new(SubscriberEnd::<TestData>::open(case)?),
-            (true, false) => Box::new(SubscriberEnd::<KeyedTestData>::open(case)?),
-            (false, true) => Box::new(SubscriberEnd::<SharedTestData>::open(case)?),
-            (true, true) => Box::new(SubscriberEnd::<SharedKeyedTestData>::open(case)?),
-        })
+        Ok(open!(SubscriberEnd, case))
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
         if case.method.breakdown {
             return timestamps::open_pinger(case);
         }
-        Ok(match (case.is_keyed(), case.loans) {
-            (false, false) => Box::new(PingerEnd::<TestData>::open(case)?),
-            (true, false) => Box::new(PingerEnd::<KeyedTestData>::open(case)?),
-            (false, true) => Box::new(PingerEnd::<SharedTestData>::open(case)?),
-            (true, true) => Box::new(PingerEnd::<SharedKeyedTestData>::open(case)?),
-        })
+        Ok(open!(PingerEnd, case))
     }
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
         if case.method.breakdown {
             return timestamps::open_ponger(case);
         }
-        Ok(match (case.is_keyed(), case.loans) {
-            (false, false) => Box::new(PongerEnd::<TestData>::open(case)?),
-            (true, false) => Box::new(PongerEnd::<KeyedTestData>::open(case)?),
-            (false, true) => Box::new(PongerEnd::<SharedTestData>::open(case)?),
-            (true, true) => Box::new(PongerEnd::<SharedKeyedTestData>::open(case)?),
-        })
+        Ok(open!(PongerEnd, case))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weir_bench::coordinator::{self, Event, RunOptions};
 use weir_bench::goals::{self, GoalsOptions, Series};
 use weir_bench::path::VethPath;
-use weir_bench::{AgentCommand, at_rest, engine, host};
+use weir_bench::{AgentCommand, engine, footprint, host};
 use weir_report::{AtRest, GoalRow};
 use weir_results::{Case, Environment, ResultsWriter, Run};
 
@@ -19,7 +19,7 @@ use crate::{output, signals};
 
 pub(crate) fn run(args: &GoalsArgs) -> Result<Exit, Failure> {
     let (run, exit) = if args.from.is_empty() { measure(args)? } else { (load(&args.from)?, Exit::Success) };
-    let mut rows = weir_report::goals(&run, &at_rest(args.domain));
+    let mut rows = weir_report::goals(&run, &footprint(args.domain));
     if !args.only.is_empty() {
         rows.retain(GoalRow::is_measured);
     }
@@ -147,7 +147,7 @@ fn say_what_is_missing() {
 }
 
 /// The examples, if they are beside this program.
-fn at_rest(domain: u32) -> Vec<AtRest> {
+fn footprint(domain: u32) -> Vec<AtRest> {
     let program = std::env::current_exe().ok();
     let folder = program.as_deref().and_then(Path::parent).map(|folder| folder.join("examples"));
     let of = |name: &str| {
@@ -157,8 +157,8 @@ fn at_rest(domain: u32) -> Vec<AtRest> {
         });
         AtRest {
             name: name.to_owned(),
-            resident: Some(file.clone().and_then(|file| at_rest::resident_bytes(&file, domain))),
-            stripped: Some(file.and_then(|file| at_rest::stripped_bytes(&file))),
+            resident: Some(file.clone().and_then(|file| footprint::resident_bytes(&file, domain))),
+            stripped: Some(file.and_then(|file| footprint::stripped_bytes(&file))),
         }
     };
     ["hello_publisher", "hello_subscriber"].into_iter().map(of).collect()

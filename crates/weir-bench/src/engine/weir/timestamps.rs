@@ -17,21 +17,11 @@ use crate::payload::SampleHeader;
 use crate::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
 
 pub(super) fn open_pinger(case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
-    Ok(match (case.is_keyed(), case.loans) {
-        (false, false) => Box::new(TimestampPinger::<TestData>::open(case)?),
-        (true, false) => Box::new(TimestampPinger::<KeyedTestData>::open(case)?),
-        (false, true) => Box::new(TimestampPinger::<SharedTestData>::open(case)?),
-        (true, true) => Box::new(TimestampPinger::<SharedKeyedTestData>::open(case)?),
-    })
+    Ok(open!(TimestampPinger, case))
 }
 
 pub(super) fn open_ponger(case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
-    Ok(match (case.is_keyed(), case.loans) {
-        (false, false) => Box::new(TimestampPonger::<TestData>::open(case)?),
-        (true, false) => Box::new(TimestampPonger::<KeyedTestData>::open(case)?),
-        (false, true) => Box::new(TimestampPonger::<SharedTestData>::open(case)?),
-        (true, true) => Box::new(TimestampPonger::<SharedKeyedTestData>::open(case)?),
-    })
+    Ok(open!(TimestampPonger, case))
 }
 
 /// What the writer just sent.
