@@ -121,6 +121,23 @@ pub struct Capabilities {
     pub size_bytes_max: usize,
 }
 
+impl Capabilities {
+    /// Everything, up to the largest case.
+    pub const ALL: Self = Self {
+        latency: true,
+        throughput: true,
+        reliability: ReliabilitySupport::Both,
+        keyed: true,
+        batching: true,
+        many: true,
+        multicast: true,
+        loans: true,
+        spinning: true,
+        breakdown: true,
+        size_bytes_max: CaseSpec::SIZE_BYTES_MAX,
+    };
+}
+
 /// What an engine knows of reliability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReliabilitySupport {

@@ -60,19 +60,7 @@ impl Engine for Mock {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            latency: true,
-            throughput: true,
-            reliability: ReliabilitySupport::Both,
-            keyed: true,
-            batching: true,
-            many: true,
-            multicast: true,
-            loans: true,
-            spinning: true,
-            breakdown: false,
-            size_bytes_max: CaseSpec::SIZE_BYTES_MAX,
-        }
+        Capabilities { breakdown: false, ..Capabilities::ALL }
     }
 
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {

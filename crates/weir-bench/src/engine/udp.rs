@@ -55,16 +55,15 @@ impl Engine for Udp {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             latency: *self == Self::Plain,
-            throughput: true,
             reliability: ReliabilitySupport::None,
             keyed: false,
             batching: false,
             many: false,
             multicast: false,
             loans: false,
-            spinning: true,
             breakdown: *self == Self::Plain,
             size_bytes_max: weir_baseline::DATAGRAM_BYTES_MAX,
+            ..Capabilities::ALL
         }
     }
 

@@ -39,9 +39,6 @@ use crate::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData,
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weir;
 
-/// The largest sample: 1 GiB.
-const SIZE_BYTES_MAX: usize = 1 << 30;
-
 /// The largest message: it is one UDP datagram.
 const MESSAGE_BYTES_MAX: usize = weir_baseline::DATAGRAM_BYTES_MAX;
 
@@ -81,19 +78,7 @@ impl Engine for Weir {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            latency: true,
-            throughput: true,
-            reliability: ReliabilitySupport::Both,
-            keyed: true,
-            batching: true,
-            many: true,
-            multicast: true,
-            loans: true,
-            spinning: true,
-            breakdown: true,
-            size_bytes_max: SIZE_BYTES_MAX,
-        }
+        Capabilities::ALL
     }
 
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
