@@ -10,6 +10,7 @@
 //! run, so a subscriber need not be told. Nothing is printed here: a callback gets [`Event`]s.
 
 mod announcement;
+mod drive;
 mod echoes;
 mod message;
 mod node;

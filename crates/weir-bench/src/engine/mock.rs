@@ -14,8 +14,7 @@ use weir_results::Reliability;
 
 use crate::case::CaseSpec;
 use crate::endpoint::{
-    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
-    Subscriber,
+    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber,
 };
 use crate::open_loop;
 use crate::payload::{self, HEADER_BYTES, SampleHeader};

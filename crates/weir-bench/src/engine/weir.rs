@@ -14,6 +14,7 @@ macro_rules! open {
 
 mod timestamps;
 
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -28,8 +29,7 @@ use weir_results::{Reliability, SocketBuffers, WaitStrategy};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{
-    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
-    Subscriber,
+    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber,
 };
 use crate::payload::SampleHeader;
 use crate::sink::SampleSink;
@@ -233,11 +233,7 @@ impl<T: Data> PublisherEnd<T> {
 }
 
 impl<T: Data> End for PublisherEnd<T> {
-    fn connect(
-        &mut self,
-        _peer: Option<std::net::SocketAddrV4>,
-        timeout: Duration,
-    ) -> Result<(), EndpointError> {
+    fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
         self.writer.wait_for_subscriptions(self.node.case.ends.subscribers, timeout).map_err(no_peer)
     }
 
@@ -296,11 +292,7 @@ impl<T: Data> SubscriberEnd<T> {
 }
 
 impl<T: Data> End for SubscriberEnd<T> {
-    fn connect(
-        &mut self,
-        _peer: Option<std::net::SocketAddrV4>,
-        timeout: Duration,
-    ) -> Result<(), EndpointError> {
+    fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
         self.reader.wait_for_publications(self.node.case.ends.publishers, timeout).map_err(no_peer)
     }
 
@@ -326,28 +318,15 @@ impl<T: Data> Subscriber for SubscriberEnd<T> {
     }
 }
 
-struct PingerEnd<T> {
+/// What both ends of a ping-pong have.
+struct Duplex<T> {
     node: Node,
     writer: DataWriter<T>,
     reader: DataReader<T>,
-    sample: T,
-    echo: T,
 }
 
-impl<T: Data> PingerEnd<T> {
-    fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
-        let node = Node::open(case)?;
-        let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None::<Echo<T>>)?);
-        Ok(Self { node, writer, reader, sample: T::default(), echo: T::default() })
-    }
-}
-
-impl<T: Data> End for PingerEnd<T> {
-    fn connect(
-        &mut self,
-        _peer: Option<std::net::SocketAddrV4>,
-        timeout: Duration,
-    ) -> Result<(), EndpointError> {
+impl<T: Data> Duplex<T> {
+    fn connect(&self, timeout: Duration) -> Result<(), EndpointError> {
         self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)?;
         self.reader.wait_for_publications(1, timeout).map_err(no_peer)
     }
@@ -357,14 +336,39 @@ impl<T: Data> End for PingerEnd<T> {
     }
 }
 
+struct PingerEnd<T> {
+    duplex: Duplex<T>,
+    sample: T,
+    echo: T,
+}
+
+impl<T: Data> PingerEnd<T> {
+    fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
+        let node = Node::open(case)?;
+        let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None::<Echo<T>>)?);
+        Ok(Self { duplex: Duplex { node, writer, reader }, sample: T::default(), echo: T::default() })
+    }
+}
+
+impl<T: Data> End for PingerEnd<T> {
+    fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
+        self.duplex.connect(timeout)
+    }
+
+    fn report(&self) -> EndReport {
+        self.duplex.report()
+    }
+}
+
 impl<T: Data> Pinger for PingerEnd<T> {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
-        let header = SampleHeader::ping(sequence, self.node.case.instances, sent_ns);
-        self.sample.write(&self.writer, &self.node.case, &header).map_err(failed)?;
-        while self.reader.wait_for_data(timeout) {
-            while let Some(info) = self.reader.take_next_sample(&mut self.echo) {
-                self.echo.release();
-                if info.valid_data && self.echo.seq_num() == header.seq_num {
+        let Self { duplex: Duplex { node, writer, reader }, sample, echo } = self;
+        let header = SampleHeader::ping(sequence, node.case.instances, sent_ns);
+        sample.write(writer, &node.case, &header).map_err(failed)?;
+        while reader.wait_for_data(timeout) {
+            while let Some(info) = reader.take_next_sample(echo) {
+                echo.release();
+                if info.valid_data && echo.seq_num() == header.seq_num {
                     return Ok(true);
                 }
             }
@@ -374,9 +378,7 @@ impl<T: Data> Pinger for PingerEnd<T> {
 }
 
 struct PongerEnd<T> {
-    node: Node,
-    writer: DataWriter<T>,
-    reader: DataReader<T>,
+    duplex: Duplex<T>,
     echoed: Arc<AtomicU64>,
 }
 
@@ -408,22 +410,17 @@ impl<T: Data> PongerEnd<T> {
         let echo =
             Echo { writer: writer.clone(), sample: Mutex::new(T::default()), echoed: Arc::clone(&echoed) };
         let reader = node.reader("_ping", Some(echo))?;
-        Ok(Self { node, writer, reader, echoed })
+        Ok(Self { duplex: Duplex { node, writer, reader }, echoed })
     }
 }
 
 impl<T: Data> End for PongerEnd<T> {
-    fn connect(
-        &mut self,
-        _peer: Option<std::net::SocketAddrV4>,
-        timeout: Duration,
-    ) -> Result<(), EndpointError> {
-        self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)?;
-        self.reader.wait_for_publications(1, timeout).map_err(no_peer)
+    fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
+        self.duplex.connect(timeout)
     }
 
     fn report(&self) -> EndReport {
-        self.node.report_with_writer(&self.writer)
+        self.duplex.report()
     }
 }
 

@@ -12,7 +12,7 @@ use weir_udp::{SocketOptions, UdpSocket};
 
 use crate::hpcbench::control::{Counted, LOG_BYTES_MAX, Request, Response};
 use crate::hpcbench::datagram::TrialId;
-use crate::hpcbench::flow::{self, Pace};
+use crate::hpcbench::flow::{self, Pace, joined};
 use crate::hpcbench::report::{Buffers, Heading, ctime};
 use crate::hpcbench::server::Udptest;
 use crate::hpcbench::settings::{Mode, ServiceType, Settings};
@@ -97,27 +97,19 @@ impl Connection {
         std::thread::scope(|scope| {
             let (is_done, stop, has_failed) = (&is_done, &stop, &has_failed);
             let fail = |_: &std::io::Error| has_failed.store(true, Ordering::Relaxed);
-            let sender = scope.spawn(move || send(socket, id, pace, stop).inspect_err(fail));
+            let sender = scope.spawn(move || flow::send_marked(socket, id, pace, stop).inspect_err(fail));
             let receiver = both.then(|| {
-                scope.spawn(move || {
-                    let mut counted = Counted::default();
-                    let received = flow::receive(socket, id, is_done, stop, || {})?;
-                    flow::add_received(&mut counted, &received);
-                    Ok(counted)
-                })
+                let receive = move || flow::receive(socket, id, is_done, stop, || {});
+                scope.spawn(move || Ok(Counted::received(&receive()?)))
             });
             let is_wanted = || !halt.load(Ordering::Relaxed) && !has_failed.load(Ordering::Relaxed);
             let server = supervise(control, pace, is_wanted, || !sender.is_finished());
             // What is still on its way has some time to arrive, unless there is no server any longer.
             is_done.store(true, Ordering::Relaxed);
             stop.store(server.is_err(), Ordering::Relaxed);
-            let mut client = joined(sender)?;
+            let mut client = joined(sender).map_err(MeasureError::Transfer)?;
             if let Some(receiver) = receiver {
-                let received = joined(receiver)?;
-                client.recv_packets = received.recv_packets;
-                client.recv_bytes = received.recv_bytes;
-                client.user_ns += received.user_ns;
-                client.system_ns += received.system_ns;
+                client = client.and(joined(receiver).map_err(MeasureError::Transfer)?);
             }
             Ok(Trial { write_bytes: pace.write_bytes as u64, client, server: server? })
         })
@@ -166,16 +158,6 @@ impl Connection {
     }
 }
 
-/// Sends the client's stream.
-fn send(socket: &UdpSocket, id: TrialId, pace: &Pace, stop: &AtomicBool) -> std::io::Result<Counted> {
-    flow::send_syncs(socket, id)?;
-    let sent = flow::send(socket, pace, stop)?;
-    flow::send_fins(socket, id)?;
-    let mut counted = Counted { elapsed_ns: nanos(sent.elapsed), ..Counted::default() };
-    flow::add_sent(&mut counted, &sent);
-    Ok(counted)
-}
-
 /// The control connection during a trial: watches it while the client sends, then asks what the server
 /// counted. A sender that fails is not worth an answer: its error is the one to tell.
 fn supervise(
@@ -212,13 +194,6 @@ fn client_socket(bind: SocketAddr, settings: &Settings, tos: u8) -> SocketOption
 
 pub(super) fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
-}
-
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, std::io::Result<T>>) -> Result<T, MeasureError> {
-    match thread.join() {
-        Ok(done) => done.map_err(MeasureError::Transfer),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
 }
 
 #[cfg(test)]

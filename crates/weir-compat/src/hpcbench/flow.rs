@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use weir_baseline::Receiver;
@@ -99,12 +100,12 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
 }
 
 /// Says that data follows.
-pub(crate) fn send_syncs(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
+fn send_syncs(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
     (0..SYNCS).try_for_each(|_| weir_baseline::send(socket, None, &id.mark(Mark::Sync)).map(drop))
 }
 
 /// Says that no data follows.
-pub(crate) fn send_fins(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
+fn send_fins(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
     (0..FINS).try_for_each(|_| weir_baseline::send(socket, None, &id.mark(Mark::Fin)).map(drop))
 }
 
@@ -218,25 +219,57 @@ pub(crate) fn drain(socket: &UdpSocket) {
     }
 }
 
-/// Adds what the calling thread sent and used.
-pub(crate) fn add_sent(counted: &mut Counted, sent: &Sent) {
-    counted.sent_packets = sent.packets + 1;
-    counted.sent_bytes = sent.bytes + MARK_BYTES as u64;
-    add_thread_times(counted);
+impl Counted {
+    /// What the calling thread, which was started for this trial, received and used.
+    pub(crate) fn received(received: &Received) -> Self {
+        Self {
+            recv_packets: received.packets,
+            recv_bytes: received.bytes,
+            elapsed_ns: nanos(received.elapsed),
+            ..Self::of_thread()
+        }
+    }
+
+    fn of_thread() -> Self {
+        let (user, system) = thread_times();
+        Self { user_ns: nanos(user), system_ns: nanos(system), ..Self::default() }
+    }
+
+    /// The counts of a sending and a receiving thread; the time is that of `self`.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            recv_packets: self.recv_packets + other.recv_packets,
+            recv_bytes: self.recv_bytes + other.recv_bytes,
+            sent_packets: self.sent_packets + other.sent_packets,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            ..self
+        }
+    }
 }
 
-/// Adds what the calling thread received and used.
-pub(crate) fn add_received(counted: &mut Counted, received: &Received) {
-    counted.recv_packets = received.packets;
-    counted.recv_bytes = received.bytes;
-    add_thread_times(counted);
+/// Sends a stream between its marks. The first FIN counts as a datagram.
+pub(crate) fn send_marked(
+    socket: &UdpSocket,
+    id: TrialId,
+    pace: &Pace,
+    halt: &AtomicBool,
+) -> io::Result<Counted> {
+    send_syncs(socket, id)?;
+    let sent = send(socket, pace, halt)?;
+    send_fins(socket, id)?;
+    Ok(Counted {
+        sent_packets: sent.packets + 1,
+        sent_bytes: sent.bytes + MARK_BYTES as u64,
+        elapsed_ns: nanos(sent.elapsed),
+        ..Counted::of_thread()
+    })
 }
 
-/// Adds the processor time of the calling thread, which was started for this trial.
-fn add_thread_times(counted: &mut Counted) {
-    let (user, system) = thread_times();
-    counted.user_ns += nanos(user);
-    counted.system_ns += nanos(system);
+/// What a thread of a trial ended with.
+pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]

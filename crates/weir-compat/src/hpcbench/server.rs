@@ -7,15 +7,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use weir_baseline::{Sender, echo};
 use weir_measure::{
-    Answer, Connection, ControlError, LINE_BYTES_MAX, Message, Protocol, Session, SessionError, nanos,
-    with_port,
+    Answer, Connection, ControlError, LINE_BYTES_MAX, Message, Protocol, Session, SessionError, with_port,
 };
 use weir_results::{UdpMode, WaitStrategy};
 use weir_udp::UdpSocket;
 
 use crate::hpcbench::control::{Counted, Request, Response, VERSION};
 use crate::hpcbench::datagram::TrialId;
-use crate::hpcbench::flow::{self, Pace};
+use crate::hpcbench::flow::{self, Pace, joined};
 use crate::hpcbench::report::ctime;
 use crate::hpcbench::settings::DATAGRAM_BYTES_MAX;
 use crate::hpcbench::system_log::SystemLog;
@@ -192,11 +191,7 @@ impl Client<'_, '_> {
             }
             let mut counted = joined(receiver)?;
             if let Some(sender) = sender {
-                let sent = joined(sender)?;
-                counted.sent_packets = sent.sent_packets;
-                counted.sent_bytes = sent.sent_bytes;
-                counted.user_ns += sent.user_ns;
-                counted.system_ns += sent.system_ns;
+                counted = counted.and(joined(sender)?);
             }
             heard.map(|()| counted)
         })?;
@@ -290,9 +285,7 @@ fn receive(
         // Nobody listens where nothing is to be sent.
         let _ = begin.send(());
     })?;
-    let mut counted = Counted { elapsed_ns: nanos(received.elapsed), ..Counted::default() };
-    flow::add_received(&mut counted, &received);
-    Ok(counted)
+    Ok(Counted::received(&received))
 }
 
 fn send(
@@ -302,15 +295,11 @@ fn send(
     halt: &AtomicBool,
     has_begun: &mpsc::Receiver<()>,
 ) -> io::Result<Counted> {
-    let mut counted = Counted::default();
-    // An error says that nothing came: then nothing is sent, either.
-    if has_begun.recv().is_ok() {
-        flow::send_syncs(socket, id)?;
-        let sent = flow::send(socket, pace, halt)?;
-        flow::send_fins(socket, id)?;
-        flow::add_sent(&mut counted, &sent);
+    // An error says that nothing arrived: then nothing is sent, either.
+    if has_begun.recv().is_err() {
+        return Ok(Counted::default());
     }
-    Ok(counted)
+    flow::send_marked(socket, id, pace, halt)
 }
 
 fn send_back(socket: &UdpSocket, bytes: usize, halt: &AtomicBool) -> io::Result<()> {
@@ -318,13 +307,6 @@ fn send_back(socket: &UdpSocket, bytes: usize, halt: &AtomicBool) -> io::Result<
     let mut sender = Sender::new(UdpMode::Send, None, &buffer);
     let is_over = || halt.load(Ordering::Relaxed);
     echo(socket, WaitStrategy::Block, &mut sender, &mut buffer, |_| true, is_over).map(drop)
-}
-
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, io::Result<T>>) -> Result<T, SessionError> {
-    match thread.join() {
-        Ok(done) => Ok(done?),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
 }
 
 fn refused(reason: String) -> SessionError {

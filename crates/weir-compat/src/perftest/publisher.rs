@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError};
-use weir_measure::{clock, pause};
+use weir_measure::clock;
 use weir_results::{LatencyKind, LatencySummary};
 use weir_telemetry::LossWatch;
 
 use super::announcement::{Roll, RollListener};
+use super::drive::{Carrier, Run};
 use super::echoes::Echoes;
 use super::message::{self, DESCRIPTION_BYTES, Farewell, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
-use super::pacing::CHECK;
 use super::probe::{Probe, Role};
 use super::raw;
 use super::reading::Reading;
@@ -72,9 +72,9 @@ pub fn publish(
         return raw::publish(settings, peers, interrupted, on_event);
     }
     if settings.node.keyed {
-        Run::<KeyedTestData>::open(settings, interrupted, on_event)?.run()
+        Publisher::<KeyedTestData>::open(settings, interrupted, on_event)?.run()
     } else {
-        Run::<TestData>::open(settings, interrupted, on_event)?.run()
+        Publisher::<TestData>::open(settings, interrupted, on_event)?.run()
     }
 }
 
@@ -108,31 +108,34 @@ fn is_warm_up(header: &SampleHeader, pid: u32) -> bool {
     Kind::of(header) == Kind::Initialize && header.entity_id == pid.cast_signed()
 }
 
-struct Run<'a, T> {
+struct Publisher<'a, T> {
+    run: Run<'a>,
+    carrier: DdsCarrier<'a, T>,
+    /// Takes the echoes with `-useReadThread`.
+    _reading: Option<Reading>,
+    /// Echoes of initialization pings.
+    warmed_up: Arc<AtomicU64>,
+    node: Node,
+}
+
+/// The engine's writer and readers.
+struct DdsCarrier<'a, T> {
     settings: &'a PublisherSettings,
     interrupted: &'a AtomicBool,
-    on_event: &'a mut dyn FnMut(Event),
     roll: Arc<Roll>,
     announcements: DataReader<T>,
     writer: DataWriter<T>,
     /// Only the publisher that sends pings has one.
     echo_reader: Option<DataReader<T>>,
-    /// Takes the echoes with `-useReadThread`.
-    _reading: Option<Reading>,
-    echoes: Echoes,
-    /// Echoes of initialization pings.
-    warmed_up: Arc<AtomicU64>,
     sample: T,
-    /// Where the next sample's content begins.
-    content_at: usize,
+    echo: T,
     /// Samples that may be written before acknowledgements are waited for, and how many were; see
     /// [`PublisherSettings::acknowledged_every`].
     acknowledged_every: u64,
     unacknowledged: u64,
-    node: Node,
 }
 
-impl<'a, T: Owned> Run<'a, T> {
+impl<'a, T: Owned> Publisher<'a, T> {
     fn open(
         settings: &'a PublisherSettings,
         interrupted: &'a AtomicBool,
@@ -161,83 +164,76 @@ impl<'a, T: Owned> Run<'a, T> {
         }
         let announcements = node.announcement_reader(RollListener(Arc::clone(&roll)))?;
         node.place_threads()?;
-        Ok(Self {
+        let echoes = Echoes::new(echoes, settings.node.intervals);
+        let carrier = DdsCarrier {
             settings,
             interrupted,
-            on_event,
             roll,
             announcements,
             writer,
             echo_reader,
-            _reading: reading,
-            echoes: Echoes::new(echoes, settings.node.intervals),
-            warmed_up,
             sample: T::default(),
-            content_at: 0,
+            echo: T::default(),
             acknowledged_every: settings.acknowledged_every().unwrap_or(u64::MAX),
             unacknowledged: 0,
-            node,
-        })
+        };
+        let run = Run::new(settings, interrupted, on_event, echoes);
+        Ok(Self { run, carrier, _reading: reading, warmed_up, node })
     }
 
     fn run(mut self) -> Result<Published, EndpointError> {
-        let settings = self.settings;
+        let settings = self.run.settings;
         let (mut sent, mut sent_in) = (0, Duration::ZERO);
         let mut end = self.wait_for_subscribers()?;
         if end == End::Complete {
             end = self.initialize()?;
         }
         if end == End::Complete {
-            self.stage("Sending data ...".to_owned());
-            self.sample.octets_mut().clear();
-            self.sample.octets_mut().resize(settings.data_len - HEADER_BYTES, 0);
+            self.run.stage("Sending data ...");
+            let octets = self.carrier.sample.octets_mut();
+            octets.clear();
+            octets.resize(settings.data_len - HEADER_BYTES, 0);
             let watch = LossWatch::start(None);
             let start_ns = clock::now_ns();
-            (sent, end) = if settings.latency_test { self.ping()? } else { self.stream()? };
+            let (run, carrier) = (&mut self.run, &mut self.carrier);
+            (sent, end) = if settings.latency_test { run.ping(carrier)? } else { run.stream(carrier)? };
             sent_in = Duration::from_nanos(clock::now_ns() - start_ns);
             end = self.finish(sent, end, &watch)?;
         }
-        self.echoes.note_arrived(self.on_event);
-        Ok(Published { sent, sent_in, latency: self.echoes.recorder.summary(LatencyKind::HalfRtt), end })
-    }
-
-    fn stage(&mut self, text: String) {
-        (self.on_event)(Event::Stage(text));
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.run.echoes.note_arrived(self.run.on_event);
+        let latency = self.run.echoes.recorder.summary(LatencyKind::HalfRtt);
+        Ok(Published { sent, sent_in, latency, end })
     }
 
     fn wait_for_subscribers(&mut self) -> Result<End, EndpointError> {
         const TICK: Duration = Duration::from_millis(200);
-        let (pid, wanted) = (self.settings.pid, self.settings.num_subscribers);
-        let probe = Probe::open(&self.node, &self.settings.node, Role::Publisher)?;
-        let mut waiting = Waiting::new(probe, &self.settings.node);
-        self.stage(format!("Waiting to discover {wanted} subscribers ..."));
-        while self.writer.wait_for_subscriptions(wanted, TICK).is_err() {
-            waiting.look(Role::Subscriber, self.roll.waiting_for(pid), wanted, self.on_event);
-            if self.is_stopped() {
+        let (pid, wanted) = (self.run.settings.pid, self.run.settings.num_subscribers);
+        let probe = Probe::open(&self.node, &self.run.settings.node, Role::Publisher)?;
+        let mut waiting = Waiting::new(probe, &self.run.settings.node);
+        self.run.stage(format!("Waiting to discover {wanted} subscribers ..."));
+        while self.carrier.writer.wait_for_subscriptions(wanted, TICK).is_err() {
+            waiting.look(Role::Subscriber, self.carrier.roll.waiting_for(pid), wanted, self.run.on_event);
+            if self.run.is_stopped() {
                 return Ok(End::Interrupted);
             }
         }
-        self.stage("Waiting for subscribers announcement ...".to_owned());
+        self.run.stage("Waiting for subscribers announcement ...".to_owned());
         let mut looked_ns = clock::now_ns();
-        while !self.roll.begin(pid, wanted) {
+        while !self.carrier.roll.begin(pid, wanted) {
             if clock::now_ns() - looked_ns >= TICK.as_nanos() as u64 {
                 looked_ns = clock::now_ns();
-                waiting.look(Role::Subscriber, self.roll.waiting_for(pid), wanted, self.on_event);
+                waiting.look(Role::Subscriber, self.carrier.roll.waiting_for(pid), wanted, self.run.on_event);
             }
-            if self.is_stopped() {
+            if self.run.is_stopped() {
                 return Ok(End::Interrupted);
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        if let Some(reader) = &self.echo_reader {
+        if let Some(reader) = &self.carrier.echo_reader {
             // The way back is there as well.
             while reader.wait_for_publications(wanted, TICK).is_err() {
-                waiting.look(Role::Subscriber, self.roll.waiting_for(pid), wanted, self.on_event);
-                if self.is_stopped() {
+                waiting.look(Role::Subscriber, self.carrier.roll.waiting_for(pid), wanted, self.run.on_event);
+                if self.run.is_stopped() {
                     return Ok(End::Interrupted);
                 }
             }
@@ -246,14 +242,14 @@ impl<'a, T: Owned> Run<'a, T> {
     }
 
     fn initialize(&mut self) -> Result<End, EndpointError> {
-        let settings = self.settings;
+        let settings = self.run.settings;
         let pings = settings.initialization_pings();
-        self.stage(format!("Sending {pings} initialization pings ..."));
-        settings.description().write(self.sample.octets_mut());
+        self.run.stage(format!("Sending {pings} initialization pings ..."));
+        settings.description().write(self.carrier.sample.octets_mut());
         for number in 0..pings {
-            let key = self.key(number);
-            self.sample.set_header(&message::header(Kind::Initialize, settings.pid, number, key));
-            if let Some(end) = self.write()? {
+            let key = self.carrier.key(number);
+            let header = message::header(Kind::Initialize, settings.pid, number, key);
+            if let Some(end) = self.carrier.write(&header)? {
                 return Ok(end);
             }
             if !settings.node.reliable && number % 50 == 49 {
@@ -261,9 +257,9 @@ impl<'a, T: Owned> Run<'a, T> {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        self.writer.flush();
-        if settings.node.reliable && !self.wait_until_acknowledged()? {
-            return Ok(if self.is_stopped() { End::Interrupted } else { End::PeerGone });
+        self.carrier.writer.flush();
+        if settings.node.reliable && !self.carrier.wait_until_acknowledged()? {
+            return Ok(if self.run.is_stopped() { End::Interrupted } else { End::PeerGone });
         }
         self.settle(pings);
         Ok(End::Complete)
@@ -272,16 +268,17 @@ impl<'a, T: Owned> Run<'a, T> {
     /// Waits until the subscribers have echoed the initialization pings, or what they will of them: a backlog would delay
     /// the first sample.
     fn settle(&mut self, pings: u64) {
-        let all = pings.saturating_mul(self.settings.num_subscribers.into());
+        let all = pings.saturating_mul(self.run.settings.num_subscribers.into());
         let (mut heard, mut quiet_since_ns) = (0, clock::now_ns());
-        while clock::now_ns() - quiet_since_ns < SETTLE.as_nanos() as u64 && !self.is_stopped() {
+        while clock::now_ns() - quiet_since_ns < SETTLE.as_nanos() as u64 && !self.run.is_stopped() {
             std::thread::sleep(SETTLE_TICK);
             if heard >= all && all > 0 {
                 return;
             }
-            if let Some(reader) = self.echo_reader.as_ref().filter(|_| self.settings.latency_test) {
-                while reader.take_next_sample(&mut self.sample).is_some() {
-                    let is_ours = is_warm_up(&self.sample.header(), self.settings.pid);
+            if let Some(reader) = self.carrier.echo_reader.as_ref().filter(|_| self.run.settings.latency_test)
+            {
+                while reader.take_next_sample(&mut self.carrier.sample).is_some() {
+                    let is_ours = is_warm_up(&self.carrier.sample.header(), self.run.settings.pid);
                     self.warmed_up.fetch_add(u64::from(is_ours), Ordering::Relaxed);
                 }
             }
@@ -292,6 +289,77 @@ impl<'a, T: Owned> Run<'a, T> {
         }
     }
 
+    /// Lets a while go by. The last echoes are on their way: who waits for them receives, and is not late.
+    fn receive_for(&self, time: Duration) {
+        match self.carrier.echo_reader.as_ref().filter(|_| !self.run.settings.latency_test) {
+            Some(reader) => _ = reader.wait_for_data(time),
+            None => std::thread::sleep(time),
+        }
+    }
+
+    /// Tells the subscribers that this was all, until they say that they know.
+    fn finish(&mut self, sent: u64, end: End, watch: &LossWatch) -> Result<End, EndpointError> {
+        if self.run.settings.node.reliable
+            && end == End::Complete
+            && !self.carrier.wait_until_acknowledged()?
+        {
+            return Ok(if self.run.is_stopped() { End::Interrupted } else { End::PeerGone });
+        }
+        // For those who have heard no initialization ping.
+        let octets = self.carrier.sample.octets_mut();
+        self.run.settings.description().write(octets);
+        octets.truncate(DESCRIPTION_BYTES);
+        Farewell { refused: self.carrier.writer.send_counters().refused, drops: watch.counters() }
+            .append_to(octets);
+        let key = self.carrier.key(0);
+        let last = message::header(Kind::Final, self.run.settings.pid, sent, key);
+        for _ in 0..FINAL_TRIES {
+            if self.carrier.write(&last)?.is_some() {
+                break;
+            }
+            self.carrier.writer.flush();
+            let until_ns = clock::now_ns() + FINAL_PATIENCE.as_nanos() as u64;
+            loop {
+                // Also when time has run out: who says it again to the next run's subscriber disturbs that.
+                if self.carrier.roll.finished(self.run.settings.pid) >= self.run.settings.num_subscribers {
+                    self.run.stage("Finishing test...".to_owned());
+                    return Ok(end);
+                }
+                if clock::now_ns() >= until_ns {
+                    break;
+                }
+                self.receive_for(Duration::from_millis(1));
+            }
+            if self.carrier.trouble() == Some(End::PeerGone) {
+                break;
+            }
+        }
+        Ok(if end == End::Complete { End::PeerGone } else { end })
+    }
+}
+
+impl<T: Owned> DdsCarrier<'_, T> {
+    fn is_stopped(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Waits until every sample is acknowledged; false when that will never be.
+    fn wait_until_acknowledged(&mut self) -> Result<bool, EndpointError> {
+        loop {
+            match self.writer.wait_for_acknowledgments(Duration::from_millis(500)) {
+                Ok(()) => return Ok(true),
+                Err(DdsError::Timeout { .. }) => {
+                    if self.trouble().is_some() {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+impl<T: Owned> Carrier for DdsCarrier<'_, T> {
     fn key(&self, sequence: u64) -> [u8; 4] {
         let node = &self.settings.node;
         match self.settings.write_instance.filter(|_| node.keyed) {
@@ -300,9 +368,13 @@ impl<'a, T: Owned> Run<'a, T> {
         }
     }
 
-    /// Writes the sample; `Some` when the run is over because nobody makes room.
+    fn octets(&mut self) -> &mut [u8] {
+        self.sample.octets_mut()
+    }
+
     #[inline]
-    fn write(&mut self) -> Result<Option<End>, EndpointError> {
+    fn write(&mut self, header: &SampleHeader) -> Result<Option<End>, EndpointError> {
+        self.sample.set_header(header);
         if self.unacknowledged >= self.acknowledged_every {
             self.unacknowledged = 0;
             if !self.wait_until_acknowledged()? {
@@ -323,14 +395,35 @@ impl<'a, T: Owned> Run<'a, T> {
         }
     }
 
-    /// The pause after a sample, if there is one; `Some` when the run is over meanwhile.
-    #[inline]
-    fn pause(&self) -> Option<End> {
-        pause(self.settings.sleep?, || self.trouble())
+    fn flush(&mut self) -> Result<(), EndpointError> {
+        // The engine's batching policy bounds how long a sample waits.
+        Ok(())
     }
 
-    /// Why the run has to end, if it has.
-    fn trouble(&self) -> Option<End> {
+    /// Echoes of earlier pings arrive too late: those pings are lost already.
+    #[inline]
+    fn wait_for_echo(&mut self, _: u32, sequence: u64, _: u64) -> Result<Option<u64>, EndpointError> {
+        let Some(reader) = &self.echo_reader else {
+            return Err(EndpointError::Engine("only publisher 0 can run a latency test".to_owned()));
+        };
+        while reader.wait_for_data(ECHO_PATIENCE) {
+            while let Some(info) = reader.take_next_sample(&mut self.echo) {
+                let header = self.echo.header();
+                let is_ours =
+                    header.seq_num == wire_sequence(sequence) && matches!(Kind::of(&header), Kind::Ping(_));
+                if info.valid_data && is_ours {
+                    return Ok(Some(clock::now_ns()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn may_lose(&self) -> bool {
+        !self.settings.node.reliable
+    }
+
+    fn trouble(&mut self) -> Option<End> {
         if self.is_stopped() {
             return Some(End::Interrupted);
         }
@@ -344,203 +437,4 @@ impl<'a, T: Owned> Run<'a, T> {
         RollListener(Arc::clone(&self.roll)).on_data_available(&self.announcements);
         self.roll.misses_one(pid, &there).then_some(End::PeerGone)
     }
-
-    /// Writes as fast as it goes, or at a rate.
-    fn stream(&mut self) -> Result<(u64, End), EndpointError> {
-        let settings = self.settings;
-        let per_batch = settings.samples_per_batch();
-        let stride = settings.latency_count.max(1).saturating_mul(per_batch);
-        // How many samples go by between two looks at the clock.
-        let look = (65_536 / settings.data_len as u64).clamp(1, 64);
-        let start_ns = clock::now_ns();
-        let end_ns = settings.end_ns(start_ns);
-        let mut next_look_ns = start_ns;
-        let schedule = settings.rate.map(|rate| rate.paced(start_ns));
-        let (mut pings, mut next_ping) = (0_u64, if settings.pid == 0 { 0 } else { u64::MAX });
-        let mut sequence = 0;
-        while sequence < settings.num_iter {
-            if let Some(schedule) = &schedule {
-                schedule.wait(sequence, || self.interrupted.load(Ordering::Relaxed));
-            }
-            let key = self.key(sequence);
-            if sequence == next_ping {
-                let subscriber = (pings % u64::from(settings.num_subscribers.max(1))) as u32;
-                let header = message::header(Kind::Ping(subscriber), settings.pid, sequence, key);
-                self.fill();
-                self.sample.set_header(&message::stamped(header, clock::now_ns()));
-                pings += 1;
-                // Round the places of a batch, so that none is measured only.
-                next_ping = pings.saturating_mul(stride).saturating_add(pings % per_batch);
-                self.echoes.note_arrived(self.on_event);
-            } else {
-                self.fill();
-                self.sample.set_header(&message::header(Kind::Data, settings.pid, sequence, key));
-            }
-            if let Some(end) = self.write()? {
-                return Ok((sequence, end));
-            }
-            sequence += 1;
-            if let Some(end) = self.pause() {
-                return Ok((sequence, end));
-            }
-            if sequence % look == 0 || schedule.is_some() || settings.sleep.is_some() {
-                if self.is_stopped() {
-                    return Ok((sequence, End::Interrupted));
-                }
-                let now_ns = clock::now_ns();
-                if now_ns >= end_ns {
-                    self.stage("Finishing test due to timer...".to_owned());
-                    break;
-                }
-                if now_ns >= next_look_ns {
-                    next_look_ns = now_ns + CHECK.as_nanos() as u64;
-                    if let Some(end) = self.trouble() {
-                        return Ok((sequence, end));
-                    }
-                }
-            }
-        }
-        Ok((sequence, End::Complete))
-    }
-
-    /// Puts the next piece of the content into the sample.
-    #[inline]
-    fn fill(&mut self) {
-        let Some(content) = self.settings.content.as_deref().filter(|content| !content.is_empty()) else {
-            return;
-        };
-        let mut octets = self.sample.octets_mut().as_mut_slice();
-        while !octets.is_empty() {
-            let piece = &content[self.content_at..];
-            let count = piece.len().min(octets.len());
-            octets[..count].copy_from_slice(&piece[..count]);
-            octets = &mut octets[count..];
-            self.content_at = (self.content_at + count) % content.len();
-        }
-    }
-
-    /// One ping at a time, each waited for.
-    fn ping(&mut self) -> Result<(u64, End), EndpointError> {
-        let settings = self.settings;
-        let Some(reader) = self.echo_reader.clone() else {
-            return Err(EndpointError::Engine("only publisher 0 can run a latency test".to_owned()));
-        };
-        let start_ns = clock::now_ns();
-        let end_ns = settings.end_ns(start_ns);
-        let schedule = settings.rate.map(|rate| rate.paced(start_ns));
-        let mut echo = T::default();
-        for sequence in 0..settings.num_iter {
-            if let Some(schedule) = &schedule {
-                schedule.wait(sequence, || self.interrupted.load(Ordering::Relaxed));
-            }
-            let subscriber = (sequence % u64::from(settings.num_subscribers.max(1))) as u32;
-            let header = message::header(Kind::Ping(subscriber), settings.pid, sequence, self.key(sequence));
-            self.fill();
-            let sent_ns = clock::now_ns();
-            self.sample.set_header(&message::stamped(header, sent_ns));
-            if let Some(end) = self.write()? {
-                return Ok((sequence, end));
-            }
-            let now_ns = loop {
-                if wait_for_echo(&reader, &mut echo, sequence) {
-                    let now_ns = clock::now_ns();
-                    self.echoes.note(Echo { rtt_ns: now_ns - sent_ns }, self.on_event);
-                    break now_ns;
-                }
-                if let Some(end) = self.trouble() {
-                    return Ok((sequence + 1, end));
-                }
-                if !settings.node.reliable {
-                    self.echoes.recorder.record_lost();
-                    break clock::now_ns();
-                }
-            };
-            if let Some(end) = self.pause() {
-                return Ok((sequence + 1, end));
-            }
-            if self.is_stopped() {
-                return Ok((sequence + 1, End::Interrupted));
-            }
-            if now_ns >= end_ns {
-                self.stage("Finishing test due to timer...".to_owned());
-                return Ok((sequence + 1, End::Complete));
-            }
-        }
-        Ok((settings.num_iter, End::Complete))
-    }
-
-    /// Lets a while go by. The last echoes are on their way: who waits for them receives, and is not late.
-    fn receive_for(&self, time: Duration) {
-        match self.echo_reader.as_ref().filter(|_| !self.settings.latency_test) {
-            Some(reader) => _ = reader.wait_for_data(time),
-            None => std::thread::sleep(time),
-        }
-    }
-
-    /// Waits until every sample is acknowledged; `false` when that will never be.
-    fn wait_until_acknowledged(&mut self) -> Result<bool, EndpointError> {
-        loop {
-            match self.writer.wait_for_acknowledgments(Duration::from_millis(500)) {
-                Ok(()) => return Ok(true),
-                Err(DdsError::Timeout { .. }) => {
-                    if self.trouble().is_some() {
-                        return Ok(false);
-                    }
-                }
-                Err(error) => return Err(failed(error)),
-            }
-        }
-    }
-
-    /// Tells the subscribers that this was all, until they say that they know.
-    fn finish(&mut self, sent: u64, end: End, watch: &LossWatch) -> Result<End, EndpointError> {
-        if self.settings.node.reliable && end == End::Complete && !self.wait_until_acknowledged()? {
-            return Ok(if self.is_stopped() { End::Interrupted } else { End::PeerGone });
-        }
-        // For those who have heard no initialization ping.
-        let octets = self.sample.octets_mut();
-        self.settings.description().write(octets);
-        octets.truncate(DESCRIPTION_BYTES);
-        Farewell { refused: self.writer.send_counters().refused, drops: watch.counters() }.append_to(octets);
-        let key = self.key(0);
-        self.sample.set_header(&message::header(Kind::Final, self.settings.pid, sent, key));
-        for _ in 0..FINAL_TRIES {
-            if self.write()?.is_some() {
-                break;
-            }
-            self.writer.flush();
-            let until_ns = clock::now_ns() + FINAL_PATIENCE.as_nanos() as u64;
-            loop {
-                // Also when time has run out: who says it again to the next run's subscriber disturbs that.
-                if self.roll.finished(self.settings.pid) >= self.settings.num_subscribers {
-                    self.stage("Finishing test...".to_owned());
-                    return Ok(end);
-                }
-                if clock::now_ns() >= until_ns {
-                    break;
-                }
-                self.receive_for(Duration::from_millis(1));
-            }
-            if self.trouble() == Some(End::PeerGone) {
-                break;
-            }
-        }
-        Ok(if end == End::Complete { End::PeerGone } else { end })
-    }
-}
-
-/// Waits for the echo of ping number `sequence`. Echoes of earlier ones come too late, and are lost already.
-#[inline]
-fn wait_for_echo<T: Owned>(reader: &DataReader<T>, echo: &mut T, sequence: u64) -> bool {
-    while reader.wait_for_data(ECHO_PATIENCE) {
-        while let Some(info) = reader.take_next_sample(echo) {
-            let header = echo.header();
-            let is_ours =
-                header.seq_num == wire_sequence(sequence) && matches!(Kind::of(&header), Kind::Ping(_));
-            if info.valid_data && is_ours {
-                return true;
-            }
-        }
-    }
-    false
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use weir_dds::{DataReader, DataReaderListener, DataWriter};
 use weir_measure::clock;
 
-use super::{Node, PingerEnd, failed, no_peer};
+use super::{Duplex, Node, PingerEnd, failed};
 use crate::breakdown::{ReceiveStops, Recorder, SendStops, Stops, Trace};
 use crate::case::CaseSpec;
 use crate::endpoint::{End, EndReport, EndpointError, Pinger, Ponger};
@@ -68,7 +68,7 @@ impl<T: Data> End for TimestampPinger<T> {
 
 impl<T: Data> Pinger for TimestampPinger<T> {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
-        let PingerEnd { node, writer, reader, sample, echo } = &mut self.end;
+        let PingerEnd { duplex: Duplex { node, writer, reader }, sample, echo } = &mut self.end;
         let header = SampleHeader::ping(sequence, node.case.instances, sent_ns);
         let written_ns = clock::now_ns();
         sample.write(writer, &node.case, &header).map_err(failed)?;
@@ -89,9 +89,7 @@ impl<T: Data> Pinger for TimestampPinger<T> {
 }
 
 struct TimestampPonger<T> {
-    node: Node,
-    writer: DataWriter<T>,
-    reader: DataReader<T>,
+    duplex: Duplex<T>,
     work: Arc<Mutex<EchoWork<T>>>,
 }
 
@@ -134,18 +132,17 @@ impl<T: Data> TimestampPonger<T> {
         let work = Arc::new(Mutex::new(EchoWork { sample: T::default(), echoed: 0, recorder }));
         let echo = TimestampEcho { writer: writer.clone(), work: Arc::clone(&work) };
         let reader = node.reader("_ping", Some(echo))?;
-        Ok(Self { node, writer, reader, work })
+        Ok(Self { duplex: Duplex { node, writer, reader }, work })
     }
 }
 
 impl<T: Data> End for TimestampPonger<T> {
-    fn connect(&mut self, _peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)?;
-        self.reader.wait_for_publications(1, timeout).map_err(no_peer)
+    fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
+        self.duplex.connect(timeout)
     }
 
     fn report(&self) -> EndReport {
-        self.node.report_with_writer(&self.writer)
+        self.duplex.report()
     }
 
     fn trace(&mut self) -> Option<Trace> {

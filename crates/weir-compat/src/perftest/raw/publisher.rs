@@ -8,10 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use weir_baseline::{await_answer, receive_one, send};
-use weir_measure::{clock, nanos, pause};
+use weir_measure::{clock, nanos};
 use weir_results::{LatencyKind, WaitStrategy};
 use weir_udp::{UdpSocket, Wait};
 
+use super::super::drive::{Carrier, Run};
 use super::super::echoes::Echoes;
 use super::super::message::{self, Kind};
 use super::super::publisher::{Echo, Published};
@@ -52,16 +53,18 @@ pub(in crate::perftest) fn publish(
         lines.push(Line { socket, heard_ns: AtomicU64::new(0), is_done: AtomicBool::new(false) });
     }
     let (echoes_in, echoes) = mpsc::channel();
-    let mut run = Run {
-        settings,
-        interrupted,
-        on_event,
-        lines: &lines,
-        wait: sockets.wait,
-        echoes: Echoes::new(echoes, settings.node.intervals),
-        sample: vec![0; settings.data_len],
-        batch: Vec::with_capacity(settings.batch_bytes),
-        content_at: 0,
+    let echoes = Echoes::new(echoes, settings.node.intervals);
+    let mut run = Publisher {
+        run: Run::new(settings, interrupted, on_event, echoes),
+        carrier: UdpCarrier {
+            settings,
+            interrupted,
+            lines: &lines,
+            wait: sockets.wait,
+            sample: vec![0; settings.data_len],
+            batch: Vec::with_capacity(settings.batch_bytes),
+            buffer: vec![0; RAW_BYTES_MAX],
+        },
     };
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -175,59 +178,53 @@ fn say_alive(lines: &[Line], pid: u32, stop: &AtomicBool) {
     }
 }
 
-struct Run<'a> {
-    settings: &'a PublisherSettings,
-    interrupted: &'a AtomicBool,
-    on_event: &'a mut dyn FnMut(Event),
-    lines: &'a [Line],
-    wait: WaitStrategy,
-    echoes: Echoes,
-    sample: Vec<u8>,
-    batch: Vec<u8>,
-    content_at: usize,
+struct Publisher<'a> {
+    run: Run<'a>,
+    carrier: UdpCarrier<'a>,
 }
 
-impl Run<'_> {
+/// A connected socket for each subscriber.
+struct UdpCarrier<'a> {
+    settings: &'a PublisherSettings,
+    interrupted: &'a AtomicBool,
+    lines: &'a [Line],
+    wait: WaitStrategy,
+    sample: Vec<u8>,
+    batch: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl Publisher<'_> {
     fn run(&mut self, start_threads: impl FnOnce()) -> Result<Published, EndpointError> {
         let (mut sent, mut sent_in) = (0, Duration::ZERO);
         let mut end = self.wait_for_subscribers()?;
         if end == End::Complete {
             self.warm_up()?;
             start_threads();
-            (self.on_event)(Event::Stage("Sending data ...".to_owned()));
+            let Self { run, carrier } = self;
+            run.stage("Sending data ...");
             let start_ns = clock::now_ns();
-            (sent, end) = if self.settings.latency_test { self.ping()? } else { self.stream()? };
+            (sent, end) = if run.settings.latency_test { run.ping(carrier)? } else { run.stream(carrier)? };
             sent_in = Duration::from_nanos(clock::now_ns() - start_ns);
             end = self.finish(sent, end)?;
         }
-        self.echoes.note_arrived(self.on_event);
-        Ok(Published { sent, sent_in, latency: self.echoes.recorder.summary(LatencyKind::HalfRtt), end })
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
-    }
-
-    /// Why the run has to end, if it has.
-    fn trouble(&self) -> Option<End> {
-        if self.is_stopped() {
-            return Some(End::Interrupted);
-        }
-        self.lines.iter().any(Line::is_silent).then_some(End::PeerGone)
+        self.run.echoes.note_arrived(self.run.on_event);
+        let latency = self.run.echoes.recorder.summary(LatencyKind::HalfRtt);
+        Ok(Published { sent, sent_in, latency, end })
     }
 
     fn initialization_ping(&self, number: u64) -> Vec<u8> {
         let mut octets = Vec::new();
-        self.settings.description().write(&mut octets);
-        sample(&message::header(Kind::Initialize, self.settings.pid, number, [0; 4]), &octets)
+        self.run.settings.description().write(&mut octets);
+        sample(&message::header(Kind::Initialize, self.run.settings.pid, number, [0; 4]), &octets)
     }
 
     fn wait_for_subscribers(&mut self) -> Result<End, EndpointError> {
-        let wanted = self.lines.len();
-        (self.on_event)(Event::Stage(format!("Waiting for an answer of {wanted} subscribers ...")));
+        let wanted = self.carrier.lines.len();
+        self.run.stage(format!("Waiting for an answer of {wanted} subscribers ..."));
         let hello = self.initialization_ping(0);
         let mut buffer = vec![0; RAW_BYTES_MAX];
-        for line in self.lines {
+        for line in self.carrier.lines {
             loop {
                 line.send(&hello)?;
                 match line.receive(&mut buffer, TICK) {
@@ -241,7 +238,7 @@ impl Run<'_> {
                     Ok(None) => thread::sleep(TICK),
                     Err(error) => return Err(failed("receiving", &error)),
                 }
-                if self.is_stopped() {
+                if self.run.is_stopped() {
                     return Ok(End::Interrupted);
                 }
             }
@@ -251,37 +248,71 @@ impl Run<'_> {
 
     /// Initialization pings; what comes back of them is thrown away.
     fn warm_up(&mut self) -> Result<(), EndpointError> {
-        let pings = self.settings.initial_burst.unwrap_or(PINGS);
-        (self.on_event)(Event::Stage(format!("Sending {pings} initialization pings ...")));
+        let pings = self.run.settings.initial_burst.unwrap_or(PINGS);
+        self.run.stage(format!("Sending {pings} initialization pings ..."));
         let mut buffer = vec![0; RAW_BYTES_MAX];
         for number in 0..pings {
             let ping = self.initialization_ping(number);
-            for line in self.lines {
+            for line in self.carrier.lines {
                 line.send(&ping)?;
                 // One at a time: nothing shall be left of them when samples begin.
                 line.receive(&mut buffer, TICK).map_err(|error| failed("receiving", &error))?;
             }
         }
-        for line in self.lines {
+        for line in self.carrier.lines {
             while line.receive(&mut buffer, TICK).map_err(|error| failed("receiving", &error))?.is_some() {}
             line.heard_ns.store(clock::now_ns(), Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// Sends the sample to everybody, now or with its batch.
+    /// Tells the subscribers that this was all, until they say that they know.
+    fn finish(&mut self, sent: u64, end: End) -> Result<End, EndpointError> {
+        let mut octets = Vec::new();
+        self.run.settings.description().write(&mut octets);
+        let last = sample(&message::header(Kind::Final, self.run.settings.pid, sent, [0; 4]), &octets);
+        let mut buffer = vec![0; RAW_BYTES_MAX];
+        for _ in 0..FINAL_TRIES {
+            let waiting: Vec<&Line> =
+                self.carrier.lines.iter().filter(|line| !line.is_done.load(Ordering::Acquire)).collect();
+            let Some(first) = waiting.first() else {
+                self.run.stage("Finishing test...");
+                return Ok(end);
+            };
+            waiting.iter().try_for_each(|line| line.send(&last))?;
+            if !self.run.settings.latency_test {
+                // The listening threads hear the answer.
+                thread::sleep(FINAL_PATIENCE);
+            } else if let Ok(Some(length)) = first.receive(&mut buffer, FINAL_PATIENCE) {
+                samples(&buffer[..length]).for_each(|received| first.note(&received.header));
+            }
+        }
+        Ok(if end == End::Complete { End::PeerGone } else { end })
+    }
+}
+
+impl Carrier for UdpCarrier<'_> {
+    fn key(&self, _: u64) -> [u8; 4] {
+        [0; 4]
+    }
+
+    fn octets(&mut self) -> &mut [u8] {
+        &mut self.sample[HEADER_BYTES..]
+    }
+
+    /// Sends the sample to every subscriber, now or with its batch.
     #[inline]
-    fn write(&mut self, header: &SampleHeader) -> Result<(), EndpointError> {
-        self.fill();
+    fn write(&mut self, header: &SampleHeader) -> Result<Option<End>, EndpointError> {
         payload::write_header(&mut self.sample, header);
         if self.settings.batch_bytes == 0 {
-            return self.lines.iter().try_for_each(|line| line.send(&self.sample));
+            self.lines.iter().try_for_each(|line| line.send(&self.sample))?;
+            return Ok(None);
         }
         if self.batch.len() + self.sample.len() > self.settings.batch_bytes {
             self.flush()?;
         }
         self.batch.extend_from_slice(&self.sample);
-        Ok(())
+        Ok(None)
     }
 
     fn flush(&mut self) -> Result<(), EndpointError> {
@@ -292,120 +323,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Puts the next piece of the content into the sample.
-    #[inline]
-    fn fill(&mut self) {
-        let content = self.settings.content.as_deref().filter(|content| !content.is_empty());
-        let Some(content) = content else { return };
-        for octet in &mut self.sample[HEADER_BYTES..] {
-            *octet = content[self.content_at];
-            self.content_at = (self.content_at + 1) % content.len();
-        }
-    }
-
-    /// Writes as fast as it goes, or at a rate.
-    fn stream(&mut self) -> Result<(u64, End), EndpointError> {
-        let settings = self.settings;
-        let per_batch = settings.samples_per_batch();
-        let stride = settings.latency_count.max(1).saturating_mul(per_batch);
-        let start_ns = clock::now_ns();
-        let end_ns = settings.end_ns(start_ns);
-        let mut next_look_ns = start_ns;
-        let schedule = settings.rate.map(|rate| rate.paced(start_ns));
-        let is_slow = schedule.is_some() || settings.sleep.is_some();
-        let (mut pings, mut next_ping) = (0_u64, if settings.pid == 0 { 0 } else { u64::MAX });
-        for sequence in 0..settings.num_iter {
-            if let Some(schedule) = &schedule {
-                schedule.wait(sequence, || self.interrupted.load(Ordering::Relaxed));
-            }
-            let header = message::header(Kind::Data, settings.pid, sequence, [0; 4]);
-            if sequence == next_ping {
-                let subscriber = (pings % u64::from(settings.num_subscribers.max(1))) as u32;
-                let header = message::header(Kind::Ping(subscriber), settings.pid, sequence, [0; 4]);
-                self.write(&message::stamped(header, clock::now_ns()))?;
-                pings += 1;
-                next_ping = pings.saturating_mul(stride).saturating_add(pings % per_batch);
-                self.echoes.note_arrived(self.on_event);
-            } else {
-                self.write(&header)?;
-            }
-            if let Some(length) = settings.sleep
-                && let Some(end) = pause(length, || self.trouble())
-            {
-                return Ok((sequence + 1, end));
-            }
-            if sequence % 64 == 63 || is_slow {
-                let now_ns = clock::now_ns();
-                if now_ns >= end_ns {
-                    (self.on_event)(Event::Stage("Finishing test due to timer...".to_owned()));
-                    self.flush()?;
-                    return Ok((sequence + 1, End::Complete));
-                }
-                if now_ns >= next_look_ns {
-                    next_look_ns = now_ns + TICK.as_nanos() as u64;
-                    if let Some(end) = self.trouble() {
-                        return Ok((sequence + 1, end));
-                    }
-                }
-            }
-        }
-        self.flush()?;
-        Ok((settings.num_iter, End::Complete))
-    }
-
-    /// One ping at a time, each waited for.
-    fn ping(&mut self) -> Result<(u64, End), EndpointError> {
-        let settings = self.settings;
-        let start_ns = clock::now_ns();
-        let end_ns = settings.end_ns(start_ns);
-        let schedule = settings.rate.map(|rate| rate.paced(start_ns));
-        let mut buffer = vec![0; RAW_BYTES_MAX];
-        for sequence in 0..settings.num_iter {
-            if let Some(schedule) = &schedule {
-                schedule.wait(sequence, || self.interrupted.load(Ordering::Relaxed));
-            }
-            let subscriber = (sequence % self.lines.len() as u64) as usize;
-            let header = message::header(Kind::Ping(subscriber as u32), settings.pid, sequence, [0; 4]);
-            let sent_ns = clock::now_ns();
-            self.write(&message::stamped(header, sent_ns))?;
-            match self.wait_for_echo(&self.lines[subscriber], &mut buffer, sequence, sent_ns)? {
-                Some(rtt_ns) => self.echoes.note(Echo { rtt_ns }, self.on_event),
-                None => {
-                    self.echoes.recorder.record_lost();
-                    if let Some(end) = self.trouble() {
-                        return Ok((sequence + 1, end));
-                    }
-                }
-            }
-            if let Some(length) = settings.sleep {
-                let end = pause(length, || {
-                    self.lines.iter().for_each(|line| line.hear(&mut buffer));
-                    self.trouble()
-                });
-                if let Some(end) = end {
-                    return Ok((sequence + 1, end));
-                }
-            }
-            if self.is_stopped() {
-                return Ok((sequence + 1, End::Interrupted));
-            }
-            if clock::now_ns() >= end_ns {
-                (self.on_event)(Event::Stage("Finishing test due to timer...".to_owned()));
-                return Ok((sequence + 1, End::Complete));
-            }
-        }
-        Ok((settings.num_iter, End::Complete))
-    }
-
-    /// The round trip of a ping; `None` when it is lost. Echoes of earlier ones come too late, and are lost already.
+    /// Echoes of earlier pings arrive too late: those pings are lost already.
     #[inline]
     fn wait_for_echo(
-        &self,
-        line: &Line,
-        buffer: &mut [u8],
+        &mut self,
+        subscriber: u32,
         sequence: u64,
         sent_ns: u64,
     ) -> Result<Option<u64>, EndpointError> {
+        let line = &self.lines[subscriber as usize];
         let end_ns = sent_ns + nanos(ECHO_PATIENCE);
         loop {
             let mut has_heard = false;
@@ -416,7 +342,7 @@ impl Run<'_> {
                 is_ping && received.header.seq_num == wire_sequence(sequence)
             };
             let left = (sent_ns, ECHO_PATIENCE);
-            let is_back = await_answer(&line.socket, self.wait, left, buffer, is_echo);
+            let is_back = await_answer(&line.socket, self.wait, left, &mut self.buffer, is_echo);
             let now_ns = clock::now_ns();
             let is_back = is_back.map_err(|error| failed("receiving", &error))?;
             if has_heard {
@@ -424,32 +350,22 @@ impl Run<'_> {
             }
             // A closed port ends a wait early.
             if is_back || now_ns >= end_ns {
-                return Ok(is_back.then(|| now_ns - sent_ns));
+                return Ok(is_back.then_some(now_ns));
             }
         }
     }
 
-    /// Tells the subscribers that this was all, until they say that they know.
-    fn finish(&mut self, sent: u64, end: End) -> Result<End, EndpointError> {
-        let mut octets = Vec::new();
-        self.settings.description().write(&mut octets);
-        let last = sample(&message::header(Kind::Final, self.settings.pid, sent, [0; 4]), &octets);
-        let mut buffer = vec![0; RAW_BYTES_MAX];
-        for _ in 0..FINAL_TRIES {
-            let waiting: Vec<&Line> =
-                self.lines.iter().filter(|line| !line.is_done.load(Ordering::Acquire)).collect();
-            let Some(first) = waiting.first() else {
-                (self.on_event)(Event::Stage("Finishing test...".to_owned()));
-                return Ok(end);
-            };
-            waiting.iter().try_for_each(|line| line.send(&last))?;
-            if !self.settings.latency_test {
-                // The listening threads hear the answer.
-                thread::sleep(FINAL_PATIENCE);
-            } else if let Ok(Some(length)) = first.receive(&mut buffer, FINAL_PATIENCE) {
-                samples(&buffer[..length]).for_each(|received| first.note(&received.header));
-            }
+    fn may_lose(&self) -> bool {
+        true
+    }
+
+    fn trouble(&mut self) -> Option<End> {
+        if self.settings.latency_test {
+            self.lines.iter().for_each(|line| line.hear(&mut self.buffer));
         }
-        Ok(if end == End::Complete { End::PeerGone } else { end })
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Some(End::Interrupted);
+        }
+        self.lines.iter().any(Line::is_silent).then_some(End::PeerGone)
     }
 }
