@@ -67,7 +67,7 @@ impl Receiver {
         received.map(|received| received.is_some())
     }
 
-    /// Takes the datagrams that have arrived already; false when there are none.
+    /// Receives the datagrams that have arrived already; false when there are none.
     ///
     /// # Errors
     /// When the socket fails.

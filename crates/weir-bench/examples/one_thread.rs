@@ -1,7 +1,8 @@
-//! From `write` to `take` on one thread, beside plain UDP doing the same: what the engine adds to the kernel, without wake-ups
-//! and without the way from one processor to the other. Small differences show here that drown in the noise of two.
+//! Latency from `write` to `take` on one thread, beside plain UDP: what the engine adds to the
+//! kernel, without wake-ups and without a second processor. Differences that two processors hide in
+//! noise show here.
 //!
-//! Prints the medians and the smallest of as many rounds as asked for, in nanoseconds.
+//! Prints medians and minima over the given number of rounds, in nanoseconds.
 //!
 //! ```text
 //! cargo run --release -p weir-bench --example one_thread -- [DOMAIN] [ROUNDS]
@@ -28,7 +29,7 @@ struct Sample {
     octets: Vec<u8>,
 }
 
-/// Bytes of a sample before its octets.
+/// Bytes of a sample before its payload.
 const HEADER_BYTES: usize = 28;
 /// Samples of a round.
 const SAMPLES: u32 = 4_000;

@@ -1,9 +1,9 @@
-//! What the harness itself costs per sample: `cargo run --release -p weir-bench --example overhead`.
+//! The cost of the harness per sample: `cargo run --release -p weir-bench --example overhead`.
 //!
-//! The loops are those that the two processes of a case run. The mock engine stands in the network's place: it makes
-//! up samples, and its own time, and reads the host's clock wherever the harness asks for the time. So what passes on
-//! the real clock is the harness, its looks at the clock, and, as an upper bound, the few nanoseconds in which the mock
-//! makes up a sample. Of other engines' ends, it is what their listeners do.
+//! The loops are those of the two processes of a case. The mock engine replaces the network: it
+//! generates samples and its own time, and reads the host's clock wherever the harness reads one.
+//! What remains is the harness, its clock reads and, as an upper bound, the few nanoseconds in
+//! which the mock generates a sample. For other engines it is the cost of their listeners.
 
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
@@ -55,7 +55,8 @@ const RUNS: usize = 9;
 /// How many samples are counted where no engine says how many there are.
 const SAMPLES: u64 = 1_000_000;
 
-/// What a listener of another engine gets between two looks of the harness, at a million samples per second.
+/// Samples that a listener of another engine gets between two visits of the harness, at a million
+/// samples per second.
 const INBOX_SAMPLES: u64 = 2_000;
 
 fn published(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
@@ -110,7 +111,7 @@ fn listened(case: &CaseSpec) -> f64 {
     nanoseconds(start, sink.arrivals())
 }
 
-/// Each ping comes back at once, to the listener that sends the next one.
+/// Each ping is echoed at once, to the listener that sends the next one.
 fn rallied(case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
     let rally = Rally::new(case);
     let stop = AtomicBool::new(false);
@@ -126,7 +127,7 @@ fn rallied(case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
         let figure = nanoseconds(start, SAMPLES);
         stop.store(true, Ordering::Relaxed);
         let sent = pinger.join().map_err(|_| "the pinger panicked")??.outcome().sent;
-        // The last one is under way.
+        // The last one is in flight.
         if sent == SAMPLES + 1 { Ok(figure) } else { Err(format!("{sent} pings were sent").into()) }
     })
 }

@@ -1,8 +1,8 @@
-//! One end of one case, in a process of its own.
+//! One end of one case, in its own process.
 //!
 //! The main thread opens the end and measures. A second thread listens to the coordinator: it
-//! sleeps in the kernel while the case runs, sets the [`Signal`] when the other end is done, and
-//! ends the process when the coordinator is gone, so that no agent is ever left behind.
+//! sleeps in the kernel during the case, sets the [`Signal`] when the other end is done, and ends
+//! the process when the coordinator is gone.
 
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
 use std::path::{Path, PathBuf};
@@ -42,8 +42,7 @@ pub struct AgentOptions {
     pub on_orphaned: fn(),
 }
 
-/// Why an agent could not do its part. What goes wrong with the case itself is told to the
-/// coordinator instead.
+/// Why an agent failed. Errors of the case itself are reported to the coordinator.
 #[derive(Debug, Error)]
 pub enum AgentError {
     /// The channel to the coordinator.
@@ -101,13 +100,13 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
     };
     if let Err(error) = pinned.and_then(|()| agent.measure()) {
         agent.control.send(&failure(&error))?;
-        // Until told, so that the end of this process is never mistaken for a crash.
+        // Waits, so that the end of this process is not mistaken for a crash.
         agent.expect_close()?;
     }
     Ok(())
 }
 
-/// How long connecting may take: the coordinator listens before it starts anybody.
+/// How long connecting may take: the coordinator listens before it starts agents.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 
 /// How long the coordinator may take to answer, while it waits for the other agent.
@@ -131,7 +130,7 @@ struct Agent {
     /// When the end began to be opened, nanoseconds of the host's monotonic clock.
     opened_ns: u64,
     joined: Option<Joined>,
-    /// The count, or why there is none; `None` = not asked for.
+    /// The counter, or why there is none; `None`: disabled.
     system_calls: Option<Result<SystemCalls, SystemCallsError>>,
     /// How the host is watched; `None` = it is not.
     telemetry: Option<SamplerOptions>,
@@ -155,8 +154,8 @@ enum Failure {
 }
 
 impl Agent {
-    /// Runs the case and keeps its end open until told to close it: the other end may still need
-    /// repairs from it.
+    /// Runs the case and keeps its end open until the coordinator closes it: the other end may need
+    /// retransmissions.
     fn measure(&mut self) -> Result<(), Failure> {
         let case = self.case.clone();
         let engine = engine::find(&case.engine).ok_or_else(|| Failure::UnknownEngine(case.engine.clone()))?;
@@ -221,7 +220,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Tells where this end is, and waits to be told where the other one is.
+    /// Reports the address of this end, and waits for that of the other one.
     fn prepared(&mut self, address: Option<SocketAddrV4>) -> Result<Option<SocketAddrV4>, Failure> {
         self.control.send(&FromAgent::Prepared { address })?;
         let peer = |message| if let ToAgent::Connect { peer } = message { Some(peer) } else { None };
@@ -247,7 +246,7 @@ impl Agent {
         Ok(self.expect_close()?)
     }
 
-    /// What was already used when the case begins.
+    /// Reads the counters before the case.
     fn begin(&mut self) -> Before {
         reset_peak_memory();
         Before {
@@ -299,7 +298,7 @@ impl Agent {
         self.expect(|message| matches!(message, ToAgent::Close).then_some(()), CLOSE_WAIT)
     }
 
-    /// Waits for the word to begin; with it comes the beginning of the schedule, if there is one.
+    /// Waits for the start, and the start time of the schedule, if there is one.
     fn expect_start(&mut self) -> Result<Option<Schedule>, AgentError> {
         let start = |message| if let ToAgent::Start { at_ns } = message { Some(at_ns) } else { None };
         let at_ns = self.expect(start, self.message_wait())?;
@@ -319,15 +318,15 @@ impl Agent {
     }
 }
 
-/// What was already used when the case began.
+/// The counters before the case.
 struct Before {
     process: ProcessFigures,
     drops: LossWatch,
     telemetry: Option<Sampler>,
 }
 
-/// How to watch the host during `case`. Asked before this process is pinned: the sampler may go where the
-/// measurement does not.
+/// How to sample the host during `case`. Called before this process is pinned: the sampler may use
+/// all processors.
 fn sampler_options(case: &CaseSpec) -> Option<SamplerOptions> {
     // Its system calls would be counted with those of the engine.
     let period = case.method.telemetry_period.filter(|_| !case.method.count_system_calls)?;
@@ -356,7 +355,7 @@ fn listen(
                     Err(_) => return on_orphaned(),
                 };
                 let is_last = message == ToAgent::Close;
-                // When nobody takes it any more, the agent is leaving.
+                // Fails once the agent is leaving.
                 if sender.send(message).is_err() || is_last {
                     return;
                 }

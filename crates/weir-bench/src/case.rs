@@ -15,11 +15,11 @@ use crate::rate::Rate;
 pub struct CaseSpec {
     /// Name of the engine in the registry.
     pub engine: String,
-    /// What is measured.
+    /// The test.
     pub test: Test,
     /// Whether samples may be lost.
     pub reliability: Reliability,
-    /// Serialized size of a sample, its 28 bytes before the octets included.
+    /// Serialized size of a sample, including the 28 bytes before the payload.
     pub size_bytes: usize,
     /// Number of instances; 0 = unkeyed.
     pub instances: u32,
@@ -40,7 +40,7 @@ pub struct CaseSpec {
     pub duration: Duration,
     /// How long the case runs before it is measured.
     pub warmup: Duration,
-    /// Octets follow from the sequence number and are checked on arrival.
+    /// The payload follows from the sequence number and is checked on arrival.
     pub verify: bool,
     /// Where it runs.
     pub place: Place,
@@ -105,26 +105,26 @@ impl Place {
 /// How a case is measured, beyond the usual, which is the default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Method {
-    /// Both ends count their system calls, which makes each of them slower.
+    /// Both ends count their system calls, which makes each call slower.
     pub count_system_calls: bool,
-    /// How often both ends look at what their hosts do; `None` = they do not.
+    /// How often both ends sample their hosts; `None`: never.
     #[serde(default)]
     pub telemetry_period: Option<Duration>,
-    /// Both ends of a ping-pong note when samples pass from stage to stage.
+    /// Both ends of a ping-pong record timestamps per stage.
     #[serde(default)]
     pub breakdown: bool,
     /// How the processors are kept out of idle; `None` = they are not.
     pub keep_awake: Option<String>,
-    /// Sends by a schedule: what was asked for. `None` = a ping-pong, or as fast as the engine takes.
+    /// The target rate of a schedule; `None`: a ping-pong, or as fast as possible.
     pub rate: Option<Rate>,
     /// The rate of that schedule, once it is known.
     pub samples_per_s: Option<f64>,
     /// How much later than the publishers the subscribers are opened.
     #[serde(default)]
     pub late: Duration,
-    /// What lies between the ends, in words; `None` = what connects the host's own interface with itself.
+    /// The network path in words; `None`: the host's own interface.
     pub path: Option<String>,
-    /// The file of the network namespace that this end lives in; `None` = the one that it is started in.
+    /// The file of this end's network namespace; `None`: that of the process.
     pub namespace: Option<PathBuf>,
 }
 
@@ -138,7 +138,7 @@ pub struct CpuPair {
 }
 
 impl CaseSpec {
-    /// Socket buffers asked for unless told otherwise: 4 MiB.
+    /// Default socket buffers: 4 MiB.
     pub const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
     /// The largest sample that a case may have: 1 GiB.
@@ -168,8 +168,8 @@ impl CaseSpec {
         }
     }
 
-    /// How much longer than usual a step takes that handles a few samples of this size, on a slow
-    /// host: next to nothing for small ones, 86 seconds for 1 GiB.
+    /// Additional time for a step that handles a few samples of this size on a slow host: next to
+    /// nothing for small ones, 86 seconds for 1 GiB.
     #[must_use]
     pub fn allowance(&self) -> Duration {
         // Four samples at 50 MB/s.
@@ -182,7 +182,7 @@ impl CaseSpec {
         self.instances > 0
     }
 
-    /// Whether samples go one way, as fast as they can or by a schedule, and not to and fro one at a time.
+    /// Whether samples are sent in one direction, rather than back and forth one at a time.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         self.test == Test::Throughput || self.method.samples_per_s.is_some()

@@ -1,8 +1,8 @@
-//! What coordinator and agents say to each other: JSON lines over TCP.
+//! Messages between coordinator and agents: JSON lines over TCP.
 //!
-//! The coordinator listens, each agent connects and introduces itself. From then on both sides take
-//! turns as `coordinator.rs` lists them. Every wait has a time-out; a connection that ends means
-//! that the other process is gone. Nothing is sent while a case is measured.
+//! The coordinator listens; each agent connects and introduces itself. The order of messages is in
+//! `coordinator.rs`. Every wait has a time-out; a closed connection means that the other process is
+//! gone. Nothing is sent while a case is measured.
 
 use std::net::SocketAddrV4;
 
@@ -68,7 +68,7 @@ pub enum FromAgent {
         role: Role,
         /// Which of the ends of its kind, from 0.
         index: u32,
-        /// What the coordinator gave to the process when it started it: no stranger takes its place.
+        /// The token that the coordinator gave to the process: other programs do not know it.
         token: String,
     },
     /// Sockets and entities are made.
@@ -114,9 +114,9 @@ pub enum ToAgent {
         /// Where it is, for engines without discovery.
         peer: Option<SocketAddrV4>,
     },
-    /// Begin.
+    /// Start.
     Start {
-        /// When the schedule begins that both ends follow, nanoseconds of the host's monotonic clock.
+        /// The start of the schedule, nanoseconds of the host's monotonic clock.
         at_ns: Option<u64>,
     },
     /// To a receiving end: all sending ones are done.
@@ -141,7 +141,7 @@ pub enum AgentFault {
 /// What one end found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentReport {
-    /// What was measured.
+    /// The measurement.
     pub outcome: Outcome,
     /// What the process used from the start of the case.
     pub process: ProcessFigures,
@@ -151,13 +151,13 @@ pub struct AgentReport {
     pub host_receive_errors: Option<u64>,
     /// What the host dropped in the meantime.
     pub drops: DropCounters,
-    /// What the host did in the meantime, if that was asked for.
+    /// What the host did meanwhile, when enabled.
     pub telemetry: Option<Telemetry>,
     /// Why system calls were not counted although they should have been.
     pub system_calls_uncounted: Option<String>,
     /// When this end was opened and when it had found its peers; `None` for engines without discovery.
     pub joined: Option<Joined>,
-    /// What the end of a ping-pong noted, if that was asked for.
+    /// The timestamps of a ping-pong, when enabled.
     pub trace: Option<Trace>,
 }
 
@@ -170,7 +170,7 @@ pub struct Joined {
     pub matched_ns: u64,
 }
 
-/// What was measured, by the kind of end.
+/// The measurement, by the kind of end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -223,7 +223,7 @@ pub fn check_version(schema: u32, version: &str) -> Result<(), VersionError> {
     Err(VersionError { found_schema: schema, found_version: version.to_owned() })
 }
 
-/// The longest message: no trace comes near it.
+/// The longest message; traces are far shorter.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub use weir_telemetry::{Facts, Finding, PathFacts, Purpose, examine, script};
 #[derive(Debug, Error)]
 #[error("`{name}` is no host that this one knows: {source}")]
 pub struct UnknownHost {
-    /// What was asked for.
+    /// The name.
     name: String,
     /// Why not.
     source: std::io::Error,
@@ -24,7 +24,7 @@ pub struct UnknownHost {
 /// `udpserver`: a refusal is an answer, too.
 ///
 /// # Errors
-/// When the name stands for no host.
+/// When the name has no address.
 pub fn path_to(peer: &str) -> Result<PathFacts, UnknownHost> {
     let address = resolve(peer).map_err(|source| UnknownHost { name: peer.to_owned(), source })?;
     let local = local_address(address);
@@ -59,7 +59,7 @@ const ANSWER_WAIT: Duration = Duration::from_secs(2);
 
 fn resolve(peer: &str) -> std::io::Result<SocketAddr> {
     let mut found: Vec<SocketAddr> = (peer, PORT).to_socket_addrs()?.collect();
-    // IPv4 first: it is what is measured over.
+    // IPv4 first: measurements use it.
     found.sort_by_key(SocketAddr::is_ipv6);
     found.into_iter().next().ok_or_else(|| ErrorKind::NotFound.into())
 }

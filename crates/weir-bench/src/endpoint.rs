@@ -1,18 +1,17 @@
-//! The seam between the harness and what it measures.
+//! The interface between the harness and an engine.
 //!
-//! An [`Engine`] opens the four ends that a measurement has: a [`Publisher`] and a [`Subscriber`]
-//! for throughput, a [`Pinger`] and a [`Ponger`] for latency. The harness never asks which engine
-//! it has. What an engine cannot do it says by [`Capabilities`], and the case is reported as not
-//! supported.
+//! An [`Engine`] opens the four ends of measurements: [`Publisher`] and [`Subscriber`] for
+//! throughput, [`Pinger`] and [`Ponger`] for latency. The harness never asks which engine it has.
+//! An engine states what it can do by [`Capabilities`]; other cases are reported as not supported.
 //!
-//! The seam costs next to nothing per sample, since engines reach ten million a second: a publisher
-//! is handed a burst of samples per (virtual) call and loops by itself; a subscriber hands every
-//! sample to a [`SampleSink`], a plain struct whose [`SampleSink::accept`] is inlined into the
-//! engine's own receive loop; the clock is read once per burst and once per batch.
+//! The interface costs next to nothing per sample, since engines reach ten million a second. A
+//! publisher gets a burst of samples per (virtual) call. A subscriber passes every sample to a
+//! [`SampleSink`], whose [`SampleSink::accept`] is inlined into the engine's receive loop. The
+//! clock is read once per burst and once per batch.
 //!
-//! Life of an end: `open_*` (sockets and entities made, nothing sent yet) -> [`End::address`] is
-//! told to the peer -> [`End::connect`] (raw UDP connects; a DDS engine waits for the match) -> the
-//! measurement -> [`End::report`] -> dropped.
+//! Life cycle of an end: `open_*` (sockets and entities exist, nothing sent) -> [`End::address`] is
+//! given to the peer -> [`End::connect`] (raw UDP connects; a DDS engine waits for the match) ->
+//! the measurement -> [`End::report`] -> dropped.
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +37,7 @@ pub trait Engine: Send + Sync {
     /// One line for `--help`; `None` hides the engine there.
     fn about(&self) -> Option<&'static str>;
 
-    /// What it can do.
+    /// Its capabilities.
     fn capabilities(&self) -> Capabilities;
 
     /// Whether it is another kind of thing, so that it is shown apart and compared with nothing.
@@ -101,17 +100,17 @@ pub struct Capabilities {
     pub latency: bool,
     /// Whether it has a one-way stream.
     pub throughput: bool,
-    /// What it knows of reliability.
+    /// Its reliability.
     pub reliability: ReliabilitySupport,
     /// Whether samples can belong to instances.
     pub keyed: bool,
     /// Whether it has a policy that gathers samples into one message.
     pub batching: bool,
-    /// Whether one publisher reaches several subscribers and one subscriber hears several publishers.
+    /// Whether several publishers and subscribers can be matched.
     pub many: bool,
     /// Whether samples can travel by multicast.
     pub multicast: bool,
-    /// Whether samples can be written and read without copying their octets in user space.
+    /// Whether samples can be loaned: written and read without a copy in user space.
     pub loans: bool,
     /// Whether its receivers can wait without sleeping.
     pub spinning: bool,
@@ -138,11 +137,10 @@ impl Capabilities {
     };
 }
 
-/// What an engine knows of reliability.
+/// The reliability that an engine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReliabilitySupport {
-    /// It has no notion of it: it runs once per size, whatever was asked for, and is reported as
-    /// best effort. The floor.
+    /// None: it runs once per size, and is reported as best effort. The baselines.
     None,
     /// Best effort only.
     BestEffort,
@@ -171,11 +169,11 @@ pub trait End {
         None
     }
 
-    /// Joins the peer: connects to its address, or waits until the two are matched. When it
-    /// returns, samples sent in either direction arrive.
+    /// Connects to the peer's address, or waits for the match. When it returns, samples sent in
+    /// either direction arrive.
     ///
     /// # Errors
-    /// [`EndpointError::NoPeer`] when nobody was there within `timeout`.
+    /// [`EndpointError::NoPeer`] when no peer was found within `timeout`.
     fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError>;
 
     /// What the end has to say about itself so far; called before and after the measured part.
@@ -183,7 +181,8 @@ pub trait End {
         EndReport::default()
     }
 
-    /// What the end of a ping-pong noted, where [`Method::breakdown`](crate::case::Method::breakdown) asked for it.
+    /// The timestamps of a ping-pong, if [`Method::breakdown`](crate::case::Method::breakdown)
+    /// enables them.
     fn trace(&mut self) -> Option<Trace> {
         None
     }
@@ -194,8 +193,8 @@ pub trait End {
         clock::now_ns()
     }
 
-    /// Waits until that clock shows `until_ns`: asleep, and the last part awake, so as to be there in time. Returns what
-    /// it shows then; when that is in the past, one look at it is all that this takes.
+    /// Waits until that clock shows `until_ns`: asleep, and awake at the end. Returns the time
+    /// then. A time in the past costs one clock read.
     fn wait_until(&mut self, until_ns: u64) -> u64 {
         wait_until(until_ns, Idle::SleepThenYield, || false)
     }
@@ -204,24 +203,24 @@ pub trait End {
 /// The sending end of a throughput case.
 pub trait Publisher: End {
     /// Sends the samples `first..first + count`, in order, and returns how many of them the engine
-    /// took. Fewer than `count` means that it would have waited longer than its `max_blocking_time`
-    /// (or the socket's buffer is full): the harness comes back with the rest. A sample that the
-    /// system refused (counted in [`EndReport::refused`]) was taken: it is lost, not repeated.
+    /// took. Fewer than `count` means that it would have blocked longer than its
+    /// `max_blocking_time`, or that the socket's buffer is full: the harness calls again with the
+    /// rest. A sample that the system refused (counted in [`EndReport::refused`]) was taken: it is
+    /// lost, not repeated.
     ///
     /// # Errors
     /// When going on makes no sense.
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError>;
 
-    /// Sends what is still held back and, where reliable, waits until everything is acknowledged;
-    /// false when `timeout` came first.
+    /// Sends samples that wait and, where reliable, waits until everything is acknowledged; false
+    /// when `timeout` came first.
     ///
     /// # Errors
     /// As [`Publisher::publish`].
     fn flush(&mut self, timeout: Duration) -> Result<bool, EndpointError>;
 
     /// Sends the final marker, [`SampleHeader::last`](crate::payload::SampleHeader::last), after
-    /// `sent` samples: what two ends that nobody coordinates end with. False when the engine did not
-    /// take it.
+    /// `sent` samples, for ends without a coordinator. False when the engine did not take it.
     ///
     /// # Errors
     /// As [`Publisher::publish`].
@@ -230,10 +229,9 @@ pub trait Publisher: End {
 
 /// The receiving end of a throughput case.
 pub trait Subscriber: End {
-    /// Waits up to `timeout` for samples, in the way that the case's wait strategy says, and gives
-    /// those that are there to `sink`; none when the time is over. Returns after one batch, or
-    /// after some milliseconds of uninterrupted arrivals at the latest, so that the harness can
-    /// read the clock.
+    /// Waits up to `timeout` for samples, by the case's wait strategy, and passes them to `sink`.
+    /// Returns after one batch, or after some milliseconds of uninterrupted arrivals at the latest,
+    /// so that the harness can read the clock.
     ///
     /// # Errors
     /// When going on makes no sense.
@@ -243,17 +241,17 @@ pub trait Subscriber: End {
 /// The end of a latency case that sends first and measures.
 pub trait Pinger: End {
     /// Sends one ping and waits for its echo; false when `timeout` came first. Echoes of earlier
-    /// pings are ignored. `sent_ns` is the time for the sample's time stamp.
+    /// pings are ignored. `sent_ns` is the sample's timestamp.
     ///
     /// # Errors
     /// When going on makes no sense.
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError>;
 
-    /// Pings until the time is over or `stop` is set. An engine that receives on a thread of its own
-    /// sends the next ping from there, as its users would; the others, here.
+    /// Pings until the time is over or `stop` is set. An engine that receives on its own thread
+    /// sends the next ping from there, as its users would.
     ///
-    /// The clock is read once per ping: when an echo is here, the next ping leaves. What the harness does in between
-    /// (a few nanoseconds) counts as the ping's time.
+    /// The clock is read once per ping: the arrival of an echo is the start of the next ping. The
+    /// few nanoseconds that the harness takes in between count as the ping's time.
     ///
     /// # Errors
     /// As [`Pinger::ping`], and those of [`Pings`].
@@ -273,8 +271,8 @@ pub trait Pinger: End {
 
 /// The end of a latency case that echoes.
 pub trait Ponger: End {
-    /// Echoes every ping, here or on the engine's own threads, until `stop` is set (looked at about
-    /// every 50 ms at least), and returns how many it echoed.
+    /// Echoes every ping, here or on the engine's own threads, until `stop` is set (checked every
+    /// 50 ms or so), and returns how many it echoed.
     ///
     /// # Errors
     /// When going on makes no sense.
@@ -292,7 +290,7 @@ pub struct EndReport {
     pub refused: u64,
     /// Datagrams dropped at this end's receiving socket; `None` when the engine can't say.
     pub kernel_drops: Option<u64>,
-    /// Socket buffers asked for and granted.
+    /// Socket buffers requested and granted.
     pub buffers: SocketBuffers,
 }
 
@@ -304,13 +302,13 @@ pub enum EndpointError {
     NotSupported {
         /// The engine.
         engine: String,
-        /// What was asked of it.
+        /// The missing capability.
         what: String,
     },
-    /// The host does not let us: a port in use, no permission, no such interface.
+    /// The host refuses: a port in use, no permission, no such interface.
     #[error("{0}")]
     Environment(String),
-    /// Nobody was there.
+    /// No peer was found.
     #[error("no peer: {0}")]
     NoPeer(String),
     /// The engine reported an error of its own.

@@ -1,4 +1,4 @@
-//! The engines that this build knows.
+//! The engines of this build.
 //!
 //! An engine is one file in `engine/` that implements [`Engine`], and one entry of [`registry`].
 //! Engines of others are in weir-peers.

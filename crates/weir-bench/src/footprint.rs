@@ -1,4 +1,4 @@
-//! What a program takes while it waits for others, seen from outside.
+//! The footprint of a program that waits for peers: resident memory and size on disk.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Resident memory of a program that waits, bytes: measured when it has printed its first line.
+/// Returns the resident memory of a waiting program, bytes, once it has printed its first line.
 ///
 /// # Errors
 /// Why it is not known.
@@ -24,7 +24,7 @@ pub fn resident_bytes(program: &Path, domain: u32) -> Result<u64, String> {
     let (says, said) = mpsc::channel();
     // Ends with the program at the latest.
     thread::spawn(move || says.send(BufReader::new(stdout).read_line(&mut String::new())));
-    // It says that it waits when its threads are up and its sockets open.
+    // The first line means that its threads run and its sockets are open.
     match said.recv_timeout(FIRST_LINE_WAIT) {
         Ok(Ok(0)) => return Err("it ended without a word".to_owned()),
         Ok(Ok(_)) => {}
@@ -55,15 +55,15 @@ pub fn stripped_bytes(program: &Path) -> Result<u64, String> {
     Ok(std::fs::metadata(copy.path()).map_err(|error| error.to_string())?.len())
 }
 
-/// How long a program may take until it waits.
+/// How long a program may take to start.
 const FIRST_LINE_WAIT: Duration = Duration::from_secs(30);
 
-/// Ends its process when it goes.
+/// Kills its process when dropped.
 struct Ended(Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // Both fail only when it is gone already.
+        // Both fail only when the process has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,5 +1,5 @@
-//! What has to be measured to tell whether the engine is where it is to be: a few series of cases, each under conditions of
-//! its own. What they come to is weir-report's business.
+//! The measurements behind `weir goals`: a few series of cases, each under its own conditions.
+//! weir-report evaluates them.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use crate::rate::Rate;
 /// How to measure all of it.
 #[derive(Clone, Debug)]
 pub struct GoalsOptions {
-    /// Shorter cases, and half as many repeats: good for a direction.
+    /// Shorter cases and half as many repeats, for a rough result.
     pub is_quick: bool,
-    /// How often everything is measured; `None` = as often as intervals need, or half as often if quick.
+    /// Repeats; `None`: as many as intervals need, or half as many if quick.
     pub repeats: Option<u32>,
     /// Where the ends run.
     pub cpus: Option<CpuPair>,
     /// DDS domain.
     pub domain: u32,
-    /// Sets this run apart from others on the same network at the same time.
+    /// Distinguishes this run from others on the same network at the same time.
     pub run_id: u32,
-    /// Whether cables between network namespaces can be laid (root).
+    /// Whether virtual cables between network namespaces are available (root).
     pub has_cables: bool,
 }
 
-/// Cases under the same conditions, with engines in turns.
+/// Cases under the same conditions, with the engines interleaved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// What the setting `series` of its results says.
@@ -55,7 +55,7 @@ pub const SERIES: [&str; 12] = [
     "lossless",
 ];
 
-/// The engines beside ours that some series wants. Those that this build has not got are left out of the plans.
+/// The engines that the series use. Those that this build lacks are left out of the plans.
 pub const WANTED: [&str; 8] =
     ["udp", "weir", "cyclonedds", "cyclonedds-tuned", "fastdds", "fastdds-tuned", "aeron", "aeron-tuned"];
 

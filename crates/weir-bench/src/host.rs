@@ -39,25 +39,25 @@ pub enum HostError {
     },
 }
 
-/// What this host is, as far as it decides a result, with `interface` as the one that carries the samples.
+/// Describes this host, with `interface` as the one that carries the samples.
 #[must_use]
 pub fn environment(interface: &str) -> Environment {
     weir_telemetry::environment(Some(interface))
 }
 
-/// Watches this host, for whoever has a run of its own.
+/// Samples this host, for runs outside the coordinator.
 #[derive(Debug)]
 pub struct HostWatch(Sampler);
 
 impl HostWatch {
-    /// Begins, with a look each `period`, on the processors that this process may use now.
+    /// Starts sampling every `period`, on the processors that this process may use now.
     #[must_use]
     pub fn start(period: Duration) -> Self {
         let cpus = weir_udp::affinity::allowed_cpus().unwrap_or_default();
         Self(Sampler::start(SamplerOptions { period, cpus }))
     }
 
-    /// Ends, and returns what was seen.
+    /// Stops, and returns the samples.
     #[must_use]
     pub fn stop(self) -> Telemetry {
         self.0.stop()
@@ -85,7 +85,8 @@ pub fn interface_address(name: &str) -> Result<Ipv4Addr, HostError> {
 /// When the system does not say.
 pub fn default_cpus() -> Result<Option<CpuPair>, HostError> {
     Ok(match allowed_cpus()?[..] {
-        // The first processor serves most interrupts: the sender, which costs more, gets the other one.
+        // The first processor serves most interrupts: the sender, which needs more time, gets the
+        // other one.
         [subscriber, publisher, ..] => Some(CpuPair { publisher, subscriber }),
         _ => None,
     })
@@ -103,7 +104,7 @@ pub fn check_cpus(cpus: CpuPair) -> Result<(), HostError> {
     }
 }
 
-/// The share of all processors that this process takes.
+/// The share of all processors that this process uses.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuMeter {
     start_ns: u64,

@@ -1,7 +1,8 @@
-//! What a link carries of our engine's samples once headers are paid: those of Ethernet, IP, UDP and RTPS.
+//! The sample rate that a link can carry for our engine, after the headers of Ethernet, IP, UDP and
+//! RTPS.
 //!
-//! It is counted from how messages are laid out, for a stream without losses. Left out is what goes along now and then:
-//! acknowledgements go the other way, a HEARTBEAT of 32 bytes follows an eighth of a window.
+//! Computed from the layout of messages, for a stream without losses. Acknowledgements use the
+//! other direction; a HEARTBEAT of 32 bytes per eighth of a window is ignored.
 
 /// A link of a known speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

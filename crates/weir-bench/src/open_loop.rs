@@ -1,13 +1,14 @@
-//! The open loop: samples are sent by a fixed schedule, whatever becomes of those before.
+//! The open loop: samples are sent by a fixed schedule, whatever happened to earlier ones.
 //!
-//! A ping-pong slows down with what it measures: while one ping is stuck, no other is sent, and a stall of a
-//! second is one slow ping among thousands ("coordinated omission"). Here each sample has a time at which it should
-//! have been sent, and its latency counts from there: a stall is seen by every sample that it delayed, also by those
-//! that could not be sent while it lasted. How far the publisher was behind its schedule stands beside it.
+//! A ping-pong slows down with what it measures: while one ping is stuck, no other is sent, and a
+//! stall of a second is one slow ping among thousands ("coordinated omission"). Here every sample
+//! has an intended send time, and its latency counts from there: a stall shows in every sample that
+//! it delayed, also in those that could not be sent meanwhile. How far the publisher was behind its
+//! schedule is reported beside it.
 //!
-//! Sender and receiver must read the same clock, as two processes of a host do. So the latency is that of one way, measured
-//! and not halved. No time travels in the samples: the coordinator tells both ends when the schedule begins, and the number of a
-//! sample is its place in it.
+//! Sender and receiver must read the same clock, as two processes of a host do, so that one-way
+//! latency is measured directly. No time travels in the samples: the coordinator gives both ends
+//! the start of the schedule, and a sample's number is its place in it.
 
 use std::time::Duration;
 
@@ -26,8 +27,8 @@ pub fn schedule(case: &CaseSpec, start_ns: u64) -> Option<Schedule> {
     Some(Schedule::of_run(rate, start_ns, case.warmup, case.duration, MEASURED_MIN))
 }
 
-/// Sends by the schedule until its time is over. What is late is sent at once; what is not sent when the time is over
-/// is not sent at all.
+/// Sends by the schedule until its time is over. Late samples are sent at once; those not sent when
+/// the time is over are not sent.
 ///
 /// # Errors
 /// Of the engine, and when it took no sample for ten seconds.
@@ -41,7 +42,7 @@ pub(crate) fn run_publisher(
     let mut lags = LatencyRecorder::new();
     let (mut next, mut before, mut stalled_from_ns) = (0, None, None);
     while next < schedule.count() {
-        // The only look at the clock in a turn.
+        // The only clock read of an iteration.
         let now_ns = end.wait_until(schedule.intended_ns(next));
         if now_ns >= end_ns && next >= schedule.measured_from() + MEASURED_MIN {
             break;
@@ -78,8 +79,8 @@ pub(crate) fn run_publisher(
     })
 }
 
-/// Makes a rate that is a share of the maximum a number: that of the same engine and conditions among the cases
-/// measured so far, the median where there are several.
+/// Resolves a rate that is a share of the maximum: that of the same engine and conditions among the
+/// cases measured so far, the median if there are several.
 ///
 /// # Errors
 /// When no maximum was measured; the text says so.
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_clock_is_read_once_per_sample_that_is_sent_in_time() {
-        /// Every look at its clock takes a microsecond, and nothing else does.
+        /// Every clock read takes a microsecond, and nothing else does.
         struct Looks(Cell<u64>);
         impl End for Looks {
             fn connect(&mut self, _: Option<SocketAddrV4>, _: Duration) -> Result<(), EndpointError> {
@@ -227,7 +228,7 @@ mod tests {
                 Ok(true)
             }
         }
-        // A sample is due every microsecond: whoever looks twice for one is late for the next.
+        // A sample is due every microsecond: a second clock read would make the next one late.
         let case = at("mock", 1_000_000.0);
         let schedule = schedule(&case, 1_000).unwrap();
         let mut end = Looks(Cell::new(0));

@@ -1,9 +1,9 @@
-//! Independent programs that measure the same floor: `sockperf` for latency, `iperf3` for throughput.
+//! Independent programs that measure the same baseline: `sockperf` for latency, `iperf3` for
+//! throughput.
 //!
-//! Whoever doubts our floor, and so every ratio that divides by it, asks for these checks. Both
-//! programs run between our own cases, with the same size, the same pinning, the same socket
-//! buffers and the same way of waiting. Their figures go through the same arithmetic as ours: of
-//! sockperf the log of every single round trip is read, not its own summary.
+//! They check our baseline, and so every ratio that divides by it. They run between our own cases,
+//! with the same size, pinning, socket buffers and wait strategy. Their figures go through the same
+//! arithmetic: of sockperf, the log of every round trip is read, not its summary.
 
 mod iperf3;
 mod process;
@@ -19,7 +19,7 @@ use weir_results::{Case, LatencyKind, Test, WaitStrategy};
 
 use crate::case::{CaseSpec, CpuPair};
 
-/// A program that can check the floor.
+/// A program that checks the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutsideTool {
     /// Latency.
@@ -28,12 +28,12 @@ pub enum OutsideTool {
     Iperf3,
 }
 
-/// What such a program is to measure.
+/// The case of such a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutsideCase {
     /// Bytes of UDP payload in a datagram.
     pub size_bytes: usize,
-    /// How long at least: these programs take whole seconds.
+    /// The least duration: these programs take whole seconds.
     pub duration: Duration,
     /// How the ends wait for datagrams.
     pub wait: WaitStrategy,
@@ -41,7 +41,7 @@ pub struct OutsideCase {
     pub cpus: Option<CpuPair>,
     /// Both ends have this address.
     pub address: Ipv4Addr,
-    /// Socket buffers to ask for, bytes, each way.
+    /// Socket buffers to request, bytes, in each direction.
     pub socket_buffer_bytes: usize,
     /// Whether round trips count whole or half.
     pub kind: LatencyKind,
@@ -88,7 +88,7 @@ impl OutsideTool {
         }
     }
 
-    /// What it measures.
+    /// Its test.
     #[must_use]
     pub const fn test(self) -> Test {
         match self {
@@ -113,7 +113,8 @@ impl OutsideTool {
         std::env::split_paths(&folders).any(|folder: PathBuf| folder.join(self.name()).is_file())
     }
 
-    /// Measures `case`; its figures come back in `result`. `on_tick` is called now and then with the time passed.
+    /// Measures `case` and enters the figures in `result`. `on_tick` is called regularly with the
+    /// elapsed time.
     ///
     /// # Errors
     /// When the program cannot do it, fails, or the user interrupts.
@@ -131,7 +132,7 @@ impl OutsideTool {
     }
 }
 
-/// A port that nobody uses now. Another program may take it before ours does, which then says so.
+/// A free port. Another program may take it first; the measuring program then fails.
 fn free_port(case: &OutsideCase) -> Result<u16, OutsideError> {
     UdpSocket::bind(SocketAddrV4::new(case.address, 0))
         .and_then(|socket| socket.local_addr())

@@ -1,9 +1,9 @@
-//! From what the user asked for to the list of cases, in the order in which they run.
+//! From options to the list of cases, in the order in which they run.
 //!
-//! For each repeat, test and size the engines follow each other directly, the floor first: what is
-//! compared is measured within seconds, so that a machine that drifts within minutes does not
-//! decide the ratio. Interleaved, the repeats of a point follow each other as well, every other one with
-//! the engines in the opposite order.
+//! For each repeat, test and size the engines follow each other directly, the baseline first: what
+//! is compared is measured within seconds, so that slow drift of the machine does not decide the
+//! ratio. Interleaved, the repeats of a point follow each other as well, every other one with the
+//! engines in reverse order.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -32,8 +32,8 @@ pub struct PlanOptions {
     pub reliabilities: Vec<Reliability>,
     /// Instances; 0 = unkeyed.
     pub instances: u32,
-    /// Most bytes of samples in a message, each measured where at least two samples fit; 0 = no
-    /// batching. `None` = not asked for: [`DEFAULT_BATCHES`].
+    /// Batch sizes, bytes, each measured where at least two samples fit; 0: no batching. `None`:
+    /// [`DEFAULT_BATCHES`].
     pub batches: Option<Vec<u64>>,
     /// The ends of each throughput case.
     pub ends: Ends,
@@ -43,7 +43,7 @@ pub struct PlanOptions {
     pub loans: bool,
     /// How receivers wait.
     pub wait: WaitStrategy,
-    /// Rates of the open loop, which then takes the ping-pong's place; empty = a ping-pong.
+    /// Rates of the open loop, which replaces the ping-pong; empty: a ping-pong.
     pub rates: Vec<Rate>,
     /// How everything is measured, beyond the usual.
     pub method: Method,
@@ -55,8 +55,8 @@ pub struct PlanOptions {
     pub warmup: Duration,
     /// How often everything is measured.
     pub repeats: u32,
-    /// Whether the repeats of a point follow each other, with the engines in turns; otherwise repeats go
-    /// round everything.
+    /// Whether the repeats of a point follow each other with the engines interleaved, instead of
+    /// repeating the whole list.
     pub interleave: bool,
     /// Whether content is checked.
     pub verify: bool,
@@ -112,18 +112,18 @@ pub struct Plan {
 pub struct Step {
     /// The case.
     pub case: CaseSpec,
-    /// How its figures come about.
+    /// How it is measured.
     pub action: Action,
 }
 
-/// How the figures of a case come about.
+/// How a case is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// An engine of this program measures.
     Measure,
     /// An independent program measures.
     RunOutside(OutsideTool),
-    /// Nobody can: the engine lacks what this says.
+    /// The engine lacks this.
     NotSupported(String),
 }
 
@@ -146,7 +146,7 @@ pub enum PlanError {
         /// How to get it.
         advice: String,
     },
-    /// Less than the fields of a sample take.
+    /// Smaller than the fields before the payload.
     #[error(
         "a sample of {0} bytes is impossible: the smallest has {HEADER_BYTES} bytes \
          (--sizes counts the whole sample)"
@@ -187,7 +187,7 @@ pub enum PlanError {
     /// A batch that would hold less than two samples.
     #[error("a batch of {0} bytes (--batch) holds less than two samples of the smallest size (--sizes)")]
     BatchTooSmall(u64),
-    /// A batch that nobody could hold.
+    /// A batch beyond the limit.
     #[error("a batch of {0} bytes (--batch) is more than 1 GiB")]
     BatchTooLarge(u64),
     /// The engine of a single case cannot do it.
@@ -228,7 +228,7 @@ pub fn check_case(case: &CaseSpec) -> Result<&'static dyn Engine, PlanError> {
 /// Makes the plan.
 ///
 /// # Errors
-/// When something was asked for that no case can do.
+/// When no case can be like this.
 pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
     let engines = find_engines(&options.engines)?;
     check_options(options)?;
@@ -245,7 +245,7 @@ pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
             steps.extend(once.into_iter().flat_map(|step| at_rates(&step, &options.rates)));
         }
         if options.interleave && repeat % 2 == 0 {
-            // A B, B A, A B...: whatever the first of a pair does to the second, both suffer it.
+            // A B, B A, A B...: an effect of the first on the second affects both engines.
             steps[from..].reverse();
         }
     }
@@ -266,7 +266,7 @@ impl Plan {
     }
 }
 
-/// A step of the open loop, once for each rate; one that nobody can take once.
+/// A step of the open loop, for each rate; an unsupported one once.
 fn at_rates(step: &Step, rates: &[Rate]) -> Vec<Step> {
     let at = |rate: &Rate| {
         let mut step = step.clone();
@@ -285,7 +285,7 @@ fn tests(options: &PlanOptions) -> Vec<Test> {
     options.tests.clone()
 }
 
-/// What is measured when, apart from the engines: test, size and repeat.
+/// The order of tests, sizes and repeats, without the engines.
 fn rounds(options: &PlanOptions, sizes: &[usize]) -> Vec<(Test, usize, u32)> {
     let points: Vec<(Test, usize)> =
         tests(options).into_iter().flat_map(|test| sizes.iter().map(move |&size| (test, size))).collect();
@@ -296,7 +296,7 @@ fn rounds(options: &PlanOptions, sizes: &[usize]) -> Vec<(Test, usize, u32)> {
     (1..=options.repeats).flat_map(|n| points.clone().map(move |(test, size)| (test, size, n))).collect()
 }
 
-/// Everything that is measured at one size: floors, their independent checks, then the engines by
+/// Adds everything at one size: baselines, their independent checks, then the engines by
 /// reliability.
 fn push_size(
     options: &PlanOptions,
@@ -307,8 +307,8 @@ fn push_size(
 ) {
     let is_floor = |engine: &&&dyn Engine| engine.capabilities().reliability == ReliabilitySupport::None;
     for engine in engines.iter().filter(is_floor) {
-        // The floor knows neither reliability, instances, batches nor multicast: it is measured once
-        // and stands under all groups.
+        // The baseline has neither reliability, instances, batches nor multicast: it is measured
+        // once for all groups.
         let case =
             CaseSpec { engine: engine.name().to_owned(), instances: 0, multicast: false, ..base.clone() };
         steps.push(Step { action: action(*engine, &case), case });
@@ -406,7 +406,7 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
     }
 }
 
-/// In the order of the registry, whatever order they were asked for in: the floor comes first.
+/// Returns engines in the order of the registry: the baseline first.
 fn find_engines(names: &[String]) -> Result<Vec<&'static dyn Engine>, PlanError> {
     check_list("--engines", names)?;
     let unknown = names.iter().find(|name| engine::find(name).is_none());

@@ -1,4 +1,4 @@
-//! From what the ends found to a case of the results, with its doubts.
+//! From the reports of the ends to a case of the results.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,13 +25,13 @@ use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 /// What makes a run a failed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// Samples were lost where none may be, or were not what was written.
+    /// Samples were lost although reliable, or damaged.
     DataLost,
     /// The host, a peer or an engine did not work.
     Trouble,
 }
 
-/// A case without figures yet: what was asked for, and the doubts that are known before.
+/// A case without figures yet: its settings, and the doubts known in advance.
 pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     let mut result = Case::new(case.engine.as_str(), case.test, case.reliability, case.size_bytes as u64);
     result.point.keyed = case.is_keyed();
@@ -115,7 +115,7 @@ pub(crate) fn enter(
     }
 }
 
-/// Where the time of a ping-pong went, if both of its ends noted it.
+/// The latency breakdown, if both ends recorded timestamps.
 fn breakdown(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Option<LatencyBreakdown> {
     account(publishers.first()?.trace.as_ref()?, subscribers.first()?.trace.as_ref()?)
 }
@@ -137,7 +137,7 @@ fn together(reports: &[AgentReport]) -> ProcessFigures {
     ProcessFigures::together(&reports.iter().map(|report| report.process).collect::<Vec<_>>())
 }
 
-/// Where the lost samples of a case went; `None` when the ends measured different things.
+/// Loss attribution; `None` when the ends measured different things.
 fn explain_loss(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Option<LossAttribution> {
     let drops = |ends: &[AgentReport]| {
         DropCounters::together(&ends.iter().map(|end| end.drops.clone()).collect::<Vec<_>>())
@@ -228,8 +228,8 @@ fn enter_schedule(result: &mut Case, sent: &[&PublisherOutcome], received: &[&Su
 const KEPT: f64 = 0.99;
 
 /// Counts are sums over the subscribers, rates the mean of one subscriber, what is offered the sum
-/// over the publishers. Each subscriber should receive all that is offered, so that the two can be
-/// compared however many there are.
+/// over the publishers. Each subscriber should receive everything, so that rates compare for any
+/// number of ends.
 fn summary(
     size_bytes: u64,
     sent: &[&PublisherOutcome],

@@ -1,8 +1,7 @@
 //! The processes of one case, from their start to their end.
 //!
 //! All are children of the coordinator and run this same program. They never outlive the session:
-//! when it is dropped, whatever is left of them is killed, and an agent whose coordinator is gone
-//! ends by itself.
+//! dropping it kills them, and an agent without a coordinator ends by itself.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -28,7 +27,7 @@ use crate::control::{self, AgentFault, FromAgent, LINE_BYTES_MAX, Role, TOKEN_VA
 pub struct AgentCommand {
     /// The program, usually this one.
     pub program: PathBuf,
-    /// What it needs to be told to become an agent.
+    /// Its arguments.
     pub arguments: Vec<OsString>,
 }
 
@@ -132,7 +131,7 @@ impl<'a> Session<'a> {
             return Err(SessionError::Trouble(format!("the {} has not connected", agent.name)));
         };
         let sent = control.send(message);
-        // The reason why it is gone is more telling than that writing to it failed.
+        // The reason why the agent ended says more than the failed write.
         sent.map_err(|error| {
             let failed = SessionError::Trouble(format!("the {}: {error}", self.name(id)));
             self.check_gone(id).unwrap_or(failed)
@@ -172,10 +171,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Tells all agents to leave and waits until they have.
+    /// Closes all agents and waits until they have ended.
     pub(crate) fn close(mut self) {
         for id in self.ends() {
-            // One that is gone already needs not be told.
+            // An agent that has ended needs no message.
             let _ = self.send(id, &ToAgent::Close);
         }
         let deadline = Instant::now() + EXIT_WAIT;
@@ -238,8 +237,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Reads the first message of a new connection. A stranger is shown out; an agent gets a thread
-    /// that reads its messages.
+    /// Reads the first message of a new connection. Other programs are ignored; an agent gets a
+    /// thread that reads its messages.
     fn introduce(
         &mut self,
         stream: TcpStream,
@@ -284,8 +283,8 @@ impl<'a> Session<'a> {
         Some(SessionError::Trouble(format!("the {name}'s process ended before its case did ({status})")))
     }
 
-    /// The error for an agent whose connection has ended. Its process does so in the next moment,
-    /// if it has not yet.
+    /// The error for an agent whose connection was closed. Its process ends in the next moment, if
+    /// it has not yet.
     fn died(&mut self, id: EndId) -> SessionError {
         let deadline = Instant::now() + Duration::from_millis(200);
         loop {
@@ -328,7 +327,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // Both fail only when the child is gone already.
+        // Both fail only when the child has ended.
         if !self.is_gone {
             let _ = self.child.kill();
         }
@@ -336,17 +335,17 @@ impl Drop for Agent {
     }
 }
 
-/// How long a process may take to start and connect. This and the limits below catch what hangs; a slow machine that is busy
-/// has to stay within them.
+/// How long a process may take to start and connect. This limit and those below catch hangs; a
+/// slow, busy machine must stay within them.
 const HELLO_WAIT: Duration = Duration::from_secs(20);
 
-/// How long somebody who connected may take to introduce itself.
+/// How long a connected program may take to introduce itself.
 const INTRODUCTION_WAIT: Duration = Duration::from_secs(5);
 
-/// How long an agent may take to leave: long enough for an engine to say goodbye on the network.
+/// How long an agent may take to end: long enough for an engine to leave the network.
 const EXIT_WAIT: Duration = Duration::from_secs(2);
 
-/// How often a waiting coordinator looks up: so seldom that it does not disturb what is measured.
+/// How often a waiting coordinator wakes up: too seldom to disturb the measurement.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A thread that reads waits for as long as the connection lasts.
@@ -354,7 +353,7 @@ const FOREVER: Duration = Duration::from_secs(1 << 32);
 
 fn wait_for_connection(listener: &TcpListener) {
     let timeout = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-    // Whatever poll says, the caller looks again.
+    // The caller checks the listener in any case.
     let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&timeout));
 }
 

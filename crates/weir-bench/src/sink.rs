@@ -1,4 +1,4 @@
-//! Where a subscriber's samples end up: counted, followed by sequence number, and checked on request.
+//! Counts a subscriber's samples, follows their sequence numbers, and checks them on request.
 
 use weir_measure::{Numbers, Schedule, clock};
 use weir_results::{Arrival, LatencySummary, SequenceCounts};
@@ -9,8 +9,7 @@ use crate::payload::{self, FINAL, HEADER_BYTES, SampleHeader};
 
 /// Counts the samples of all publishers, each by its own sequence numbers.
 ///
-/// What arrives before [`SampleSink::start_counting`] is warm-up: it is followed all the same,
-/// since a reliable engine may lose nothing there either.
+/// What arrives before [`SampleSink::start_counting`] is warm-up.
 #[derive(Debug)]
 pub struct SampleSink {
     /// By publisher.
@@ -33,7 +32,7 @@ struct Stream {
     numbers: Numbers,
     /// Whether the first number is known.
     has_begun: bool,
-    /// How many the publisher sent, once its final marker has come.
+    /// How many the publisher sent, once its final marker has arrived.
     sent: Option<u64>,
 }
 
@@ -65,7 +64,7 @@ impl SampleSink {
         self.arrivals_by_schedule.as_ref().map(|arrivals| *arrivals.schedule())
     }
 
-    /// What arrives from now on arrives at `now_ns`: for engines that make their own time.
+    /// Sets the arrival time of the following samples, for engines with their own clock.
     pub fn set_now_ns(&mut self, now_ns: u64) {
         self.own_now_ns = Some(now_ns);
     }
@@ -77,18 +76,18 @@ impl SampleSink {
         self.arrivals_by_schedule.as_ref().map(|arrivals| arrivals.summary(lost))
     }
 
-    /// A sink that joins later: what it receives first of a publisher is where it begins.
+    /// A sink that joins late: it counts from the first sample of each publisher.
     #[must_use]
     pub fn joining(case: &CaseSpec) -> Self {
         let streams = (0..case.ends.publishers).map(|_| Stream::new(false)).collect();
         Self { streams, ..Self::new(case) }
     }
 
-    /// Takes one sample. A wrong size or an unknown publisher is always noticed; key and octets are
-    /// compared with `--verify` only.
+    /// Takes one sample. Wrong sizes and unknown publishers are always detected; key and payload
+    /// are compared with `--verify` only.
     #[inline]
     pub fn accept(&mut self, header: &SampleHeader, octets: &[u8]) {
-        // A negative number becomes a huge one, and there is no such publisher.
+        // A negative number becomes a huge one, which no publisher has.
         let Some(stream) = self.streams.get_mut(header.entity_id as usize) else {
             self.reject();
             return;
@@ -149,7 +148,7 @@ impl SampleSink {
         self.streams.iter().map(|stream| stream.numbers.lost_in_warmup()).sum()
     }
 
-    /// Samples of the wrong size or of nobody, and with `--verify` of the wrong content.
+    /// Samples of a wrong size or an unknown publisher, and with `--verify` of wrong content.
     #[must_use]
     pub fn corrupt(&self) -> u64 {
         self.corrupt
@@ -169,7 +168,7 @@ impl SampleSink {
         self.streams.iter().zip(sent).all(has_all)
     }
 
-    /// What the final markers say that the publishers sent, once all of them have come.
+    /// How many the publishers sent, once all final markers have arrived.
     #[must_use]
     pub fn finals(&self) -> Option<Vec<u64>> {
         self.streams.iter().map(|stream| stream.sent).collect()

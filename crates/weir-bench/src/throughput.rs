@@ -1,10 +1,9 @@
-//! The one-way stream: the publisher sends as fast as the engine takes, the subscriber counts.
+//! The one-way stream: the publisher sends as fast as possible, the subscriber counts.
 //!
-//! The subscriber's figures are the result. It counts from the end of the warm-up, which begins
-//! with the first sample that arrives; its rate is what arrived after the last sample of the
-//! warm-up, over the time from that one to the last counted one. The publisher's rate is shown
-//! beside it. How far the publisher went is agreed through the control channel at the end, so that
-//! samples lost at the tail are counted, too.
+//! The subscriber's figures are the result. It counts from the end of the warm-up, which starts
+//! with the first arrival. Its rate is what arrived after the last sample of the warm-up, over the
+//! time from that sample to the last counted one. The publisher's rate is reported beside it. The
+//! control channel carries how far the publisher went, so that samples lost at the end are counted.
 
 use std::time::Duration;
 
@@ -57,7 +56,7 @@ pub struct SubscriberOutcome {
     pub one_way: Option<LatencySummary>,
 }
 
-/// Sends until the case's time is over: by a `schedule`, or as fast as the engine takes.
+/// Sends until the case's time is over: by a `schedule`, or as fast as possible.
 ///
 /// # Errors
 /// Of the engine, and when it took no sample for ten seconds.
@@ -139,20 +138,20 @@ fn run_unscheduled(end: &mut dyn Publisher, case: &CaseSpec) -> Result<Publisher
     })
 }
 
-/// How long an end may take to have everything acknowledged. The coordinator waits longer than that.
+/// How long acknowledging everything may take. The coordinator waits longer.
 pub(crate) const FLUSH_WAIT: Duration = Duration::from_secs(10);
 
-/// How long a subscriber goes on after its publisher is done, however busy it is.
+/// How long a subscriber drains after its publisher is done.
 pub(crate) const DRAIN_WAIT: Duration = Duration::from_secs(30);
 
-/// How often a subscriber without samples looks whether the run is over.
+/// How often a subscriber without samples checks whether the run is over.
 const RECEIVE_WAIT: Duration = Duration::from_millis(20);
 
 /// How long an engine may take no sample.
 pub(crate) const STALL_WAIT: Duration = Duration::from_secs(10);
 
-/// When nothing arrived for so long after the publisher's end, nothing will: a reliable engine may
-/// still be repairing.
+/// Silence after the publisher's end that means that nothing will arrive: a reliable engine may
+/// still retransmit.
 pub(crate) fn quiet_time(case: &CaseSpec) -> Duration {
     let usual = match case.reliability {
         Reliability::Reliable => Duration::from_secs(3),
@@ -161,12 +160,11 @@ pub(crate) fn quiet_time(case: &CaseSpec) -> Duration {
     usual + case.allowance()
 }
 
-/// So many samples are measured at least, however long each takes: a rate needs a time between two,
-/// and one more may still belong to the subscriber's warm-up.
+/// The least number of measured samples: a rate needs the time between two, and one more may belong
+/// to the subscriber's warm-up.
 pub(crate) const MEASURED_MIN: u64 = 3;
 
-/// The publisher's loop. Bursts grow and shrink so that the clock is read about every hundred
-/// microseconds: often enough for the time of the run, too seldom to cost anything per sample.
+/// The publisher's loop.
 pub(crate) struct Pace {
     /// The number of the next sample: so many were sent.
     pub(crate) next: u64,

@@ -1,4 +1,4 @@
-//! The settings of engines: what there is to tune, and what the user chose instead.
+//! The settings of engines, and the values that the user chose.
 //!
 //! In TOML, a table for each engine:
 //!
@@ -47,7 +47,7 @@ impl EngineSettings {
     /// Reads TOML: a table for each engine, with text, numbers or booleans.
     ///
     /// # Errors
-    /// When it is something else, or names what is not there.
+    /// When it is no such table, or names an unknown engine or setting.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
         let tables: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             SettingsError::Form(format!("the settings are not TOML: {}", error.message()))

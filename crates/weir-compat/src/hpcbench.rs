@@ -38,11 +38,11 @@ pub use server::Udptest;
 pub use settings::{DATAGRAM_BYTES_MAX, Mode, ServiceType, Settings};
 pub use units::{parse_bytes, parse_rate};
 
-/// Takes text for the console, line by line: without a line end, but perhaps with some inside.
+/// Receives text for the console: lines, without the last line end.
 pub type Console<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
 
-/// Runs a test to its end, or until `halt` is set. What was measured before an error is in the report
-/// and on the console.
+/// Runs a test to its end, or until `halt` is set. The report and the console keep what was
+/// measured before an error.
 ///
 /// # Errors
 /// [`MeasureError`] says what to do about it.

@@ -1,13 +1,14 @@
 //! RTI Perftest's procedure: a publisher and a subscriber that find each other by three topics.
 //!
-//! - `Throughput` carries the samples, `Latency` the echoes, `Announcement` what a subscriber says of itself.
-//! - The publisher waits until its subscribers are matched and have announced themselves, sends
-//!   initialization pings (room is made and instances become known), then its samples, and the
-//!   final marker until every subscriber has announced that it is done.
-//! - A subscriber serves the publishers that it heard first, one run of each, and ends.
+//! - `Throughput` carries the samples, `Latency` the echoes, `Announcement` the state of
+//!   subscribers.
+//! - The publisher waits until its subscribers are matched and have announced themselves. It sends
+//!   initialization pings (memory is allocated and instances become known), then its samples, then
+//!   the final marker until every subscriber has announced that it is done.
+//! - A subscriber serves the first publishers that it receives from, one run of each, and ends.
 //!
-//! What a sample is for stands in its header, never in its size; initialization pings describe the
-//! run, so a subscriber need not be told. Nothing is printed here: a callback gets [`Event`]s.
+//! A sample's purpose is in its header, never in its size. Initialization pings describe the run to
+//! subscribers. Nothing is printed here: a callback gets [`Event`]s.
 
 mod announcement;
 mod drive;
@@ -37,13 +38,13 @@ pub use weir_dds::Peer;
 /// What happens during a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// What the run does, or waits for, now.
+    /// What the run does, or waits for.
     Stage(String),
-    /// Something that the user had better know.
+    /// A warning for the user.
     Warning(String),
-    /// The subscriber has heard what the run will be.
+    /// The subscriber received a description of the run.
     Described(Description),
-    /// A ping of the measured part came back.
+    /// An echo of the measured part arrived.
     Echo(Echo),
     /// A second of the subscriber.
     Interval(Interval),
@@ -52,9 +53,9 @@ pub enum Event {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// As it should.
+    /// Completed.
     Complete,
-    /// The other end went away before it was done.
+    /// The other end left before the end.
     PeerGone,
     /// It was stopped from outside.
     Interrupted,

@@ -88,7 +88,7 @@ fn sessions_beyond_the_limit_are_told_so_and_places_become_free() {
 fn a_flood_of_connections_is_dropped() {
     let (address, _log) = start::<WeirUdp>();
     let mut flood: Vec<Peer> = (0..50).map(|_| Peer::new(address)).collect();
-    // Two are served, some are told that there is no place; of the others nobody gets more than silence.
+    // Two are served, some are refused, the others are dropped.
     let hello = "{\"message\":\"hello\",\"version\":1,\"nonce\":\"\"}";
     let mut answers = Vec::new();
     for peer in &mut flood {
@@ -112,7 +112,7 @@ fn a_bidirectional_trial_ends_when_its_client_vanishes() {
     let setup = peer.ask(&format!("SETUP port={port} datagram=1000 buffer=0 tos=0"));
     let Some(Response::Setup { port, .. }) = Response::parse(&setup) else { panic!("{setup}") };
     assert_eq!(peer.ask("TRIAL trial=1 size=1000 both=1 time=900000000000 message=0 rate=0"), "READY");
-    // Data makes it begin.
+    // Data starts the trial.
     udp.connect((Ipv4Addr::LOCALHOST, port)).unwrap();
     udp.send(b"data").unwrap();
     let mut bytes = [0; 1000];
@@ -120,7 +120,7 @@ fn a_bidirectional_trial_ends_when_its_client_vanishes() {
     drop(peer);
     // Were it to send for its 900 s, this test would be stopped from outside.
     wait_for(&log, "session ended");
-    // Its socket is closed: what is under way can be drained, and then the kernel says so.
+    // Its socket is closed: datagrams in flight can be drained, then the kernel reports it.
     udp.set_nonblocking(true).unwrap();
     while udp.recv(&mut bytes).is_ok() {}
     let _ = udp.send(b"anybody?");

@@ -1,4 +1,4 @@
-//! Lines over TCP, with bounds on their length and on waiting, whatever the peer does.
+//! Lines over TCP, bounded in length and waiting time.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! What every measurement needs, whatever it measures.
+//! The basics of every measurement.
 //!
 //! - `clock`: the monotonic clock in nanoseconds
 //! - `schedule`: intended send times; `pacing`: waiting for them, and bursts between two clock reads

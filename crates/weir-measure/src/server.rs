@@ -17,7 +17,7 @@ use crate::address::{canonical, listen};
 use crate::secret::{Numbers, Side};
 use crate::{Connection, ControlError, MeasureError, Message, Nonce, Protocol, Secret};
 
-/// How a server is to work.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     /// The address to listen on; `None`: all, of IPv4 and IPv6.

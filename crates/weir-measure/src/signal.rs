@@ -1,4 +1,4 @@
-//! What the control connection tells a running measurement, which need not listen.
+//! How the control connection reaches a running measurement.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// Nothing to tell yet.
+    /// The measurement runs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

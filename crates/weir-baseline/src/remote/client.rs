@@ -1,4 +1,4 @@
-//! A client's side: connects to a server, and takes it through one measurement after the other.
+//! The client: connects to a server, and runs one measurement after the other.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,9 +28,9 @@ pub struct ClientSettings {
     pub host: String,
     /// The port of its control connection.
     pub port: u16,
-    /// Which addresses of it are meant.
+    /// The version of IP.
     pub family: Family,
-    /// What it and we know.
+    /// The shared secret.
     pub secret: Option<Secret>,
 }
 
@@ -43,29 +43,29 @@ pub struct Client {
     host: HostReport,
 }
 
-/// What both ends found in one measurement.
+/// The result of one measurement, from both ends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// From client to server.
     pub forward: Option<(SendReport, ReceiveReport)>,
     /// From server to client.
     pub reverse: Option<(SendReport, ReceiveReport)>,
-    /// To and fro.
+    /// Round trips.
     pub round_trip: Option<PingReport>,
-    /// What the server's process used.
+    /// Resources of the server's process.
     pub server_process: ProcessFigures,
-    /// What its host dropped meanwhile.
+    /// Drops of its host meanwhile.
     pub server_drops: DropCounters,
-    /// What this host did meanwhile.
+    /// Samples of this host.
     pub client_telemetry: Option<Telemetry>,
-    /// What the server's host did.
+    /// Samples of the server's host.
     pub server_telemetry: Option<Telemetry>,
     /// How the clocks relate, for forward delays; `None` where none were measured.
     pub clocks: Option<ClockRelation>,
 }
 
 impl Client {
-    /// Connects and proves who we are, if there is a secret.
+    /// Connects, and authenticates if there is a secret.
     ///
     /// # Errors
     /// [`MeasureError`] says what to do about it.
@@ -143,7 +143,7 @@ impl Client {
         Ok(measured)
     }
 
-    /// How far the server's clock is ahead; `None` when it is the same clock or nobody asks.
+    /// How far the server's clock is ahead; `None` for the same clock, or without a schedule.
     fn clocks(&mut self, is_timed: bool) -> Result<Option<Offset>, MeasureError> {
         let own = clock_offset::name();
         if !is_timed || (!own.is_empty() && own == self.host.clock) {
@@ -160,7 +160,7 @@ impl Client {
         Ok(Offset::of(&exchanges))
     }
 
-    /// Runs the threads of a measurement, while listening to the server.
+    /// Runs the threads of a measurement, and serves the control connection.
     fn run(
         &mut self,
         point: &Point,
@@ -199,7 +199,7 @@ impl Client {
                 signal.stop();
             }
             let flows = join(threads.receivers).map_err(MeasureError::Transfer);
-            // What is left of them when something went wrong: their errors are its cause.
+            // Errors of the remaining threads are the cause of a lost connection.
             let left =
                 join(threads.senders).map(drop).and(join(threads.ping.into_iter().collect()).map(drop));
             let mut heard = match supervised {
@@ -244,7 +244,7 @@ impl Client {
         })
     }
 
-    /// Has the server receive.
+    /// Starts the server's receivers.
     fn start(&mut self, ahead_ns: i64) -> Result<(), MeasureError> {
         match self.ask(&Request::Start { ahead_ns })? {
             Response::Started => Ok(()),
@@ -252,7 +252,7 @@ impl Client {
         }
     }
 
-    /// Goes through a measurement with the server.
+    /// Follows a measurement on the control connection.
     fn supervise(
         &mut self,
         point: &Point,
@@ -317,12 +317,12 @@ struct Threads<'scope> {
 }
 
 impl Threads<'_> {
-    /// Whether those that send have ended; also when there are none.
+    /// Whether the senders have ended; also without any.
     fn have_sent(&self) -> bool {
         all_ended(&self.senders) && self.ping.as_ref().is_none_or(Worker::is_finished)
     }
 
-    /// Takes what they ended with, and returns how many datagrams each flow has.
+    /// Takes the senders' results, and returns the datagrams of each flow.
     fn collect(&mut self, heard: &mut Heard, ends: &Ends) -> Result<Vec<u64>, MeasureError> {
         if let Some(ping) = self.ping.take() {
             let report = join(vec![ping]).map_err(MeasureError::Transfer)?.pop().unwrap_or_default();
@@ -341,7 +341,7 @@ impl Threads<'_> {
     }
 }
 
-/// What came of a measurement so far.
+/// The results of a measurement so far.
 #[derive(Default)]
 struct Heard {
     own_sent: Option<SendReport>,
@@ -362,7 +362,7 @@ fn unexpected(response: Response) -> MeasureError {
     ControlError::Nonsense(response.line()).into()
 }
 
-/// How much longer than it should a measurement may take.
+/// How much longer than its length a measurement may take.
 const GRACE: Duration = Duration::from_secs(30);
 /// Exchanges of times before and after a measurement.
 const EXCHANGES: usize = 60;

@@ -1,15 +1,15 @@
-//! Whose time it is: the monotonic clock, who else reads the same one, and how far another host's is off.
+//! How the clocks of two hosts relate: the same one, or an offset with an error bound.
 
 use std::fs;
 
 use weir_measure::rounded;
 use weir_results::ClockRelation;
 
-/// Names the clock of this process: two that have the same name read the same one. Empty where the kernel does
-/// not say: then it is nobody else's.
+/// Names the clock of this process: equal names mean the same clock. Empty if the kernel does not
+/// identify it.
 pub(crate) fn name() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    // Processes of one host may have clocks of their own (time_namespaces(7)).
+    // Processes of one host may have different clocks (time_namespaces(7)).
     let namespace = fs::read_link("/proc/self/ns/time").map(|link| link.display().to_string());
     match (boot.trim(), namespace) {
         ("", _) => String::new(),
@@ -18,16 +18,16 @@ pub(crate) fn name() -> String {
     }
 }
 
-/// One exchange of times, in nanoseconds of the clock of whoever took them.
+/// One exchange of times, nanoseconds of the clock of each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exchange {
-    /// The client asked.
+    /// The client sent the question.
     pub(crate) asked_ns: u64,
-    /// The server heard it.
+    /// The server received it.
     pub(crate) heard_ns: u64,
-    /// The server answered.
+    /// The server sent the answer.
     pub(crate) answered_ns: u64,
-    /// The client had the answer.
+    /// The client received it.
     pub(crate) got_ns: u64,
 }
 
@@ -36,13 +36,12 @@ pub(crate) struct Exchange {
 pub(crate) struct Offset {
     /// Nanoseconds to be added to a time of the client.
     pub(crate) offset_ns: i64,
-    /// The truth is no further away.
+    /// The bound of its error.
     pub(crate) error_ns: u64,
 }
 
 impl Offset {
-    /// From the exchange that took least: nothing passed before it was sent, so half of what it took, the server's part
-    /// left out, bounds the error.
+    /// Takes the shortest exchange: half of its time, without the server's part, bounds the error.
     pub(crate) fn of(exchanges: &[Exchange]) -> Option<Self> {
         let way_ns = |one: &Exchange| {
             let away = one.got_ns.saturating_sub(one.asked_ns);
@@ -53,13 +52,14 @@ impl Offset {
         let twice = between(best.asked_ns, best.heard_ns) + between(best.got_ns, best.answered_ns);
         Some(Self {
             offset_ns: i64::try_from(twice / 2).ok()?,
-            // Halves may have been cut off.
+            // Division may have truncated.
             error_ns: way_ns(best).div_ceil(2) + 1,
         })
     }
 }
 
-/// What two estimates, before and after a measurement, say about times in between that were corrected by the first.
+/// The relation by two estimates, before and after a measurement whose times were corrected by the
+/// first.
 pub(crate) fn relation(before: Offset, after: Offset) -> ClockRelation {
     let drift_ns = after.offset_ns.saturating_sub(before.offset_ns);
     let error_ns = before.error_ns.max(after.error_ns).saturating_add(drift_ns.unsigned_abs());
@@ -81,7 +81,7 @@ pub(crate) fn shared() -> ClockRelation {
 mod tests {
     use super::*;
 
-    /// An exchange with a server whose clock is ahead by `ahead`, over ways of these lengths.
+    /// An exchange with a server whose clock is ahead by `ahead`, with these one-way delays.
     fn exchange(ahead: u64, to: u64, work: u64, back: u64) -> Exchange {
         let asked_ns = 1_000_000;
         Exchange {

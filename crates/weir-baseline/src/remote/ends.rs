@@ -8,18 +8,18 @@ use weir_udp::{MulticastInterface, SocketOptions, UdpError, UdpSocket};
 
 use super::point::Point;
 
-/// One of the two ends of a measurement: its sockets, one for each flow.
+/// One end of a measurement: its sockets, one for each flow.
 #[derive(Debug)]
 pub(super) struct Ends {
     pub(super) sockets: Vec<UdpSocket>,
-    /// Where a socket that is not connected sends to.
+    /// Where an unconnected socket sends to.
     pub(super) to: Vec<Option<SocketAddr>>,
     pub(super) buffers: SocketBuffers,
 }
 
 impl Ends {
-    /// Opens the sockets on the address that the control connection has at this end. Sends go from there to the address
-    /// that it has at the other end, and nowhere else, a group apart that the client itself names.
+    /// Opens the sockets on this end's address of the control connection. They send only to the
+    /// other end's address of the control connection, or to a group that the client names.
     pub(super) fn open(point: &Point, local: SocketAddr, role: Role) -> Result<Self, UdpError> {
         let receives = if role == Role::Client { point.reverse } else { point.forward };
         let interface = point.multicast.and_then(|_| interface_of(local.ip()));
@@ -66,7 +66,7 @@ impl Ends {
         self.sockets.iter().map(|socket| socket.local_address().port()).collect()
     }
 
-    /// Makes the other end's ports those that datagrams go to.
+    /// Sets the other end's ports as destinations.
     pub(super) fn connect(
         &mut self,
         point: &Point,

@@ -1,19 +1,20 @@
-//! The octets in front of each datagram, little-endian; whatever follows is filling.
+//! The header of each datagram, little-endian; padding follows.
 //!
 //! ```text
 //! 0      4        8             16      20
 //! | mark | number | time        | lag   |
 //! ```
 //!
-//! - mark: the measurement that it belongs to; another one's is a stranger's
+//! - mark: the measurement; datagrams with other marks are foreign
 //! - number: counts the datagrams of a flow from 0, and wraps around
-//! - time: when it was sent, nanoseconds of the sender's clock; as of the last look at it where nothing depends on it
-//! - lag: how many nanoseconds that was after the time at which it should have been sent
+//! - time: when it was sent, nanoseconds of the sender's clock; that of the last clock read where
+//!   nothing depends on it
+//! - lag: nanoseconds from the intended to the actual send time
 
-/// Octets in front of the filling.
+/// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 20;
 
-/// What stands in front of a datagram.
+/// The header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) mark: u32,
@@ -23,7 +24,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Writes it over the first octets.
+    /// Writes it over the first bytes.
     #[inline]
     pub(super) fn write(&self, datagram: &mut [u8]) {
         let Some(head) = datagram.first_chunk_mut::<HEADER_BYTES>() else { return };
@@ -33,7 +34,7 @@ impl Header {
         head[16..20].copy_from_slice(&self.lag_ns.to_le_bytes());
     }
 
-    /// Reads it; `None` from fewer octets.
+    /// Reads it; `None` when there are too few bytes.
     #[inline]
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
         let head = datagram.first_chunk::<HEADER_BYTES>()?;

@@ -1,4 +1,4 @@
-//! The lines of the control connection: JSON, one message each.
+//! The messages of the control connection: lines of JSON.
 
 use serde::{Deserialize, Serialize};
 use weir_results::SocketBuffers;
@@ -9,31 +9,31 @@ use super::reports::{HostReport, ReceiveReport, SendReport};
 /// The version of these messages.
 pub(super) const VERSION: u32 = 1;
 
-/// The longest line that a server takes. None of a client's comes near it.
+/// The longest line that a server accepts; clients send far shorter ones.
 pub(crate) const REQUEST_BYTES_MAX: usize = 4096;
 
-/// The longest line that a client takes.
+/// The longest line that a client accepts.
 pub(super) const RESPONSE_BYTES_MAX: usize = 16 << 20;
 
-/// What a client says.
+/// A message of the client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "kebab-case")]
 pub enum Request {
-    /// The first line.
+    /// The first message.
     Hello {
         /// The version of these messages.
         version: u32,
-        /// A fresh number, as text.
+        /// A fresh random number, as text.
         nonce: String,
     },
-    /// The answer to a server that asks for the secret.
+    /// Proves the secret.
     Proof {
-        /// As text.
+        /// The proof, as text.
         proof: String,
     },
-    /// Prepare this measurement.
+    /// Prepare a measurement.
     Point {
-        /// It.
+        /// The measurement.
         point: Box<Point>,
     },
     /// The client's sockets are open.
@@ -41,77 +41,77 @@ pub enum Request {
         /// Their ports, by flow.
         ports: Vec<u16>,
     },
-    /// What time is it?
+    /// Report the time.
     Clock,
-    /// Receive, where the client sends.
+    /// Start the receivers.
     Start {
         /// How far the server's clock is ahead, nanoseconds.
         ahead_ns: i64,
     },
-    /// Send, where the server does.
+    /// Start the senders.
     Go,
     /// The client has sent everything.
     Finish {
-        /// How much, by flow; zeros where it does not send.
+        /// Datagrams by flow; zeros if it does not send.
         sent: Vec<u64>,
     },
 }
 
-/// What a server says.
+/// A message of the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "kebab-case")]
 pub enum Response {
-    /// The answer to a client of the right version that has to prove something.
+    /// The client must prove the secret.
     Challenge {
         /// A fresh number, as text.
         nonce: String,
     },
-    /// The client may go on.
+    /// The client is welcome.
     Welcome {
         /// The version of these messages.
         version: u32,
         /// The server's own proof, if it has a secret.
         proof: Option<String>,
-        /// Who it is.
+        /// The server's host.
         host: Box<HostReport>,
     },
     /// The sockets are open.
     Prepared {
         /// Their ports, by flow.
         ports: Vec<u16>,
-        /// What the datagrams of flow 0 are marked with; those of the others, with the numbers after it.
+        /// The mark of flow 0; the following flows have the following numbers.
         mark: u32,
-        /// What the kernel granted.
+        /// Granted buffers.
         buffers: SocketBuffers,
     },
     /// The sockets are connected.
     Connected,
     /// The time.
     Clock {
-        /// When the question was there, nanoseconds of the server's clock.
+        /// When the question arrived, nanoseconds of the server's clock.
         heard_ns: u64,
-        /// When this was said.
+        /// When this was sent.
         answered_ns: u64,
     },
-    /// Whoever receives does.
+    /// The receivers run.
     Started,
     /// Everything was sent.
     Sent {
-        /// What.
+        /// The senders' results.
         report: Box<SendReport>,
     },
     /// The measurement is over.
     Done {
-        /// What was received; `None` where nobody sent.
+        /// The receivers' results; `None` without a stream to the server.
         received: Option<Box<ReceiveReport>>,
-        /// What the process used.
+        /// Resources of the process.
         process: Box<weir_results::ProcessFigures>,
-        /// What the server's host dropped meanwhile.
+        /// Drops of the server's host meanwhile.
         drops: Box<weir_results::DropCounters>,
-        /// What the server's host did meanwhile.
+        /// Samples of the server's host.
         telemetry: Option<Box<weir_results::Telemetry>>,
     },
-    /// No, and why.
+    /// The request is refused.
     Refused {
         /// A sentence for the user.
         reason: String,

@@ -1,4 +1,4 @@
-//! What one measurement is, and what no end would do.
+//! One measurement, and its limits.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,34 +9,34 @@ use weir_telemetry::{Sampler, SamplerOptions};
 
 use super::header::HEADER_BYTES;
 
-/// The smallest datagram: what tells one from the other has to fit.
+/// The smallest datagram: the header has to fit.
 pub const UDP_BYTES_MIN: usize = HEADER_BYTES;
 
 /// Most streams of a measurement.
 pub(super) const FLOWS_MAX: u32 = 64;
 
-/// Most octets of socket buffers that a measurement asks for, over all flows.
+/// The most bytes of socket buffers of a measurement, over all flows.
 const BUFFER_BYTES_MAX: u64 = 256 << 20;
 
-/// Looking at a host takes some tenths of it.
+/// Sampling a host takes some tenths of this.
 const TELEMETRY_PERIOD_MIN: Duration = Duration::from_millis(1);
 
 /// The highest rate, datagrams per second.
 const RATE_MAX: f64 = 1e9;
 
-/// One measurement, as both ends have to know it.
+/// One measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
-    /// What is measured.
+    /// The test.
     pub test: PointTest,
-    /// Octets of UDP payload of each datagram.
+    /// Bytes of UDP payload of each datagram.
     pub size_bytes: usize,
-    /// How datagrams are given to the kernel.
+    /// How datagrams are passed to the kernel.
     pub mode: UdpMode,
     /// Streams in each direction, each with a socket and a thread of its own at either end.
     pub flows: u32,
-    /// Whether receivers take datagrams in one piece.
+    /// Whether receivers accept coalesced datagrams (GRO).
     pub gro: bool,
     /// Whether sockets are connected.
     pub connected: bool,
@@ -48,36 +48,37 @@ pub struct Point {
     pub dscp: Option<u8>,
     /// The group that datagrams go to.
     pub multicast: Option<IpAddr>,
-    /// How many routers multicast passes, plus one.
+    /// The time to live of multicast.
     pub multicast_ttl: u8,
     /// Whether the client sends.
     pub forward: bool,
     /// Whether the server sends.
     pub reverse: bool,
-    /// Datagrams per second of all flows together in each direction, by a schedule; `None` = as fast as it goes.
+    /// Target rate in each direction, datagrams per second of all flows; `None`: as fast as
+    /// possible.
     pub datagrams_per_s: Option<f64>,
-    /// How long it runs before it is measured.
+    /// The length of the warm-up.
     pub warmup: Duration,
-    /// How long is measured.
+    /// The length of the measured part.
     pub duration: Duration,
-    /// Octets of socket buffers to ask for, each way; `None` = the system's.
+    /// Bytes of socket buffers to request, in each direction; `None`: the system's default.
     pub buffer_bytes: Option<usize>,
-    /// How often both ends look at what their hosts do; `None` = never.
+    /// How often both ends sample their hosts; `None`: never.
     pub telemetry_period: Option<Duration>,
 }
 
-/// What a measurement measures.
+/// The test of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PointTest {
     /// Streams of datagrams.
     Stream,
-    /// One datagram to and fro.
+    /// Round trips.
     RoundTrip,
 }
 
 impl Point {
-    /// The most octets that a datagram carries over IPv4 and over IPv6.
+    /// The most bytes of a datagram over IPv4 or IPv6.
     #[must_use]
     pub const fn size_bytes_max(is_ipv6: bool) -> usize {
         // 65535 less the headers: IPv6's own does not count into its length.
@@ -89,21 +90,21 @@ impl Point {
         self.datagrams_per_s.map(|rate| rate / f64::from(self.flows))
     }
 
-    /// Begins to look at this end's host, if that is wanted.
+    /// Starts to sample this end's host, when enabled.
     pub(super) fn watch(&self) -> Option<Sampler> {
         let options = |period| SamplerOptions { period, cpus: Vec::new() };
         self.telemetry_period.map(options).map(Sampler::start)
     }
 
-    /// How long it runs.
+    /// The length of warm-up and measured part.
     pub(super) fn length(&self) -> Duration {
         self.warmup.saturating_add(self.duration)
     }
 
-    /// Refuses what makes no sense or is too much, in a sentence.
+    /// Checks a measurement.
     ///
     /// # Errors
-    /// That sentence.
+    /// A sentence for the user.
     pub fn check(&self, is_ipv6: bool) -> Result<(), String> {
         let most = Self::size_bytes_max(is_ipv6);
         if !(UDP_BYTES_MIN..=most).contains(&self.size_bytes) {

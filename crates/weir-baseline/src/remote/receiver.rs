@@ -1,4 +1,4 @@
-//! Receiving: what arrived, in which order, and how long it took.
+//! One flow's receiver: what arrived, in which order and how late.
 
 use std::io;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::point::Point;
 use super::reports::ReceiveReport;
 use crate::Receiver;
 
-/// What one flow's receiver saw.
+/// The result of one flow's receiver.
 #[derive(Debug)]
 pub(super) struct FlowReceived {
     counts: SequenceCounts,
     lost_in_warmup: u64,
-    /// When the last datagram of the warm-up and the last counted one arrived.
+    /// The last arrival of the warm-up and the last counted one.
     window: Option<(u64, u64)>,
     arrivals: u64,
     system_calls: u64,
@@ -29,8 +29,8 @@ pub(super) struct FlowReceived {
     times: Option<Times>,
 }
 
-/// Receives one flow until the sender is done (`signal`) and everything arrived or nothing arrives any more; or until it is to
-/// stop. `ahead_ns` is how far this end's clock is ahead of the sender's.
+/// Receives one flow until the sender is done (`signal`) and everything arrived or nothing arrives,
+/// or until stopped. `ahead_ns` is how far this end's clock is ahead of the sender's.
 ///
 /// # Errors
 /// When the socket fails.
@@ -73,17 +73,18 @@ struct Arrivals {
     seen: FlowReceived,
 }
 
-/// The times of datagrams that follow a schedule.
+/// Delays of datagrams that follow a schedule.
 #[derive(Debug)]
 struct Times {
     delays: LatencyRecorder,
-    /// Jitter so far, and the transit time of the datagram before, nanoseconds.
+    /// Jitter so far, and the previous transit time, nanoseconds.
     jitter_ns: f64,
     transit_ns: Option<i64>,
 }
 
 impl Times {
-    /// `transit_ns` from when it was sent, `lag_ns` from when it should have been. RFC 3550, 6.4.1 and A.8.
+    /// `transit_ns` counts from the actual send time, `lag_ns` from the intended one. RFC 3550,
+    /// 6.4.1 and A.8.
     #[inline]
     fn record(&mut self, transit_ns: i64, lag_ns: u32) {
         let delay_ns = transit_ns.saturating_add(i64::from(lag_ns));
@@ -124,7 +125,7 @@ impl Arrivals {
         }
     }
 
-    /// Takes what one call brought at `now`.
+    /// Counts the datagrams of one call that returned at `now`.
     #[inline]
     fn took(&mut self, receiver: &Receiver, now: u64) {
         self.seen.system_calls += 1;
@@ -227,13 +228,13 @@ pub(super) fn report(flows: &[FlowReceived]) -> ReceiveReport {
     report
 }
 
-/// How often a receiver without datagrams looks whether it is over.
+/// How often a receiver without datagrams checks whether it is over.
 const RECEIVE_WAIT: Duration = Duration::from_millis(20);
 
-/// When nothing arrived for so long after the sender's end, nothing will.
+/// Silence after the senders' end that means that nothing will arrive.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// How long a receiver goes on after the sender's end, however busy it is.
+/// How long a receiver drains after the senders' end.
 const DRAIN: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -265,7 +266,7 @@ mod tests {
         }
         receiver.numbers.finish(22);
         let seen = receiver.finished();
-        // 2 came when 5 was there, 3 when 6 was.
+        // 2 arrived after 5, 3 after 6.
         assert_eq!((seen.counts.reordered, seen.reorder_extent_max, seen.reorder_extent_sum), (2, 3, 6));
         assert_eq!((seen.counts.received, seen.counts.duplicates, seen.counts.lost), (7, 1, 15));
         assert_eq!(seen.longest_gap, 13);
@@ -274,7 +275,8 @@ mod tests {
     #[test]
     fn delays_count_from_the_intended_time_and_by_the_senders_clock() {
         let mut receiver = receiver(-5_000_000);
-        // Sent at 10 ms of its own clock, which is 5 ms ahead of ours, 1 ms late; on its way for 2 ms.
+        // Sent at 10 ms of its own clock, which is 5 ms ahead of ours, 1 ms late; in flight for 2
+        // ms.
         receiver.accept(&datagram(0, 10 * MS, 1_000_000), 7 * MS);
         let report = report(&[receiver.finished()]);
         let one_way = report.one_way.unwrap();

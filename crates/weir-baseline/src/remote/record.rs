@@ -1,4 +1,4 @@
-//! From what both ends found to results.
+//! From a measurement to cases of the results.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::client::Measured;
 use super::point::{Point, PointTest};
 use super::reports::{ReceiveReport, SendReport};
 
-/// The results of a measurement: one case for each direction, or one for round trips. Without figures, `measured` is why.
+/// Returns one case for each direction, or one for round trips. Without a measurement, the reason.
 #[must_use]
 pub fn cases(point: &Point, is_ipv6: bool, measured: Result<&Measured, String>) -> Vec<Case> {
     let directions: Vec<Direction> =
@@ -37,7 +37,7 @@ pub fn cases(point: &Point, is_ipv6: bool, measured: Result<&Measured, String>) 
         .collect()
 }
 
-/// All that is known before.
+/// A case without figures.
 fn blank(point: &Point, is_ipv6: bool, direction: Direction) -> Case {
     let test = match point.test {
         PointTest::Stream => Test::Throughput,
@@ -95,7 +95,7 @@ fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Directi
     if let Some(figures) = &mut case.figures.udp {
         figures.clocks = measured.clocks.map(|clocks| match direction {
             Direction::Forward => clocks,
-            // Seen from the server: the client's clock is behind by as much.
+            // The server's view has the opposite sign.
             Direction::Reverse => weir_results::ClockRelation {
                 offset_us: -clocks.offset_us,
                 drift_us: -clocks.drift_us,
@@ -157,7 +157,7 @@ fn enter_stream(case: &mut Case, point: &Point, sent: &SendReport, received: &Re
     check_rate(case, point.datagrams_per_s, rounded(sent.offered_per_s), KEPT);
 }
 
-/// Where the lost datagrams of a stream went, its warm-up included.
+/// Attributes the losses of a stream, warm-up included.
 fn explain(point: &Point, sent: &SendReport, received: &ReceiveReport) -> LossAttribution {
     let max = if point.mode == UdpMode::Gso { SEGMENTS_MAX } else { 1 };
     let lost = received.counts.lost + received.lost_in_warmup;
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((figures.jitter_us, figures.datagrams_per_receive), (Some(5.5), Some(2.0)));
         assert_eq!(forward.figures.schedule_lag_us.unwrap().p99_9, Some(3.0));
         let loss = forward.evidence.loss_attribution.as_ref().unwrap();
-        // Ten lost, one of them refused; nobody could look anywhere else.
+        // Ten lost, one of them refused; there are no other counters.
         assert_eq!((loss.lost, loss.sender_refused, loss.unplaced), (10, 1, 9));
         assert!(figures.duplex && forward.evidence.warnings.is_empty());
         assert_eq!(reverse.figures.udp.as_ref().unwrap().direction, Direction::Reverse);

@@ -1,11 +1,11 @@
-//! What the ends found, as it travels over the control connection.
+//! The reports of the ends, as sent over the control connection.
 
 use serde::{Deserialize, Serialize};
 use weir_results::{
     DropCounters, Environment, LatencySummary, ProcessFigures, ScheduleLag, SequenceCounts, SocketBuffers,
 };
 
-/// Who a server is.
+/// A server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostReport {
     /// Its host.
@@ -14,14 +14,14 @@ pub struct HostReport {
     pub clock: String,
 }
 
-/// What the senders of one end did.
+/// The report of the senders of one end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SendReport {
     /// Datagrams of each flow, warm-up included: they have the numbers `0..sent`.
     pub sent: Vec<u64>,
     /// Datagrams of the measured part, of all flows.
     pub offered: u64,
-    /// How long the measured part took, nanoseconds.
+    /// The length of the measured part, nanoseconds.
     pub offered_in_ns: u64,
     /// Datagrams per second of the measured part: the sum over the flows.
     pub offered_per_s: f64,
@@ -29,35 +29,36 @@ pub struct SendReport {
     pub system_calls: u64,
     /// Datagrams that the system refused, warm-up included.
     pub refused: u64,
-    /// Sends that the kernel would not cut, warm-up included.
+    /// Sends that the kernel would not segment, warm-up included.
     pub gso_fallbacks: u64,
-    /// Percent of the time that the threads were on a processor, the mean over the flows; `None` with a schedule.
+    /// Percent of the time that the threads were on a processor, mean over the flows; `None` with a
+    /// schedule.
     #[serde(default)]
     pub busy_percent: Option<f64>,
-    /// What this end's host dropped meanwhile.
+    /// Drops of this end's host meanwhile.
     pub drops: DropCounters,
-    /// How far behind the schedule datagrams left; `None` without one.
+    /// How far behind the schedule datagrams were sent; `None` without one.
     pub lag: Option<ScheduleLag>,
-    /// What the process used.
+    /// Resources of the process.
     pub process: ProcessFigures,
     /// Its sockets' buffers.
     pub buffers: SocketBuffers,
 }
 
-/// What the receivers of one end saw.
+/// The report of the receivers of one end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReceiveReport {
     /// Counts of the measured part.
     pub counts: SequenceCounts,
-    /// From the last datagram of the warm-up to the last counted one, nanoseconds; 0 when there were none.
+    /// From the last arrival of the warm-up to the last counted one, nanoseconds; 0 without any.
     pub received_in_ns: u64,
-    /// Datagrams that arrived at all, of any kind.
+    /// Datagrams of any kind that arrived.
     pub arrivals: u64,
-    /// System calls that brought them.
+    /// System calls that received them.
     pub system_calls: u64,
     /// Datagrams of a wrong size.
     pub corrupt: u64,
-    /// Datagrams of somebody else.
+    /// Foreign datagrams.
     pub strangers: u64,
     /// Datagrams dropped at the sockets, warm-up included, as the kernel counts.
     pub kernel_drops: Option<u64>,
@@ -71,11 +72,11 @@ pub struct ReceiveReport {
     pub one_way_p99_9_us: Option<f64>,
     /// Jitter of RFC 3550, microseconds; `None` without a schedule.
     pub jitter_us: Option<f64>,
-    /// The latest of the reordered datagrams, in numbers.
+    /// The largest reordering extent, in sequence numbers.
     pub reorder_extent_max: u64,
-    /// The sum of that over the reordered ones.
+    /// The sum of the extents.
     pub reorder_extent_sum: u64,
-    /// The most consecutive numbers that were missing at once.
+    /// The longest run of missing numbers.
     pub longest_gap: u64,
     /// What the process used.
     pub process: ProcessFigures,
@@ -83,7 +84,7 @@ pub struct ReceiveReport {
     pub buffers: SocketBuffers,
 }
 
-/// What the measuring end of round trips found.
+/// The report of the measuring end of round trips.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PingReport {
     /// Round trips.

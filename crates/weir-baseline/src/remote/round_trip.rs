@@ -1,4 +1,4 @@
-//! One datagram to and fro.
+//! Round trips of one datagram at a time.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use super::reports::PingReport;
 use super::sender::filling;
 use crate::{Sender, await_answer};
 
-/// Sends datagrams one after the other, each when the one before is back, until the time is over.
+/// Sends a datagram when the previous one is back, until the time is over.
 ///
 /// # Errors
 /// When the socket fails.
@@ -26,7 +26,7 @@ pub(super) fn ping(
     signal: &Signal,
 ) -> io::Result<PingReport> {
     let mut datagram = filling(point.size_bytes);
-    // One octet more, so that a longer one is noticed.
+    // One byte more, so that a longer one is noticed.
     let mut answer = vec![0; point.size_bytes + 1];
     let mut recorder = LatencyRecorder::new();
     let mut now = now_ns();
@@ -58,7 +58,7 @@ pub(super) fn ping(
     })
 }
 
-/// Answers to earlier datagrams are none.
+/// Answers to earlier datagrams do not count.
 #[inline]
 fn is_answer(datagram: &[u8], point: &Point, header: &Header) -> bool {
     datagram.len() == point.size_bytes && Header::read(datagram) == Some(*header)
@@ -85,7 +85,7 @@ pub(super) fn echo(
 /// A datagram that takes longer is lost.
 const LOST: Duration = Duration::from_millis(200);
 
-/// After so many lost ones in a row, nobody is there.
+/// After so many lost ones in a row, there is no peer.
 const LOST_IN_A_ROW_MAX: u32 = 25;
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::header::Header;
 use super::point::Point;
 use crate::{SendCounts, Sender};
 
-/// What one flow's sender did.
+/// The result of one flow's sender.
 #[derive(Debug, Default)]
 pub(super) struct FlowSent {
     /// Datagrams and calls, warm-up included.
@@ -20,7 +20,7 @@ pub(super) struct FlowSent {
     pub(super) offered: u64,
     /// The length of the measured part.
     pub(super) offered_in_ns: u64,
-    /// The share of the time that its thread was on a processor; `None` with a schedule, which it mostly waits for.
+    /// The share of the time that its thread was on a processor; `None` with a schedule.
     pub(super) busy: Option<f64>,
     /// How late datagrams left.
     pub(super) lags: Option<LatencyRecorder>,
@@ -52,7 +52,7 @@ pub(super) struct Flow {
     pub(super) index: u32,
     /// The mark of its datagrams.
     pub(super) mark: u32,
-    /// When it begins, by this end's clock.
+    /// Its start, by this end's clock.
     pub(super) start_ns: u64,
 }
 
@@ -243,7 +243,7 @@ mod tests {
             let numbers: Vec<u64> = headers.iter().map(|header| header.number.into()).collect();
             assert_eq!(numbers, (0..sent.counts.datagrams).collect::<Vec<_>>(), "{mode}");
             assert!(headers.iter().all(|header| header.mark == 7));
-            // Sent is what was intended, and the lag.
+            // The send time is the intended time plus the lag.
             let intended = |header: &Header| header.time_ns - u64::from(header.lag_ns);
             assert!(
                 headers.windows(2).all(|two| intended(&two[1]) - intended(&two[0]) == 1_000_000),

@@ -1,4 +1,4 @@
-//! A server's side: does what one client asks for, within bounds.
+//! The server: does what one client asks for, within bounds.
 
 use std::io;
 use std::thread::scope;
@@ -20,9 +20,9 @@ use super::work::{Work, all_ended, join, send_report};
 
 /// How long a client may take for each step before a measurement.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long it may say nothing between two measurements.
+/// How long it may be silent between two measurements.
 const IDLE: Duration = Duration::from_secs(300);
-/// How much longer than it should a measurement may take.
+/// How much longer than its length a measurement may take.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// The protocol of `weir udp`.
@@ -126,8 +126,8 @@ impl Client<'_, '_> {
         self.say(&Response::Clock { heard_ns, answered_ns: now_ns() })
     }
 
-    /// Opens the sockets of a measurement, and runs it. A refusal is one of this measurement only; so is a client's, which
-    /// asks for the next one, which is returned then.
+    /// Opens the sockets of a measurement, and runs it. A refusal concerns this measurement only. A
+    /// client that refuses asks for the next one, which is returned.
     fn point(&mut self, point: &Point) -> Result<Option<Box<Point>>, SessionError> {
         let opened = self
             .check(point)
@@ -188,7 +188,7 @@ impl Client<'_, '_> {
         let watch = LossWatch::start(interface_of(self.session.local.ip()).map(|(name, _)| name).as_deref());
         let is_stream = point.test == PointTest::Stream;
         let mut received = scope(|scope| {
-            // Whoever has started ends, should another one not.
+            // Started threads end if another one cannot start.
             let stop = |_: &io::Error| signal.stop();
             let is_receiver = point.forward && is_stream;
             let receivers =
@@ -214,7 +214,7 @@ impl Client<'_, '_> {
                     Ok(Some(report))
                 }
             });
-            // Whoever still runs does so for nobody: another loop has failed, or the client has gone.
+            // Remaining threads are useless: another one has failed, or the client is gone.
             signal.stop();
             let flows = join(receivers)?;
             join(echo.into_iter().collect())?;
@@ -238,7 +238,7 @@ impl Client<'_, '_> {
     }
 }
 
-/// The line of a report: without telemetry where that has more than a client takes, so that the rest arrives.
+/// The line of a report, without telemetry if it would be too long.
 fn line_of(mut done: Response) -> String {
     let line = done.line();
     if line.len() < RESPONSE_BYTES_MAX {
@@ -250,13 +250,13 @@ fn line_of(mut done: Response) -> String {
     done.line()
 }
 
-/// What was dropped since then. The sockets of this measurement know their own drops best.
+/// Drops since then. The sockets of this measurement have the best counters of their own.
 pub(super) fn watched(watch: &LossWatch, ends: &Ends) -> DropCounters {
     let counters = watch.counters();
     DropCounters { socket: ends.drops().or(counters.socket), ..counters }
 }
 
-/// What has to happen until a measurement is over.
+/// The remaining steps of a measurement.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     go: bool,
@@ -270,7 +270,7 @@ impl Left {
     }
 }
 
-/// What the loops are asked by the control connection.
+/// A step of the threads.
 enum Step {
     Go,
     AreSendersDone,
@@ -283,7 +283,7 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// Says that the measurement runs, and goes through it with the client.
+    /// Announces the start, and follows the measurement on the control connection.
     fn supervise(
         &mut self,
         point: &Point,
@@ -306,7 +306,7 @@ impl Steps<'_> {
             if has_ended && !self.left.finish && !self.left.sent {
                 return Ok(());
             }
-            // A receiver that ends before it is told to has failed: its error is the one to tell.
+            // A receiver that ends early has failed: its error is reported.
             if has_ended && point.forward && self.left.finish {
                 return Ok(());
             }

@@ -14,7 +14,7 @@ use super::reports::{PingReport, SendReport};
 use super::round_trip;
 use super::sender::{self, Flow, FlowSent};
 
-/// What a thread ends with.
+/// A running thread.
 pub(super) type Worker<'scope, T> = ScopedJoinHandle<'scope, io::Result<T>>;
 
 /// One end of a measurement, ready to run.
@@ -66,7 +66,7 @@ impl<'a> Work<'a> {
             .collect()
     }
 
-    /// Starts the end of round trips that measures.
+    /// Starts the measuring end of round trips.
     pub(super) fn ping<'scope>(
         self,
         scope: &'scope Scope<'scope, '_>,
@@ -80,7 +80,7 @@ impl<'a> Work<'a> {
         self.start(scope, "ping".to_owned(), run)
     }
 
-    /// Starts the end of round trips that answers.
+    /// Starts the answering end of round trips.
     pub(super) fn echo<'scope>(self, scope: &'scope Scope<'scope, '_>) -> io::Result<Worker<'scope, u64>>
     where
         'a: 'scope,
@@ -114,9 +114,9 @@ pub(super) fn all_ended<T>(workers: &[Worker<'_, T>]) -> bool {
     workers.iter().all(ScopedJoinHandle::is_finished)
 }
 
-/// What the threads ended with.
+/// Waits for the threads.
 pub(super) fn join<T>(workers: Vec<Worker<'_, T>>) -> io::Result<Vec<T>> {
-    // All of them, before the first error is told.
+    // All of them, before the first error is returned.
     let ended: Vec<io::Result<T>> = workers
         .into_iter()
         .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -124,7 +124,7 @@ pub(super) fn join<T>(workers: Vec<Worker<'_, T>>) -> io::Result<Vec<T>> {
     ended.into_iter().collect()
 }
 
-/// Adds the flows of an end up.
+/// Sums up the flows of an end.
 pub(super) fn send_report(flows: Vec<FlowSent>, ends: &Ends) -> SendReport {
     let mut report = SendReport { buffers: ends.buffers, ..SendReport::default() };
     let mut lags: Option<LatencyRecorder> = None;
@@ -157,10 +157,10 @@ pub(super) fn send_report(flows: Vec<FlowSent>, ends: &Ends) -> SendReport {
     report
 }
 
-/// What the datagrams of a flow are marked with.
+/// The mark of a flow's datagrams.
 fn mark_of(mark: u32, flow: usize) -> u32 {
     mark.wrapping_add(flow as u32)
 }
 
-/// Senders begin so long after they are started: time enough for all of them to be there.
+/// The time between creating the senders' threads and their start.
 const LEAD_NS: u64 = 2_000_000;

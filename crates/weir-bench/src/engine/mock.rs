@@ -1,9 +1,9 @@
-//! An engine without a network and with a time of its own, so that the whole program, child
-//! processes and tables included, is tested in milliseconds and with the same figures every time.
+//! An engine without a network and with its own time, so that the whole program, child processes
+//! and tables included, is tested in milliseconds and with deterministic figures.
 //!
-//! Both ends compute what the other one does. Time passes by what is done: so many nanoseconds per
-//! sample or ping. A best-effort mock loses one sample in a thousand. The variants misbehave in one
-//! way each, for the tests of faults.
+//! Each end computes what the other one does. Every sample and ping takes a fixed time. A
+//! best-effort mock loses one sample in a thousand. Each variant misbehaves in one way, for tests
+//! of faults.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -25,19 +25,19 @@ use std::net::SocketAddrV4;
 /// The mock, in the variant that its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mock {
-    /// Does what it should.
+    /// Works.
     Sound,
     /// Loses samples although they are reliable.
     Lossy,
-    /// Changes an octet of every hundredth sample.
+    /// Changes a byte of every hundredth sample.
     Corrupt,
-    /// Never comes back from its first burst or ping.
+    /// Never returns from its first burst or ping.
     Hang,
     /// Ends its process in the middle.
     Crash,
     /// Its subscriber stalls for 10 ms after every thousandth sample of a schedule.
     Stall,
-    /// Reads the host's clock wherever its own is asked for: for what the harness costs.
+    /// Reads the host's clock along with its own, to measure the harness.
     Clock,
 }
 
@@ -114,7 +114,7 @@ impl MockEnd {
         }
     }
 
-    /// Spends the time of a look at the clock, if it does that.
+    /// Spends the time of a clock read, in that variant.
     #[inline]
     fn look_at_clock(&self) {
         if self.mock == Mock::Clock {
@@ -175,7 +175,7 @@ impl Subscriber for MockEnd {
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
         if self.next == self.samples {
             self.now_ns += nanos(timeout);
-            // Quiet, until the publisher's process has come as far.
+            // Quiet, until the publisher's process has caught up.
             thread::park_timeout(Duration::from_millis(1));
             for publisher in 0..self.case.ends.publishers {
                 sink.accept(&SampleHeader::last(self.samples).by(publisher), &[]);
@@ -234,7 +234,7 @@ impl Ponger for MockEnd {
     }
 }
 
-/// How long a sample of a schedule is under way.
+/// How long a sample of a schedule is in flight.
 const WAY_NS: u64 = 20_000;
 
 /// How long a stall takes.

@@ -51,13 +51,13 @@ const SETTINGS: &[Setting] = &[Setting {
     about: "PublishMode of the writers: synchronous, as by itself, or asynchronous, by a thread of theirs",
 }];
 
-/// How long a sample may wait for its batch to fill: a stream as fast as it goes never waits so long.
+/// How long a sample may wait for its batch to fill; a stream at full speed never waits that long.
 const BATCH_DELAY: Duration = Duration::from_millis(10);
 
 /// Bytes of samples that are taken at a time.
 const TAKE_BYTES: usize = 256 << 10;
 
-/// How long a reliable write waits for room before the harness may look around.
+/// How long a reliable write blocks before the harness gets control.
 const WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
 impl Engine for Weir {
@@ -393,7 +393,7 @@ impl<T: Data> DataReaderListener<T> for Echo<T> {
     fn on_data_available(&self, reader: &DataReader<T>) {
         let mut sample = self.sample.lock();
         while let Some(info) = reader.take_next_sample(&mut *sample) {
-            // What cannot be echoed is a lost ping, which the other side counts.
+            // A failed echo is a lost ping, which the other side counts.
             if info.valid_data && self.writer.write(&sample).is_ok() {
                 self.echoed.fetch_add(1, Ordering::Relaxed);
             }

@@ -38,7 +38,7 @@ pub(super) fn run(
 fn parse(text: &str) -> Option<ThroughputCounts> {
     let report: Report = serde_json::from_str(text).ok()?;
     let Sum { seconds, packets, lost_packets } = report.end.sum;
-    // The receiver's word on what was lost, over the sender's time: that is how iperf3 states its rate.
+    // Losses by the receiver, over the sender's time: that is how iperf3 computes its rate.
     let lost = u64::try_from(lost_packets).unwrap_or(0).min(packets);
     let time = Duration::try_from_secs_f64(seconds).ok()?;
     let reordered = report.end.streams.iter().map(|stream| stream.udp.out_of_order).sum();

@@ -1,5 +1,5 @@
-//! Each script is started as the publisher and as the subscriber; `$2` is its role, `$4` the address
-//! of the control channel as `host:port`. Of what fails first the result tells.
+//! Each script is started as the publisher and as the subscriber; `$2` is its role, `$4` the
+//! address of the control channel as `host:port`. The result reports the first failure.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

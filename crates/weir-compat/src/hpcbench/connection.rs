@@ -20,7 +20,7 @@ use crate::hpcbench::trial::Trial;
 
 /// How long the server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A client sends as long as its settings say, which its own clock ends.
+/// The client's own clock ends its sending.
 const FOREVER: Duration = Duration::from_secs(1 << 32);
 /// How much longer than the client the server may take for a trial.
 const GRACE: Duration = Duration::from_secs(60);
@@ -72,7 +72,7 @@ impl Connection {
         Ok(Self { control: server.control, socket, token, trial: 0, heading })
     }
 
-    /// One trial of a stream, one way or both.
+    /// One trial of a stream, in one or both directions.
     pub(super) fn trial(
         &mut self,
         pace: &Pace,
@@ -104,7 +104,7 @@ impl Connection {
             });
             let is_wanted = || !halt.load(Ordering::Relaxed) && !has_failed.load(Ordering::Relaxed);
             let server = supervise(control, pace, is_wanted, || !sender.is_finished());
-            // What is still on its way has some time to arrive, unless there is no server any longer.
+            // Datagrams in flight get time to arrive, unless the server is gone.
             is_done.store(true, Ordering::Relaxed);
             stop.store(server.is_err(), Ordering::Relaxed);
             let mut client = joined(sender).map_err(MeasureError::Transfer)?;
@@ -115,7 +115,7 @@ impl Connection {
         })
     }
 
-    /// Has the server send back whatever comes.
+    /// Lets the server echo.
     pub(super) fn start_echo(&mut self) -> Result<(), MeasureError> {
         flow::drain(&self.socket);
         self.expect_ready(&Request::Echo)
@@ -135,7 +135,7 @@ impl Connection {
         }
     }
 
-    /// Has the server look at its host's counters.
+    /// Lets the server read its host's counters.
     pub(super) fn watch(&mut self) -> Result<(), MeasureError> {
         self.expect_ready(&Request::Watch)
     }
@@ -158,8 +158,8 @@ impl Connection {
     }
 }
 
-/// The control connection during a trial: watches it while the client sends, then asks what the server
-/// counted. A sender that fails is not worth an answer: its error is the one to tell.
+/// The control connection during a trial: watches it while the client sends, then asks for the
+/// server's counts. A failed sender does not ask: its own error is reported.
 fn supervise(
     control: &mut Control,
     pace: &Pace,
@@ -220,7 +220,7 @@ mod tests {
         });
         let settings = Settings { port, ..Settings::new("127.0.0.1", Mode::Unidirectional) };
         let mut connection = Connection::open(&settings).unwrap();
-        // Nobody is at the other end of this one.
+        // This one has no peer.
         connection.socket =
             UdpSocket::bind(&SocketOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))).unwrap();
         let time = Duration::from_secs(5);

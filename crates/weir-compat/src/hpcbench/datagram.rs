@@ -1,20 +1,19 @@
-//! What goes over UDP: data, which is any octets at all, and 32 octets that mark begin and end.
+//! Datagrams: data, which is any bytes, and marks of 32 bytes for its beginning and end.
 //!
 //! ```text
 //! 0       8       16      20      24      32
 //! | magic | token | trial | kind  | zeros |
 //! ```
 //!
-//! The token is the session's; marks of another session or trial are late ones and mean nothing. Data
-//! may be a single octet, so it carries no header; that its first octet is never the first octet of the
-//! magic tells the two apart.
+//! The token is the session's; marks of other sessions and trials are late and ignored. Data may be
+//! a single byte, so it has no header; its first byte is never that of the magic.
 
-/// Octets of a mark. hpcbench's are 32 octets, too, and count as such in its columns.
+/// Bytes of a mark: 32, as in hpcbench, whose columns count them.
 pub(crate) const MARK_BYTES: usize = 32;
 
 const MAGIC: [u8; 8] = *b"WeirUdp1";
 
-/// What a mark says.
+/// The meaning of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Data follows at once.
@@ -31,7 +30,7 @@ pub(crate) struct TrialId {
 }
 
 impl TrialId {
-    /// The octets of a mark.
+    /// The bytes of a mark.
     pub(crate) fn mark(self, mark: Mark) -> [u8; MARK_BYTES] {
         let mut bytes = [0; MARK_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -41,7 +40,7 @@ impl TrialId {
         bytes
     }
 
-    /// What a datagram is to this trial.
+    /// Classifies a datagram of this trial.
     pub(crate) fn classify(self, bytes: &[u8]) -> Datagram {
         if bytes.len() != MARK_BYTES || bytes[..8] != MAGIC {
             Datagram::Data
@@ -55,7 +54,7 @@ impl TrialId {
     }
 }
 
-/// What arrived.
+/// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Datagram {
     Data,
@@ -64,7 +63,7 @@ pub(crate) enum Datagram {
     Stale,
 }
 
-/// Data of this length: random, so that nothing on the way can compress it, and never a mark.
+/// Data of this length: random, so that nothing on the path can compress it, and never a mark.
 pub(crate) fn payload(bytes: usize) -> Vec<u8> {
     let mut payload = vec![0; bytes];
     fastrand::fill(&mut payload);

@@ -11,10 +11,10 @@ use crate::hpcbench::settings::Settings;
 use crate::hpcbench::system_log::SystemLog;
 use weir_measure::MeasureError;
 
-/// How long both hosts are watched before the first trial and after the last.
+/// How long both hosts are sampled before the first trial and after the last.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// The report, written as trials end, so that it holds them whatever happens next; nothing without `-o`.
+/// The report, written as trials end, so that it survives what follows; nothing without `-o`.
 pub(super) struct ReportFile(Option<(PathBuf, File)>);
 
 impl ReportFile {
@@ -30,7 +30,7 @@ impl ReportFile {
     }
 }
 
-/// What both hosts do meanwhile; nothing without `-c`.
+/// The system logs of both hosts; nothing without `-c`.
 pub(super) struct Watch<'a> {
     output: Option<&'a Path>,
     client: SystemLog,
@@ -69,7 +69,7 @@ impl<'a> Watch<'a> {
         self.look(connection)
     }
 
-    /// Writes the logs: the client's first, since the server may have gone.
+    /// Writes the logs, the client's first: the server may be gone.
     pub(super) fn write(&self, connection: &mut Connection) -> Result<(), MeasureError> {
         let Some(output) = self.output else { return Ok(()) };
         let heading = &connection.heading;

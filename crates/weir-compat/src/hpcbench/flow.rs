@@ -16,15 +16,16 @@ use crate::hpcbench::control::Counted;
 use crate::hpcbench::datagram::{Datagram, MARK_BYTES, Mark, TrialId, payload};
 use crate::hpcbench::settings::DATAGRAM_BYTES_MAX;
 
-/// Marks at the begin and at the end. The receiver takes one of each; the others are for lossy paths.
+/// Marks at the beginning and at the end. The receiver needs one of each; the others are for lossy
+/// paths.
 const SYNCS: usize = 3;
 const FINS: usize = 10;
 
-/// Nothing arrived for so long, and the sender is done: nothing will.
+/// Silence after the sender's end that means that nothing will arrive.
 const QUIET: Duration = Duration::from_millis(200);
-/// A receiver goes on no longer than this once the sender is done, whoever keeps sending.
+/// How long a receiver drains after the sender's end.
 const DRAIN: Duration = Duration::from_secs(5);
-/// A sender that can send nothing for so long gives up.
+/// A sender that cannot send for this long gives up.
 const STALL: Duration = Duration::from_secs(60);
 /// How often a receiver checks whether it is to stop.
 const CHECK: Duration = Duration::from_millis(20);
@@ -48,7 +49,7 @@ impl Pace {
     }
 }
 
-/// What was sent, marks not counted.
+/// The datagrams sent, without marks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) packets: u64,
@@ -56,13 +57,13 @@ pub(crate) struct Sent {
     pub(crate) elapsed: Duration,
 }
 
-/// Sends writes of random octets until both time and message are done, or `halt` is set.
+/// Sends random bytes until both time and message are done, or `halt` is set.
 ///
-/// With a rate, each datagram has a moment when it is due, reckoned from the begin: a late one does not
-/// delay those behind it.
+/// With a rate, each datagram has an intended send time: a late one does not delay the following
+/// ones.
 pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Result<Sent> {
     if pace.rate_bps.is_some() {
-        // Without it sleeps end 50 us late; what the rest makes of it is spun away.
+        // By default, sleeps end up to 50 us late; spinning covers the rest.
         let _ = affinity::set_timer_slack_ns(1);
     }
     let payload = payload(pace.write_bytes);
@@ -80,7 +81,7 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
         }
         if let Some(schedule) = &schedule {
             let due_ns = schedule.intended_ns(sent.packets);
-            // What is due after the end is not sent at all.
+            // What is due after the end is not sent.
             let is_beyond = due_ns >= end_ns && sent.bytes >= pace.message_bytes;
             let until_ns = if is_beyond { end_ns } else { due_ns };
             wait_until(until_ns, Idle::SleepThenSpin, || halt.load(Ordering::Relaxed));
@@ -99,17 +100,17 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
     }
 }
 
-/// Says that data follows.
+/// Announces data.
 fn send_syncs(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
     (0..SYNCS).try_for_each(|_| weir_baseline::send(socket, None, &id.mark(Mark::Sync)).map(drop))
 }
 
-/// Says that no data follows.
+/// Announces the end of data.
 fn send_fins(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
     (0..FINS).try_for_each(|_| weir_baseline::send(socket, None, &id.mark(Mark::Fin)).map(drop))
 }
 
-/// The moments that bound what is received.
+/// The times that bound the received data.
 #[derive(Debug, Default)]
 struct Moments {
     start: Option<Instant>,
@@ -117,7 +118,7 @@ struct Moments {
     last: Option<Instant>,
 }
 
-/// What was received: the first FIN counts as a datagram of 32 octets, as hpcbench has it.
+/// The datagrams received: the first FIN counts as one of 32 bytes, as in hpcbench.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Received {
     pub(crate) packets: u64,
@@ -125,8 +126,8 @@ pub(crate) struct Received {
     pub(crate) elapsed: Duration,
 }
 
-/// Receives until a FIN has come and `sent` says that the peer is done and nothing more arrives, or
-/// until `halt`. `begin` is called when the first datagram of the trial is there.
+/// Receives until a FIN arrived, `sent` is set and nothing more arrives, or until `halt`. Calls
+/// `begin` at the first datagram of the trial.
 pub(crate) fn receive(
     socket: &UdpSocket,
     id: TrialId,
@@ -181,7 +182,7 @@ fn take(receiver: &Receiver, id: TrialId, moments: &mut Moments, received: &mut 
                 moments.start.get_or_insert(now);
                 moments.last = Some(now);
             }
-            // The last of them is the one just before the data.
+            // The last of them directly precedes the data.
             Datagram::Mark(Mark::Sync) if received.packets == 0 => moments.start = Some(now),
             Datagram::Mark(Mark::Fin) if moments.end.is_none() => {
                 moments.end = Some(now);
@@ -194,9 +195,9 @@ fn take(receiver: &Receiver, id: TrialId, moments: &mut Moments, received: &mut 
     }
 }
 
-/// A socket with buffers of so many octets, as the kernel reports them; 0 leaves the default.
+/// A socket with buffers of this size, as the kernel reports it; 0: the default.
 pub(crate) fn buffered(bind: impl Into<SocketAddr>, buffer_bytes: u64, tos: u8) -> SocketOptions {
-    // The kernel doubles what it is asked for.
+    // The kernel doubles the requested size.
     let half = usize::try_from(buffer_bytes / 2).ok().filter(|half| *half > 0);
     SocketOptions {
         recv_buffer: half,
@@ -206,10 +207,10 @@ pub(crate) fn buffered(bind: impl Into<SocketAddr>, buffer_bytes: u64, tos: u8) 
     }
 }
 
-/// Throws away what a socket holds, so that it is not taken for the next trial's.
+/// Discards what a socket holds, so that it does not count in the next trial.
 pub(crate) fn drain(socket: &UdpSocket) {
     let mut bytes = [0];
-    // Whoever keeps sending meanwhile can't hold this up for ever.
+    // Bounded: a peer may keep sending.
     for _ in 0..1_000_000 {
         match socket.recv(&mut bytes, Wait::DontWait) {
             Ok(_) => {}
@@ -330,7 +331,7 @@ mod tests {
     #[test]
     fn a_rate_is_not_exceeded() {
         let (sender, _receiver) = pair();
-        // 1000 octets at 8 Mbit/s: one each millisecond, the first at once.
+        // 1000 bytes at 8 Mbit/s: one each millisecond, the first at once.
         let pace = Pace {
             write_bytes: 1000,
             time: Duration::from_millis(20),

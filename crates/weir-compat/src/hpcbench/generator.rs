@@ -1,4 +1,4 @@
-//! The generator: datagrams at a rate to a host that need not know about it.
+//! The generator: datagrams at a rate to a host without a server.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,7 +12,7 @@ use crate::hpcbench::settings::{ServiceType, Settings};
 use crate::hpcbench::trial::mbps;
 use weir_measure::{MeasureError, nanos, resolve};
 
-/// Octets of a datagram, as in hpcbench.
+/// Bytes of a datagram, as in hpcbench.
 const DATAGRAM_BYTES: usize = 1460;
 
 pub(super) fn run(
@@ -35,7 +35,7 @@ pub(super) fn run(
     };
     let socket = UdpSocket::bind(&options)?;
     socket.connect(target).map_err(|error| match error.kind() {
-        // The kernel knows broadcast addresses that no interface tells of.
+        // The kernel knows broadcast addresses that no interface lists.
         io::ErrorKind::PermissionDenied => many_receivers(target.ip()),
         _ => MeasureError::Socket(error),
     })?;
@@ -58,7 +58,7 @@ pub(super) fn run(
     ))
 }
 
-/// Whether more than one host may receive what is sent there, as far as this host's interfaces tell.
+/// Whether more than one host may receive there, by the interfaces of this host.
 fn reaches_many(target: IpAddr) -> bool {
     let IpAddr::V4(ip) = target else { return target.is_multicast() };
     // A network of one or two addresses (/32, /31) has no broadcast address.

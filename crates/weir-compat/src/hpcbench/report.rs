@@ -1,11 +1,11 @@
-//! The report file and the console lines, in hpcbench's form: pure functions of what was measured.
+//! The report file and the console lines in hpcbench's form: pure functions of the measurement.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::hpcbench::settings::{Mode, ServiceType, Settings};
 use crate::hpcbench::trial::Trial;
 
-/// What the report says about the test besides its trials.
+/// The heading of a report.
 #[derive(Clone, Debug)]
 pub(crate) struct Heading {
     /// When it began, as [`ctime`] writes it.
@@ -17,7 +17,7 @@ pub(crate) struct Heading {
     pub(crate) server_port: u16,
 }
 
-/// UDP buffers in octets, as the kernel reports them.
+/// UDP buffers in bytes, as the kernel reports them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Buffers {
     pub(crate) send: u64,
@@ -82,7 +82,7 @@ const EXPONENTIAL_COLUMNS: &str = "\
 #  (Byte)    (Mbps)    (Mbps)   SentPkg    SentByte   RecvPkg    RecvByte   LostPkg    LossRate
 ";
 
-/// The row of a trial; numbers begin at 1.
+/// The row of a trial; numbers start at 1.
 pub(crate) fn row(mode: Mode, number: usize, trial: &Trial) -> String {
     let (network, local) = (trial.network_mbps(), trial.local_mbps());
     let (client, server) = (&trial.client, &trial.server);
@@ -233,14 +233,14 @@ fn in_unit(time_us: f64, judge: f64) -> (f64, &'static str) {
     if judge > 1000.0 { (time_us / 1000.0, "msec") } else { (time_us, "usec") }
 }
 
-/// A moment as `ctime(3)` writes it, in UTC.
+/// A time as `ctime(3)` writes it, in UTC.
 pub(crate) fn ctime(moment: SystemTime) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let seconds = moment.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days of the Gregorian calendar repeat every 400 years; years begin in March here, so that the
+    // Days of the Gregorian calendar repeat every 400 years; years start in March here, so that the
     // leap day is the last of its year.
     let from_march_0 = days + 719_468;
     let (era, day) = (from_march_0 / 146_097, from_march_0 % 146_097);

@@ -1,4 +1,4 @@
-//! The round trip test: one datagram at a time, to and fro.
+//! The round-trip test: one datagram at a time.
 
 use std::fmt;
 use std::io;
@@ -18,14 +18,14 @@ use crate::hpcbench::report;
 use crate::hpcbench::settings::Settings;
 use weir_measure::MeasureError;
 
-/// A pass is at least so long; how many round trips that takes is found by doubling.
+/// The least length of a pass; the number of round trips is found by doubling.
 const PASS: Duration = Duration::from_millis(200);
 /// A datagram that takes longer is lost.
 const LOST: Duration = Duration::from_secs(1);
-/// So often a loss is forgiven while the number of round trips is sought.
+/// Losses that the search for the number of round trips tolerates.
 const SEARCHES: usize = 3;
 
-/// Why a pass has no time.
+/// Why a pass has no result.
 #[derive(Debug)]
 enum Spoilt {
     Lost,
@@ -80,7 +80,7 @@ pub(super) fn run(
     }
 }
 
-/// What a measurement tells as it goes.
+/// Progress of a measurement.
 enum Event {
     /// The heading, once the number of round trips in a pass is known.
     Iterations(String),
@@ -115,7 +115,7 @@ fn measure(
             Err(Spoilt::Failed(error)) => return Err(MeasureError::Transfer(error)),
             Err(spoilt) => format!("UDP Round Trip Time ({number}) : {spoilt}"),
         };
-        // Lost on the way, or is the server gone?
+        // Lost, or is the server gone?
         connection.check()?;
         tell(Event::Spoilt(text))?;
         flow::drain(&connection.socket);
@@ -125,7 +125,7 @@ fn measure(
     watch.idle(connection, halt)
 }
 
-/// How many round trips a pass takes.
+/// Finds the number of round trips of a pass.
 fn search(connection: &mut Connection, message: &mut [u8], halt: &AtomicBool) -> Result<u64, MeasureError> {
     let (mut iterations, mut losses) = (2, 0);
     loop {
@@ -146,7 +146,7 @@ fn search(connection: &mut Connection, message: &mut [u8], halt: &AtomicBool) ->
     }
 }
 
-/// So many round trips, one after the other.
+/// One pass.
 fn pass(
     socket: &UdpSocket,
     message: &mut [u8],
@@ -159,7 +159,7 @@ fn pass(
         if halt.load(Ordering::Relaxed) {
             return Err(Spoilt::Interrupted);
         }
-        // As much of the number as there is room for tells an answer from the one before.
+        // As much of the number as fits distinguishes an answer from the previous one.
         for (octet, digit) in message.iter_mut().rev().zip(number.to_le_bytes()) {
             *octet = digit;
         }

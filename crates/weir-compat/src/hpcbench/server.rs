@@ -21,11 +21,11 @@ use crate::hpcbench::system_log::SystemLog;
 
 /// How long a client may take to introduce itself.
 const GREETING: Duration = Duration::from_secs(10);
-/// How long a client may say nothing between trials.
+/// How long a client may be silent between trials.
 const IDLE: Duration = Duration::from_secs(300);
-/// How much longer than asked for a trial may take, for a message that needs more than the time.
+/// How much longer than its time a trial may take, for a long message.
 const GRACE: Duration = Duration::from_secs(600);
-/// The largest buffers that a client gets, each way; it is told what it got.
+/// The largest buffers that a client gets, in each direction.
 const BUFFER_BYTES_MAX: u64 = 64 << 20;
 
 /// hpcbench's protocol, as `udptest` and `udpserver` speak it.
@@ -171,7 +171,7 @@ impl Client<'_, '_> {
         Ok(time)
     }
 
-    /// Receives a stream and sends one, if it is to be both.
+    /// Receives a stream and, for both directions, sends one.
     fn trial(&mut self, trial: u32, pace: &Pace, both: bool) -> Result<(), SessionError> {
         let Some(DataSocket { socket, token, .. }) = &self.sockets else { return Err(no_setup()) };
         let control = &mut self.session.control;
@@ -200,7 +200,7 @@ impl Client<'_, '_> {
         Ok(self.session.control.send(&response)?)
     }
 
-    /// Sends each datagram back until the client is done.
+    /// Echoes until the client is done.
     fn echo(&mut self) -> Result<(), SessionError> {
         let Some(DataSocket { socket, datagram_bytes, .. }) = &self.sockets else { return Err(no_setup()) };
         let (control, system_log) = (&mut self.session.control, &mut self.system_log);
@@ -230,7 +230,7 @@ impl Client<'_, '_> {
     }
 }
 
-/// The control connection during a trial: says that it begins, and waits for its end.
+/// The control connection during a trial: announces its beginning, and waits for its end.
 fn supervise(
     control: &mut Connection,
     patience: Duration,
@@ -239,13 +239,13 @@ fn supervise(
 ) -> Result<(), SessionError> {
     control.send(&Response::Ready)?;
     let deadline = Instant::now() + patience;
-    // The receiver ends early when its socket fails, and then nobody needs to wait.
+    // The receiver ends early when its socket fails.
     let Some(line) = control.receive_line_while(patience, &is_running)? else { return Ok(()) };
     if Request::parse(&line) != Some(Request::Sent) {
         return Err(nonsense(line));
     }
     is_sent.store(true, Ordering::Relaxed);
-    // A message may be longer than anybody has time for.
+    // A message may be too long for the time limit.
     control.watch_while(|| is_running() && Instant::now() < deadline)?;
     if is_running() {
         return Err(refused(format!("the trial is not over after {} s", patience.as_secs())));
@@ -280,9 +280,9 @@ fn receive(
     halt: &AtomicBool,
     begin: mpsc::Sender<()>,
 ) -> io::Result<Counted> {
-    // A stream that is to be sent, too, begins with the peer's.
+    // The server's stream starts with the client's.
     let received = flow::receive(socket, id, is_sent, halt, move || {
-        // Nobody listens where nothing is to be sent.
+        // Without a sender, no thread waits for this.
         let _ = begin.send(());
     })?;
     Ok(Counted::received(&received))

@@ -1,4 +1,4 @@
-//! What a test is, and what makes no sense.
+//! The settings of a test, and which are refused.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,13 +16,13 @@ pub const DATAGRAM_BYTES_MAX: u64 = 65_000;
 pub enum Mode {
     /// Client to server.
     Unidirectional,
-    /// Both ways at once.
+    /// Both directions at once.
     Bidirectional,
-    /// Client to server, with 1, 2, 4... octets and at last the size of the datagram.
+    /// Client to server, with 1, 2, 4... bytes, and finally the datagram size.
     Exponential,
-    /// One datagram to and fro, of so many octets.
+    /// Round trips of one datagram.
     RoundTrip {
-        /// Octets of the datagram.
+        /// Bytes of the datagram.
         message_bytes: u64,
     },
     /// Datagrams to a host that runs no server.
@@ -49,13 +49,13 @@ impl ServiceType {
         Some(Self(octet))
     }
 
-    /// The octet in the IP header.
+    /// The byte in the IP header.
     #[must_use]
     pub fn octet(self) -> u8 {
         self.0
     }
 
-    /// What the report calls an octet.
+    /// The name in the report.
     pub(crate) fn name(octet: u8) -> &'static str {
         match octet {
             0 => "Default",
@@ -70,48 +70,48 @@ impl ServiceType {
     }
 }
 
-/// A test, as asked for on the command line.
+/// A test.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The server, or the target of the generator, as typed.
+    /// The server, or the target of the generator.
     pub host: String,
-    /// Which addresses of that host are meant.
+    /// The version of IP.
     pub family: Family,
     /// The port of the server's control connection, or the UDP port for the generator.
     pub port: u16,
     /// Which test.
     pub mode: Mode,
-    /// Octets of UDP buffers to ask for at the client; `None` leaves the system's default.
+    /// Bytes of UDP buffers at the client; `None`: the system's default.
     pub client_buffer_bytes: Option<u64>,
-    /// Octets of UDP buffers to ask for at the server; `None` is what the client asks for.
+    /// Bytes of UDP buffers at the server; `None`: as at the client.
     pub server_buffer_bytes: Option<u64>,
-    /// Octets of a datagram at most.
+    /// The most bytes of a datagram.
     pub datagram_bytes: u64,
-    /// Octets of each write; `None` is the whole datagram.
+    /// Bytes of each write; `None`: the whole datagram.
     pub data_bytes: Option<u64>,
-    /// Octets that a trial sends at least. Ignored with a rate.
+    /// The least bytes of a trial. Ignored with a rate.
     pub message_bytes: u64,
-    /// How long a trial lasts at least.
+    /// The least time of a trial.
     pub time: Duration,
-    /// How many trials.
+    /// The number of trials.
     pub repeat: u32,
-    /// Bits per second of payload at most; `None` is as fast as it goes.
+    /// Payload rate limit, bits per second; `None`: as fast as possible.
     pub rate_bps: Option<u64>,
     /// Type of service; `None` is the system's default.
     pub service_type: Option<ServiceType>,
-    /// Where the report goes.
+    /// The report file.
     pub output: Option<PathBuf>,
-    /// Whether the hosts' loads are logged, beside the report.
+    /// Whether the hosts' loads are logged, next to the report.
     pub system_log: bool,
-    /// Whether a plot is made, beside the report.
+    /// Whether a plot is made, next to the report.
     pub plot: bool,
-    /// Whether the console shows all there is to know about each trial.
+    /// Whether the console shows every detail of a trial.
     pub verbose: bool,
     /// Whether the generator may send to multicast and broadcast addresses.
     pub many_receivers: bool,
-    /// What the server and we know.
+    /// The secret shared with the server.
     pub secret: Option<Secret>,
-    /// Draws a plot as an SVG document, to go beside gnuplot's script; `None` leaves it out.
+    /// Draws a plot as an SVG document, next to gnuplot's script; `None`: no SVG.
     pub draw: Option<fn(&PlotData) -> String>,
 }
 
@@ -143,12 +143,12 @@ impl Settings {
         }
     }
 
-    /// Octets of each write.
+    /// Bytes of each write.
     pub(crate) fn write_bytes(&self) -> u64 {
         self.data_bytes.unwrap_or(self.datagram_bytes)
     }
 
-    /// The sizes of the trials: the same again and again, or growing.
+    /// The sizes of the trials: constant, or growing.
     pub(crate) fn trial_sizes(&self) -> Vec<u64> {
         match self.mode {
             Mode::Exponential => exponential_sizes(self.write_bytes()),
@@ -156,12 +156,12 @@ impl Settings {
         }
     }
 
-    /// The octets that a trial sends at least: none where time alone decides.
+    /// The least bytes of a trial; 0 where time alone decides.
     pub(crate) fn message_criterion(&self) -> u64 {
         if self.rate_bps.is_some() || self.mode == Mode::Exponential { 0 } else { self.message_bytes }
     }
 
-    /// Refuses what makes no sense.
+    /// Checks the settings.
     pub(crate) fn check(&self) -> Result<(), MeasureError> {
         let refuse = |what: String| Err(MeasureError::Usage(what));
         let range = 1..=DATAGRAM_BYTES_MAX;

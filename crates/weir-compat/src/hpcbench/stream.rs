@@ -1,4 +1,4 @@
-//! The throughput tests: one way, both ways, growing sizes.
+//! The throughput tests: one direction, both, growing sizes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,7 +26,7 @@ pub(super) fn run(
         console,
     };
     let measured = test.measure(&mut connection, halt);
-    // What was measured is kept whatever ended it, and the first error is the one to tell.
+    // The results are kept whatever ended the test; the first error is reported.
     let finished = test.finish(&mut connection);
     measured.and(finished)?;
     test.say(&test.farewell())
@@ -45,7 +45,7 @@ impl Test<'_, '_> {
         (self.console)(text).map_err(MeasureError::Console)
     }
 
-    /// Writes to the report, or to the console where that is the only place for rows.
+    /// Writes to the report, or to the console if that is the only place for rows.
     fn write(&mut self, text: &str) -> Result<(), MeasureError> {
         let settings = self.settings;
         if settings.mode == Mode::Exponential && settings.output.is_none() && !settings.verbose {

@@ -1,15 +1,15 @@
-//! What the hosts did meanwhile, in the form of hpcbench's system logs.
+//! The hosts' activity in the form of hpcbench's system logs.
 
 use std::time::Duration;
 
 use weir_telemetry::Recorder;
 
-/// Looks at this host's counters; each look but the first ends an entry of the log.
+/// Reads this host's counters; each reading but the first ends an entry of the log.
 #[derive(Debug, Default)]
 pub(crate) struct SystemLog(Option<Recorder>);
 
 impl SystemLog {
-    /// Looks at the counters.
+    /// Reads the counters.
     pub(crate) fn watch(&mut self) {
         match &mut self.0 {
             Some(recorder) => recorder.look(),

@@ -1,8 +1,8 @@
-//! A trial: what both ends counted, and the figures that hpcbench makes of it.
+//! A trial: the counts of both ends, and hpcbench's figures.
 
 use crate::hpcbench::control::Counted;
 
-/// What both ends counted.
+/// The counts of both ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trial {
     pub(crate) write_bytes: u64,
@@ -11,12 +11,12 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// What both ends received, in Mbit/s by the server's clock.
+    /// Received by both ends, Mbit/s by the server's clock.
     pub(crate) fn network_mbps(&self) -> f64 {
         mbps(self.server.recv_bytes + self.client.recv_bytes, self.server.elapsed_ns)
     }
 
-    /// What both ends sent, in Mbit/s by the client's clock.
+    /// Sent by both ends, Mbit/s by the client's clock.
     pub(crate) fn local_mbps(&self) -> f64 {
         mbps(self.server.sent_bytes + self.client.sent_bytes, self.client.elapsed_ns)
     }
@@ -26,7 +26,7 @@ impl Trial {
         self.client.sent_packets.saturating_sub(self.server.recv_packets)
     }
 
-    /// Those as a fraction of what was sent.
+    /// The fraction of lost datagrams.
     pub(crate) fn loss_rate(&self) -> f64 {
         match self.client.sent_packets {
             0 => 0.0,

@@ -1,4 +1,4 @@
-//! What subscribers say of themselves, as a publisher hears it.
+//! Announcements of subscribers, as a publisher receives them.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use weir_dds::{DataReader, DataReaderListener, Guid, SampleSeq};
 use super::message::{self, Kind};
 use weir_bench::test_data::Owned;
 
-/// Who has announced what.
+/// The subscribers, with their last announcements.
 #[derive(Debug, Default)]
 pub(super) struct Roll {
     subscribers: Mutex<Vec<Entry>>,
-    /// Held from taking announcements to noting them.
+    /// Held from taking announcements to recording them.
     hearing: Mutex<()>,
 }
 
@@ -34,16 +34,17 @@ impl Entry {
         self.said == Kind::Final || self.done.contains(&pid.cast_signed())
     }
 
-    /// Whether it waits for publisher `pid`. Who knows that to be done waits for others.
+    /// Whether it waits for publisher `pid`: one that knows that publisher to be done waits for
+    /// others.
     fn waits_for(&self, pid: u32) -> bool {
         self.said == Kind::Here && !self.is_followed && !self.knows_done(pid)
     }
 }
 
 impl Roll {
-    /// Notes what subscriber `sid` says. Another subscriber with the same number that comes while one is there is
-    /// heard only if it waits to be served. What the one before has said is kept: the next run's subscriber may be there before
-    /// this run's publisher has looked.
+    /// Records an announcement of subscriber `sid`. A second subscriber with the same number counts
+    /// only if it waits to be served. The announcements of the first one are kept: the next run's
+    /// subscriber may arrive before this run's publisher has checked.
     fn note(&self, sid: i32, writer: Guid, said: Kind, done: Vec<i32>) {
         let mut subscribers = self.subscribers.lock();
         let known = subscribers.iter_mut().find(|entry| entry.sid == sid && entry.writer == writer);
@@ -72,7 +73,7 @@ impl Roll {
         self.count(|entry| entry.waits_for(pid))
     }
 
-    /// Publisher `pid` begins, if as many subscribers wait for it: those are served from now on.
+    /// Starts publisher `pid` if enough subscribers wait for it: those are served from now on.
     pub(super) fn begin(&self, pid: u32, wanted: u32) -> bool {
         let mut subscribers = self.subscribers.lock();
         let waiting: Vec<_> = subscribers.iter_mut().filter(|entry| entry.waits_for(pid)).collect();
@@ -121,7 +122,8 @@ impl<T: Owned> DataReaderListener<T> for RollListener {
 /// As many publishers as a subscriber can serve.
 const DONE_MAX: usize = 1024;
 
-/// Beyond as many subscribers, those in whose place another one has come are forgotten; if there are none, no more are heard.
+/// The most subscribers. Beyond that, replaced ones are forgotten; if there are none, new ones are
+/// ignored.
 const ENTRIES_MAX: usize = 4096;
 
 #[cfg(test)]
@@ -166,14 +168,15 @@ mod tests {
     #[test]
     fn the_end_of_an_earlier_run_is_none_of_this_one() {
         let roll = Roll::default();
-        // One that waits for another publisher, one that has gone.
+        // One that waits for another publisher, one that has left.
         roll.note(0, guid(1), Kind::Here, vec![5]);
         roll.note(1, guid(2), Kind::Final, Vec::new());
         assert!(!roll.begin(5, 1));
         roll.note(0, guid(3), Kind::Here, Vec::new());
         roll.note(1, guid(4), Kind::Here, Vec::new());
         assert!(roll.begin(5, 2));
-        // What those before say late means nothing, and neither does one that comes and serves somebody else.
+        // Late announcements of earlier ones are ignored, and so is a new one that serves another
+        // publisher.
         roll.note(0, guid(1), Kind::Final, vec![5]);
         roll.note(0, guid(9), Kind::Final, Vec::new());
         assert_eq!((roll.waiting_for(5), roll.finished(5)), (2, 0));
@@ -194,7 +197,7 @@ mod tests {
     #[test]
     fn of_two_with_one_number_the_one_that_goes_on_waiting_is_heard() {
         let roll = Roll::default();
-        // The one that is left was heard first.
+        // The remaining one announced itself first.
         for byte in [1, 2, 1] {
             roll.note(0, guid(byte), Kind::Here, Vec::new());
             assert_eq!(roll.waiting_for(0), 1);

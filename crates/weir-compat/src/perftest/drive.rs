@@ -1,4 +1,4 @@
-//! The measured part of a publisher's run, whatever carries its samples.
+//! The measured part of a publisher's run, for any carrier.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! What a publisher learns from its echoes.
+//! The round trips of a publisher.
 
 use std::sync::mpsc;
 
@@ -7,7 +7,7 @@ use weir_results::LatencyRecorder;
 use super::Event;
 use super::publisher::Echo;
 
-/// Round trips, as they come back.
+/// Records echoes as they arrive.
 pub(super) struct Echoes {
     arriving: mpsc::Receiver<Echo>,
     pub(super) recorder: LatencyRecorder,
@@ -18,12 +18,12 @@ pub(super) struct Echoes {
 }
 
 impl Echoes {
-    /// What threads that receive hand over comes through `arriving`.
+    /// Receiving threads send echoes through `arriving`.
     pub(super) fn new(arriving: mpsc::Receiver<Echo>, is_shown: bool) -> Self {
         Self { arriving, recorder: LatencyRecorder::new(), has_first: false, is_shown }
     }
 
-    /// Takes in all that have been handed over.
+    /// Records all echoes that have arrived.
     pub(super) fn note_arrived(&mut self, on_event: &mut dyn FnMut(Event)) {
         while let Ok(echo) = self.arriving.try_recv() {
             self.note(echo, on_event);

@@ -1,31 +1,31 @@
-//! What a sample is for, and what an initialization ping says of the run.
+//! The purpose of a sample, and the description in an initialization ping.
 
 use serde::{Deserialize, Serialize};
 use weir_results::DropCounters;
 
 use weir_bench::payload::{FINAL, HEADER_BYTES, NO_ECHO, SampleHeader};
 
-/// Size of an initialization ping, header included: RTI Perftest's payload of 1234 octets.
+/// Size of an initialization ping, header included: RTI Perftest's payload of 1234 bytes.
 pub(super) const INITIALIZE_BYTES: usize = HEADER_BYTES + 1234;
 
-/// Octets of a description, without what fills up an initialization ping.
+/// Bytes of a description, without padding.
 pub(super) const DESCRIPTION_BYTES: usize = 12;
 
-/// What a sample is for; it travels in the field `latency_ping`.
+/// The purpose of a sample, in the field `latency_ping`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A sample that nobody shall echo.
+    /// A sample without echo.
     Data,
-    /// A sample that this subscriber shall echo.
+    /// A sample for this subscriber to echo.
     Ping(u32),
     /// The end of a publisher's samples, or a subscriber that is done.
     Final,
-    /// Comes before the first sample, and describes the run.
+    /// Precedes the first sample, and describes the run.
     Initialize,
     /// A subscriber that waits to be served.
     Here,
-    /// A subscriber that has heard from all the publishers that it will serve. Its octets are the numbers of those
-    /// that are done.
+    /// A subscriber that has received from all publishers that it will serve. The payload lists
+    /// those that are done.
     Serving,
     /// Of a later version.
     Unknown,
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// What stands in the header for it.
+    /// Its code in the header.
     #[inline]
     pub(super) fn code(self) -> i32 {
         match self {
@@ -82,7 +82,7 @@ pub(super) fn sent_ns(header: &SampleHeader) -> u64 {
     u64::from(header.ts_sec.cast_unsigned()) << 32 | u64::from(header.ts_usec)
 }
 
-/// Writes numbers of publishers into the octets of an announcement.
+/// Writes numbers of publishers into the payload of an announcement.
 pub(super) fn write_numbers(numbers: impl Iterator<Item = i32>, octets: &mut Vec<u8>) {
     octets.clear();
     numbers.for_each(|number| octets.extend_from_slice(&number.to_le_bytes()));
@@ -93,7 +93,7 @@ pub(super) fn read_numbers(octets: &[u8]) -> impl Iterator<Item = i32> {
     octets.as_chunks::<4>().0.iter().map(|word| i32::from_le_bytes(*word))
 }
 
-/// What a publisher says of its run before it begins.
+/// A publisher's description of its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Description {
     /// Size of the samples, header included.
@@ -107,7 +107,7 @@ pub struct Description {
 }
 
 impl Description {
-    /// Writes it into the octets of an initialization ping, or of a final marker.
+    /// Writes it into the payload of an initialization ping or a final marker.
     pub(super) fn write(&self, octets: &mut Vec<u8>) {
         octets.clear();
         octets.extend_from_slice(&self.data_len.to_le_bytes());
@@ -117,7 +117,7 @@ impl Description {
         octets.resize(INITIALIZE_BYTES - HEADER_BYTES, 0);
     }
 
-    /// Reads it; `None` when the octets are too few.
+    /// Reads it; `None` when the payload is too short.
     pub(super) fn read(octets: &[u8]) -> Option<Self> {
         let (words, _) = octets.as_chunks::<4>();
         let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
@@ -131,12 +131,12 @@ impl Description {
     }
 }
 
-/// What a publisher says with its final marker: what its side knows of losses.
+/// What a publisher reports with its final marker: losses on its side.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Farewell {
     /// Samples that its system refused to send.
     pub(super) refused: u64,
-    /// What its host dropped while it wrote.
+    /// Drops of its host meanwhile.
     pub(super) drops: DropCounters,
 }
 
@@ -144,9 +144,9 @@ impl Farewell {
     /// More than any has.
     const BYTES_MAX: usize = 4096;
 
-    /// Writes it behind the description in the octets of a final marker.
+    /// Appends it to the description in a final marker.
     pub(super) fn append_to(&self, octets: &mut Vec<u8>) {
-        // Plain numbers and names: there is nothing that could not be written.
+        // Plain numbers and names: writing cannot fail.
         octets.extend(serde_json::to_vec(self).unwrap_or_default());
     }
 

@@ -15,13 +15,13 @@ use weir_bench::test_data::Owned;
 pub(super) const THROUGHPUT: &str = "Throughput";
 /// The topic of the echoes.
 pub(super) const LATENCY: &str = "Latency";
-/// The topic of what subscribers say of themselves.
+/// The topic of announcements.
 pub(super) const ANNOUNCEMENT: &str = "Announcement";
 
-/// How long a write waits for room before it is looked whether anybody still listens.
+/// How long a write blocks before the publisher checks its subscribers.
 const WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How long a killed end is believed to live. It costs an announcement of some hundred bytes every 1.7 seconds.
+/// The lease of a participant. Costs an announcement of some hundred bytes every 1.7 seconds.
 const LEASE: Duration = Duration::from_secs(5);
 
 /// How long a sample may wait for its batch to fill.
@@ -30,16 +30,16 @@ const BATCH_DELAY: Duration = Duration::from_millis(10);
 /// The largest message: it is one UDP datagram.
 const MESSAGE_BYTES_MAX: usize = 65_507;
 
-/// What a message and a sample in it take beside the sample itself, at most.
+/// The overhead of a message and of a sample in it, at most.
 const OVERHEAD_BYTES: usize = 64;
 
-/// A participant, and how its endpoints are.
+/// A participant, and the settings of its endpoints.
 pub(super) struct Node {
     pub(super) participant: DomainParticipant,
     settings: NodeSettings,
 }
 
-/// Samples that are put together.
+/// Batching of samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Batch {
     /// Bytes of a batch; 0: none.
@@ -63,7 +63,7 @@ impl Node {
         Ok(Self { participant, settings: settings.clone() })
     }
 
-    /// To be called when all endpoints are there: some bring threads along.
+    /// Call when all endpoints exist: some start threads.
     pub(super) fn place_threads(&self) -> Result<(), EndpointError> {
         self.settings.threads.apply()
     }
@@ -73,7 +73,7 @@ impl Node {
         let qos = DataWriterQos::default().keep_all().max_blocking_time(WRITE_PATIENCE);
         let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
         let qos = match self.settings.send_queue {
-            // It keeps what everybody has, too, so it cannot keep all.
+            // Acknowledged samples are kept, too, so it cannot keep all.
             _ if self.keeps_for_late(topic) => {
                 qos.transient_local().keep_last(self.settings.kept_per_instance(batch.data_len))
             }
@@ -106,7 +106,7 @@ impl Node {
         self.create_reader(topic, qos, listener)
     }
 
-    /// A writer of announcements: those that come late get the last one.
+    /// A writer of announcements: late joiners get the last one.
     pub(super) fn announcement_writer<T: Owned>(&self) -> Result<DataWriter<T>, EndpointError> {
         let qos = DataWriterQos::default().reliable().keep_last(1).transient_local();
         self.create_writer(ANNOUNCEMENT, qos)
@@ -121,7 +121,7 @@ impl Node {
         self.create_reader(ANNOUNCEMENT, qos, Some(listener))
     }
 
-    /// The durability that was asked for is that of the samples only, as in RTI Perftest.
+    /// The durability setting is that of the samples only, as in RTI Perftest.
     fn keeps_for_late(&self, topic: &str) -> bool {
         self.settings.transient_local && topic == THROUGHPUT
     }
@@ -207,7 +207,7 @@ mod tests {
             let node = Node::open(&NodeSettings { asynchronous, domain: 12, ..node() }).unwrap();
             let _samples = node.writer::<TestData>(THROUGHPUT, Batch::default()).unwrap();
             let _announcements = node.announcement_writer::<TestData>().unwrap();
-            // A thread names itself a moment after it begins.
+            // A thread names itself shortly after it starts.
             let deadline = Instant::now() + Duration::from_secs(60);
             while publishing_threads() != threads {
                 assert!(Instant::now() < deadline, "{} threads publish", publishing_threads());

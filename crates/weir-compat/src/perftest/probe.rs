@@ -1,7 +1,8 @@
-//! What two ends find out about each other while they wait, when their topics do not match.
+//! Why the topics of two waiting ends do not match.
 //!
-//! The engine tells of policies that do not fit, but not of types, and an end whose own topics fit never hears what the other one
-//! waits for. So each says what it is by a topic that always fits, which is gone when the run begins.
+//! The engine reports incompatible policies, but not types, and an end with matching topics never
+//! learns what the other one waits for. So each announces itself on a topic that always matches,
+//! until the run starts.
 
 use weir_dds::{DataReader, DataReaderQos, DataWriter, DataWriterQos};
 
@@ -30,7 +31,7 @@ struct EndKind {
     transient_local: bool,
 }
 
-/// Says what we are, and hears what others are.
+/// Announces this end, and receives announcements of others.
 pub(super) struct Probe {
     ours: EndKind,
     _writer: DataWriter<TestData>,

@@ -1,4 +1,4 @@
-//! The publisher: waits for its subscribers, warms them up, writes, pings, and ends when they know it.
+//! The publisher: waits for its subscribers, warms them up, writes, pings, and ends when they know.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +26,7 @@ use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::{HEADER_BYTES, SampleHeader, key_of, wire_sequence};
 use weir_bench::test_data::{KeyedTestData, Owned, TestData};
 
-/// A ping that came back.
+/// The echo of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
     /// The whole round trip.
@@ -40,22 +40,22 @@ pub struct Published {
     pub sent: u64,
     /// How long that took.
     pub sent_in: Duration,
-    /// Half round trips of the pings, but the first one; none were sent by other publishers than number 0.
+    /// Half round trips of all pings but the first; only publisher 0 sends pings.
     pub latency: LatencySummary,
     /// How it ended.
     pub end: End,
 }
 
-/// How long a best-effort ping is waited for.
+/// How long to wait for the echo of a best-effort ping.
 const ECHO_PATIENCE: Duration = Duration::from_millis(200);
 
-/// How often final markers are sent, and how long each is waited for.
+/// How often final markers are sent, and how long to wait after each.
 const FINAL_TRIES: u32 = 50;
 const FINAL_PATIENCE: Duration = Duration::from_millis(100);
 
-/// How long echoes of initialization pings are waited for after the last one; when all are back, no longer.
+/// The longest silence while waiting for echoes of initialization pings.
 const SETTLE: Duration = Duration::from_secs(1);
-/// How often it is looked for them.
+/// How often these are checked.
 const SETTLE_TICK: Duration = Duration::from_millis(20);
 
 /// Runs once for the subscribers that announce themselves.
@@ -96,14 +96,15 @@ impl<T: Owned> DataReaderListener<T> for EchoListener<T> {
             }
             if info.valid_data && matches!(Kind::of(&header), Kind::Ping(_)) {
                 let rtt_ns = clock::now_ns().saturating_sub(message::sent_ns(&header));
-                // Nobody listens any more once the run is over.
+                // Fails once the run is over.
                 let _ = self.echoes.send(Echo { rtt_ns });
             }
         }
     }
 }
 
-/// Whether it is the echo of an initialization ping of ours: other publishers' pings are echoed to us as well.
+/// Whether it is the echo of one of our initialization pings: those of other publishers arrive here
+/// as well.
 fn is_warm_up(header: &SampleHeader, pid: u32) -> bool {
     Kind::of(header) == Kind::Initialize && header.entity_id == pid.cast_signed()
 }
@@ -111,7 +112,7 @@ fn is_warm_up(header: &SampleHeader, pid: u32) -> bool {
 struct Publisher<'a, T> {
     run: Run<'a>,
     carrier: DdsCarrier<'a, T>,
-    /// Takes the echoes with `-useReadThread`.
+    /// Receives the echoes with `-useReadThread`.
     _reading: Option<Reading>,
     /// Echoes of initialization pings.
     warmed_up: Arc<AtomicU64>,
@@ -230,7 +231,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
             std::thread::sleep(Duration::from_millis(2));
         }
         if let Some(reader) = &self.carrier.echo_reader {
-            // The way back is there as well.
+            // The echo topic is matched as well.
             while reader.wait_for_publications(wanted, TICK).is_err() {
                 waiting.look(Role::Subscriber, self.carrier.roll.waiting_for(pid), wanted, self.run.on_event);
                 if self.run.is_stopped() {
@@ -253,7 +254,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
                 return Ok(end);
             }
             if !settings.node.reliable && number % 50 == 49 {
-                // They are no measurement: do not flood a subscriber that makes its first room.
+                // These are not measured: avoid flooding a subscriber that allocates memory.
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
@@ -265,8 +266,8 @@ impl<'a, T: Owned> Publisher<'a, T> {
         Ok(End::Complete)
     }
 
-    /// Waits until the subscribers have echoed the initialization pings, or what they will of them: a backlog would delay
-    /// the first sample.
+    /// Waits until the subscribers have echoed the initialization pings, or stop echoing: a backlog
+    /// would delay the first sample.
     fn settle(&mut self, pings: u64) {
         let all = pings.saturating_mul(self.run.settings.num_subscribers.into());
         let (mut heard, mut quiet_since_ns) = (0, clock::now_ns());
@@ -289,7 +290,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
         }
     }
 
-    /// Lets a while go by. The last echoes are on their way: who waits for them receives, and is not late.
+    /// Waits for `time`, and receives the last echoes promptly.
     fn receive_for(&self, time: Duration) {
         match self.carrier.echo_reader.as_ref().filter(|_| !self.run.settings.latency_test) {
             Some(reader) => _ = reader.wait_for_data(time),
@@ -297,7 +298,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
         }
     }
 
-    /// Tells the subscribers that this was all, until they say that they know.
+    /// Sends final markers until the subscribers confirm.
     fn finish(&mut self, sent: u64, end: End, watch: &LossWatch) -> Result<End, EndpointError> {
         if self.run.settings.node.reliable
             && end == End::Complete
@@ -305,7 +306,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
         {
             return Ok(if self.run.is_stopped() { End::Interrupted } else { End::PeerGone });
         }
-        // For those who have heard no initialization ping.
+        // For subscribers that received no initialization ping.
         let octets = self.carrier.sample.octets_mut();
         self.run.settings.description().write(octets);
         octets.truncate(DESCRIPTION_BYTES);
@@ -320,7 +321,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
             self.carrier.writer.flush();
             let until_ns = clock::now_ns() + FINAL_PATIENCE.as_nanos() as u64;
             loop {
-                // Also when time has run out: who says it again to the next run's subscriber disturbs that.
+                // Also after the time-out: more markers would disturb the next run's subscriber.
                 if self.carrier.roll.finished(self.run.settings.pid) >= self.run.settings.num_subscribers {
                     self.run.stage("Finishing test...".to_owned());
                     return Ok(end);
@@ -427,8 +428,9 @@ impl<T: Owned> Carrier for DdsCarrier<'_, T> {
         if self.is_stopped() {
             return Some(End::Interrupted);
         }
-        // Not their number: those of the next run may be there already, and who knows that we are done may go. Who is there
-        // comes first, and what was received is heard before it is judged: a subscriber goes when it has said so.
+        // The number of subscribers does not matter: those of the next run may be present already,
+        // and those that know our end may leave. Presence is read before announcements, since a
+        // subscriber leaves after its last announcement.
         let pid = self.settings.pid;
         let there = self.announcements.matched_publications();
         if !self.roll.misses_one(pid, &there) {

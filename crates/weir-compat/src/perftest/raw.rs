@@ -1,9 +1,9 @@
-//! The procedure without DDS, over plain UDP sockets: what `-rawTransport` runs, the floor under the rest.
+//! The procedure without DDS, over plain UDP sockets: `-rawTransport`, the baseline.
 //!
-//! A subscriber has a port that follows from the domain and its number, as RTPS would give it; a publisher has a socket for each
-//! subscriber, connected to it, and is answered where it sends from. Nothing is repeated but what begins and ends a run: samples
-//! that are lost stay lost. Both ends say once a second that they are there. Datagrams are samples as they are everywhere in this
-//! bench, one behind the other in a batch.
+//! A subscriber's port follows from the domain and its number, as in RTPS; a publisher has a
+//! connected socket for each subscriber. Only the messages that start and end a run are repeated:
+//! lost samples stay lost. Both ends report once a second that they are alive. Datagrams hold
+//! samples in their usual form, several in a batch.
 
 mod publisher;
 mod subscriber;
@@ -36,14 +36,14 @@ pub struct RawPeer {
 /// The largest sample or batch: it is one datagram.
 pub const RAW_BYTES_MAX: usize = weir_baseline::DATAGRAM_BYTES_MAX;
 
-/// How often each end says that it is there.
+/// How often each end reports that it is alive.
 const ALIVE: Duration = Duration::from_secs(1);
-/// An end of which nothing was heard for so long is gone.
+/// After this silence, an end counts as gone.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// How long an end waits for a datagram before it looks around.
+/// How long an end waits for a datagram between two checks.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Sockets as the settings and the environment want them.
+/// Sockets by the settings and the environment.
 struct Sockets {
     bind: Ipv4Addr,
     receive_buffer: usize,
@@ -87,7 +87,8 @@ impl Sockets {
     }
 }
 
-/// The port of a subscriber: that for user data of the participant whose number is one more than twice its own.
+/// The port of a subscriber: that for user data of the participant whose number is twice its own
+/// plus one.
 fn port(domain: u32, sid: u32) -> Result<u16, EndpointError> {
     let port = sid.checked_mul(4).and_then(|offset| offset.checked_add(7400 + 250 * domain + 13));
     port.and_then(|port| u16::try_from(port).ok()).ok_or_else(|| {
@@ -95,7 +96,7 @@ fn port(domain: u32, sid: u32) -> Result<u16, EndpointError> {
     })
 }
 
-/// The samples in a datagram, one behind the other; ends at the first that is none.
+/// The samples in a datagram, up to the first invalid one.
 fn samples(mut datagram: &[u8]) -> impl Iterator<Item = ReceivedSample<'_>> {
     std::iter::from_fn(move || {
         let length = *datagram.get(24..HEADER_BYTES)?.first_chunk::<4>()?;
@@ -106,7 +107,7 @@ fn samples(mut datagram: &[u8]) -> impl Iterator<Item = ReceivedSample<'_>> {
     })
 }
 
-/// A sample of a header and octets.
+/// A sample of a header and a payload.
 fn sample(header: &SampleHeader, octets: &[u8]) -> Vec<u8> {
     let mut sample = vec![0; HEADER_BYTES];
     sample.extend_from_slice(octets);

@@ -1,4 +1,4 @@
-//! A thread of its own that takes what has arrived, in place of a listener.
+//! A thread that takes samples, in place of a listener.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,17 +28,17 @@ pub(super) fn read<T: Owned>(
     }
 }
 
-/// How often a thread that reads looks whether it shall end.
+/// How often a reading thread checks whether to end.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
-/// The thread, which ends with this value.
+/// The thread; dropping it ends the thread.
 pub(super) struct Reading {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Reading {
-    /// Lets a thread do what the listener would. `None` when no thread was asked for.
+    /// Starts a thread that does the listener's work; `None` without that setting.
     pub(super) fn start<T: Owned>(
         receive: Receive,
         reader: &DataReader<T>,
@@ -59,7 +59,7 @@ impl Drop for Reading {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // One that panicked has said so on standard error.
+            // A panic has been reported on standard error.
             let _ = thread.join();
         }
     }

@@ -16,18 +16,18 @@ use weir_bench::test_data::Owned;
 /// Bytes of samples that are taken at a time.
 const TAKE_BYTES: usize = 256 << 10;
 
-/// What was received, shared by the thread that receives and the one that reports.
+/// What was received, shared by the receiving and the reporting thread.
 pub(super) struct Receiver<T> {
     sid: u32,
     num_publishers: usize,
     echo: DataWriter<T>,
     tally: Mutex<Tally>,
     samples: Mutex<SampleSeq<T>>,
-    /// Told when the first sample has come, and when a publisher is done.
+    /// Notified at the first sample, and when a publisher is done.
     pub(super) news: Condvar,
 }
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     streams: Vec<Stream>,
@@ -41,13 +41,13 @@ pub(super) struct Tally {
     pub(super) description: Option<Description>,
     /// Data samples.
     pub(super) samples: u64,
-    /// When the first data sample had come.
+    /// When the first data sample arrived.
     pub(super) first_ns: Option<u64>,
-    /// When the last data sample had come.
+    /// When the last data sample arrived.
     last_ns: u64,
-    /// When the last publisher's final marker had come.
+    /// When the last publisher's final marker arrived.
     finished_ns: Option<u64>,
-    /// Whether anything has come, initialization pings too.
+    /// Whether anything arrived, initialization pings included.
     pub(super) has_begun: bool,
 }
 
@@ -93,7 +93,7 @@ impl Tally {
         is_like
     }
 
-    /// Counts one sample that was received at `now_ns`; `true` when it shall be echoed.
+    /// Counts one sample received at `now_ns`; true when it must be echoed.
     #[inline]
     pub(super) fn accept(
         &mut self,
@@ -156,19 +156,19 @@ impl Tally {
         }
     }
 
-    /// Takes in what one of the publishers says of its run.
+    /// Records a publisher's description of its run.
     pub(super) fn describe(&mut self, writer: Guid, octets: &[u8]) {
         if self.description.is_none() && self.streams.iter().any(|stream| stream.writer == writer) {
             self.description = Description::read(octets);
         }
     }
 
-    /// How many publishers were heard.
+    /// Publishers that were received from.
     pub(super) fn heard(&self) -> usize {
         self.streams.len()
     }
 
-    /// Whether all publishers were heard that will be served.
+    /// Whether all publishers to be served were received from.
     pub(super) fn has_all(&self, publishers: usize) -> bool {
         self.streams.len() >= publishers
     }
@@ -198,7 +198,7 @@ impl Tally {
         self.served_before.iter().copied().chain(self.streams.iter().map(|stream| stream.writer)).collect()
     }
 
-    /// What was received and lost, of all publishers.
+    /// The counts of all publishers.
     pub(super) fn counts(&self) -> SequenceCounts {
         let mut counts = SequenceCounts::default();
         for stream in &self.streams {
@@ -225,7 +225,7 @@ impl Tally {
         self.streams.iter().map(|stream| stream.farewell.clone()).collect()
     }
 
-    /// Samples that the publishers sent, as far as their numbers tell.
+    /// Samples that the publishers sent, by their numbers.
     pub(super) fn sent(&self) -> u64 {
         self.streams.iter().map(|stream| stream.expected).sum()
     }
@@ -269,7 +269,7 @@ impl<T: Owned> Receiver<T> {
         }
     }
 
-    /// Takes everything that there is.
+    /// Takes all samples.
     pub(super) fn drain(&self, reader: &DataReader<T>) {
         let mut samples = self.samples.lock();
         loop {
@@ -289,7 +289,7 @@ impl<T: Owned> Receiver<T> {
         let state = |tally: &Tally| (tally.has_begun, tally.has_all(limits.publishers), tally.done().count());
         let before = state(&tally);
         let finals = tally.finals();
-        // What tells of a writer's end is no sample.
+        // A writer's end is not a sample.
         for sample in samples.iter().filter(|sample| sample.info.valid_data) {
             let header = sample.data.header();
             let bytes = sample.data.octets().len() + HEADER_BYTES;
@@ -321,7 +321,7 @@ impl<T: Owned> Receiver<T> {
         }
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub(super) fn tally(&self) -> parking_lot::MutexGuard<'_, Tally> {
         self.tally.lock()
     }
@@ -361,7 +361,7 @@ mod tests {
         accept(&mut tally, Kind::Final, 10, 7);
         accept(&mut tally, Kind::Final, 10, 7);
         let counts = tally.counts();
-        // 0 and 1 before, 6 to 9 behind; 4 came out of order and is no loss.
+        // 0 and 1 before, 6 to 9 after; 4 arrived out of order and is not lost.
         assert_eq!((counts.received, counts.lost, counts.reordered), (4, 6, 1));
         assert!(tally.is_finished());
         assert_eq!((tally.samples, tally.data_len), (4, 100));

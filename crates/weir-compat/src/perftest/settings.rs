@@ -36,7 +36,7 @@ impl Default for Groups {
     }
 }
 
-/// Who takes samples out of the engine.
+/// What takes samples out of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receive {
     /// A listener, on the thread that receives.
@@ -71,11 +71,11 @@ pub struct NodeSettings {
     pub send_queue: Option<u32>,
     /// Samples that a reader keeps at most; `None`: bounded by their bytes.
     pub receive_queue: Option<u32>,
-    /// Who takes samples.
+    /// What takes samples.
     pub receive: Receive,
-    /// Whether [`Event`](super::Event)s of echoes and of seconds are wanted.
+    /// Whether [`Event`](super::Event)s of echoes and of seconds are enabled.
     pub intervals: bool,
-    /// Whether readers that come late get the last samples (TRANSIENT_LOCAL).
+    /// Whether late readers get the last samples (TRANSIENT_LOCAL).
     pub transient_local: bool,
     /// Whether samples, echoes and announcements are sent by threads of their writers.
     pub asynchronous: bool,
@@ -108,7 +108,7 @@ pub struct PublisherSettings {
     pub num_subscribers: u32,
     /// Which publisher it is; only number 0 sends pings.
     pub pid: u32,
-    /// How fast to write; `None`: as fast as it goes.
+    /// The target rate; `None`: as fast as possible.
     pub rate: Option<Rate>,
     /// A pause after each sample.
     pub sleep: Option<Duration>,
@@ -129,8 +129,8 @@ pub struct SubscriberSettings {
     pub sid: u32,
     /// How many publishers it serves.
     pub num_publishers: u32,
-    /// The writers of publishers that earlier runs of this process served, see [`Received::served`](super::Received): what they
-    /// still say (a final marker again, when they were slow to hear that we know) is no new run.
+    /// The writers of publishers that earlier runs of this process served, see
+    /// [`Received::served`](super::Received): their repeated final markers do not start a new run.
     pub served_before: Vec<Guid>,
 }
 
@@ -155,7 +155,7 @@ impl NodeSettings {
 const SEND_QUEUE: u64 = 50;
 
 impl PublisherSettings {
-    /// What subscribers are told.
+    /// The description for subscribers.
     pub(super) fn description(&self) -> Description {
         let word = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
         Description {
@@ -180,7 +180,7 @@ impl PublisherSettings {
         (node.transient_local && node.reliable).then(|| (kept * instances / 2).max(1))
     }
 
-    /// When a run that begins at `start_ns` ends by time.
+    /// When a run that starts at `start_ns` ends by time.
     pub(super) fn end_ns(&self, start_ns: u64) -> u64 {
         self.execution_time.map_or(u64::MAX, |time| start_ns.saturating_add(nanos(time)))
     }

@@ -22,7 +22,7 @@ use super::{Description, End, Event};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::test_data::{KeyedTestData, Owned, TestData};
 
-/// What came within a second.
+/// One second of the subscriber.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
     /// Size of the samples, header included.
@@ -40,7 +40,7 @@ pub struct Interval {
 /// What a subscriber found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
-    /// Size of the samples, header included; 0 when none came.
+    /// Size of the samples, header included; 0 without any.
     pub data_len: usize,
     /// Samples received, lost, repeated and out of order.
     pub counts: SequenceCounts,
@@ -58,7 +58,7 @@ pub struct Received {
     pub end: End,
 }
 
-/// How often a waiting subscriber announces itself, and rows of intervals come.
+/// How often a waiting subscriber announces itself, and intervals are reported.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// How long a subscriber that is done waits until its publishers know.
@@ -87,7 +87,7 @@ struct Ends<T> {
     receiver: Arc<Receiver<T>>,
     announcement: DataWriter<T>,
     sid: u32,
-    /// What was announced last, for how many publishers that are done, and when.
+    /// The last announcement, the number of publishers done in it, and its time.
     last_said: Mutex<Option<(Kind, usize, u64)>>,
 }
 
@@ -132,8 +132,8 @@ fn run<T: Owned>(
 /// Datagrams of one buffer of the kernel at most: `UDP_MAX_SEGMENTS`.
 const SEGMENTS_MAX: u64 = 128;
 
-/// Where the lost samples went. What the publishers' hosts dropped came with the final markers; without them a part stays
-/// unplaced.
+/// Loss attribution. The publishers' drops arrive with their final markers; without them a part
+/// stays unplaced.
 pub(super) fn explain_loss(tally: &Tally, receiver: DropCounters) -> LossAttribution {
     let farewells = tally.farewells().unwrap_or_default();
     let refused = farewells.iter().map(|farewell| farewell.refused).sum();
@@ -167,7 +167,7 @@ fn watch<T: Owned>(
             let found = ends.reader.subscription_matched_status().current_count;
             waiting.look(Role::Publisher, found, publishers, on_event);
         }
-        // Publishers that were heard already may be done before the others come.
+        // Early publishers may be done before later ones start.
         ends.announce_if_new(settings)?;
     }
     on_event(Event::Stage("Waiting for data ...".to_owned()));
@@ -179,7 +179,7 @@ fn watch<T: Owned>(
         let mut tally = ends.receiver.tally();
         if !tally.is_finished() {
             let left = Duration::from_nanos(next_ns.saturating_sub(clock::now_ns()));
-            // Ctrl-C wakes nobody up.
+            // Ctrl-C does not wake this thread.
             ends.receiver.news.wait_for(&mut tally, left.min(Duration::from_millis(100)));
         }
         let (is_finished, has_begun) = (tally.is_finished(), tally.has_begun);
@@ -187,7 +187,7 @@ fn watch<T: Owned>(
         drop(tally);
         if has_all && !is_serving {
             is_serving = true;
-            // What it is for is over, and it would only be in the way.
+            // It is no longer needed, and would disturb the run.
             waiting = None;
             report.begin(ends, on_event);
         }
@@ -202,7 +202,8 @@ fn watch<T: Owned>(
             report.second(ends, &settings.node, on_event);
             let matched = ends.reader.matched_publications();
             if let Some(waiting) = &mut waiting {
-                // Those that were heard count: two with one number are matched both, and only one of them is served.
+                // Only publishers that were received from count: of two matched ones with the same
+                // number, only one is served.
                 let heard = ends.receiver.tally().heard() as u32;
                 let found = if heard > 0 { heard } else { matched.len() as u32 };
                 waiting.look(Role::Publisher, found, publishers, on_event);
@@ -212,17 +213,18 @@ fn watch<T: Owned>(
             }
         }
     };
-    // Who leaves before the end just leaves: publishers that are not done notice that.
+    // An interrupted subscriber just leaves: publishers that are not done notice that.
     if end == End::Complete {
         ends.announce(Kind::Final)?;
-        // A publisher that has gone meanwhile needs to know nothing.
+        // A publisher that has left needs no answer.
         let _ = ends.announcement.wait_for_acknowledgments(FAREWELL);
     }
     Ok(end)
 }
 
 impl<T: Owned> Ends<T> {
-    /// Announces that we wait, or that we serve and who is done, when that was not said yet or long ago.
+    /// Announces whether this end waits or serves, and which publishers are done, when that changed
+    /// or was announced long ago.
     fn announce_if_new(&self, settings: &SubscriberSettings) -> Result<(), EndpointError> {
         let now_ns = clock::now_ns();
         let (is_serving, done) = {

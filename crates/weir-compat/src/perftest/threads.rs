@@ -6,20 +6,20 @@ use weir_udp::threads::{OwnThread, own_threads};
 
 use weir_bench::endpoint::EndpointError;
 
-/// The kinds of threads that an end has.
+/// The kinds of threads of an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerThread<T> {
-    /// The one that publishes, or reports; and those that it starts.
+    /// The thread that publishes or reports, and those that it starts.
     pub main: T,
     /// The engine's thread that receives samples.
     pub receive: T,
     /// The engine's thread of timers and discovery.
     pub event: T,
-    /// The engine's thread that calls for changes of status.
+    /// The engine's thread that calls status listeners.
     pub status: T,
 }
 
-/// What was asked for the threads of an end.
+/// Settings for the threads of an end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadSettings {
     /// Priorities of `SCHED_FIFO`, 1 to 99.
@@ -45,7 +45,7 @@ impl<T: Copy> PerThread<T> {
 }
 
 impl ThreadSettings {
-    /// To be called before the engine starts: it wants to know whether it has one processor only.
+    /// Call before the engine starts: it checks whether it has a single processor.
     ///
     /// # Errors
     /// As [`ThreadSettings::apply`].
@@ -58,7 +58,7 @@ impl ThreadSettings {
         }
     }
 
-    /// Gives every thread that there is now what was asked for.
+    /// Applies the settings to all threads of the process.
     ///
     /// # Errors
     /// [`EndpointError::Environment`] with a sentence: no permission, or no such processor.

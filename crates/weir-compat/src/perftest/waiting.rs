@@ -1,4 +1,4 @@
-//! What an end says while it waits for the other one.
+//! Hints while an end waits for the other one.
 
 use weir_measure::clock;
 
@@ -6,10 +6,10 @@ use super::Event;
 use super::probe::{Probe, Role};
 use super::settings::NodeSettings;
 
-/// Nobody for so long is worth a word.
+/// After this time without a peer, a hint is due.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
-/// Says why nobody comes, as far as that can be known.
+/// Reports why no peer is found, as far as known.
 pub(super) struct Waiting {
     probe: Probe,
     since_ns: u64,
@@ -22,10 +22,10 @@ impl Waiting {
         Self { probe, since_ns: clock::now_ns(), domain: settings.domain, has_hinted: false }
     }
 
-    /// To be called now and then while `wanted` of `other` are waited for; `found` is how many of them there are.
+    /// Call regularly while waiting for `wanted` of `other`; `found` is their number so far.
     pub(super) fn look(&mut self, other: Role, found: u32, wanted: u32, on_event: &mut dyn FnMut(Event)) {
         for reason in self.probe.mismatches() {
-            // Who fits but for something is no stranger.
+            // A mismatch explains the wait.
             self.has_hinted = true;
             on_event(Event::Warning(reason));
         }

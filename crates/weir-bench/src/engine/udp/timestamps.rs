@@ -138,8 +138,8 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// The kernel begins to stamp for all sockets when one asks for it, a while later: a socket that was stamped. As long as
-    /// it is there, others are stamped, too.
+    /// Returns a socket that received a timestamped datagram. The kernel starts to timestamp some
+    /// time after the first socket asks for it, and for all sockets while that one exists.
     fn stamped() -> UdpSocket {
         let options = SocketOptions {
             timestamps: true,

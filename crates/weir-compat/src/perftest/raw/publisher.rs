@@ -22,11 +22,11 @@ use super::{ALIVE, RAW_BYTES_MAX, RawPeer, SILENCE_MAX, Sockets, TICK, failed, p
 use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::{self, HEADER_BYTES, SampleHeader, wire_sequence};
 
-/// How long a ping is waited for.
+/// How long to wait for an echo.
 const ECHO_PATIENCE: Duration = Duration::from_millis(200);
-/// Initialization pings unless told otherwise.
+/// The default number of initialization pings.
 const PINGS: u64 = 50;
-/// How often the final marker is sent, and how long each is waited for.
+/// How often the final marker is sent, and how long to wait after each.
 const FINAL_TRIES: u32 = 50;
 const FINAL_PATIENCE: Duration = Duration::from_millis(100);
 
@@ -93,7 +93,7 @@ fn targets(settings: &PublisherSettings, peers: &[RawPeer]) -> Result<Vec<Socket
         match peer.sid {
             Some(sid) => targets.push(SocketAddrV4::new(peer.address, port(domain, sid)?)),
             None => {
-                // One host without a number stands for all of them.
+                // A single host without a number stands for all subscribers.
                 let count = if peers.len() == 1 { settings.num_subscribers } else { 1 };
                 for sid in 0..count {
                     targets.push(SocketAddrV4::new(peer.address, port(domain, sid)?));
@@ -108,7 +108,7 @@ fn targets(settings: &PublisherSettings, peers: &[RawPeer]) -> Result<Vec<Socket
     Ok(targets)
 }
 
-/// A subscriber, and what was heard of it.
+/// A subscriber, and when it was last received from.
 struct Line {
     socket: UdpSocket,
     heard_ns: AtomicU64,
@@ -116,12 +116,12 @@ struct Line {
 }
 
 impl Line {
-    /// One datagram; `None` when none came, or when nobody is there.
+    /// One datagram; `None` when none arrived.
     fn receive(&self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
         receive_one(&self.socket, WaitStrategy::Block, timeout, buffer)
     }
 
-    /// Notes what has come meanwhile.
+    /// Records what has arrived meanwhile.
     fn hear(&self, buffer: &mut [u8]) {
         while let Ok(length) = self.socket.recv(buffer, Wait::DontWait) {
             samples(&buffer[..length]).for_each(|received| self.note(&received.header));
@@ -146,7 +146,7 @@ impl Line {
         send(&self.socket, None, bytes).map(drop).map_err(|error| failed("sending", &error))
     }
 
-    /// Takes what the subscriber sends until `stop`.
+    /// Receives from the subscriber until `stop`.
     fn listen(&self, echoes: &mpsc::Sender<Echo>, stop: &AtomicBool) {
         let mut buffer = vec![0; RAW_BYTES_MAX];
         while !stop.load(Ordering::Relaxed) {
@@ -156,7 +156,7 @@ impl Line {
                 self.note(&received.header);
                 if matches!(Kind::of(&received.header), Kind::Ping(_)) {
                     let rtt_ns = now_ns.saturating_sub(message::sent_ns(&received.header));
-                    // Nobody listens any more once the run is over.
+                    // Fails once the run is over.
                     let _ = echoes.send(Echo { rtt_ns });
                 }
             }
@@ -164,7 +164,7 @@ impl Line {
     }
 }
 
-/// Says once a second that we are there, and has the subscribers say the same.
+/// Reports once a second that this end is alive, which subscribers answer.
 fn say_alive(lines: &[Line], pid: u32, stop: &AtomicBool) {
     let alive = sample(&message::header(Kind::Serving, pid, 0, [0; 4]), &[]);
     let mut next_ns = clock::now_ns();
@@ -234,7 +234,7 @@ impl Publisher<'_> {
                             break;
                         }
                     }
-                    // Refused at once, where nobody is: do not ask without end.
+                    // A closed port refuses at once: do not retry without a pause.
                     Ok(None) => thread::sleep(TICK),
                     Err(error) => return Err(failed("receiving", &error)),
                 }
@@ -246,7 +246,7 @@ impl Publisher<'_> {
         Ok(End::Complete)
     }
 
-    /// Initialization pings; what comes back of them is thrown away.
+    /// Sends initialization pings; their echoes are discarded.
     fn warm_up(&mut self) -> Result<(), EndpointError> {
         let pings = self.run.settings.initial_burst.unwrap_or(PINGS);
         self.run.stage(format!("Sending {pings} initialization pings ..."));
@@ -255,7 +255,7 @@ impl Publisher<'_> {
             let ping = self.initialization_ping(number);
             for line in self.carrier.lines {
                 line.send(&ping)?;
-                // One at a time: nothing shall be left of them when samples begin.
+                // One at a time: no echo must be left when samples start.
                 line.receive(&mut buffer, TICK).map_err(|error| failed("receiving", &error))?;
             }
         }
@@ -266,7 +266,7 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Tells the subscribers that this was all, until they say that they know.
+    /// Sends final markers until the subscribers confirm.
     fn finish(&mut self, sent: u64, end: End) -> Result<End, EndpointError> {
         let mut octets = Vec::new();
         self.run.settings.description().write(&mut octets);
@@ -281,7 +281,7 @@ impl Publisher<'_> {
             };
             waiting.iter().try_for_each(|line| line.send(&last))?;
             if !self.run.settings.latency_test {
-                // The listening threads hear the answer.
+                // The listening threads receive the answer.
                 thread::sleep(FINAL_PATIENCE);
             } else if let Ok(Some(length)) = first.receive(&mut buffer, FINAL_PATIENCE) {
                 samples(&buffer[..length]).for_each(|received| first.note(&received.header));

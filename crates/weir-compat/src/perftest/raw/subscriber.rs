@@ -23,7 +23,7 @@ use weir_bench::payload::{HEADER_BYTES, ReceivedSample};
 /// Datagrams that are received at a time.
 const BATCH: usize = 32;
 
-/// How long a subscriber that is done goes on to tell publishers so.
+/// How long a finished subscriber goes on answering final markers.
 const FAREWELL: Duration = Duration::from_millis(300);
 
 /// Serves one run of every publisher.
@@ -80,7 +80,8 @@ pub(in crate::perftest) fn subscribe(
         kernel_drops: run.socket.kernel_drops().unwrap_or(0).into(),
         loss: explain_loss(&run.tally, loss_watch.counters()),
         description: run.tally.description,
-        // The farewell has seen to it that nothing more comes of them, and the next run may come from the same port.
+        // After the farewell nothing more arrives from them, and the next run may use the same
+        // port.
         served: Vec::new(),
         end,
     })
@@ -90,7 +91,7 @@ struct Run<'a> {
     settings: &'a SubscriberSettings,
     socket: UdpSocket,
     tally: Tally,
-    /// When something was heard last.
+    /// When something was last received.
     heard_ns: u64,
     /// Samples at the last row of a second, and when that was.
     since: (u64, Option<u64>),
@@ -98,7 +99,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Counts and answers what has come; whether a publisher that is served was told that its end is known.
+    /// Counts and answers what has arrived. Returns whether a served publisher was told that its
+    /// end is known.
     fn accept(&mut self, batch: &RecvBatch) -> Result<bool, EndpointError> {
         let mut has_told = false;
         let limits = Limits { sid: self.settings.sid, publishers: self.settings.num_publishers as usize };
@@ -127,7 +129,7 @@ impl Run<'_> {
         Ok(has_told)
     }
 
-    /// The same back, but for who says it where that is not asked for by the publisher.
+    /// Echoes a sample.
     fn echo(&self, to: SocketAddrV4, received: &ReceivedSample<'_>) -> Result<(), EndpointError> {
         self.send(to, &sample(&received.header, received.octets))
     }
@@ -159,8 +161,8 @@ impl Run<'_> {
         self.since = (self.tally.samples, Some(now_ns));
     }
 
-    /// Answers final markers as long as they come: the answer to the first may have been lost. The next run's publisher, which may
-    /// be knocking already, waits until that is over.
+    /// Answers final markers as long as they arrive: the first answer may have been lost. The next
+    /// run's publisher waits until that is over.
     fn say_farewell(&mut self, receiver: &mut Receiver) -> Result<(), EndpointError> {
         let mut told_ns = clock::now_ns();
         loop {
@@ -177,7 +179,7 @@ impl Run<'_> {
     }
 }
 
-/// What tells the publishers of two runs apart.
+/// Distinguishes the publishers of two runs.
 fn guid(from: SocketAddrV4) -> Guid {
     let mut bytes = [0; 16];
     bytes[..4].copy_from_slice(&from.ip().octets());
