@@ -26,12 +26,14 @@ mod subscriber;
 mod threads;
 mod waiting;
 
+pub use echoes::{Echo, Published};
 pub use message::Description;
 pub use pacing::{Pace, Rate};
-pub use publisher::{Echo, Published, publish};
+pub use publisher::publish;
 pub use raw::{RAW_BYTES_MAX, RawPeer};
+pub use receiver::{Interval, Received};
 pub use settings::{Groups, NodeSettings, PublisherSettings, Receive, SubscriberSettings};
-pub use subscriber::{Interval, Received, subscribe};
+pub use subscriber::subscribe;
 pub use threads::{PerThread, ThreadSettings};
 pub use weir_dds::Peer;
 

@@ -6,10 +6,9 @@ use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::SampleHeader;
 use weir_measure::{clock, nanos, pause};
 
-use super::echoes::Echoes;
+use super::echoes::{Echo, Echoes};
 use super::message::{self, Kind};
 use super::pacing::CHECK;
-use super::publisher::Echo;
 use super::settings::PublisherSettings;
 use super::{End, Event};
 

@@ -1,11 +1,31 @@
 //! The round trips of a publisher.
 
 use std::sync::mpsc;
+use std::time::Duration;
 
-use weir_results::LatencyRecorder;
+use weir_results::{LatencyRecorder, LatencySummary};
 
-use super::Event;
-use super::publisher::Echo;
+use super::{End, Event};
+
+/// The echo of a ping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// The whole round trip.
+    pub rtt_ns: u64,
+}
+
+/// What a publisher found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Published {
+    /// Samples sent.
+    pub sent: u64,
+    /// How long that took.
+    pub sent_in: Duration,
+    /// Half round trips of all pings but the first; only publisher 0 sends pings.
+    pub latency: LatencySummary,
+    /// How it ended.
+    pub end: End,
+}
 
 /// Records echoes as they arrive.
 pub(super) struct Echoes {

@@ -8,12 +8,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError};
 use weir_measure::clock;
-use weir_results::{LatencyKind, LatencySummary};
+use weir_results::LatencyKind;
 use weir_telemetry::LossWatch;
 
 use super::announcement::{Roll, RollListener};
 use super::drive::{Carrier, Run};
-use super::echoes::Echoes;
+use super::echoes::{Echo, Echoes, Published};
 use super::message::{self, DESCRIPTION_BYTES, Farewell, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::probe::{Probe, Role};
@@ -25,26 +25,6 @@ use super::{End, Event};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::{HEADER_BYTES, SampleHeader, key_of, wire_sequence};
 use weir_bench::test_data::{KeyedTestData, Owned, TestData};
-
-/// The echo of a ping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Echo {
-    /// The whole round trip.
-    pub rtt_ns: u64,
-}
-
-/// What a publisher found.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Published {
-    /// Samples sent.
-    pub sent: u64,
-    /// How long that took.
-    pub sent_in: Duration,
-    /// Half round trips of all pings but the first; only publisher 0 sends pings.
-    pub latency: LatencySummary,
-    /// How it ended.
-    pub end: End,
-}
 
 /// How long to wait for the echo of a best-effort ping.
 const ECHO_PATIENCE: Duration = Duration::from_millis(200);

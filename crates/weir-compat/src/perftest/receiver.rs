@@ -5,13 +5,50 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use weir_dds::{DataReader, DataReaderListener, DataWriter, Guid, SampleSeq};
-use weir_measure::clock;
-use weir_results::{SequenceCounts, SequenceTracker};
+use weir_measure::{Numbers, SEGMENTS_MAX, clock, stream_loss};
+use weir_results::{DropCounters, LossAttribution, SequenceCounts};
 
+use super::End;
 use super::message::{Description, Farewell, Kind};
 use super::settings::SubscriberSettings;
 use weir_bench::payload::{HEADER_BYTES, SampleHeader};
 use weir_bench::test_data::Owned;
+
+/// One second of the subscriber.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Size of the samples, header included.
+    pub data_len: usize,
+    /// Samples so far.
+    pub samples: u64,
+    /// Samples in this interval.
+    pub new_samples: u64,
+    /// How long the interval was.
+    pub length: Duration,
+    /// Samples missing so far.
+    pub lost: u64,
+}
+
+/// What a subscriber found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Received {
+    /// Size of the samples, header included; 0 without any.
+    pub data_len: usize,
+    /// Samples received, lost, repeated and out of order.
+    pub counts: SequenceCounts,
+    /// From the first sample to the final marker.
+    pub received_in: Duration,
+    /// Datagrams that found the socket's buffer full.
+    pub kernel_drops: u64,
+    /// Where the lost samples went.
+    pub loss: LossAttribution,
+    /// What the publisher said of its run.
+    pub description: Option<Description>,
+    /// The writers that this process has served so far, for [`SubscriberSettings::served_before`] of the next run.
+    pub served: Vec<Guid>,
+    /// How it ended.
+    pub end: End,
+}
 
 /// Bytes of samples that are taken at a time.
 const TAKE_BYTES: usize = 256 << 10;
@@ -57,8 +94,7 @@ struct Stream {
     entity_id: i32,
     /// The one writer that is served: another publisher with the same number is the next run.
     writer: Guid,
-    tracker: SequenceTracker,
-    expected: u64,
+    numbers: Numbers,
     is_finished: bool,
     /// What its publisher said at the end.
     farewell: Option<Farewell>,
@@ -120,8 +156,7 @@ impl Tally {
             Kind::Final => {
                 if !stream.is_finished {
                     stream.is_finished = true;
-                    let sent = weir_measure::extend(stream.expected, header.seq_num);
-                    stream.tracker.finish(sent);
+                    stream.numbers.finish(stream.numbers.extend(header.seq_num));
                     let is_all = self.has_all(limits.publishers)
                         && self.streams.iter().all(|stream| stream.is_finished);
                     if is_all {
@@ -145,8 +180,7 @@ impl Tally {
                 streams.push(Stream {
                     entity_id,
                     writer,
-                    tracker: SequenceTracker::starting_at(0),
-                    expected: 0,
+                    numbers: Numbers::starting_at(0),
                     is_finished: false,
                     farewell: None,
                 });
@@ -194,7 +228,7 @@ impl Tally {
     }
 
     /// The writers that are served, and those that earlier runs served.
-    pub(super) fn all_served(&self) -> Vec<Guid> {
+    fn all_served(&self) -> Vec<Guid> {
         self.served_before.iter().copied().chain(self.streams.iter().map(|stream| stream.writer)).collect()
     }
 
@@ -202,7 +236,7 @@ impl Tally {
     pub(super) fn counts(&self) -> SequenceCounts {
         let mut counts = SequenceCounts::default();
         for stream in &self.streams {
-            counts.merge(&stream.tracker.counts());
+            counts.merge(&stream.numbers.counts());
         }
         counts
     }
@@ -220,20 +254,55 @@ impl Tally {
         }
     }
 
-    /// What all publishers said at the end; `None` when one of them did not.
-    pub(super) fn farewells(&self) -> Option<Vec<Farewell>> {
-        self.streams.iter().map(|stream| stream.farewell.clone()).collect()
-    }
-
-    /// Samples that the publishers sent, by their numbers.
-    pub(super) fn sent(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.expected).sum()
-    }
-
     /// From the first sample to the end, or to the last sample.
-    pub(super) fn received_in(&self) -> Duration {
+    fn received_in(&self) -> Duration {
         let end_ns = self.finished_ns.unwrap_or(self.last_ns);
         Duration::from_nanos(self.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)))
+    }
+}
+
+/// What the last interval ended with: its samples, and its time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Since(u64, Option<u64>);
+
+impl Tally {
+    /// The interval from `since` to now; `None` before the first sample.
+    pub(super) fn interval(&self, since: &mut Since, now_ns: u64) -> Option<Interval> {
+        let first_ns = self.first_ns?;
+        let Since(samples, since_ns) = std::mem::replace(since, Since(self.samples, Some(now_ns)));
+        Some(Interval {
+            data_len: self.data_len,
+            samples: self.samples,
+            new_samples: self.samples - samples,
+            length: Duration::from_nanos(now_ns.saturating_sub(since_ns.unwrap_or(first_ns))),
+            lost: self.counts().lost,
+        })
+    }
+
+    /// The result of a run. The publishers' drops arrived with their final markers; without them a part of the losses stays
+    /// unplaced.
+    pub(super) fn received(&self, end: End, kernel_drops: u64, receiver: DropCounters) -> Received {
+        let farewells: Option<Vec<Farewell>> =
+            self.streams.iter().map(|stream| stream.farewell.clone()).collect();
+        let farewells = farewells.unwrap_or_default();
+        let refused = farewells.iter().map(|farewell| farewell.refused).sum();
+        let drops: Vec<DropCounters> = farewells.into_iter().map(|farewell| farewell.drops).collect();
+        let sender = DropCounters::together(&drops);
+        let sent = self.streams.iter().map(|stream| stream.numbers.expected()).sum();
+        let per_batch =
+            self.description.map_or(1, |description| description.batch_bytes / description.data_len.max(1));
+        let max = SEGMENTS_MAX * u64::from(per_batch.max(1));
+        let counts = self.counts();
+        Received {
+            data_len: self.data_len,
+            counts,
+            received_in: self.received_in(),
+            kernel_drops,
+            loss: stream_loss((counts.lost, refused), (sent, sender), (self.samples, receiver), max),
+            description: self.description,
+            served: self.all_served(),
+            end,
+        }
     }
 }
 
@@ -249,11 +318,7 @@ pub(super) struct Limits {
 impl Stream {
     #[inline]
     fn record(&mut self, seq_num: u32) {
-        let number = weir_measure::extend(self.expected, seq_num);
-        self.tracker.record(number);
-        if number >= self.expected {
-            self.expected = number + 1;
-        }
+        self.numbers.record(self.numbers.extend(seq_num));
     }
 }
 
@@ -382,7 +447,12 @@ mod tests {
                     tally.accept(LIMITS, &header, writer, 100, 1000);
                 }
             }
-            (tally.counts(), tally.samples, tally.sent(), quick)
+            (
+                tally.counts(),
+                tally.samples,
+                tally.streams.iter().map(|one| one.numbers.expected()).sum::<u64>(),
+                quick,
+            )
         };
         let ((counts, samples, sent, _), quick) = (count(false), count(true));
         // All but the first one, and the one of another writer, which is no sample of ours.

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_dds::{DataReader, DataWriter, Guid};
+use weir_dds::{DataReader, DataWriter};
 use weir_measure::clock;
-use weir_results::{Carried, DropCounters, LossAttribution, LossEvidence, SequenceCounts, attribute};
 use weir_telemetry::LossWatch;
 
 use super::message::{self, Kind};
@@ -15,48 +14,12 @@ use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::probe::{Probe, Role};
 use super::raw;
 use super::reading::read;
-use super::receiver::{Receiver, ReceiverListener, Tally};
-use super::settings::{NodeSettings, Receive, SubscriberSettings};
+use super::receiver::{Received, Receiver, ReceiverListener, Since};
+use super::settings::{Receive, SubscriberSettings};
 use super::waiting::Waiting;
-use super::{Description, End, Event};
+use super::{End, Event};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::test_data::{KeyedTestData, Owned, TestData};
-
-/// One second of the subscriber.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Interval {
-    /// Size of the samples, header included.
-    pub data_len: usize,
-    /// Samples so far.
-    pub samples: u64,
-    /// Samples in this interval.
-    pub new_samples: u64,
-    /// How long the interval was.
-    pub length: Duration,
-    /// Samples missing so far.
-    pub lost: u64,
-}
-
-/// What a subscriber found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Received {
-    /// Size of the samples, header included; 0 without any.
-    pub data_len: usize,
-    /// Samples received, lost, repeated and out of order.
-    pub counts: SequenceCounts,
-    /// From the first sample to the final marker.
-    pub received_in: Duration,
-    /// Datagrams that found the socket's buffer full.
-    pub kernel_drops: u64,
-    /// Where the lost samples went.
-    pub loss: LossAttribution,
-    /// What the publisher said of its run.
-    pub description: Option<Description>,
-    /// The writers that this process has served so far, for [`SubscriberSettings::served_before`] of the next run.
-    pub served: Vec<Guid>,
-    /// How it ended.
-    pub end: End,
-}
 
 /// How often a waiting subscriber announces itself, and intervals are reported.
 const SECOND: Duration = Duration::from_secs(1);
@@ -116,35 +79,8 @@ fn run<T: Owned>(
         stop.store(true, Ordering::Relaxed);
         end
     })?;
-    let tally = ends.receiver.tally();
-    Ok(Received {
-        data_len: tally.data_len,
-        counts: tally.counts(),
-        received_in: tally.received_in(),
-        kernel_drops: node.participant.receive_drops().into(),
-        loss: explain_loss(&tally, loss_watch.counters()),
-        description: tally.description,
-        served: tally.all_served(),
-        end,
-    })
-}
-
-/// Datagrams of one buffer of the kernel at most: `UDP_MAX_SEGMENTS`.
-const SEGMENTS_MAX: u64 = 128;
-
-/// Loss attribution. The publishers' drops arrive with their final markers; without them a part
-/// stays unplaced.
-pub(super) fn explain_loss(tally: &Tally, receiver: DropCounters) -> LossAttribution {
-    let farewells = tally.farewells().unwrap_or_default();
-    let refused = farewells.iter().map(|farewell| farewell.refused).sum();
-    let drops: Vec<DropCounters> = farewells.into_iter().map(|farewell| farewell.drops).collect();
-    let sender = DropCounters::together(&drops);
-    let per_batch =
-        tally.description.map_or(1, |description| description.batch_bytes / description.data_len.max(1));
-    let max = SEGMENTS_MAX * u64::from(per_batch.max(1));
-    let carried = Carried::measured(tally.sent(), &sender, tally.samples, &receiver, max);
-    let evidence = LossEvidence::new(tally.counts().lost, refused, &sender, &receiver, carried);
-    LossAttribution { sender, receiver, ..attribute(&evidence) }
+    let kernel_drops = node.participant.receive_drops().into();
+    Ok(ends.receiver.tally().received(end, kernel_drops, loss_watch.counters()))
 }
 
 /// Announces, reports, and notices the end.
@@ -171,7 +107,7 @@ fn watch<T: Owned>(
         ends.announce_if_new(settings)?;
     }
     on_event(Event::Stage("Waiting for data ...".to_owned()));
-    let mut report = Report::default();
+    let mut since = Since::default();
     let mut is_serving = false;
     let mut next_ns = clock::now_ns() + SECOND.as_nanos() as u64;
     let end = loop {
@@ -189,7 +125,8 @@ fn watch<T: Owned>(
             is_serving = true;
             // It is no longer needed, and would disturb the run.
             waiting = None;
-            report.begin(ends, on_event);
+            let description = ends.receiver.tally().description;
+            description.into_iter().for_each(|description| on_event(Event::Described(description)));
         }
         if is_finished {
             break End::Complete;
@@ -199,7 +136,9 @@ fn watch<T: Owned>(
         }
         if clock::now_ns() >= next_ns {
             next_ns += SECOND.as_nanos() as u64;
-            report.second(ends, &settings.node, on_event);
+            let interval = ends.receiver.tally().interval(&mut since, clock::now_ns());
+            let interval = interval.filter(|_| settings.node.intervals);
+            interval.into_iter().for_each(|interval| on_event(Event::Interval(interval)));
             let matched = ends.reader.matched_publications();
             if let Some(waiting) = &mut waiting {
                 // Only publishers that were received from count: of two matched ones with the same
@@ -251,38 +190,5 @@ impl<T: Owned> Ends<T> {
         self.announcement.write(&sample).map_err(failed)?;
         self.announcement.flush();
         Ok(())
-    }
-}
-
-/// Rows of seconds.
-#[derive(Debug, Default)]
-struct Report {
-    samples: u64,
-    since_ns: Option<u64>,
-}
-
-impl Report {
-    fn begin<T: Owned>(&self, ends: &Ends<T>, on_event: &mut dyn FnMut(Event)) {
-        let description = ends.receiver.tally().description;
-        if let Some(description) = description {
-            on_event(Event::Described(description));
-        }
-    }
-
-    fn second<T: Owned>(&mut self, ends: &Ends<T>, node: &NodeSettings, on_event: &mut dyn FnMut(Event)) {
-        let tally = ends.receiver.tally();
-        let Some(first_ns) = tally.first_ns.filter(|_| node.intervals) else { return };
-        let now_ns = clock::now_ns();
-        let interval = Interval {
-            data_len: tally.data_len,
-            samples: tally.samples,
-            new_samples: tally.samples - self.samples,
-            length: Duration::from_nanos(now_ns.saturating_sub(self.since_ns.unwrap_or(first_ns))),
-            lost: tally.counts().lost,
-        };
-        self.samples = tally.samples;
-        self.since_ns = Some(now_ns);
-        drop(tally);
-        on_event(Event::Interval(interval));
     }
 }

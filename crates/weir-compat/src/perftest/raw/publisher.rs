@@ -13,9 +13,8 @@ use weir_results::{LatencyKind, WaitStrategy};
 use weir_udp::{UdpSocket, Wait};
 
 use super::super::drive::{Carrier, Run};
-use super::super::echoes::Echoes;
+use super::super::echoes::{Echo, Echoes, Published};
 use super::super::message::{self, Kind};
-use super::super::publisher::{Echo, Published};
 use super::super::settings::PublisherSettings;
 use super::super::{End, Event};
 use super::{ALIVE, RAW_BYTES_MAX, RawPeer, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};

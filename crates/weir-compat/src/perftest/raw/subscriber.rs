@@ -12,9 +12,8 @@ use weir_telemetry::LossWatch;
 use weir_udp::{RecvBatch, UdpSocket};
 
 use super::super::message::{self, Description, Kind};
-use super::super::receiver::{Limits, Tally};
+use super::super::receiver::{Limits, Received, Since, Tally};
 use super::super::settings::SubscriberSettings;
-use super::super::subscriber::{Interval, Received, explain_loss};
 use super::super::{End, Event};
 use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
 use weir_bench::endpoint::EndpointError;
@@ -42,7 +41,7 @@ pub(in crate::perftest) fn subscribe(
         socket,
         tally: Tally::default(),
         heard_ns: clock::now_ns(),
-        since: (0, None),
+        since: Since::default(),
         is_described: false,
     };
     on_event(Event::Stage("Waiting for data ...".to_owned()));
@@ -73,18 +72,9 @@ pub(in crate::perftest) fn subscribe(
     if end == End::Complete {
         run.say_farewell(&mut receiver)?;
     }
-    Ok(Received {
-        data_len: run.tally.data_len,
-        counts: run.tally.counts(),
-        received_in: run.tally.received_in(),
-        kernel_drops: run.socket.kernel_drops().unwrap_or(0).into(),
-        loss: explain_loss(&run.tally, loss_watch.counters()),
-        description: run.tally.description,
-        // After the farewell nothing more arrives from them, and the next run may use the same
-        // port.
-        served: Vec::new(),
-        end,
-    })
+    let kernel_drops = run.socket.kernel_drops().unwrap_or(0).into();
+    // After the farewell nothing more arrives from them, and the next run may use the same port.
+    Ok(Received { served: Vec::new(), ..run.tally.received(end, kernel_drops, loss_watch.counters()) })
 }
 
 struct Run<'a> {
@@ -93,8 +83,7 @@ struct Run<'a> {
     tally: Tally,
     /// When something was last received.
     heard_ns: u64,
-    /// Samples at the last row of a second, and when that was.
-    since: (u64, Option<u64>),
+    since: Since,
     is_described: bool,
 }
 
@@ -149,16 +138,9 @@ impl Run<'_> {
 
     /// The row of a second.
     fn report(&mut self, now_ns: u64, on_event: &mut dyn FnMut(Event)) {
-        let Some(first_ns) = self.tally.first_ns.filter(|_| self.settings.node.intervals) else { return };
-        let (samples, since_ns) = self.since;
-        on_event(Event::Interval(Interval {
-            data_len: self.tally.data_len,
-            samples: self.tally.samples,
-            new_samples: self.tally.samples - samples,
-            length: Duration::from_nanos(now_ns.saturating_sub(since_ns.unwrap_or(first_ns))),
-            lost: self.tally.counts().lost,
-        }));
-        self.since = (self.tally.samples, Some(now_ns));
+        let interval = self.tally.interval(&mut self.since, now_ns);
+        let interval = interval.filter(|_| self.settings.node.intervals);
+        interval.into_iter().for_each(|interval| on_event(Event::Interval(interval)));
     }
 
     /// Answers final markers as long as they arrive: the first answer may have been lost. The next
