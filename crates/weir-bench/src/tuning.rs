@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use thiserror::Error;
-use weir_peers::settings::{Settings, effective, unknown};
+use weir_peer_api::settings::{Settings, effective, unknown};
 
 use crate::endpoint::Engine;
 use crate::engine;
@@ -31,6 +31,14 @@ pub enum SettingsError {
     /// No such engine.
     #[error("`{0}` is not an engine of this program")]
     UnknownEngine(String),
+    /// This build lacks the engine.
+    #[error("{name} is not built in: {advice}")]
+    NotBuilt {
+        /// The engine.
+        name: &'static str,
+        /// The commands that build it in.
+        advice: String,
+    },
     /// The engine has no such setting.
     #[error("{engine} has no setting `{name}`; it has {known}")]
     UnknownName {
@@ -103,7 +111,10 @@ fn plain(engine: &str, key: &str, value: toml::Value) -> Result<String, Settings
 }
 
 fn check(name: &str, settings: &Settings) -> Result<(), SettingsError> {
-    let engine = engine::find(name).ok_or_else(|| SettingsError::UnknownEngine(name.to_owned()))?;
+    let engine = engine::find(name).ok_or_else(|| match weir_peer_api::known::find(name) {
+        Some(known) => SettingsError::NotBuilt { name: known.name, advice: known.advice() },
+        None => SettingsError::UnknownEngine(name.to_owned()),
+    })?;
     match unknown(engine.settings(), settings) {
         None => Ok(()),
         Some(name) => {

@@ -1,15 +1,15 @@
-//! Engines of others: each [`Peer`] is an engine of the harness.
+//! Other engines: each [`Peer`] is an engine of the harness.
 //!
-//! They receive on threads of their own, and give samples to a listener there. A ponger echoes from
-//! its listener, and a pinger sends the next ping from its; a subscriber's listener puts the samples into
-//! an [`Inbox`], which the harness empties now and then, without being woken for it.
+//! They receive on their own threads and pass samples to a listener there. A ponger's listener echoes, and
+//! a pinger's listener sends the next ping. A subscriber's listener puts samples into an [`Inbox`], which
+//! the harness polls.
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_peers::{Header, Node, NodeOptions, OnSample, Peer, Setting, Writer, Written};
+use weir_peer_api::{Header, Node, NodeOptions, OnSample, Peer, Setting, Writer, Written};
 use weir_results::{Reliability, WaitStrategy};
 
 use crate::case::CaseSpec;
@@ -69,7 +69,7 @@ impl Engine for Peer {
     }
 
     fn version(&self) -> Option<String> {
-        Self::version(self)
+        Some((self.calls.version)())
     }
 
     fn settings(&self) -> &'static [Setting] {

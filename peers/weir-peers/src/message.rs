@@ -1,6 +1,6 @@
 //! Samples as octets, for engines that know no types: the header and the length of what follows, little-endian.
 
-use crate::node::Header;
+use weir_peer_api::Header;
 
 pub(crate) const HEADER_BYTES: usize = Header::SERIALIZED_BYTES;
 

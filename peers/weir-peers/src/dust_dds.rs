@@ -21,15 +21,34 @@ use dust_dds::infrastructure::type_support::DdsType;
 use dust_dds::publication::data_writer::DataWriter;
 use dust_dds::subscription::data_reader::DataReader;
 use dust_dds::wait_set::{Condition, WaitSet};
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 use crate::test_data::test_data;
 
-pub(crate) fn version() -> String {
+pub(crate) const PEER: Peer = Peer {
+    name: "dust_dds",
+    about: "dust_dds, a DDS in Rust; UDP on one interface, taken in a WaitSet",
+    settings: SETTINGS,
+    abilities: Abilities::DDS,
+    calls: Calls { open, version },
+};
+
+const SETTINGS: &[Setting] = &[
+    Setting { name: "fragment_size", value: "64000", about: "set_fragment_size, bytes" },
+    Setting {
+        name: "socket_receive_buffer",
+        value: "4194304",
+        about: "set_udp_receive_buffer_size, bytes; empty: the system's",
+    },
+];
+
+fn version() -> String {
     "0.16.0".to_owned()
 }
 
-pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     if options.is_keyed {
         open_of::<KeyedTestData>(options, "TestDataKeyed_t", on_sample)
     } else {

@@ -18,15 +18,92 @@ use rusteron_media_driver::{
     AeronContext, AeronDriver, AeronDriverContext, AeronFragmentClosureAssembler, AeronHeader,
     AeronOfferError, AeronPublication, AeronSubscription, AeronUnavailableImageLogger, Handler,
 };
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 
 use crate::message::{decode, encode_header};
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 
-pub(crate) fn version() -> String {
+pub(crate) const DEFAULT: Peer = Peer {
+    name: "aeron",
+    about: "Aeron over UDP, default configuration, media driver embedded: no DDS; never sleeps with --wait spin",
+    settings: DEFAULT_SETTINGS,
+    ..BASE
+};
+
+pub(crate) const TUNED: Peer = Peer {
+    name: "aeron-tuned",
+    about: "Aeron with datagrams of 64 kB, a larger window and large socket buffers",
+    settings: TUNED_SETTINGS,
+    ..BASE
+};
+
+const BASE: Peer = Peer {
+    name: "",
+    about: "",
+    settings: &[],
+    // A message is at most an eighth of a term buffer.
+    abilities: Abilities {
+        is_dds: false,
+        best_effort: false,
+        many: false,
+        spinning: true,
+        size_bytes_max: 2 << 20,
+        ..Abilities::DDS
+    },
+    calls: Calls { open, version },
+};
+
+macro_rules! settings {
+    ($mtu:literal, $window:literal, $buffer:literal) => {
+        &[
+            Setting {
+                name: "mtu_length",
+                value: $mtu,
+                about: "aeron.mtu.length, bytes: the largest datagram; messages are gathered into it. Empty: 1408",
+            },
+            Setting {
+                name: "rcv_initial_window_length",
+                value: $window,
+                about: "aeron.rcv.initial.window.length, bytes; empty: 128 KiB",
+            },
+            Setting {
+                name: "socket_receive_buffer",
+                value: $buffer,
+                about: "aeron.socket.so_rcvbuf, bytes; empty: 128 KiB",
+            },
+            Setting {
+                name: "socket_send_buffer",
+                value: $buffer,
+                about: "aeron.socket.so_sndbuf, bytes; empty: the system's",
+            },
+            Setting {
+                name: "term_buffer_length",
+                value: "16777216",
+                about: "aeron.term.buffer.length, bytes",
+            },
+            Setting {
+                name: "idle_strategy",
+                value: "",
+                about: "what driver and poller do without work: spin, yield or backoff; empty: by --wait, backoff or spin",
+            },
+            Setting {
+                name: "duty_cycle_offers",
+                value: "256",
+                about: "a writer runs the driver itself after so many samples",
+            },
+        ]
+    };
+}
+
+const DEFAULT_SETTINGS: &[Setting] = settings!("", "", "");
+const TUNED_SETTINGS: &[Setting] = settings!("65472", "2097152", "4194304");
+
+fn version() -> String {
     Aeron::version_full().to_owned()
 }
 
-pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     let engine = Arc::new(Engine::start(options)?);
     let duty_offers = options.setting("duty_cycle_offers")?.unwrap_or(1_u32).max(1);
     let writer = Arc::new(AeronWriter {

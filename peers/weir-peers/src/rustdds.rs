@@ -12,10 +12,37 @@ use rustdds::no_key::{DataReader, DataWriter};
 use rustdds::policy::{History, Reliability, ResourceLimits};
 use rustdds::{DomainParticipant, DomainParticipantBuilder, QosPolicies, QosPolicyBuilder, TopicKind};
 use serde::{Deserialize, Serialize};
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+pub(crate) const PEER: Peer = Peer {
+    name: "rustdds",
+    about: "RustDDS, a DDS in Rust; UDP on one interface, taken from its asynchronous stream",
+    settings: SETTINGS,
+    abilities: Abilities { keyed: false, many: false, ..Abilities::DDS },
+    calls: Calls { open, version },
+};
 
-pub(crate) fn version() -> String {
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "socket_receive_buffer",
+        value: "",
+        about: "socket_receive_buffer_size, bytes; empty: what RustDDS asks for (8 MiB)",
+    },
+    Setting {
+        name: "socket_send_buffer",
+        value: "",
+        about: "socket_send_buffer_size, bytes; empty: what RustDDS asks for (8 MiB)",
+    },
+    Setting {
+        name: "max_samples",
+        value: "",
+        about: "ResourceLimits.max_samples of both ends; empty: none given, and RustDDS keeps 64",
+    },
+];
+
+fn version() -> String {
     "0.15.1".to_owned()
 }
 
@@ -34,7 +61,7 @@ fn failed(error: impl std::fmt::Display) -> PeerError {
     PeerError::Engine(error.to_string())
 }
 
-pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     let domain = u16::try_from(options.domain).map_err(failed)?;
     let mut builder = DomainParticipantBuilder::new(domain).with_only_networks([options.address]);
     if let Some(bytes) = options.setting("socket_receive_buffer")? {

@@ -26,15 +26,59 @@ use int2dds::subscription::qos::{DataReaderQos, SUBSCRIBER_QOS_DEFAULT};
 use int2dds::subscription::sample_info::{InstanceStateKind, SampleStateKind, ViewStateKind};
 use int2dds::topic::DdsType;
 use int2dds::topic::qos::TOPIC_QOS_DEFAULT;
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 use crate::test_data::test_data;
 
-pub(crate) fn version() -> String {
+pub(crate) const DEFAULT: Peer = Peer {
+    name: "int2dds",
+    about: "int2dds, a DDS in Rust, default configuration; UDP, taken in a listener",
+    settings: DEFAULT_SETTINGS,
+    ..BASE
+};
+
+pub(crate) const TUNED: Peer = Peer {
+    name: "int2dds-tuned",
+    about: "int2dds with a limit to unacknowledged samples and large socket buffers",
+    settings: TUNED_SETTINGS,
+    ..BASE
+};
+
+const BASE: Peer =
+    Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, version } };
+
+macro_rules! settings {
+    ($samples:literal, $strict:literal, $buffer:literal) => {
+        &[
+            Setting {
+                name: "max_samples",
+                value: $samples,
+                about: "ResourceLimitsQosPolicy.max_samples of the writer of a stream; empty: unlimited",
+            },
+            Setting {
+                name: "history_strict",
+                value: $strict,
+                about: "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps what all readers have acknowledged",
+            },
+            Setting {
+                name: "socket_buffer",
+                value: $buffer,
+                about: "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: what int2dds asks for (1 MiB to receive)",
+            },
+        ]
+    };
+}
+
+const DEFAULT_SETTINGS: &[Setting] = settings!("", "true", "");
+const TUNED_SETTINGS: &[Setting] = settings!("1000", "false", "4194304");
+
+fn version() -> String {
     "1.0.0".to_owned()
 }
 
-pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     if options.is_keyed {
         open_of::<KeyedTestData>(options, "TestDataKeyed_t", on_sample)
     } else {

@@ -10,7 +10,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+use weir_peer_api::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 
 /// A node of the foreign side.
 #[repr(C)]

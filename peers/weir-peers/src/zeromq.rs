@@ -6,10 +6,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::message::{decode, encode};
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 
-pub(crate) fn version() -> String {
+use crate::message::{decode, encode};
+
+pub(crate) const PEER: Peer = Peer {
+    name: "zeromq",
+    about: "ZeroMQ, PUSH to PULL over TCP: no DDS, and not UDP",
+    settings: SETTINGS,
+    abilities: Abilities { is_dds: false, best_effort: false, many: false, ..Abilities::DDS },
+    calls: Calls { open, version },
+};
+
+const SETTINGS: &[Setting] = &[
+    Setting { name: "high_water_mark", value: "", about: "ZMQ_SNDHWM and ZMQ_RCVHWM, messages; empty: 1000" },
+    Setting {
+        name: "socket_buffer",
+        value: "",
+        about: "ZMQ_SNDBUF and ZMQ_RCVBUF, bytes; empty: the system's",
+    },
+];
+
+fn version() -> String {
     let (major, minor, patch) = zmq::version();
     format!("{major}.{minor}.{patch}")
 }
@@ -21,7 +41,7 @@ fn failed(error: zmq::Error) -> PeerError {
 /// How often the receiving thread looks whether it shall end.
 const PAUSE_MS: i32 = 200;
 
-pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     let context = zmq::Context::new();
     let (high_water_mark, socket_buffer) =
         (options.setting("high_water_mark")?, options.setting("socket_buffer")?);

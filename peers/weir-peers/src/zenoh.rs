@@ -6,36 +6,47 @@ use std::net::{SocketAddrV4, TcpListener, UdpSocket};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 use zenoh::sample::Sample;
 use zenoh::{Config, Session, Wait as _};
 
 use crate::message::{decode, encode};
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 
-pub(crate) fn version() -> String {
+pub(crate) const UDP: Peer = Peer {
+    name: "zenoh-udp",
+    about: "Zenoh, peer to peer over UDP: no DDS, and lost samples are not sent again",
+    settings: SETTINGS,
+    abilities: Abilities { is_dds: false, reliable: false, many: false, ..Abilities::DDS },
+    calls: Calls { open: |options, on_sample| open(Link::Udp, options, on_sample), version },
+};
+
+pub(crate) const TCP: Peer = Peer {
+    name: "zenoh-tcp",
+    about: "Zenoh, peer to peer over TCP: no DDS, and not UDP",
+    settings: SETTINGS,
+    abilities: Abilities { is_dds: false, best_effort: false, many: false, ..Abilities::DDS },
+    calls: Calls { open: |options, on_sample| open(Link::Tcp, options, on_sample), version },
+};
+
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "express",
+        value: "",
+        about: "express of the publisher: no message waits for others; empty: true for pings, false for streams",
+    },
+    Setting {
+        name: "lowlatency",
+        value: "false",
+        about: "transport/unicast/lowlatency: another transport, without batches and fragments",
+    },
+];
+
+fn version() -> String {
     "1.10.2".to_owned()
-}
-
-/// Zenoh over UDP, which repairs nothing that is lost.
-pub(crate) mod udp {
-    pub(crate) use super::version;
-    use super::{Link, Node, NodeOptions, OnSample, PeerError};
-
-    pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
-        super::open(Link::Udp, options, on_sample)
-    }
-}
-
-/// Zenoh over TCP.
-pub(crate) mod tcp {
-    pub(crate) use super::version;
-    use super::{Link, Node, NodeOptions, OnSample, PeerError};
-
-    pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
-        super::open(Link::Tcp, options, on_sample)
-    }
 }
 
 #[derive(Clone, Copy, Debug)]

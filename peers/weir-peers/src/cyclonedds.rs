@@ -1,0 +1,119 @@
+//! Eclipse Cyclone DDS: its settings become its XML configuration.
+
+use std::fmt::Write as _;
+
+use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, Setting};
+
+use crate::foreign::CYCLONEDDS;
+
+pub(crate) const DEFAULT: Peer = Peer {
+    name: "cyclonedds",
+    about: "Eclipse Cyclone DDS, default configuration on one interface; its own write batching for batches",
+    settings: DEFAULT_SETTINGS,
+    ..BASE
+};
+
+pub(crate) const TUNED: Peer = Peer {
+    name: "cyclonedds-tuned",
+    about: "Eclipse Cyclone DDS with large messages, a higher writer watermark and large socket buffers",
+    settings: TUNED_SETTINGS,
+    ..BASE
+};
+
+const BASE: Peer = Peer {
+    name: "",
+    about: "",
+    settings: &[],
+    abilities: Abilities { batching: true, ..Abilities::DDS },
+    calls: Calls { open, version },
+};
+
+macro_rules! settings {
+    ($message:literal, $fragment:literal, $receive:literal, $send:literal, $high:literal, $init:literal) => {
+        &[
+            Setting {
+                name: "max_message_size",
+                value: $message,
+                about: "General/MaxMessageSize: the largest datagram; also what a batch grows to",
+            },
+            Setting {
+                name: "fragment_size",
+                value: $fragment,
+                about: "General/FragmentSize: larger samples are sent in fragments of it",
+            },
+            Setting {
+                name: "socket_receive_buffer",
+                value: $receive,
+                about: "Internal/SocketReceiveBufferSize[@max]; empty: what Cyclone DDS asks for",
+            },
+            Setting {
+                name: "socket_send_buffer",
+                value: $send,
+                about: "Internal/SocketSendBufferSize[@max]; empty: what Cyclone DDS asks for",
+            },
+            Setting {
+                name: "whc_high",
+                value: $high,
+                about: "Internal/Watermarks/WhcHigh: a writer with so much unacknowledged waits",
+            },
+            Setting {
+                name: "whc_high_init",
+                value: $init,
+                about: "Internal/Watermarks/WhcHighInit: where the adaptive watermark begins",
+            },
+            Setting { name: "whc_adaptive", value: "true", about: "Internal/Watermarks/WhcAdaptive" },
+            Setting { name: "internal_xml", value: "", about: "more elements of Internal" },
+            Setting { name: "domain_xml", value: "", about: "more elements of Domain" },
+        ]
+    };
+}
+
+const DEFAULT_SETTINGS: &[Setting] = settings!("14720B", "1344B", "", "", "500kB", "30kB");
+const TUNED_SETTINGS: &[Setting] = settings!("65500B", "65000B", "4MB", "4MB", "2MB", "500kB");
+
+fn version() -> String {
+    CYCLONEDDS.version()
+}
+
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+    CYCLONEDDS.open(options, &configuration(options), on_sample)
+}
+
+/// The whole configuration: no file and no variable of the environment has a say.
+fn configuration(options: &NodeOptions) -> String {
+    let element = |path: &[&str], name: &str| {
+        let Some(value) = options.settings.get(name).filter(|value| !value.is_empty()) else {
+            return String::new();
+        };
+        let mut xml = String::new();
+        path.iter().for_each(|tag| {
+            let _ = write!(xml, "<{tag}>");
+        });
+        xml.push_str(value);
+        path.iter().rev().for_each(|tag| {
+            // Attributes are in the opening tag only.
+            let _ = write!(xml, "</{}>", tag.split(' ').next().unwrap_or(tag));
+        });
+        xml
+    };
+    let buffer = |tag: &str, name: &str| match options.settings.get(name).filter(|value| !value.is_empty()) {
+        Some(value) => format!("<{tag} min='default' max='{value}'/>"),
+        None => String::new(),
+    };
+    format!(
+        "<CycloneDDS><Domain id='any'>\
+         <General><Interfaces><NetworkInterface name='{}' multicast='true'/></Interfaces>{}{}</General>\
+         <Discovery><ParticipantIndex>auto</ParticipantIndex></Discovery>\
+         <Internal>{}{}<Watermarks>{}{}{}</Watermarks>{}</Internal>{}</Domain></CycloneDDS>",
+        options.interface,
+        element(&["MaxMessageSize"], "max_message_size"),
+        element(&["FragmentSize"], "fragment_size"),
+        buffer("SocketReceiveBufferSize", "socket_receive_buffer"),
+        buffer("SocketSendBufferSize", "socket_send_buffer"),
+        element(&["WhcHigh"], "whc_high"),
+        element(&["WhcHighInit"], "whc_high_init"),
+        element(&["WhcAdaptive"], "whc_adaptive"),
+        options.settings.get("internal_xml").map_or("", String::as_str),
+        options.settings.get("domain_xml").map_or("", String::as_str),
+    )
+}
