@@ -1,4 +1,4 @@
-//! The settings of engines: what there is to tune, and what the user chose instead.
+//! The settings of engines: defaults, and the user's choices.
 //!
 //! In TOML, a table for each engine:
 //!
@@ -16,16 +16,16 @@ use weir_peer_api::settings::{Settings, effective, unknown};
 use crate::endpoint::Engine;
 use crate::engine;
 
-/// What the user chose, by engine.
+/// The user's choices by engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineSettings {
     chosen: BTreeMap<String, Settings>,
 }
 
-/// Why a file of settings makes no sense.
+/// Why a file of settings is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SettingsError {
-    /// It is no TOML, or not tables of values.
+    /// It is not TOML, or not tables of values.
     #[error("{0}")]
     Form(String),
     /// No such engine.
@@ -44,9 +44,9 @@ pub enum SettingsError {
     UnknownName {
         /// The engine.
         engine: String,
-        /// What was chosen.
+        /// The name in the file.
         name: String,
-        /// What there is.
+        /// The settings that it has.
         known: String,
     },
 }
@@ -55,7 +55,7 @@ impl EngineSettings {
     /// Reads TOML: a table for each engine, with text, numbers or booleans.
     ///
     /// # Errors
-    /// When it is something else, or names what is not there.
+    /// When it is something else, or names an unknown engine or setting.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
         let tables: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             SettingsError::Form(format!("the settings are not TOML: {}", error.message()))
@@ -80,7 +80,7 @@ impl EngineSettings {
         effective(engine.settings(), self.chosen.get(engine.name()).unwrap_or(&Settings::new()))
     }
 
-    /// All settings of all engines in the form that [`EngineSettings::parse`] reads, with what they mean.
+    /// All settings of all engines in the form that [`EngineSettings::parse`] reads, with descriptions.
     #[must_use]
     pub fn show(&self) -> String {
         let mut text = String::new();
@@ -143,6 +143,7 @@ mod tests {
         let error = |text: &str| EngineSettings::parse(text).unwrap_err().to_string();
         assert_eq!(error("[mind]\nreader = 1"), "`mind` is not an engine of this program");
         assert_eq!(error("[weir]\nturbo = true"), "weir has no setting `turbo`; it has publish_mode");
+        assert!(error("[fastdds]\nmax_samples = 77").starts_with("fastdds is not built in: build with"));
         assert!(error("weir = 1").starts_with("`weir` is not a table"));
         assert!(error("[weir]\nturbo = []").starts_with("`turbo` of [weir] is not one value"));
         assert!(error("[weir").starts_with("the settings are not TOML"));

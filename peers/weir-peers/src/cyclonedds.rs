@@ -1,4 +1,4 @@
-//! Eclipse Cyclone DDS: its settings become its XML configuration.
+//! Eclipse Cyclone DDS; its settings become its XML configuration.
 
 use std::fmt::Write as _;
 
@@ -34,32 +34,32 @@ macro_rules! settings {
             Setting {
                 name: "max_message_size",
                 value: $message,
-                about: "General/MaxMessageSize: the largest datagram; also what a batch grows to",
+                about: "General/MaxMessageSize: the largest datagram; also the limit of a batch",
             },
             Setting {
                 name: "fragment_size",
                 value: $fragment,
-                about: "General/FragmentSize: larger samples are sent in fragments of it",
+                about: "General/FragmentSize: size of the fragments of larger samples",
             },
             Setting {
                 name: "socket_receive_buffer",
                 value: $receive,
-                about: "Internal/SocketReceiveBufferSize[@max]; empty: what Cyclone DDS asks for",
+                about: "Internal/SocketReceiveBufferSize[@max]; empty: Cyclone DDS's default",
             },
             Setting {
                 name: "socket_send_buffer",
                 value: $send,
-                about: "Internal/SocketSendBufferSize[@max]; empty: what Cyclone DDS asks for",
+                about: "Internal/SocketSendBufferSize[@max]; empty: Cyclone DDS's default",
             },
             Setting {
                 name: "whc_high",
                 value: $high,
-                about: "Internal/Watermarks/WhcHigh: a writer with so much unacknowledged waits",
+                about: "Internal/Watermarks/WhcHigh: unacknowledged bytes at which a writer waits",
             },
             Setting {
                 name: "whc_high_init",
                 value: $init,
-                about: "Internal/Watermarks/WhcHighInit: where the adaptive watermark begins",
+                about: "Internal/Watermarks/WhcHighInit: initial value of the adaptive watermark",
             },
             Setting { name: "whc_adaptive", value: "true", about: "Internal/Watermarks/WhcAdaptive" },
             Setting { name: "internal_xml", value: "", about: "more elements of Internal" },
@@ -79,7 +79,7 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
     CYCLONEDDS.open(options, &configuration(options), on_sample)
 }
 
-/// The whole configuration: no file and no variable of the environment has a say.
+/// The whole configuration; it overrides files and environment variables.
 fn configuration(options: &NodeOptions) -> String {
     let element = |path: &[&str], name: &str| {
         let Some(value) = options.settings.get(name).filter(|value| !value.is_empty()) else {

@@ -1,5 +1,6 @@
-//! dust_dds: samples are taken by a thread of ours that waits in a WaitSet, since its listeners are called
-//! through the same mailboxes.
+//! dust_dds: a thread of this module waits in a WaitSet and takes samples.
+//!
+//! A listener would gain nothing: dust_dds calls listeners through the same mailboxes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,7 +57,7 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
     }
 }
 
-/// What both types have in common.
+/// Common interface of both types.
 trait Data: dust_dds::xtypes::type_support::TypeSupport + Send + Sync + 'static {
     fn new(header: &Header, octets: &[u8]) -> Self;
     fn parts(&self) -> (Header, &[u8]);
@@ -135,7 +136,7 @@ fn open_of<T: Data>(
         Some(reader) => {
             let (reader, writer, is_over) = (Arc::clone(reader), Arc::clone(&writer), Arc::clone(&is_over));
             let take = move || {
-                // An error of the engine ends the taking: the harness reports that nothing arrives.
+                // An error of the engine ends the thread; the harness reports that nothing arrives any more.
                 let _ = take_all(&reader, &writer, &is_over, &on_sample);
             };
             let thread = thread::Builder::new().name("dust_dds take".to_owned()).spawn(take);
@@ -167,7 +168,7 @@ fn history(options: &NodeOptions) -> HistoryQosPolicy {
     }
 }
 
-/// How often the thread looks whether it shall end.
+/// How often the thread checks whether it shall end.
 const PAUSE: Duration = Duration::from_millis(500);
 
 const TAKE_MAX: i32 = 64;
@@ -253,7 +254,7 @@ impl<T> Drop for DustNode<T> {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic of the engine on that thread has been reported by then as samples that are missing.
+            // After a panic of the engine on that thread, its samples have been reported as missing.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! eProsima Fast DDS 2: its settings travel to the shim as lines of `name=value`.
+//! eProsima Fast DDS 2; its settings are passed to the shim as lines of `name=value`.
 
 use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, Setting};
 
@@ -44,12 +44,12 @@ macro_rules! settings {
             Setting {
                 name: "socket_receive_buffer",
                 value: $buffer,
-                about: "UDPv4TransportDescriptor.receiveBufferSize, bytes; 0: the system's",
+                about: "UDPv4TransportDescriptor.receiveBufferSize, bytes; 0: the system's default",
             },
             Setting {
                 name: "socket_send_buffer",
                 value: $buffer,
-                about: "UDPv4TransportDescriptor.sendBufferSize, bytes; 0: the system's",
+                about: "UDPv4TransportDescriptor.sendBufferSize, bytes; 0: the system's default",
             },
             Setting {
                 name: "max_message_size",
@@ -59,7 +59,7 @@ macro_rules! settings {
             Setting {
                 name: "max_samples",
                 value: "5000",
-                about: "ResourceLimitsQosPolicy.max_samples of both ends: what may be unacknowledged",
+                about: "ResourceLimitsQosPolicy.max_samples of both ends: limit of unacknowledged samples",
             },
         ]
     };
@@ -80,14 +80,14 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
 fn configuration(options: &NodeOptions) -> Result<String, PeerError> {
     let mut lines = format!("address={}\noctets={}\n", options.address, options.octets);
     if options.is_keyed {
-        // Each instance has room for its share of the samples, and there is room for all of them.
+        // Each instance has room for its share of the samples.
         let instances = options.instances.max(1);
         let share = (options.setting("max_samples")?.unwrap_or(5000_u32) / instances).max(1);
         lines += &format!("max_instances={instances}\nmax_samples_per_instance={share}\n");
     }
     for (name, value) in &options.settings {
         if name != "publish_mode" {
-            // The shim reads numbers, and takes what is none for 0.
+            // The shim reads numbers, and reads anything else as 0.
             options.setting::<i64>(name)?;
         }
         lines += &format!("{name}={value}\n");

@@ -1,8 +1,7 @@
-//! int2dds: samples are taken in the reader's listener, on the engine's receiving thread.
+//! int2dds: the reader's listener takes samples, on the engine's receiving thread.
 //!
-//! Its interface is chosen by variables of the environment, which its own functions set. Loopback cannot
-//! be chosen: it is among the interfaces that are used, and all that is sent goes there, but the sockets
-//! listen on the others, too.
+//! Environment variables choose its interface; its own functions set them. Loopback cannot be chosen alone:
+//! everything is sent there, but the sockets listen on the other interfaces, too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,12 +59,12 @@ macro_rules! settings {
             Setting {
                 name: "history_strict",
                 value: $strict,
-                about: "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps what all readers have acknowledged",
+                about: "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps acknowledged samples",
             },
             Setting {
                 name: "socket_buffer",
                 value: $buffer,
-                about: "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: what int2dds asks for (1 MiB to receive)",
+                about: "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: int2dds's default (1 MiB to receive)",
             },
         ]
     };
@@ -86,7 +85,7 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
     }
 }
 
-/// What both types have in common.
+/// Common interface of both types.
 trait Data: DdsType + Clone + Send + Sync + 'static {
     fn new(header: &Header, octets: &[u8]) -> Self;
     fn parts(&self) -> (Header, &[u8]);
@@ -154,7 +153,7 @@ fn open_of<T: Data>(
     Ok(Box::new(IntNode { writer, reader, participant: Some(participant) }))
 }
 
-/// Before the first participant: then the variables are read.
+/// Called before the first participant, which reads the variables.
 fn choose_interface(options: &NodeOptions) -> Result<(), PeerError> {
     if options.address.is_loopback() {
         env::set_use_loopback_interface(true);
@@ -191,7 +190,7 @@ fn history(options: &NodeOptions) -> Result<HistoryQosPolicy, PeerError> {
     })
 }
 
-/// Of the writer: how much may be unacknowledged.
+/// Limit of unacknowledged samples of the writer.
 fn resource_limits(options: &NodeOptions) -> Result<ResourceLimitsQosPolicy, PeerError> {
     let unlimited = ResourceLimitsQosPolicy::default();
     Ok(match options.setting("max_samples")?.filter(|_| options.keeps_all) {
@@ -243,7 +242,7 @@ impl<T: Data> Writer for IntWriter<T> {
 struct IntNode<T> {
     writer: Arc<IntWriter<T>>,
     reader: Option<DataReader<T>>,
-    /// Taken when it is dropped.
+    /// `None` once dropped.
     participant: Option<DomainParticipant>,
 }
 
@@ -276,7 +275,7 @@ impl<T: Data> Node for IntNode<T> {
 impl<T> Drop for IntNode<T> {
     fn drop(&mut self) {
         if let Some(participant) = self.participant.take() {
-            // What cannot be deleted ends with the process.
+            // Entities that cannot be deleted end with the process.
             let _ = participant.delete_contained_entities();
             let _ = DomainParticipantFactory::get_instance().delete_participant(participant);
         }

@@ -1,4 +1,4 @@
-//! RustDDS: samples are taken from its asynchronous stream by a thread of ours.
+//! RustDDS: a thread of this module takes samples from its asynchronous stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,17 +28,17 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "socket_receive_buffer",
         value: "",
-        about: "socket_receive_buffer_size, bytes; empty: what RustDDS asks for (8 MiB)",
+        about: "socket_receive_buffer_size, bytes; empty: RustDDS's default (8 MiB)",
     },
     Setting {
         name: "socket_send_buffer",
         value: "",
-        about: "socket_send_buffer_size, bytes; empty: what RustDDS asks for (8 MiB)",
+        about: "socket_send_buffer_size, bytes; empty: RustDDS's default (8 MiB)",
     },
     Setting {
         name: "max_samples",
         value: "",
-        about: "ResourceLimits.max_samples of both ends; empty: none given, and RustDDS keeps 64",
+        about: "ResourceLimits.max_samples of both ends; empty: RustDDS's default (64)",
     },
 ];
 
@@ -91,7 +91,7 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
         let reader =
             subscriber.create_datareader_no_key_cdr::<TestData>(&topic(name)?, None).map_err(failed)?;
         let writer = Arc::clone(&writer);
-        // It ends with the process: the stream cannot be told to.
+        // It ends with the process: the stream cannot be stopped.
         thread::Builder::new()
             .name("rustdds take".to_owned())
             .spawn(move || take_all(reader, &writer, &on_sample))
@@ -139,7 +139,7 @@ fn take_all(reader: CdrReader, writer: &RustWriter, on_sample: &OnSample) {
 
 struct RustWriter {
     writer: Option<DataWriter<TestData, rustdds::serialization::CDRSerializerAdapter<TestData>>>,
-    /// How many are matched now.
+    /// Readers that are matched now.
     readers: AtomicU32,
 }
 
@@ -186,7 +186,7 @@ impl Node for RustNode {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         self.writer.look_for_readers();
         let readers = self.writer.readers.load(Ordering::Relaxed);
-        // The reader belongs to its stream; what discovery knows of is matched in the next moment.
+        // The stream owns the reader and hides its matches; discovered writers are matched soon after.
         let writers = self.read_topic.as_ref().map_or(0, |topic| {
             let known = self.participant.discovered_writers();
             known.iter().filter(|writer| writer.publication_topic_data.topic_name() == topic).count()

@@ -1,4 +1,6 @@
-//! ZeroMQ, PUSH to PULL over TCP: no discovery, so that each end binds what it reads and connects what it writes.
+//! ZeroMQ, PUSH to PULL over TCP.
+//!
+//! No discovery: each end binds the socket that it reads and connects the one that it writes.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +27,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "socket_buffer",
         value: "",
-        about: "ZMQ_SNDBUF and ZMQ_RCVBUF, bytes; empty: the system's",
+        about: "ZMQ_SNDBUF and ZMQ_RCVBUF, bytes; empty: the system's default",
     },
 ];
 
@@ -38,7 +40,7 @@ fn failed(error: zmq::Error) -> PeerError {
     PeerError::Engine(error.to_string())
 }
 
-/// How often the receiving thread looks whether it shall end.
+/// How often the receiving thread checks whether it shall end.
 const PAUSE_MS: i32 = 200;
 
 fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
@@ -81,7 +83,7 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
     Ok(Box::new(ZmqNode { writer, address, is_over, thread, has_joined: false, _context: context }))
 }
 
-/// Binds to a port of the system's choice.
+/// Binds to a port that the system chooses.
 fn bind(socket: &zmq::Socket, address: Ipv4Addr) -> Result<SocketAddrV4, PeerError> {
     socket.bind(&format!("tcp://{address}:*")).map_err(failed)?;
     let endpoint = socket.get_last_endpoint().map_err(failed)?.unwrap_or_default();
@@ -131,7 +133,7 @@ struct ZmqNode {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     has_joined: bool,
-    /// Ends after its sockets.
+    /// Dropped after its sockets.
     _context: zmq::Context,
 }
 
@@ -155,7 +157,7 @@ impl Node for ZmqNode {
         Ok(())
     }
 
-    /// What is written before the connection stands is queued, and nothing of it is lost.
+    /// Samples written before the connection is established are queued, not lost.
     fn matches(&self) -> Matches {
         let count = u32::from(self.has_joined);
         Matches { readers: count, writers: count }

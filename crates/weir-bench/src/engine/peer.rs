@@ -23,15 +23,14 @@ use crate::payload::{self, HEADER_BYTES, SampleHeader};
 use crate::rally::Rally;
 use crate::sink::SampleSink;
 
-/// How long a write may wait; the harness comes back as long as its own patience lasts.
+/// Longest that a write may wait; the harness retries until its own timeout.
 const WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How often an end looks whether its matches are there, or its pings over.
+/// How often an end checks whether it is matched, or whether its pings are over.
 const MATCH_PAUSE: Duration = Duration::from_millis(1);
 
-/// How often a subscriber empties its inbox: so seldom that it does not disturb the engine's threads on
-/// the same processor, and often enough that what gathers leaves them its cache, and for the time that
-/// it takes from each batch.
+/// How often a subscriber empties its inbox: rarely enough not to disturb the engine's threads on the same
+/// processor, and often enough that waiting samples do not fill its cache.
 const INBOX_PAUSE: Duration = Duration::from_millis(1);
 
 impl Engine for Peer {
@@ -107,7 +106,7 @@ impl Engine for Peer {
         let echoed = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&echoed);
         let on_sample = Box::new(move |writer: &dyn Writer, header: &Header, octets: &[u8]| {
-            // What cannot be echoed is a lost ping, which the other side counts.
+            // A ping that cannot be echoed is lost, which the other side counts.
             if writer.write(header, octets) == Ok(Written::Taken) {
                 count.fetch_add(1, Ordering::Relaxed);
             }
@@ -137,7 +136,7 @@ fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> Nod
         is_reliable: case.reliability == Reliability::Reliable,
         is_keyed: case.is_keyed(),
         instances: case.instances,
-        // A ping-pong has one sample under way.
+        // A ping-pong has one sample in flight.
         keeps_all: case.is_stream(),
         is_batching: case.batch_bytes > 0,
         octets: case.size_bytes.saturating_sub(HEADER_BYTES),
@@ -149,7 +148,7 @@ fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> Nod
     }
 }
 
-/// Joins the other end and waits until so many readers and writers are matched.
+/// Joins the other end and waits until this many readers and writers are matched.
 fn connect(
     node: &mut dyn Node,
     peer: Option<SocketAddrV4>,
