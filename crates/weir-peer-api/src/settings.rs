@@ -16,6 +16,14 @@ pub struct Setting {
     pub about: &'static str,
 }
 
+impl Setting {
+    /// A tuning parameter with its name, value and description.
+    #[must_use]
+    pub const fn new(name: &'static str, value: &'static str, about: &'static str) -> Self {
+        Self { name, value, about }
+    }
+}
+
 /// The values of `defaults`, overridden by `chosen`.
 #[must_use]
 pub fn effective(defaults: &[Setting], chosen: &Settings) -> Settings {

@@ -29,14 +29,14 @@ use crate::message::{decode, encode_header};
 pub(crate) const DEFAULT: Peer = Peer {
     name: "aeron",
     about: "Aeron over UDP, default configuration, media driver embedded: no DDS; never sleeps with --wait spin",
-    settings: DEFAULT_SETTINGS,
+    settings: &settings("", "", ""),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "aeron-tuned",
     about: "Aeron with datagrams of 64 kB, a larger window and large socket buffers",
-    settings: TUNED_SETTINGS,
+    settings: &settings("65472", "2097152", "4194304"),
     ..BASE
 };
 
@@ -56,50 +56,29 @@ const BASE: Peer = Peer {
     calls: Calls { open, version },
 };
 
-macro_rules! settings {
-    ($mtu:literal, $window:literal, $buffer:literal) => {
-        &[
-            Setting {
-                name: "mtu_length",
-                value: $mtu,
-                about: "aeron.mtu.length, bytes: the largest datagram; messages are gathered into it. Empty: 1408",
-            },
-            Setting {
-                name: "rcv_initial_window_length",
-                value: $window,
-                about: "aeron.rcv.initial.window.length, bytes; empty: 128 KiB",
-            },
-            Setting {
-                name: "socket_receive_buffer",
-                value: $buffer,
-                about: "aeron.socket.so_rcvbuf, bytes; empty: 128 KiB",
-            },
-            Setting {
-                name: "socket_send_buffer",
-                value: $buffer,
-                about: "aeron.socket.so_sndbuf, bytes; empty: the system's",
-            },
-            Setting {
-                name: "term_buffer_length",
-                value: "16777216",
-                about: "aeron.term.buffer.length, bytes",
-            },
-            Setting {
-                name: "idle_strategy",
-                value: "",
-                about: "what driver and poller do without work: spin, yield or backoff; empty: spin with --wait spin, else backoff",
-            },
-            Setting {
-                name: "duty_cycle_offers",
-                value: "256",
-                about: "a writer runs the driver itself after so many samples",
-            },
-        ]
-    };
+const fn settings(mtu: &'static str, window: &'static str, buffer: &'static str) -> [Setting; 7] {
+    [
+        Setting::new(
+            "mtu_length",
+            mtu,
+            "aeron.mtu.length, bytes: the largest datagram; messages are gathered into it. Empty: 1408",
+        ),
+        Setting::new(
+            "rcv_initial_window_length",
+            window,
+            "aeron.rcv.initial.window.length, bytes; empty: 128 KiB",
+        ),
+        Setting::new("socket_receive_buffer", buffer, "aeron.socket.so_rcvbuf, bytes; empty: 128 KiB"),
+        Setting::new("socket_send_buffer", buffer, "aeron.socket.so_sndbuf, bytes; empty: the system's"),
+        Setting::new("term_buffer_length", "16777216", "aeron.term.buffer.length, bytes"),
+        Setting::new(
+            "idle_strategy",
+            "",
+            "what driver and poller do without work: spin, yield or backoff; empty: spin with --wait spin, else backoff",
+        ),
+        Setting::new("duty_cycle_offers", "256", "a writer runs the driver itself after so many samples"),
+    ]
 }
-
-const DEFAULT_SETTINGS: &[Setting] = settings!("", "", "");
-const TUNED_SETTINGS: &[Setting] = settings!("65472", "2097152", "4194304");
 
 fn version() -> String {
     Aeron::version_full().to_owned()

@@ -9,14 +9,14 @@ use crate::foreign::CYCLONEDDS;
 pub(crate) const DEFAULT: Peer = Peer {
     name: "cyclonedds",
     about: "Eclipse Cyclone DDS, default configuration on one interface; its own write batching for batches",
-    settings: DEFAULT_SETTINGS,
+    settings: &settings("14720B", "1344B", "", "", "500kB", "30kB"),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "cyclonedds-tuned",
     about: "Eclipse Cyclone DDS with large messages, a higher writer watermark and large socket buffers",
-    settings: TUNED_SETTINGS,
+    settings: &settings("65500B", "65000B", "4MB", "4MB", "2MB", "500kB"),
     ..BASE
 };
 
@@ -28,48 +28,50 @@ const BASE: Peer = Peer {
     calls: Calls { open, version },
 };
 
-macro_rules! settings {
-    ($message:literal, $fragment:literal, $receive:literal, $send:literal, $high:literal, $init:literal) => {
-        &[
-            Setting {
-                name: "max_message_size",
-                value: $message,
-                about: "General/MaxMessageSize: the largest datagram; also the limit of a batch",
-            },
-            Setting {
-                name: "fragment_size",
-                value: $fragment,
-                about: "General/FragmentSize: size of the fragments of larger samples",
-            },
-            Setting {
-                name: "socket_receive_buffer",
-                value: $receive,
-                about: "Internal/SocketReceiveBufferSize[@max]; empty: Cyclone DDS's default",
-            },
-            Setting {
-                name: "socket_send_buffer",
-                value: $send,
-                about: "Internal/SocketSendBufferSize[@max]; empty: Cyclone DDS's default",
-            },
-            Setting {
-                name: "whc_high",
-                value: $high,
-                about: "Internal/Watermarks/WhcHigh: unacknowledged bytes at which a writer waits",
-            },
-            Setting {
-                name: "whc_high_init",
-                value: $init,
-                about: "Internal/Watermarks/WhcHighInit: initial value of the adaptive watermark",
-            },
-            Setting { name: "whc_adaptive", value: "true", about: "Internal/Watermarks/WhcAdaptive" },
-            Setting { name: "internal_xml", value: "", about: "more elements of Internal" },
-            Setting { name: "domain_xml", value: "", about: "more elements of Domain" },
-        ]
-    };
+const fn settings(
+    message: &'static str,
+    fragment: &'static str,
+    receive: &'static str,
+    send: &'static str,
+    high: &'static str,
+    init: &'static str,
+) -> [Setting; 9] {
+    [
+        Setting::new(
+            "max_message_size",
+            message,
+            "General/MaxMessageSize: the largest datagram; also the limit of a batch",
+        ),
+        Setting::new(
+            "fragment_size",
+            fragment,
+            "General/FragmentSize: size of the fragments of larger samples",
+        ),
+        Setting::new(
+            "socket_receive_buffer",
+            receive,
+            "Internal/SocketReceiveBufferSize[@max]; empty: Cyclone DDS's default",
+        ),
+        Setting::new(
+            "socket_send_buffer",
+            send,
+            "Internal/SocketSendBufferSize[@max]; empty: Cyclone DDS's default",
+        ),
+        Setting::new(
+            "whc_high",
+            high,
+            "Internal/Watermarks/WhcHigh: unacknowledged bytes at which a writer waits",
+        ),
+        Setting::new(
+            "whc_high_init",
+            init,
+            "Internal/Watermarks/WhcHighInit: initial value of the adaptive watermark",
+        ),
+        Setting::new("whc_adaptive", "true", "Internal/Watermarks/WhcAdaptive"),
+        Setting::new("internal_xml", "", "more elements of Internal"),
+        Setting::new("domain_xml", "", "more elements of Domain"),
+    ]
 }
-
-const DEFAULT_SETTINGS: &[Setting] = settings!("14720B", "1344B", "", "", "500kB", "30kB");
-const TUNED_SETTINGS: &[Setting] = settings!("65500B", "65000B", "4MB", "4MB", "2MB", "500kB");
 
 fn version() -> String {
     CYCLONEDDS.version()

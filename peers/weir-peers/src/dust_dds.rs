@@ -37,12 +37,12 @@ pub(crate) const PEER: Peer = Peer {
 };
 
 const SETTINGS: &[Setting] = &[
-    Setting { name: "fragment_size", value: "64000", about: "set_fragment_size, bytes" },
-    Setting {
-        name: "socket_receive_buffer",
-        value: "4194304",
-        about: "set_udp_receive_buffer_size, bytes; empty: the system's",
-    },
+    Setting::new("fragment_size", "64000", "set_fragment_size, bytes"),
+    Setting::new(
+        "socket_receive_buffer",
+        "4194304",
+        "set_udp_receive_buffer_size, bytes; empty: the system's",
+    ),
 ];
 
 fn version() -> String {

@@ -7,67 +7,53 @@ use crate::foreign::FASTDDS;
 pub(crate) const DEFAULT: Peer = Peer {
     name: "fastdds",
     about: "eProsima Fast DDS, default configuration, UDP on one interface without data sharing and shared memory",
-    settings: DEFAULT_SETTINGS,
+    settings: &settings("synchronous", "", "0"),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "fastdds-tuned",
     about: "eProsima Fast DDS with frequent heartbeats and large socket buffers",
-    settings: TUNED_SETTINGS,
+    settings: &settings("synchronous", "10000", "4194304"),
     ..BASE
 };
 
 pub(crate) const ASYNC: Peer = Peer {
     name: "fastdds-async",
     about: "fastdds-tuned, publishing asynchronously",
-    settings: ASYNC_SETTINGS,
+    settings: &settings("asynchronous", "10000", "4194304"),
     ..BASE
 };
 
 const BASE: Peer =
     Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, version } };
 
-macro_rules! settings {
-    ($mode:literal, $heartbeat:literal, $buffer:literal) => {
-        &[
-            Setting {
-                name: "publish_mode",
-                value: $mode,
-                about: "PublishModeQosPolicy: synchronous or asynchronous",
-            },
-            Setting {
-                name: "heartbeat_period_us",
-                value: $heartbeat,
-                about: "RTPSReliableWriterQos.times.heartbeatPeriod, microseconds; empty: 3 seconds",
-            },
-            Setting {
-                name: "socket_receive_buffer",
-                value: $buffer,
-                about: "UDPv4TransportDescriptor.receiveBufferSize, bytes; 0: the system's default",
-            },
-            Setting {
-                name: "socket_send_buffer",
-                value: $buffer,
-                about: "UDPv4TransportDescriptor.sendBufferSize, bytes; 0: the system's default",
-            },
-            Setting {
-                name: "max_message_size",
-                value: "65500",
-                about: "UDPv4TransportDescriptor.maxMessageSize, bytes",
-            },
-            Setting {
-                name: "max_samples",
-                value: "5000",
-                about: "ResourceLimitsQosPolicy.max_samples of both ends: limit of unacknowledged samples",
-            },
-        ]
-    };
+const fn settings(mode: &'static str, heartbeat: &'static str, buffer: &'static str) -> [Setting; 6] {
+    [
+        Setting::new("publish_mode", mode, "PublishModeQosPolicy: synchronous or asynchronous"),
+        Setting::new(
+            "heartbeat_period_us",
+            heartbeat,
+            "RTPSReliableWriterQos.times.heartbeatPeriod, microseconds; empty: 3 seconds",
+        ),
+        Setting::new(
+            "socket_receive_buffer",
+            buffer,
+            "UDPv4TransportDescriptor.receiveBufferSize, bytes; 0: the system's default",
+        ),
+        Setting::new(
+            "socket_send_buffer",
+            buffer,
+            "UDPv4TransportDescriptor.sendBufferSize, bytes; 0: the system's default",
+        ),
+        Setting::new("max_message_size", "65500", "UDPv4TransportDescriptor.maxMessageSize, bytes"),
+        Setting::new(
+            "max_samples",
+            "5000",
+            "ResourceLimitsQosPolicy.max_samples of both ends: limit of unacknowledged samples",
+        ),
+    ]
 }
-
-const DEFAULT_SETTINGS: &[Setting] = settings!("synchronous", "", "0");
-const TUNED_SETTINGS: &[Setting] = settings!("synchronous", "10000", "4194304");
-const ASYNC_SETTINGS: &[Setting] = settings!("asynchronous", "10000", "4194304");
 
 fn version() -> String {
     FASTDDS.version()

@@ -34,44 +34,39 @@ use crate::test_data::test_data;
 pub(crate) const DEFAULT: Peer = Peer {
     name: "int2dds",
     about: "int2dds, a DDS in Rust, default configuration; UDP, taken in a listener",
-    settings: DEFAULT_SETTINGS,
+    settings: &settings("", "true", ""),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "int2dds-tuned",
     about: "int2dds with a limit to unacknowledged samples and large socket buffers",
-    settings: TUNED_SETTINGS,
+    settings: &settings("1000", "false", "4194304"),
     ..BASE
 };
 
 const BASE: Peer =
     Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, version } };
 
-macro_rules! settings {
-    ($samples:literal, $strict:literal, $buffer:literal) => {
-        &[
-            Setting {
-                name: "max_samples",
-                value: $samples,
-                about: "ResourceLimitsQosPolicy.max_samples of the writer of a stream; empty: unlimited",
-            },
-            Setting {
-                name: "history_strict",
-                value: $strict,
-                about: "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps acknowledged samples",
-            },
-            Setting {
-                name: "socket_buffer",
-                value: $buffer,
-                about: "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: int2dds's default (1 MiB to receive)",
-            },
-        ]
-    };
+const fn settings(samples: &'static str, strict: &'static str, buffer: &'static str) -> [Setting; 3] {
+    [
+        Setting::new(
+            "max_samples",
+            samples,
+            "ResourceLimitsQosPolicy.max_samples of the writer of a stream; empty: unlimited",
+        ),
+        Setting::new(
+            "history_strict",
+            strict,
+            "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps acknowledged samples",
+        ),
+        Setting::new(
+            "socket_buffer",
+            buffer,
+            "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: int2dds's default (1 MiB to receive)",
+        ),
+    ]
 }
-
-const DEFAULT_SETTINGS: &[Setting] = settings!("", "true", "");
-const TUNED_SETTINGS: &[Setting] = settings!("1000", "false", "4194304");
 
 fn version() -> String {
     "1.0.0".to_owned()

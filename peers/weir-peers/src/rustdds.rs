@@ -25,21 +25,17 @@ pub(crate) const PEER: Peer = Peer {
 };
 
 const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "socket_receive_buffer",
-        value: "",
-        about: "socket_receive_buffer_size, bytes; empty: RustDDS's default (8 MiB)",
-    },
-    Setting {
-        name: "socket_send_buffer",
-        value: "",
-        about: "socket_send_buffer_size, bytes; empty: RustDDS's default (8 MiB)",
-    },
-    Setting {
-        name: "max_samples",
-        value: "",
-        about: "ResourceLimits.max_samples of both ends; empty: RustDDS's default (64)",
-    },
+    Setting::new(
+        "socket_receive_buffer",
+        "",
+        "socket_receive_buffer_size, bytes; empty: RustDDS's default (8 MiB)",
+    ),
+    Setting::new(
+        "socket_send_buffer",
+        "",
+        "socket_send_buffer_size, bytes; empty: RustDDS's default (8 MiB)",
+    ),
+    Setting::new("max_samples", "", "ResourceLimits.max_samples of both ends; empty: RustDDS's default (64)"),
 ];
 
 fn version() -> String {

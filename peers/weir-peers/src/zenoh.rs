@@ -35,16 +35,16 @@ pub(crate) const TCP: Peer = Peer {
 };
 
 const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "express",
-        value: "",
-        about: "express of the publisher: messages are sent at once, uncoalesced; empty: true for pings, false for streams",
-    },
-    Setting {
-        name: "lowlatency",
-        value: "false",
-        about: "transport/unicast/lowlatency: another transport, without batches and fragments",
-    },
+    Setting::new(
+        "express",
+        "",
+        "express of the publisher: messages are sent at once, uncoalesced; empty: true for pings, false for streams",
+    ),
+    Setting::new(
+        "lowlatency",
+        "false",
+        "transport/unicast/lowlatency: another transport, without batches and fragments",
+    ),
 ];
 
 fn version() -> String {

@@ -23,12 +23,8 @@ pub(crate) const PEER: Peer = Peer {
 };
 
 const SETTINGS: &[Setting] = &[
-    Setting { name: "high_water_mark", value: "", about: "ZMQ_SNDHWM and ZMQ_RCVHWM, messages; empty: 1000" },
-    Setting {
-        name: "socket_buffer",
-        value: "",
-        about: "ZMQ_SNDBUF and ZMQ_RCVBUF, bytes; empty: the system's default",
-    },
+    Setting::new("high_water_mark", "", "ZMQ_SNDHWM and ZMQ_RCVHWM, messages; empty: 1000"),
+    Setting::new("socket_buffer", "", "ZMQ_SNDBUF and ZMQ_RCVBUF, bytes; empty: the system's default"),
 ];
 
 fn version() -> String {
