@@ -20,12 +20,16 @@ pub use perftest::main as perftest;
 use std::process::ExitCode;
 
 use clap::Parser;
+use weir_bench::engine::{self, Peer};
 
 use args::{Args, Command};
 
-/// The command `weir`, with the arguments of this process.
+/// Runs the command `weir` with the arguments of this process and with these engines beside our own.
+///
+/// The processes of a case are this program again: `weir bench` starts itself as `weir agent`.
 #[must_use]
-pub fn weir() -> ExitCode {
+pub fn weir(peers: &'static [Peer]) -> ExitCode {
+    engine::register(peers);
     let done = match Args::parse().command {
         Command::Bench(args) => command::bench::run(&args),
         Command::Udp(args) => command::udp::run(&args),

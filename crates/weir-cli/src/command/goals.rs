@@ -149,11 +149,16 @@ fn say_what_is_missing() {
 /// The examples, if they are beside this program.
 fn at_rest(domain: u32) -> Vec<AtRest> {
     let program = std::env::current_exe().ok();
-    let folder = program.as_deref().and_then(Path::parent).map(|folder| folder.join("examples"));
+    let folder = program.as_deref().and_then(Path::parent);
+    // A program with other engines has another target folder.
+    let target = folder.and_then(Path::parent).map_or("target".into(), Path::to_string_lossy);
     let of = |name: &str| {
-        let file = folder.as_ref().map(|folder| folder.join(name)).filter(|file| file.is_file());
+        let file = folder.map(|folder| folder.join("examples").join(name)).filter(|file| file.is_file());
         let file = file.ok_or_else(|| {
-            format!("{name} is not beside this program: cargo build --release -p weir-dds --examples")
+            format!(
+                "{name} is not beside this program: \
+                 cargo build --release -p weir-dds --examples --target-dir {target}"
+            )
         });
         AtRest {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! RustDDS: samples are taken from its asynchronous stream by a thread of ours.
+//! RustDDS: a thread of this module takes samples from its asynchronous stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,10 +12,33 @@ use rustdds::no_key::{DataReader, DataWriter};
 use rustdds::policy::{History, Reliability, ResourceLimits};
 use rustdds::{DomainParticipant, DomainParticipantBuilder, QosPolicies, QosPolicyBuilder, TopicKind};
 use serde::{Deserialize, Serialize};
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+pub(crate) const PEER: Peer = Peer {
+    name: "rustdds",
+    about: "RustDDS, a DDS in Rust; UDP on one interface, taken from its asynchronous stream",
+    settings: SETTINGS,
+    abilities: Abilities { keyed: false, many: false, ..Abilities::DDS },
+    calls: Calls { open, version },
+};
 
-pub(crate) fn version() -> String {
+const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "socket_receive_buffer",
+        "",
+        "socket_receive_buffer_size, bytes; empty: RustDDS's default (8 MiB)",
+    ),
+    Setting::new(
+        "socket_send_buffer",
+        "",
+        "socket_send_buffer_size, bytes; empty: RustDDS's default (8 MiB)",
+    ),
+    Setting::new("max_samples", "", "ResourceLimits.max_samples of both ends; empty: RustDDS's default (64)"),
+];
+
+fn version() -> String {
     "0.15.1".to_owned()
 }
 
@@ -34,7 +57,7 @@ fn failed(error: impl std::fmt::Display) -> PeerError {
     PeerError::Engine(error.to_string())
 }
 
-pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     let domain = u16::try_from(options.domain).map_err(failed)?;
     let mut builder = DomainParticipantBuilder::new(domain).with_only_networks([options.address]);
     if let Some(bytes) = options.setting("socket_receive_buffer")? {
@@ -64,7 +87,7 @@ pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn
         let reader =
             subscriber.create_datareader_no_key_cdr::<TestData>(&topic(name)?, None).map_err(failed)?;
         let writer = Arc::clone(&writer);
-        // It ends with the process: the stream cannot be told to.
+        // It ends with the process: the stream cannot be stopped.
         thread::Builder::new()
             .name("rustdds take".to_owned())
             .spawn(move || take_all(reader, &writer, &on_sample))
@@ -112,7 +135,7 @@ fn take_all(reader: CdrReader, writer: &RustWriter, on_sample: &OnSample) {
 
 struct RustWriter {
     writer: Option<DataWriter<TestData, rustdds::serialization::CDRSerializerAdapter<TestData>>>,
-    /// How many are matched now.
+    /// Readers that are matched now.
     readers: AtomicU32,
 }
 
@@ -159,7 +182,7 @@ impl Node for RustNode {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         self.writer.look_for_readers();
         let readers = self.writer.readers.load(Ordering::Relaxed);
-        // The reader belongs to its stream; what discovery knows of is matched in the next moment.
+        // The stream owns the reader and hides its matches; discovered writers are matched soon after.
         let writers = self.read_topic.as_ref().map_or(0, |topic| {
             let known = self.participant.discovered_writers();
             known.iter().filter(|writer| writer.publication_topic_data.topic_name() == topic).count()

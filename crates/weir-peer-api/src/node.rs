@@ -8,7 +8,9 @@ use thiserror::Error;
 
 use crate::settings::Settings;
 
-/// The members of a sample before its octets, as in RTI Perftest's type.
+/// The members of a sample before its payload, as in RTI Perftest's type.
+///
+/// Engines behind a C interface read it as it lies in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Header {
@@ -22,16 +24,16 @@ pub struct Header {
     pub timestamp_sec: i32,
     /// Microseconds beside them.
     pub timestamp_usec: u32,
-    /// Who shall echo the sample.
+    /// The subscriber that echoes the sample.
     pub latency_ping: i32,
 }
 
 impl Header {
-    /// Bytes of a serialized sample before its octets: these members and the length of the octets.
+    /// Bytes of a serialized sample before its payload: these members and the length of the payload.
     pub const SERIALIZED_BYTES: usize = 28;
 }
 
-/// What a node is opened with.
+/// Options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
     /// DDS domain.
@@ -50,9 +52,9 @@ pub struct NodeOptions {
     pub keeps_all: bool,
     /// Gather samples into messages; flushed by [`Node::flush`].
     pub is_batching: bool,
-    /// Octets of every sample.
+    /// Payload of every sample, bytes.
     pub octets: usize,
-    /// Wait awake for what arrives, where the engine can.
+    /// Busy-wait for samples, where the engine can.
     pub is_spinning: bool,
     /// How long a write may wait.
     pub max_blocking_time: Duration,
@@ -65,10 +67,10 @@ pub struct NodeOptions {
 }
 
 impl NodeOptions {
-    /// The value of a setting; `None` where it is empty, so that the engine does what it does by itself.
+    /// The value of a setting; `None` where it is empty and the engine's default applies.
     ///
     /// # Errors
-    /// When it cannot be read: no figure may stand beside a setting that was not made.
+    /// When the value cannot be parsed: results must not name a setting that was not applied.
     pub fn setting<V: FromStr>(&self, name: &str) -> Result<Option<V>, PeerError> {
         let Some(value) = self.settings.get(name).filter(|value| !value.is_empty()) else { return Ok(None) };
         value
@@ -83,11 +85,11 @@ pub trait Writer: Send + Sync {
     /// Writes one sample.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError>;
 }
 
-/// What became of a write.
+/// Result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     /// The engine took the sample.
@@ -96,12 +98,12 @@ pub enum Written {
     TimedOut,
 }
 
-/// Gets every sample that arrives, with the node's own writer, on the thread that received it.
+/// Receives every sample, with the node's own writer, on the thread that received it.
 pub type OnSample = Box<dyn Fn(&dyn Writer, &Header, &[u8]) + Send + Sync>;
 
 /// A participant with a writer, a reader, or both.
 pub trait Node: Writer {
-    /// Where the other end finds this one, for engines without discovery.
+    /// Address for the other end to connect to, for engines without discovery.
     fn address(&self) -> Option<SocketAddrV4> {
         None
     }
@@ -109,22 +111,22 @@ pub trait Node: Writer {
     /// Connects to the other end, for engines without discovery.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn join(&mut self, _peer: Option<SocketAddrV4>) -> Result<(), PeerError> {
         Ok(())
     }
 
-    /// How many ends of others are matched now.
+    /// Counts the remote endpoints that are matched now.
     fn matches(&self) -> Matches;
 
-    /// Sends what is gathered.
+    /// Sends gathered samples.
     fn flush(&self);
 
-    /// Waits until every reliable reader has everything; false when `timeout` came first.
+    /// Waits until every reliable reader has acknowledged everything; false on timeout.
     fn wait_for_acknowledgments(&self, timeout: Duration) -> bool;
 }
 
-/// Ends of others that are matched with those of a node.
+/// Remote endpoints that are matched with those of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Matches {
     /// Readers of what it writes.
@@ -133,26 +135,18 @@ pub struct Matches {
     pub writers: u32,
 }
 
-/// Why a peer does not work.
+/// Error of a peer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PeerError {
-    /// This build has not got it.
-    #[error("{name} is not built in: {advice}")]
-    NotBuilt {
-        /// Its name.
-        name: &'static str,
-        /// How to get it.
-        advice: String,
-    },
-    /// A setting has a value that means nothing.
+    /// A setting has an invalid value.
     #[error("the setting {name} cannot be {value:?}")]
     Setting {
         /// Its name.
         name: String,
-        /// What it was to be.
+        /// Its value.
         value: String,
     },
-    /// What the engine said.
+    /// Reported by the engine.
     #[error("{0}")]
     Engine(String),
 }

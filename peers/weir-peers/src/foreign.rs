@@ -1,18 +1,20 @@
 //! Engines behind a C interface: one table of functions for each, defined in `native/`.
 //!
-//! All unsafe code of this crate is here. What it relies on is the contract of the table, which each
-//! shim keeps: `open` returns a node or null; the other functions take a node that `open` returned and
-//! may be called from several threads at once; samples are given to `on_sample` from the engine's
-//! threads between `open` and the end of `close`, never after; nothing is kept of what a call points to.
+//! All unsafe code of this crate is here. It relies on the contract of the table, which each shim keeps:
+//!
+//! - `open` returns a node or null.
+//! - The other functions take a node that `open` returned, and may be called from several threads at once.
+//! - The engine's threads call `on_sample` between `open` and the end of `close`, never after.
+//! - A shim keeps no pointer that a call was given.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+use weir_peer_api::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 
-/// A node of the foreign side.
+/// A node of a shim.
 #[repr(C)]
 pub(crate) struct RawNode {
     _opaque: [u8; 0],
@@ -97,13 +99,13 @@ shim!(
 );
 
 impl Shim {
-    /// The version of the engine that the program was compiled for.
+    /// Version of the engine that the program was compiled for.
     pub(crate) fn version(&self) -> String {
         // SAFETY: the shim returns a constant that ends in NUL.
         unsafe { CStr::from_ptr((self.version)()) }.to_string_lossy().into_owned()
     }
 
-    /// Opens a node. `configuration` is in the engine's own form.
+    /// Opens a node. `configuration` is in the engine's own format.
     pub(crate) fn open(
         &'static self,
         options: &NodeOptions,
@@ -130,12 +132,12 @@ impl Shim {
             context: ptr::from_ref(&*context).cast_mut().cast(),
         };
         let mut error = [0_u8; 256];
-        // SAFETY: all that the options point to lives until the call returns; the context lives until
-        // `close` has returned (see `Drop`).
+        // SAFETY: everything that the options point to lives until the call returns; the context lives
+        // until `close` has returned (see `Drop`).
         let raw = unsafe { (self.open)(&raw const raw_options, error.as_mut_ptr().cast(), error.len()) };
         let Some(raw) = NonNull::new(raw) else {
             let said = CStr::from_bytes_until_nul(&error).map(CStr::to_string_lossy).unwrap_or_default();
-            return Err(PeerError::Engine(format!("it could not be opened: {said}")));
+            return Err(PeerError::Engine(format!("open failed: {said}")));
         };
         context.raw.store(raw.as_ptr(), Ordering::Release);
         Ok(Box::new(ForeignNode { context }))
@@ -146,7 +148,7 @@ fn nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// What the engine's threads get with each sample.
+/// What the engine's threads are passed with each sample.
 struct Context {
     shim: &'static Shim,
     /// Null until the node is open.
@@ -160,13 +162,14 @@ impl Context {
     }
 }
 
-/// What the shims return.
+/// Return values of the shims.
 const TAKEN: i32 = 0;
 const TIMED_OUT: i32 = 1;
 
 impl Writer for Context {
     fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        // SAFETY: the node is open (nobody gets a context before), and header and octets outlive the call.
+        // SAFETY: the node is open (`pass_on` withholds the context before), and header and octets outlive
+        // the call.
         match unsafe { (self.shim.write)(self.raw(), header, octets.as_ptr(), octets.len()) } {
             TAKEN => Ok(Written::Taken),
             TIMED_OUT => Ok(Written::TimedOut),
@@ -175,17 +178,17 @@ impl Writer for Context {
     }
 }
 
-/// The function that the engine calls for each sample.
+/// Passes on a sample; called by the engine.
 ///
 /// # Safety
 /// `context` is the [`Context`] that the node was opened with and lives; `header` points to one, and
 /// `octets` to `length` bytes unless that is 0.
 unsafe extern "C" fn pass_on(context: *mut c_void, header: *const Header, octets: *const u8, length: usize) {
-    // SAFETY: as the contract says. Contexts are shared and never changed but through the atomic.
+    // SAFETY: by the contract. Contexts are shared, and changed only through the atomic.
     let (context, header) = unsafe { (&*context.cast::<Context>(), &*header) };
-    // SAFETY: as the contract says.
+    // SAFETY: by the contract.
     let octets = if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(octets, length) } };
-    // What arrives before the node is open belongs to nobody.
+    // Samples that arrive before the node is open are dropped.
     if !context.raw().is_null() {
         (context.on_sample)(context, header, octets);
     }
@@ -230,8 +233,8 @@ impl Node for ForeignNode {
 
 impl Drop for ForeignNode {
     fn drop(&mut self) {
-        // SAFETY: the node is open, and nobody uses it any more; no sample comes after the call, so that
-        // the context may go.
+        // SAFETY: the node is open, and this is its last use. No sample arrives after the call, so that the
+        // context may be dropped.
         unsafe { (self.context.shim.close)(self.context.raw()) }
     }
 }

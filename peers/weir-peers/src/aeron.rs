@@ -1,7 +1,9 @@
-//! Aeron over UDP: its media driver is embedded, without threads of its own, and run by a thread of ours
-//! that also polls the subscription. Whoever writes runs it, too, every so many samples and when it has to wait.
+//! Aeron over UDP, with an embedded media driver.
 //!
-//! No discovery: a subscription is bound to a port of the system's choice, and the other end publishes to it.
+//! The driver has no threads of its own. A thread of this module runs it and polls the subscription. A writing
+//! thread also runs it, every `duty_cycle_offers` samples and when it has to wait.
+//!
+//! No discovery: a subscription is bound to a port that the system chooses, and the other end publishes to it.
 
 use std::ffi::CString;
 use std::net::SocketAddrV4;
@@ -18,15 +20,71 @@ use rusteron_media_driver::{
     AeronContext, AeronDriver, AeronDriverContext, AeronFragmentClosureAssembler, AeronHeader,
     AeronOfferError, AeronPublication, AeronSubscription, AeronUnavailableImageLogger, Handler,
 };
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 
 use crate::message::{decode, encode_header};
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 
-pub(crate) fn version() -> String {
+pub(crate) const DEFAULT: Peer = Peer {
+    name: "aeron",
+    about: "Aeron over UDP, default configuration, media driver embedded: no DDS; never sleeps with --wait spin",
+    settings: &settings("", "", ""),
+    ..BASE
+};
+
+pub(crate) const TUNED: Peer = Peer {
+    name: "aeron-tuned",
+    about: "Aeron with datagrams of 64 kB, a larger window and large socket buffers",
+    settings: &settings("65472", "2097152", "4194304"),
+    ..BASE
+};
+
+const BASE: Peer = Peer {
+    name: "",
+    about: "",
+    settings: &[],
+    // A message is at most an eighth of a term buffer.
+    abilities: Abilities {
+        is_dds: false,
+        best_effort: false,
+        many: false,
+        spinning: true,
+        size_bytes_max: 2 << 20,
+        ..Abilities::DDS
+    },
+    calls: Calls { open, version },
+};
+
+const fn settings(mtu: &'static str, window: &'static str, buffer: &'static str) -> [Setting; 7] {
+    [
+        Setting::new(
+            "mtu_length",
+            mtu,
+            "aeron.mtu.length, bytes: the largest datagram; messages are gathered into it. Empty: 1408",
+        ),
+        Setting::new(
+            "rcv_initial_window_length",
+            window,
+            "aeron.rcv.initial.window.length, bytes; empty: 128 KiB",
+        ),
+        Setting::new("socket_receive_buffer", buffer, "aeron.socket.so_rcvbuf, bytes; empty: 128 KiB"),
+        Setting::new("socket_send_buffer", buffer, "aeron.socket.so_sndbuf, bytes; empty: the system's"),
+        Setting::new("term_buffer_length", "16777216", "aeron.term.buffer.length, bytes"),
+        Setting::new(
+            "idle_strategy",
+            "",
+            "what driver and poller do without work: spin, yield or backoff; empty: spin with --wait spin, else backoff",
+        ),
+        Setting::new("duty_cycle_offers", "256", "a writer runs the driver itself after so many samples"),
+    ]
+}
+
+fn version() -> String {
     Aeron::version_full().to_owned()
 }
 
-pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     let engine = Arc::new(Engine::start(options)?);
     let duty_offers = options.setting("duty_cycle_offers")?.unwrap_or(1_u32).max(1);
     let writer = Arc::new(AeronWriter {
@@ -63,16 +121,16 @@ fn failed(error: AeronCError) -> PeerError {
     PeerError::Engine(format!("{error} {}", Aeron::errmsg()))
 }
 
-/// How long the driver and the client may take to make something.
+/// Timeout for creating a publication or subscription.
 const MAKE_WAIT: Duration = Duration::from_secs(20);
 
 const STREAM: i32 = 1001;
 
 /// The media driver and its client.
 struct Engine {
-    // Fields are dropped in this order, so that no client is left when the driver ends.
+    // Fields are dropped in this order: the client goes before the driver.
     client: Aeron,
-    /// Whoever has it may run the agents of both.
+    /// Locked by the thread that runs the agents of both.
     agents: Mutex<Agents>,
 }
 
@@ -82,7 +140,7 @@ struct Agents {
 }
 
 impl Agents {
-    /// One duty cycle; how much was done.
+    /// Runs one duty cycle and returns the amount of work done.
     fn work(&self) -> Result<i32, AeronCError> {
         Ok(self.driver.main_do_work()? + self.client.main_do_work()?)
     }
@@ -111,7 +169,7 @@ impl Engine {
         Ok(Self { agents: Mutex::new(Agents { client: client.clone(), driver }), client })
     }
 
-    /// Runs the agents, unless somebody else does.
+    /// Runs the agents, unless another thread does.
     fn work(&self) -> Result<i32, AeronCError> {
         match self.agents.try_lock() {
             Ok(agents) => agents.work(),
@@ -123,7 +181,7 @@ impl Engine {
         }
     }
 
-    /// Runs the agents until `poll` has something.
+    /// Runs the agents until `poll` returns something.
     fn make<T>(&self, mut poll: impl FnMut() -> Result<Option<T>, AeronCError>) -> Result<T, PeerError> {
         let deadline = Instant::now() + MAKE_WAIT;
         loop {
@@ -151,13 +209,13 @@ impl Engine {
         self.make(|| adding.poll())
     }
 
-    /// Where the subscription was bound to.
+    /// The address that the subscription was bound to.
     fn endpoint_of(&self, subscription: &AeronSubscription) -> Result<SocketAddrV4, PeerError> {
         self.make(|| Ok(subscription.resolved_endpoint_as_string(ENDPOINT_BYTES_MAX)?.parse().ok()))
     }
 }
 
-/// What can be tuned in the driver.
+/// Applies the settings of the driver.
 fn configure(context: &AeronDriverContext, options: &NodeOptions) -> Result<(), PeerError> {
     if let Some(bytes) = options.setting("mtu_length")? {
         context.set_mtu_length(bytes).map_err(failed)?;
@@ -177,10 +235,10 @@ fn configure(context: &AeronDriverContext, options: &NodeOptions) -> Result<(), 
     Ok(())
 }
 
-/// More than an IPv4 address and a port need.
+/// Room for an IPv4 address and a port.
 const ENDPOINT_BYTES_MAX: usize = 64;
 
-/// Nobody is called when an image comes or goes.
+/// No callbacks for new and lost images.
 type NoImages<'a> =
     (Option<&'a Handler<AeronAvailableImageLogger>>, Option<&'a Handler<AeronUnavailableImageLogger>>);
 const NO_IMAGES: NoImages<'static> = (None, None);
@@ -191,8 +249,8 @@ fn channel(endpoint: SocketAddrV4) -> CString {
 
 const FOLDER_PREFIX: &str = "weir-aeron-";
 
-/// A folder for this process, in memory where there is such a place. What processes that were killed have left is
-/// taken away first: each folder is as large as the buffers in it.
+/// Makes a folder for this process, in memory where possible. Removes the folders of killed processes first:
+/// each is as large as the buffers in it.
 fn folder() -> Result<CString, PeerError> {
     let memory = Path::new("/dev/shm");
     let base: PathBuf = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -207,16 +265,16 @@ fn folder() -> Result<CString, PeerError> {
     CString::new(folder.display().to_string()).map_err(|error| PeerError::Engine(error.to_string()))
 }
 
-/// What the thread does when there is nothing to do.
+/// What the thread does without work.
 #[derive(Clone, Copy, Debug)]
 enum Idle {
-    /// Goes on at once.
+    /// Polls again at once.
     Spin,
-    /// Lets others have the processor.
+    /// Yields the processor.
     Yield,
-    /// Aeron's own: spins, then yields, then sleeps, longer and longer.
+    /// Aeron's own: spins, then yields, then sleeps for increasing times.
     Backoff {
-        /// Turns without work so far.
+        /// Consecutive turns without work.
         turns: u32,
     },
 }
@@ -225,7 +283,7 @@ impl Idle {
     fn of(options: &NodeOptions) -> Result<Self, PeerError> {
         Ok(match options.setting("idle_strategy")? {
             Some(chosen) => chosen,
-            // A thread that spins beside one that writes takes half of the processor from it.
+            // A thread that spins beside a writing thread takes half of the processor from it.
             None if options.is_spinning && options.read_topic.is_some() => Self::Spin,
             None if options.is_spinning => Self::Yield,
             None => Self::Backoff { turns: 0 },
@@ -264,21 +322,21 @@ impl FromStr for Idle {
     }
 }
 
-/// The thread's own.
+/// State of the thread.
 struct Turns {
     writer: Arc<AeronWriter>,
     subscription: Option<AeronSubscription>,
-    /// How many publications are heard now.
+    /// Publications that are connected now.
     images: Arc<AtomicI32>,
     on_sample: OnSample,
     idle: Idle,
 }
 
-/// Fragments that one poll takes at most.
+/// Most fragments of one poll.
 const FRAGMENTS_MAX: usize = 256;
 
 impl Turns {
-    /// An error of the engine ends it: the harness reports that nothing arrives any more.
+    /// An error of the engine ends it; the harness reports that nothing arrives any more.
     fn take(mut self, is_over: &AtomicBool) {
         let Ok(mut assembler) = AeronFragmentClosureAssembler::new() else { return };
         while !is_over.load(Ordering::Relaxed) {
@@ -304,7 +362,7 @@ struct AeronWriter {
     engine: Arc<Engine>,
     publication: OnceLock<AeronPublication>,
     patience: Duration,
-    /// The writer runs the agents after so many samples.
+    /// The writer runs the agents every so many samples.
     duty_offers: u32,
 }
 
@@ -372,7 +430,7 @@ impl Node for AeronNode {
 
     fn flush(&self) {}
 
-    /// What is written is sent and repaired as long as the node lives.
+    /// Written samples are sent and repaired as long as the node lives.
     fn wait_for_acknowledgments(&self, _: Duration) -> bool {
         true
     }

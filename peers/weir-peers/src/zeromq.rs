@@ -1,4 +1,6 @@
-//! ZeroMQ, PUSH to PULL over TCP: no discovery, so that each end binds what it reads and connects what it writes.
+//! ZeroMQ, PUSH to PULL over TCP.
+//!
+//! No discovery: each end binds the socket that it reads and connects the one that it writes.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,10 +8,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::message::{decode, encode};
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 
-pub(crate) fn version() -> String {
+use crate::message::{decode, encode};
+
+pub(crate) const PEER: Peer = Peer {
+    name: "zeromq",
+    about: "ZeroMQ, PUSH to PULL over TCP: no DDS, and not UDP",
+    settings: SETTINGS,
+    abilities: Abilities { is_dds: false, best_effort: false, many: false, ..Abilities::DDS },
+    calls: Calls { open, version },
+};
+
+const SETTINGS: &[Setting] = &[
+    Setting::new("high_water_mark", "", "ZMQ_SNDHWM and ZMQ_RCVHWM, messages; empty: 1000"),
+    Setting::new("socket_buffer", "", "ZMQ_SNDBUF and ZMQ_RCVBUF, bytes; empty: the system's default"),
+];
+
+fn version() -> String {
     let (major, minor, patch) = zmq::version();
     format!("{major}.{minor}.{patch}")
 }
@@ -18,10 +36,10 @@ fn failed(error: zmq::Error) -> PeerError {
     PeerError::Engine(error.to_string())
 }
 
-/// How often the receiving thread looks whether it shall end.
+/// How often the receiving thread checks whether it shall end.
 const PAUSE_MS: i32 = 200;
 
-pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     let context = zmq::Context::new();
     let (high_water_mark, socket_buffer) =
         (options.setting("high_water_mark")?, options.setting("socket_buffer")?);
@@ -61,7 +79,7 @@ pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn
     Ok(Box::new(ZmqNode { writer, address, is_over, thread, has_joined: false, _context: context }))
 }
 
-/// Binds to a port of the system's choice.
+/// Binds to a port that the system chooses.
 fn bind(socket: &zmq::Socket, address: Ipv4Addr) -> Result<SocketAddrV4, PeerError> {
     socket.bind(&format!("tcp://{address}:*")).map_err(failed)?;
     let endpoint = socket.get_last_endpoint().map_err(failed)?.unwrap_or_default();
@@ -111,7 +129,7 @@ struct ZmqNode {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     has_joined: bool,
-    /// Ends after its sockets.
+    /// Dropped after its sockets.
     _context: zmq::Context,
 }
 
@@ -135,7 +153,7 @@ impl Node for ZmqNode {
         Ok(())
     }
 
-    /// What is written before the connection stands is queued, and nothing of it is lost.
+    /// Samples written before the connection is established are queued, not lost.
     fn matches(&self) -> Matches {
         let count = u32::from(self.has_joined);
         Matches { readers: count, writers: count }

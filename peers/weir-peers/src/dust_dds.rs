@@ -1,5 +1,6 @@
-//! dust_dds: samples are taken by a thread of ours that waits in a WaitSet, since its listeners are called
-//! through the same mailboxes.
+//! dust_dds: a thread of this module waits in a WaitSet and takes samples.
+//!
+//! A listener would gain nothing: dust_dds calls listeners through the same mailboxes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,15 +22,34 @@ use dust_dds::infrastructure::type_support::DdsType;
 use dust_dds::publication::data_writer::DataWriter;
 use dust_dds::subscription::data_reader::DataReader;
 use dust_dds::wait_set::{Condition, WaitSet};
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 use crate::test_data::test_data;
 
-pub(crate) fn version() -> String {
+pub(crate) const PEER: Peer = Peer {
+    name: "dust_dds",
+    about: "dust_dds, a DDS in Rust; UDP on one interface, taken in a WaitSet",
+    settings: SETTINGS,
+    abilities: Abilities::DDS,
+    calls: Calls { open, version },
+};
+
+const SETTINGS: &[Setting] = &[
+    Setting::new("fragment_size", "64000", "set_fragment_size, bytes"),
+    Setting::new(
+        "socket_receive_buffer",
+        "4194304",
+        "set_udp_receive_buffer_size, bytes; empty: the system's",
+    ),
+];
+
+fn version() -> String {
     "0.16.0".to_owned()
 }
 
-pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     if options.is_keyed {
         open_of::<KeyedTestData>(options, "TestDataKeyed_t", on_sample)
     } else {
@@ -37,7 +57,7 @@ pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn
     }
 }
 
-/// What both types have in common.
+/// Common interface of both types.
 trait Data: dust_dds::xtypes::type_support::TypeSupport + Send + Sync + 'static {
     fn new(header: &Header, octets: &[u8]) -> Self;
     fn parts(&self) -> (Header, &[u8]);
@@ -116,7 +136,7 @@ fn open_of<T: Data>(
         Some(reader) => {
             let (reader, writer, is_over) = (Arc::clone(reader), Arc::clone(&writer), Arc::clone(&is_over));
             let take = move || {
-                // An error of the engine ends the taking: the harness reports that nothing arrives.
+                // An error of the engine ends the thread; the harness reports that nothing arrives any more.
                 let _ = take_all(&reader, &writer, &is_over, &on_sample);
             };
             let thread = thread::Builder::new().name("dust_dds take".to_owned()).spawn(take);
@@ -148,7 +168,7 @@ fn history(options: &NodeOptions) -> HistoryQosPolicy {
     }
 }
 
-/// How often the thread looks whether it shall end.
+/// How often the thread checks whether it shall end.
 const PAUSE: Duration = Duration::from_millis(500);
 
 const TAKE_MAX: i32 = 64;
@@ -234,7 +254,7 @@ impl<T> Drop for DustNode<T> {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic of the engine on that thread has been reported by then as samples that are missing.
+            // After a panic of the engine on that thread, its samples have been reported as missing.
             let _ = thread.join();
         }
     }

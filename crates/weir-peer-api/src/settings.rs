@@ -1,29 +1,37 @@
-//! What can be tuned in a peer, by name and as text.
+//! Tuning parameters of a peer, by name and as text.
 
 use std::collections::BTreeMap;
 
 /// Values by name.
 pub type Settings = BTreeMap<String, String>;
 
-/// One thing that can be tuned.
+/// A tuning parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Its name.
     pub name: &'static str,
-    /// The value that this peer is measured with; empty = what the engine does by itself.
+    /// The value that this peer is measured with; empty: the engine's default.
     pub value: &'static str,
-    /// What it does, in the engine's own words where it has any.
+    /// What it does, in the engine's own words where there are any.
     pub about: &'static str,
 }
 
-/// The values of `defaults`, except where `chosen` has others.
+impl Setting {
+    /// A tuning parameter with its name, value and description.
+    #[must_use]
+    pub const fn new(name: &'static str, value: &'static str, about: &'static str) -> Self {
+        Self { name, value, about }
+    }
+}
+
+/// The values of `defaults`, overridden by `chosen`.
 #[must_use]
 pub fn effective(defaults: &[Setting], chosen: &Settings) -> Settings {
     let value = |setting: &Setting| chosen.get(setting.name).map_or(setting.value, String::as_str).to_owned();
     defaults.iter().map(|setting| (setting.name.to_owned(), value(setting))).collect()
 }
 
-/// The first name in `chosen` that is none of `defaults`.
+/// The first name in `chosen` that `defaults` lacks.
 #[must_use]
 pub fn unknown<'a>(defaults: &[Setting], chosen: &'a Settings) -> Option<&'a str> {
     let is_known = |name: &str| defaults.iter().any(|setting| setting.name == name);

@@ -1,10 +1,10 @@
-//! Samples as octets, for engines that know no types: the header and the length of what follows, little-endian.
+//! Samples as bytes, for engines without types: header, length of the payload, payload; little-endian.
 
-use crate::node::Header;
+use weir_peer_api::Header;
 
 pub(crate) const HEADER_BYTES: usize = Header::SERIALIZED_BYTES;
 
-/// What goes before `length` octets.
+/// Encodes what precedes a payload of `length` bytes.
 pub(crate) fn encode_header(header: &Header, length: usize) -> [u8; HEADER_BYTES] {
     let words = [
         header.key,
@@ -22,14 +22,14 @@ pub(crate) fn encode_header(header: &Header, length: usize) -> [u8; HEADER_BYTES
     bytes
 }
 
-/// The whole sample in place of what `message` was.
+/// Replaces `message` by the whole sample.
 pub(crate) fn encode(header: &Header, octets: &[u8], message: &mut Vec<u8>) {
     message.clear();
     message.extend_from_slice(&encode_header(header, octets.len()));
     message.extend_from_slice(octets);
 }
 
-/// The header and the octets after it; `None` when there is not even a header.
+/// Header and payload; `None` when the message is shorter than a header.
 pub(crate) fn decode(message: &[u8]) -> Option<(Header, &[u8])> {
     let (head, octets) = message.split_first_chunk::<HEADER_BYTES>()?;
     let word = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];

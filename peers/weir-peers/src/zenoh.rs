@@ -1,41 +1,54 @@
-//! Zenoh, peer to peer over one link: no router, no scouting. Who only reads listens, who only writes connects; of two
-//! that do both, the one with the lower address listens.
+//! Zenoh, peer to peer over one link, without router and scouting.
+//!
+//! An end that only reads listens, and an end that only writes connects. If both ends do both, the one with the
+//! lower address listens.
 
 use std::fmt::Display;
 use std::net::{SocketAddrV4, TcpListener, UdpSocket};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 use zenoh::sample::Sample;
 use zenoh::{Config, Session, Wait as _};
 
 use crate::message::{decode, encode};
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 
-pub(crate) fn version() -> String {
+pub(crate) const UDP: Peer = Peer {
+    name: "zenoh-udp",
+    about: "Zenoh, peer to peer over UDP: no DDS, and lost samples are not sent again",
+    settings: SETTINGS,
+    abilities: Abilities { is_dds: false, reliable: false, many: false, ..Abilities::DDS },
+    calls: Calls { open: |options, on_sample| open(Link::Udp, options, on_sample), version },
+};
+
+pub(crate) const TCP: Peer = Peer {
+    name: "zenoh-tcp",
+    about: "Zenoh, peer to peer over TCP: no DDS, and not UDP",
+    settings: SETTINGS,
+    abilities: Abilities { is_dds: false, best_effort: false, many: false, ..Abilities::DDS },
+    calls: Calls { open: |options, on_sample| open(Link::Tcp, options, on_sample), version },
+};
+
+const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "express",
+        "",
+        "express of the publisher: messages are sent at once, uncoalesced; empty: true for pings, false for streams",
+    ),
+    Setting::new(
+        "lowlatency",
+        "false",
+        "transport/unicast/lowlatency: another transport, without batches and fragments",
+    ),
+];
+
+fn version() -> String {
     "1.10.2".to_owned()
-}
-
-/// Zenoh over UDP, which repairs nothing that is lost.
-pub(crate) mod udp {
-    pub(crate) use super::version;
-    use super::{Link, Node, NodeOptions, OnSample, PeerError};
-
-    pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
-        super::open(Link::Udp, options, on_sample)
-    }
-}
-
-/// Zenoh over TCP.
-pub(crate) mod tcp {
-    pub(crate) use super::version;
-    use super::{Link, Node, NodeOptions, OnSample, PeerError};
-
-    pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
-        super::open(Link::Tcp, options, on_sample)
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +65,7 @@ impl Link {
         }
     }
 
-    /// An address whose port is free. Zenoh does not tell which port it chose.
+    /// Finds an address with a free port: Zenoh does not report the port that it chose.
     fn free_address(self, options: &NodeOptions) -> Result<SocketAddrV4, std::io::Error> {
         let any = SocketAddrV4::new(options.address, 0);
         let bound = match self {
@@ -67,7 +80,7 @@ fn failed(error: impl Display) -> PeerError {
     PeerError::Engine(error.to_string())
 }
 
-/// Only finds an address: the session is opened when it is known who connects to whom.
+/// Finds an address only: [`Node::join`] opens the session, when the other end's address is known.
 fn open(link: Link, options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     let address = link.free_address(options).map_err(failed)?;
     Ok(Box::new(ZenohNode {
@@ -90,7 +103,7 @@ fn config(options: &NodeOptions, listen: &[String], connect: &[String]) -> Resul
     set("scouting/gossip/enabled", "false".to_owned())?;
     set("listen/endpoints", format!("{listen:?}"))?;
     set("connect/endpoints", format!("{connect:?}"))?;
-    // Both ends begin at once: who listens may be later.
+    // Both ends start at once: the listening end may be later.
     set("connect/retry", "{ period_init_ms: 20, period_max_ms: 100, period_increase_factor: 2 }".to_owned())?;
     if is_low_latency {
         set("transport/unicast/qos/enabled", "false".to_owned())?;
@@ -109,7 +122,7 @@ impl Writer for ZenohWriter {
         let Some(publisher) = self.publisher.get() else {
             return Err(PeerError::Engine("no publisher".to_owned()));
         };
-        // Zenoh keeps it.
+        // Zenoh keeps the message.
         let mut message = Vec::with_capacity(Header::SERIALIZED_BYTES + octets.len());
         encode(header, octets, &mut message);
         publisher.put(message).wait().map_err(failed)?;
@@ -121,7 +134,7 @@ struct ZenohNode {
     link: Link,
     address: SocketAddrV4,
     options: NodeOptions,
-    /// Taken by the subscriber.
+    /// `None` once the subscriber has it.
     on_sample: Option<OnSample>,
     writer: Arc<ZenohWriter>,
     subscriber: Option<Subscriber<()>>,
@@ -145,7 +158,7 @@ impl ZenohNode {
 
     fn publish(&self, session: &Session) -> Result<(), PeerError> {
         let Some(topic) = self.options.write_topic.clone() else { return Ok(()) };
-        // A ping is not to wait for others to be sent with it.
+        // A ping must not wait to be sent with others.
         let is_express = self.options.setting("express")?.unwrap_or(!self.options.keeps_all);
         let publisher = session
             .declare_publisher(topic)
@@ -193,14 +206,14 @@ impl Node for ZenohNode {
             self.session.as_ref().is_some_and(|session| session.info().peers_zid().wait().count() > 0);
         Matches {
             readers: u32::from(self.writer.publisher.get().is_some_and(is_matched)),
-            // It does not say whether one of them writes the topic; there is just one.
+            // The session does not report who writes the topic; there is only one other end.
             writers: u32::from(is_connected),
         }
     }
 
     fn flush(&self) {}
 
-    /// TCP loses nothing, and for UDP nobody acknowledges.
+    /// TCP loses nothing, and over UDP there are no acknowledgments.
     fn wait_for_acknowledgments(&self, _: Duration) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! Compiles the shims of the engines that are not written in Rust, each when its feature is on.
+//! Compiles the shims of the engines that are not written in Rust, by feature.
 
 fn main() {
     println!("cargo:rerun-if-changed=native");
@@ -10,7 +10,7 @@ fn main() {
 
 #[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
 mod native {
-    /// The type's code is made by the engine's own compiler, as its users do it.
+    /// Cyclone DDS's own compiler generates the code of the type.
     #[cfg(feature = "cyclonedds")]
     pub(super) fn cyclonedds() {
         let out = std::env::var("OUT_DIR").expect("Cargo sets OUT_DIR");
@@ -18,7 +18,7 @@ mod native {
         let idlc = std::process::Command::new("idlc").args(["-l", "c"]).arg(idl).current_dir(&out).status();
         assert!(
             idlc.is_ok_and(|status| status.success()),
-            "idlc of Cyclone DDS did not work; on Debian: `cargo xtask peers`, \
+            "idlc of Cyclone DDS failed; on Debian run `cargo xtask peers`, \
              or apt-get install cyclonedds-dev cyclonedds-tools"
         );
         cc::Build::new()

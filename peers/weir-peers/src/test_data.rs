@@ -1,8 +1,9 @@
-//! The measured type, for the engines that derive their type support: their attributes differ, nothing else.
+//! The measured type, for engines that derive their type support; only their attributes differ.
 
-/// Declares the type `$name`, with its own `#[attributes]` before the name and the key's behind it, and
-/// `Data` (of the module where it stands) for it. The order of the fields is that of
-/// `TestData_t` in RTI Perftest's `test.idl`.
+/// Declares the type `$name` and implements the calling module's `Data` for it.
+///
+/// The attributes before the name are those of the type, the one after it that of the key. The fields have the
+/// order of `TestData_t` in RTI Perftest's `test.idl`.
 macro_rules! test_data {
     ($(#[$of_type:meta])* $name:ident $(, #[$key:meta])?) => {
         #[derive(DdsType)]

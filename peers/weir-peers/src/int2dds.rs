@@ -1,8 +1,7 @@
-//! int2dds: samples are taken in the reader's listener, on the engine's receiving thread.
+//! int2dds: the reader's listener takes samples, on the engine's receiving thread.
 //!
-//! Its interface is chosen by variables of the environment, which its own functions set. Loopback cannot
-//! be chosen: it is among the interfaces that are used, and all that is sent goes there, but the sockets
-//! listen on the others, too.
+//! Environment variables choose its interface; its own functions set them. Loopback cannot be chosen alone:
+//! everything is sent there, but the sockets listen on the other interfaces, too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,15 +25,54 @@ use int2dds::subscription::qos::{DataReaderQos, SUBSCRIBER_QOS_DEFAULT};
 use int2dds::subscription::sample_info::{InstanceStateKind, SampleStateKind, ViewStateKind};
 use int2dds::topic::DdsType;
 use int2dds::topic::qos::TOPIC_QOS_DEFAULT;
+use weir_peer_api::{
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+};
 
-use crate::node::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 use crate::test_data::test_data;
 
-pub(crate) fn version() -> String {
+pub(crate) const DEFAULT: Peer = Peer {
+    name: "int2dds",
+    about: "int2dds, a DDS in Rust, default configuration; UDP, taken in a listener",
+    settings: &settings("", "true", ""),
+    ..BASE
+};
+
+pub(crate) const TUNED: Peer = Peer {
+    name: "int2dds-tuned",
+    about: "int2dds with a limit to unacknowledged samples and large socket buffers",
+    settings: &settings("1000", "false", "4194304"),
+    ..BASE
+};
+
+const BASE: Peer =
+    Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, version } };
+
+const fn settings(samples: &'static str, strict: &'static str, buffer: &'static str) -> [Setting; 3] {
+    [
+        Setting::new(
+            "max_samples",
+            samples,
+            "ResourceLimitsQosPolicy.max_samples of the writer of a stream; empty: unlimited",
+        ),
+        Setting::new(
+            "history_strict",
+            strict,
+            "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps acknowledged samples",
+        ),
+        Setting::new(
+            "socket_buffer",
+            buffer,
+            "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: int2dds's default (1 MiB to receive)",
+        ),
+    ]
+}
+
+fn version() -> String {
     "1.0.0".to_owned()
 }
 
-pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
+fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     if options.is_keyed {
         open_of::<KeyedTestData>(options, "TestDataKeyed_t", on_sample)
     } else {
@@ -42,7 +80,7 @@ pub(crate) fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn
     }
 }
 
-/// What both types have in common.
+/// Common interface of both types.
 trait Data: DdsType + Clone + Send + Sync + 'static {
     fn new(header: &Header, octets: &[u8]) -> Self;
     fn parts(&self) -> (Header, &[u8]);
@@ -110,7 +148,7 @@ fn open_of<T: Data>(
     Ok(Box::new(IntNode { writer, reader, participant: Some(participant) }))
 }
 
-/// Before the first participant: then the variables are read.
+/// Called before the first participant, which reads the variables.
 fn choose_interface(options: &NodeOptions) -> Result<(), PeerError> {
     if options.address.is_loopback() {
         env::set_use_loopback_interface(true);
@@ -147,7 +185,7 @@ fn history(options: &NodeOptions) -> Result<HistoryQosPolicy, PeerError> {
     })
 }
 
-/// Of the writer: how much may be unacknowledged.
+/// Limit of unacknowledged samples of the writer.
 fn resource_limits(options: &NodeOptions) -> Result<ResourceLimitsQosPolicy, PeerError> {
     let unlimited = ResourceLimitsQosPolicy::default();
     Ok(match options.setting("max_samples")?.filter(|_| options.keeps_all) {
@@ -199,7 +237,7 @@ impl<T: Data> Writer for IntWriter<T> {
 struct IntNode<T> {
     writer: Arc<IntWriter<T>>,
     reader: Option<DataReader<T>>,
-    /// Taken when it is dropped.
+    /// `None` once dropped.
     participant: Option<DomainParticipant>,
 }
 
@@ -232,7 +270,7 @@ impl<T: Data> Node for IntNode<T> {
 impl<T> Drop for IntNode<T> {
     fn drop(&mut self) {
         if let Some(participant) = self.participant.take() {
-            // What cannot be deleted ends with the process.
+            // Entities that cannot be deleted end with the process.
             let _ = participant.delete_contained_entities();
             let _ = DomainParticipantFactory::get_instance().delete_participant(participant);
         }
