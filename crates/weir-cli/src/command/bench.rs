@@ -26,22 +26,23 @@ use crate::{output, signals};
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let settings = read_settings(args)?;
-    if args.show_settings {
+    if args.qos.show_settings {
         return output::data(&settings.show()).map(|()| Exit::Success);
     }
     let mut plan = make_plan(args, settings)?;
     let environment = describe_host(args);
-    let path = args.path.map(VethPath::lay).transpose().map_err(Failure::environment)?;
-    let mut writer = create_writer(args.output.as_deref(), &environment, None)?;
+    let path = args.host.link.map(VethPath::lay).transpose().map_err(Failure::environment)?;
+    let mut writer = create_writer(args.output.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
     let agent = this_program()?;
-    if args.format == Format::Table {
+    if args.output.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
         report::talk_block(&path.as_ref().map_or_else(String::new, described));
     }
     let _awake = keep_awake(args, &mut plan)?;
-    let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.costs };
-    let mut finished = Finished::new(environment.clone(), &plan, args.format, options);
+    let options =
+        ReportOptions { relative_to: args.method.relative_to.clone(), costs: args.output.resources };
+    let mut finished = Finished::new(environment.clone(), &plan, args.output.format, options);
     let (outcome, written, printed) = {
         let options = RunOptions {
             agent: &agent,
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
             path: path.as_ref(),
             interrupted: &interrupted,
         };
-        execute(&plan, &options, &mut writer, &mut finished, &Progress::new(&plan, args.verbose))
+        execute(&plan, &options, &mut writer, &mut finished, &Progress::new(&plan, args.output.verbose))
     };
     let printed = printed.and_then(|()| finished.print_rest());
     output::talk(&format!("results: {}", writer.path().display()));
@@ -161,7 +162,7 @@ pub(super) fn exit(outcome: RunOutcome) -> Exit {
 }
 
 fn read_settings(args: &BenchArgs) -> Result<EngineSettings, Failure> {
-    let Some(path) = &args.settings else { return Ok(EngineSettings::default()) };
+    let Some(path) = &args.qos.settings else { return Ok(EngineSettings::default()) };
     let name = || format!("--settings {}", path.display());
     let text = std::fs::read_to_string(path).with_context(name).map_err(Failure::usage)?;
     EngineSettings::parse(&text).with_context(name).map_err(Failure::usage)
@@ -169,8 +170,8 @@ fn read_settings(args: &BenchArgs) -> Result<EngineSettings, Failure> {
 
 /// The engines that were asked for; says which are missing of all.
 fn chosen_engines(args: &BenchArgs) -> Vec<String> {
-    if args.engines != ["all"] {
-        return args.engines.clone();
+    if args.workload.engines != ["all"] {
+        return args.workload.engines.clone();
     }
     let missing: Vec<&str> = engine::missing().map(|peer| peer.name).collect();
     if !missing.is_empty() {
@@ -187,59 +188,61 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
     let engines = chosen_engines(args);
     // So that all engines in all cases take minutes.
     let usual = Duration::from_secs(if engines.len() > 4 { 1 } else { 2 });
-    let duration = args.duration.unwrap_or(usual);
+    let duration = args.method.duration.unwrap_or(usual);
     // Without the floor there is just no comparison; anything else was typed.
-    if args.relative_to != ReportOptions::default().relative_to && !engines.contains(&args.relative_to) {
-        let name = &args.relative_to;
+    if args.method.relative_to != ReportOptions::default().relative_to
+        && !engines.contains(&args.method.relative_to)
+    {
+        let name = &args.method.relative_to;
         return Err(Failure::usage(anyhow::anyhow!(
             "--relative-to names `{name}`, which --engines leaves out"
         )));
     }
-    let cpus = match args.cpus {
+    let cpus = match args.host.cpus {
         Some(Cpus::None) => None,
         Some(Cpus::Pair(cpus)) => {
             host::check_cpus(cpus).map_err(Failure::usage)?;
             Some(cpus)
         }
         // One processor for all ends of a kind would measure the processor.
-        None if args.publishers > 1 || args.subscribers > 1 => None,
+        None if args.workload.publishers > 1 || args.workload.subscribers > 1 => None,
         None => host::default_cpus().map_err(Failure::environment)?,
     };
     // `all` is one word, and several engines.
-    let interleave = args.interleave.unwrap_or(engines.len() > 1);
+    let interleave = args.method.interleave.unwrap_or(engines.len() > 1);
     let options = PlanOptions {
         engines,
-        tests: args.tests.clone(),
-        sizes: args.sizes.clone(),
-        reliabilities: args.reliability.clone(),
-        instances: args.instances,
-        batches: args.batch.clone(),
-        publishers: args.publishers,
-        subscribers: args.subscribers,
-        multicast: args.multicast,
-        loans: args.loans,
-        wait: args.wait,
-        rates: args.rate.clone(),
+        tests: args.workload.tests.clone(),
+        sizes: args.workload.sizes.clone(),
+        reliabilities: args.qos.reliability.clone(),
+        instances: args.workload.instances,
+        batches: args.workload.batch.clone(),
+        publishers: args.workload.publishers,
+        subscribers: args.workload.subscribers,
+        multicast: args.qos.multicast,
+        loans: args.qos.loans,
+        wait: args.method.wait,
+        rates: args.workload.rate.clone(),
         method: Method {
-            count_system_calls: args.costs,
-            telemetry_period: Some(args.telemetry_period).filter(|period| !period.is_zero()),
-            path: args.path.map(|path| path.to_string()),
-            late: args.late,
-            breakdown: args.breakdown,
+            count_system_calls: args.output.resources,
+            telemetry_period: Some(args.host.telemetry_period).filter(|period| !period.is_zero()),
+            path: args.host.link.map(|path| path.to_string()),
+            late: args.method.subscriber_delay,
+            breakdown: args.method.breakdown,
             ..Method::default()
         },
         cpus,
         duration,
-        warmup: args.warmup,
-        repeats: args.repeat,
+        warmup: args.method.warmup,
+        repeats: args.method.repeat,
         interleave,
-        socket_buffer_bytes: args.socket_buffer,
-        verify: args.verify,
-        domain: args.domain,
+        socket_buffer_bytes: args.host.socket_buffer,
+        verify: args.method.verify,
+        domain: args.host.domain,
         run_id: std::process::id(),
-        interface: args.interface.clone(),
-        address: host::interface_address(&args.interface).map_err(Failure::usage)?,
-        outside: if args.outside_checks { outside_tools() } else { Vec::new() },
+        interface: args.host.interface.clone(),
+        address: host::interface_address(&args.host.interface).map_err(Failure::usage)?,
+        outside: if args.method.outside_checks { outside_tools() } else { Vec::new() },
         settings,
     };
     plan::plan(&options).map_err(Failure::usage)
@@ -247,7 +250,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
 
 /// Holds the processors out of idle, if that was asked for, and has each case say so.
 fn keep_awake(args: &BenchArgs, plan: &mut Plan) -> Result<Option<KeepAwake>, Failure> {
-    if !args.keep_awake {
+    if !args.host.keep_awake {
         return Ok(None);
     }
     let awake = KeepAwake::start()
@@ -280,8 +283,8 @@ pub(super) fn outside_tools() -> Vec<OutsideTool> {
 }
 
 fn describe_host(args: &BenchArgs) -> Environment {
-    let mut environment = host::environment(&args.interface);
-    if let Some(path) = args.path {
+    let mut environment = host::environment(&args.host.interface);
+    if let Some(path) = args.host.link {
         environment.interface = Some(Interface {
             name: VethPath::INTERFACE.to_owned(),
             mtu: Some(path.mtu),

@@ -29,13 +29,13 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
         duration: args.duration,
         warmup: if args.ping { args.warmup } else { Duration::ZERO },
         entity_id: args.entity_id,
-        publishers: hand.publishers.max(args.entity_id.saturating_add(1)),
-        port: Some(hand.port),
+        publishers: hand.workload.publishers.max(args.entity_id.saturating_add(1)),
+        port: Some(hand.host.port),
         ..case(hand, test)?
     })?;
     let mut kept = Kept::open(hand, &case)?;
     let interrupted = signals::watch()?;
-    let options = options(hand, &case, hand.port + 1, &interrupted);
+    let options = options(hand, &case, hand.host.port + 1, &interrupted);
     output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
     let size_bytes = case.size_bytes;
     let mut on_event = |event| show(event, size_bytes, "sent");
@@ -70,12 +70,12 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
     let hand = &args.hand;
     let (case, engine) = check(CaseSpec {
         duration: args.duration.unwrap_or(Duration::ZERO),
-        port: Some(hand.port + 1),
+        port: Some(hand.host.port + 1),
         ..case(hand, test)?
     })?;
     let mut kept = Kept::open(hand, &case)?;
     let interrupted = signals::watch()?;
-    let options = options(hand, &case, hand.port, &interrupted);
+    let options = options(hand, &case, hand.host.port, &interrupted);
     output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
     let mut on_event = |event| show(event, case.size_bytes, "received");
     if args.echo {
@@ -107,30 +107,30 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
 fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
     // Without a file nobody would see it.
     let telemetry_period =
-        args.output.as_ref().map(|_| args.telemetry_period).filter(|period| !period.is_zero());
+        args.output.output.as_ref().map(|_| args.output.telemetry_period).filter(|period| !period.is_zero());
     Ok(CaseSpec {
-        engine: args.engine.clone(),
+        engine: args.workload.engine.clone(),
         test,
-        reliability: args.reliability,
-        size_bytes: usize::try_from(args.size).unwrap_or(usize::MAX),
-        instances: args.instances,
-        batch_bytes: u32::try_from(args.batch).unwrap_or(u32::MAX),
-        publishers: args.publishers,
-        subscribers: args.subscribers,
+        reliability: args.qos.reliability,
+        size_bytes: usize::try_from(args.workload.size).unwrap_or(usize::MAX),
+        instances: args.workload.instances,
+        batch_bytes: u32::try_from(args.workload.batch).unwrap_or(u32::MAX),
+        publishers: args.workload.publishers,
+        subscribers: args.workload.subscribers,
         entity_id: 0,
-        multicast: args.multicast,
-        loans: args.loans,
-        wait: args.wait,
+        multicast: args.qos.multicast,
+        loans: args.qos.loans,
+        wait: args.method.wait,
         repeat: 1,
         duration: Duration::ZERO,
         warmup: Duration::ZERO,
-        verify: args.verify,
-        domain: args.domain,
+        verify: args.method.verify,
+        domain: args.host.domain,
         run_id: 0,
-        interface: args.interface.clone(),
-        address: host::interface_address(&args.interface).map_err(Failure::usage)?,
+        interface: args.host.interface.clone(),
+        address: host::interface_address(&args.host.interface).map_err(Failure::usage)?,
         port: None,
-        socket_buffer_bytes: args.socket_buffer,
+        socket_buffer_bytes: args.host.socket_buffer,
         cpus: None,
         method: Method { telemetry_period, ..Method::default() },
         settings: std::collections::BTreeMap::new(),
@@ -155,7 +155,13 @@ fn options<'a>(
     interrupted: &'a AtomicBool,
 ) -> HandOptions<'a> {
     let at = |address: Ipv4Addr| SocketAddrV4::new(address, peer_port);
-    HandOptions { case, peer: args.peer.map(at), cpu: args.cpu, patience: args.patience, interrupted }
+    HandOptions {
+        case,
+        peer: args.host.peer.map(at),
+        cpu: args.host.cpu,
+        patience: args.method.connect_timeout,
+        interrupted,
+    }
 }
 
 /// The file that results are kept in, where that is wanted.
@@ -170,7 +176,7 @@ enum End {
 impl Kept {
     /// Makes the file before anything is measured.
     fn open(args: &HandArgs, case: &CaseSpec) -> Result<Self, Failure> {
-        let Some(folder) = &args.output else { return Ok(Self(None)) };
+        let Some(folder) = &args.output.output else { return Ok(Self(None)) };
         let mut environment = host::environment(&case.interface);
         environment.command = std::env::args().collect();
         create_writer(Some(folder), &environment, None).map(|writer| Self(Some(writer)))

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         return print_telemetry(&run, form);
     }
     if args.plot.is_empty() {
-        let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.costs };
+        let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.resources };
         check_relative_to(&run, &options.relative_to)?;
         print(&run, args.format, &options)?;
         return Ok(Exit::Success);

@@ -31,13 +31,13 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
         return server::run(args);
     }
     let cpus = processors(args)?;
-    let outside = if args.outside_checks { outside_tools() } else { Vec::new() };
+    let outside = if args.method.outside_checks { outside_tools() } else { Vec::new() };
     let plan =
         Plan::new(args, has_room(args, cpus), &outside).map_err(|text| Failure::usage(anyhow!(text)))?;
     let halt = signals::watch()?;
-    let path = args.path.map(VethPath::lay).transpose().map_err(Failure::environment)?;
+    let path = args.host.link.map(VethPath::lay).transpose().map_err(Failure::environment)?;
     let mut other_end = OtherEnd::find(args, path.as_ref())?;
-    let awake = args.keep_awake.then(KeepAwake::start).transpose();
+    let awake = args.host.keep_awake.then(KeepAwake::start).transpose();
     let awake = awake
         .context("cannot keep the processors awake: leave --keep-awake out")
         .map_err(Failure::environment)?;
@@ -46,10 +46,10 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
     plan.check(is_ipv6).map_err(|text| Failure::usage(anyhow!(text)))?;
     let environment = describe_host(&client, path.as_ref());
     let peer = other_end.describe(client.server());
-    let mut writer = create_writer(args.output.as_deref(), &environment, Some(&peer))?;
-    if args.format == Format::Table {
+    let mut writer = create_writer(args.output.output.as_deref(), &environment, Some(&peer))?;
+    if args.output.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
-        if args.to.is_some() {
+        if args.connection.to.is_some() {
             report::talk_block(&format!("other end\n{}", weir_report::environment(&peer)));
         }
     }
@@ -58,12 +58,12 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
         path: path.as_ref().map(|path| path.spec().to_string()),
         awake: awake.as_ref().map(KeepAwake::description),
         cpus: cpus.map_or_else(|| "none".to_owned(), |cpus| format!("{},{}", cpus.0, cpus.1)),
-        verbose: args.verbose,
+        verbose: args.output.verbose,
     };
     let mut runner = Runner { client: &mut client, is_ipv6, cpus, halt: &halt, conditions: &conditions };
     let ended = runner.go_through(&plan, path.as_ref(), &mut writer, &mut run);
     // What was measured is shown and kept, whatever ended it.
-    let printed = report::print(&run, args.format, &ReportOptions::default());
+    let printed = report::print(&run, args.output.format, &ReportOptions::default());
     output::talk(&format!("results: {}", writer.path().display()));
     drop(client);
     other_end.end();
@@ -181,25 +181,25 @@ struct OtherEnd {
 
 impl OtherEnd {
     fn find(args: &UdpArgs, path: Option<&VethPath>) -> Result<Self, Failure> {
-        let secret = secret(&args.secret)?;
-        let family = match (args.ipv4, args.ipv6) {
+        let secret = secret(&args.connection.secret)?;
+        let family = match (args.connection.ipv4, args.connection.ipv6) {
             (true, _) => Family::V4,
             (_, true) => Family::V6,
             _ => Family::Any,
         };
-        if let Some(host) = &args.to {
-            let settings = ClientSettings { host: host.clone(), port: args.port, family, secret };
+        if let Some(host) = &args.connection.to {
+            let settings = ClientSettings { host: host.clone(), port: args.connection.port, family, secret };
             return Ok(Self { settings, server: None, interface: None });
         }
         let place = path.map(|path| path.place(Role::Subscriber));
-        let address = match (&place, args.ipv6) {
+        let address = match (&place, args.connection.ipv6) {
             (Some(place), true) => place.address_v6.to_string(),
             (Some(place), false) => place.address.to_string(),
             (None, true) => "::1".to_owned(),
             (None, false) => "127.0.0.1".to_owned(),
         };
         let namespace = place.as_ref().map(|place| place.namespace.clone());
-        let server = LocalServer::start(&address, namespace, args.multicast.is_some())?;
+        let server = LocalServer::start(&address, namespace, args.sockets.multicast.is_some())?;
         // This end lives in the other namespace from here on; the thread that measures inherits that.
         if let Some(path) = path {
             enter(&path.place(Role::Publisher).namespace)?;
@@ -234,7 +234,7 @@ fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
 
 /// The processors of this end and of the server's.
 fn processors(args: &UdpArgs) -> Result<Option<(usize, usize)>, Failure> {
-    match args.cpus {
+    match args.host.cpus {
         Some(Cpus::None) => Ok(None),
         Some(Cpus::Pair(cpus)) => {
             // The server's are its own to judge.
@@ -243,7 +243,9 @@ fn processors(args: &UdpArgs) -> Result<Option<(usize, usize)>, Failure> {
             Ok(Some((cpus.publisher, cpus.subscriber)))
         }
         // One processor for all flows of an end would measure the processor.
-        None if args.to.is_some() || args.flows.iter().any(|flows| *flows > 1) => Ok(None),
+        None if args.connection.to.is_some() || args.workload.flows.iter().any(|flows| *flows > 1) => {
+            Ok(None)
+        }
         None => {
             let cpus = host::default_cpus().map_err(Failure::environment)?;
             Ok(cpus.map(|cpus| (cpus.publisher, cpus.subscriber)))
@@ -254,7 +256,7 @@ fn processors(args: &UdpArgs) -> Result<Option<(usize, usize)>, Failure> {
 /// Whether each end has a processor for itself, as far as this host knows.
 fn has_room(args: &UdpArgs, cpus: Option<(usize, usize)>) -> bool {
     match cpus {
-        _ if args.to.is_some() => true,
+        _ if args.connection.to.is_some() => true,
         Some((own, server)) => own != server,
         None => host::default_cpus().is_ok_and(|cpus| cpus.is_some()),
     }

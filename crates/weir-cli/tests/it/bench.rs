@@ -239,7 +239,7 @@ fn engines_are_compared_pair_by_pair() {
     assert_eq!(other["interval_95"], serde_json::json!([other["median"], other["median"]]));
     let table = Scene::new().bench(words).expect_code(0).stdout;
     assert!(table.contains(" 50% 95% |") && table.contains(" x mock |"), "{table}");
-    assert!(table.contains("cannot tell |") && table.contains("1.00..1.00"), "{table}");
+    assert!(table.contains("inconclusive |") && table.contains("1.00..1.00"), "{table}");
     let csv = Scene::new().bench(&format!("{words} --format csv")).expect_code(0).stdout;
     let [header, row] = [0, 1].map(|line| csv.lines().nth(line).unwrap().split(',').collect::<Vec<_>>());
     let columns = ["relative_to", "ratio", "ratio_low", "ratio_high", "pairs", "verdict"];
@@ -327,9 +327,9 @@ fn engines_that_cannot_be_looked_into_are_named_and_no_failure() {
 
 #[test]
 fn costs_are_a_table_of_their_own() {
-    let words = "--engines mock --tests throughput --reliability reliable --sizes 32 --batch 0 --costs";
+    let words = "--engines mock --tests throughput --reliability reliable --sizes 32 --batch 0 --resources";
     let table = Scene::new().bench(words).expect_code(0).stdout;
-    assert!(table.contains("Costs of the above") && table.contains("Pub user s/M"), "{table}");
+    assert!(table.contains("Resources of the above") && table.contains("Pub user s/M"), "{table}");
     let document = Scene::new().bench(&format!("{words} --format json")).expect_code(0).json();
     let case = &document["cases"][0];
     let samples = case["publisher"]["samples"].as_u64().unwrap();
@@ -449,13 +449,13 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
         ("--engines mock --sizes 1025M", "the most that mock carries is 1073741824 bytes"),
         ("--engines mock --rate fast", "`fast` is no rate"),
         ("--engines mock --rate 10/s --tests throughput", "--rate is for the latency test"),
-        ("--engines mock --path wifi", "`wifi` is no path: it is veth[,"),
-        ("--engines mock --path veth,loss=1%,gso=on", "lose whole sends"),
-        ("--engines mock --path veth --interface lo", "cannot be used with"),
+        ("--engines mock --link wifi", "`wifi` is no path: it is veth[,"),
+        ("--engines mock --link veth,loss=1%,gso=on", "lose whole sends"),
+        ("--engines mock --link veth --interface lo", "cannot be used with"),
         ("--engines mock --socket-buffer 0", "more than 0 and less than 1G"),
         ("--breakdown --tests latency,throughput", "leave throughput out of --tests"),
         ("--breakdown --rate 10/s", "which --rate does not wait for"),
-        ("--breakdown --costs", "--costs counts system calls"),
+        ("--breakdown --resources", "--resources counts system calls"),
         ("--no-such-option", "--no-such-option"),
     ] {
         let scene = Scene::new();

@@ -101,7 +101,7 @@ fn lost_reliable_and_damaged_samples_are_exit_code_1() {
 fn nobody_there_is_exit_code_3() {
     let domain = Domain::claim();
     for command in ["pub", "sub"] {
-        let finished = Scene::new().weir(&format!("{command} --domain {domain} --patience 100ms"));
+        let finished = Scene::new().weir(&format!("{command} --domain {domain} --connect-timeout 100ms"));
         finished.expect_code(3).expect_stderr("no peer");
     }
     Scene::new().weir("pub --engine udp").expect_code(3).expect_stderr("--peer");

@@ -5,7 +5,7 @@ use crate::support::Scene;
 #[test]
 fn help_shows_the_commands_examples_and_exit_codes() {
     let help = Scene::new().weir("--help").expect_code(0).stdout;
-    for expected in ["bench", "report", "completions", "Examples:", "Exit codes: 0 all well, 1"] {
+    for expected in ["bench", "report", "completions", "Examples:", "Exit codes: 0 success, 1"] {
         assert!(help.contains(expected), "no `{expected}` in: {help}");
     }
     assert!(!help.contains("agent"), "{help}");
@@ -36,13 +36,19 @@ fn bench_help_shows_each_option_with_its_default_and_no_hidden_engine() {
         "--interface",
         "--socket-buffer",
         "--settings",
+        "--link",
+        "--resources",
+        "--subscriber-delay",
         "--show-settings",
         "--verify",
         "--outside-checks",
     ] {
         assert!(help.contains(option), "no {option} in: {help}");
     }
+    // Lines are broken anywhere.
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for default in [
+        "[default: udp,udp-gso,weir]",
         "[default: latency,throughput]",
         "[default: 32,1024,8192,63000]",
         "[default: best-effort,reliable]",
@@ -54,10 +60,49 @@ fn bench_help_shows_each_option_with_its_default_and_no_hidden_engine() {
         "[default: 4194304]",
         "[default: table]",
     ] {
-        assert!(help.contains(default), "no {default} in: {help}");
+        assert!(words.contains(default), "no {default} in: {help}");
     }
-    assert!(help.contains("- udp: ") && help.contains("Examples:"), "{help}");
+    assert!(
+        help.contains("\n  udp                plain UDP, one send per sample: the baseline\n")
+            && help.contains("Examples:"),
+        "{help}"
+    );
     assert!(!help.contains("mock"), "{help}");
+}
+
+#[test]
+fn options_of_bench_have_headings() {
+    let help = Scene::new().weir("bench --help").expect_code(0).stdout;
+    let headings =
+        ["Workload:", "QoS:", "Method:", "Host:", "Output:", "Engines:", "Examples:", "Exit codes:"];
+    let places: Vec<_> = headings.iter().map(|heading| help.find(&format!("\n{heading}"))).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {help}");
+}
+
+#[test]
+fn former_names_are_accepted_and_hidden() {
+    let scene = Scene::new();
+    let words = "--engines mock --tests latency --sizes 32 --late 1ms --costs";
+    scene.bench(words).expect_code(0);
+    scene.weir("report results --costs").expect_code(0);
+    scene.weir("goals --from results --domain 231").expect_code(0);
+    scene.weir("seeds list").expect_code(0);
+    scene.weir("sub --patience 1s --engine quic").expect_code(2).expect_stderr("quic");
+    scene.weir("bench --path wifi").expect_code(2).expect_stderr("wifi");
+    for (command, former) in [
+        ("", "goals"),
+        ("", "seeds"),
+        ("bench", "--late"),
+        ("bench", "--costs"),
+        ("bench", "--path"),
+        ("report", "--costs"),
+        ("udp", "--path"),
+        ("published run", "--path"),
+        ("sub", "--patience"),
+    ] {
+        let help = scene.weir(&format!("{command} --help")).expect_code(0).stdout;
+        assert!(!help.contains(former), "{command}: {former} in {help}");
+    }
 }
 
 #[test]

@@ -238,7 +238,7 @@ fn nonsense_is_refused_before_anything_is_measured() {
         ("--sizes 64 --multicast 10.0.0.1 --tests throughput", "no multicast group"),
         ("--sizes 64 --rate fast", "bits per second"),
         ("--sizes 64 --secret-file missing --to 127.0.0.1", "missing"),
-        ("--path veth --to 127.0.0.1", "cannot be used with"),
+        ("--link veth --to 127.0.0.1", "cannot be used with"),
     ] {
         let scene = Scene::new();
         udp(&scene, words).expect_code(2).expect_stderr(why);

@@ -4,7 +4,7 @@ use weir_bench::outside::OutsideTool;
 use weir_results::{Case, Run, Spread, Test, UdpMode, WaitStrategy};
 use weir_udptest::{Point, PointTest};
 
-use crate::args::{UdpArgs, UdpRate, Way};
+use crate::args::{Direction, UdpArgs, UdpRate};
 
 /// What is measured, in order.
 #[derive(Debug)]
@@ -28,26 +28,28 @@ impl Plan {
     /// Goes through everything once per repetition, so that a machine that changes its pace does so for all. With `room`
     /// each end has a processor. `outside` are programs to measure in turns with.
     pub(super) fn new(args: &UdpArgs, room: bool, outside: &[OutsideTool]) -> Result<Self, String> {
-        if args.outside_checks && (args.direction != Way::Forward || args.flows != [1]) {
+        if args.method.outside_checks
+            && (args.workload.direction != Direction::Forward || args.workload.flows != [1])
+        {
             return Err(
                 "--outside-checks compare one flow forward: leave --direction and --flows out".to_owned()
             );
         }
-        let rates = rates(&args.rate);
+        let rates = rates(&args.workload.rate);
         let mut steps = Vec::new();
-        for repeat in 1..=args.repeat {
-            for &size in &args.sizes {
+        for repeat in 1..=args.method.repeat {
+            for &size in &args.workload.sizes {
                 let size_bytes = usize::try_from(size).map_err(|_| format!("{size} bytes is no datagram"))?;
-                if args.tests.contains(&Test::Latency) && args.multicast.is_none() {
+                if args.workload.tests.contains(&Test::Latency) && args.sockets.multicast.is_none() {
                     let point =
                         Point { test: PointTest::RoundTrip, ..blank(args, size_bytes, UdpMode::Send) };
                     let point = Point { forward: true, reverse: false, flows: 1, gro: false, ..point };
                     let step = Step { point, repeat, percent: None, outside: None };
                     steps.extend(in_turns(vec![step], outside));
                 }
-                if args.tests.contains(&Test::Throughput) {
+                if args.workload.tests.contains(&Test::Throughput) {
                     let of_mode = |mode: &UdpMode| streams(args, size_bytes, *mode, &rates, repeat, room);
-                    steps.extend(in_turns(args.mode.iter().flat_map(of_mode).collect(), outside));
+                    steps.extend(in_turns(args.workload.mode.iter().flat_map(of_mode).collect(), outside));
                 }
             }
         }
@@ -117,12 +119,12 @@ fn streams(
     room: bool,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
-    for &flows in &args.flows {
+    for &flows in &args.workload.flows {
         for &rate in rates {
             let mut point = Point { flows, ..blank(args, size_bytes, mode) };
             let mut percent = None;
             match rate {
-                UdpRate::Max => point.wait = args.wait.unwrap_or(stream_wait(&point, room)),
+                UdpRate::Max => point.wait = args.method.wait.unwrap_or(stream_wait(&point, room)),
                 UdpRate::Bits(bits) => point.datagrams_per_s = Some(bits / (size_bytes.max(1) as f64 * 8.0)),
                 UdpRate::Datagrams(datagrams) => point.datagrams_per_s = Some(datagrams),
                 UdpRate::Percent(share) => {
@@ -157,20 +159,20 @@ fn blank(args: &UdpArgs, size_bytes: usize, mode: UdpMode) -> Point {
         size_bytes,
         mode,
         flows: 1,
-        gro: args.gro.unwrap_or(mode == UdpMode::Gso),
-        connected: !args.unconnected,
-        wait: args.wait.unwrap_or(WaitStrategy::Block),
+        gro: args.sockets.gro.unwrap_or(mode == UdpMode::Gso),
+        connected: !args.sockets.unconnected,
+        wait: args.method.wait.unwrap_or(WaitStrategy::Block),
         server_cpu: None,
-        dscp: args.dscp,
-        multicast: args.multicast,
-        multicast_ttl: args.ttl,
-        forward: args.direction != Way::Reverse,
-        reverse: args.direction != Way::Forward,
+        dscp: args.sockets.dscp,
+        multicast: args.sockets.multicast,
+        multicast_ttl: args.sockets.ttl,
+        forward: args.workload.direction != Direction::Reverse,
+        reverse: args.workload.direction != Direction::Forward,
         datagrams_per_s: None,
-        warmup: args.warmup,
-        duration: args.duration,
-        buffer_bytes: Some(args.socket_buffer),
-        telemetry_period: Some(args.telemetry_period).filter(|period| !period.is_zero()),
+        warmup: args.method.warmup,
+        duration: args.method.duration,
+        buffer_bytes: Some(args.sockets.socket_buffer),
+        telemetry_period: Some(args.host.telemetry_period).filter(|period| !period.is_zero()),
     }
 }
 
@@ -185,7 +187,7 @@ mod tests {
     fn plan(words: &str) -> Result<Plan, String> {
         let typed = ["weir", "udp"].into_iter().chain(words.split_whitespace());
         let Command::Udp(args) = Args::parse_from(typed).command else { panic!("{words}") };
-        Plan::new(&args, true, if args.outside_checks { &OutsideTool::ALL } else { &[] })
+        Plan::new(&args, true, if args.method.outside_checks { &OutsideTool::ALL } else { &[] })
     }
 
     #[test]

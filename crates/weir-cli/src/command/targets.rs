@@ -12,12 +12,12 @@ use weir_report::{AtRest, GoalRow};
 use weir_results::{Case, Environment, ResultsWriter, Run};
 
 use super::{bench, report};
-use crate::args::{Cpus, GoalsArgs};
+use crate::args::{Cpus, TargetsArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::{output, signals};
 
-pub(crate) fn run(args: &GoalsArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &TargetsArgs) -> Result<Exit, Failure> {
     let (run, exit) = if args.from.is_empty() { measure(args)? } else { (load(&args.from)?, Exit::Success) };
     let mut rows = weir_report::goals(&run, &at_rest(args.domain));
     if !args.only.is_empty() {
@@ -55,7 +55,7 @@ fn join(all: &mut Run, more: Run) {
     }
 }
 
-fn measure(args: &GoalsArgs) -> Result<(Run, Exit), Failure> {
+fn measure(args: &TargetsArgs) -> Result<(Run, Exit), Failure> {
     let cpus = match args.cpus {
         Some(Cpus::None) => None,
         Some(Cpus::Pair(cpus)) => {

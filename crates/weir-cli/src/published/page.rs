@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::published::Table;
 use super::show::DIFFERENCES;
+use super::tables::Table;
 
 /// The page, of the texts that were kept of `tables`; `None` when there is none of them. In what measurements differ from
 /// the published ones stands once for all tables of which it is the same.
@@ -47,7 +47,7 @@ const INTRODUCTION: &str = "\
 
 Each table of the four documents with the command that made it, our rows above the published ones. Theirs were measured between two
 hosts, ours on one, so they do not say which engine is faster; what differs is at the end. This page is what
-`weir seeds run all --output DIR` (as root, with the options that stand at each table) and then `weir seeds page DIR` print.
+`weir published run all --output DIR` (as root, with the options that stand at each table) and then `weir published page DIR` print.
 ";
 
 /// The command that made a table, and the table without it and its source, which stand above it.
@@ -67,7 +67,7 @@ fn parted(text: &str) -> (&str, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds::all;
+    use crate::published::all;
 
     #[test]
     fn tables_have_their_commands_and_share_their_differences() {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::differences::Difference;
-use super::published::{Document, Table, Test};
 use super::run::OurRow;
+use super::tables::{Document, Table, Test};
 
 /// A published table, and what was measured of it here.
 pub(crate) struct Shown {
@@ -235,7 +235,7 @@ fn key(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds::find;
+    use crate::published::find;
 
     fn shown(name: &str, size: u64, figures: Option<Vec<f64>>, trouble: Option<&str>) -> Shown {
         let table = find(name).remove(0);
@@ -245,7 +245,7 @@ mod tests {
         let ours = vec![OurRow { published, figures, of_link, trouble, is_lossy: false }];
         let differences =
             vec![Difference { what: "path", published: "a switch".to_owned(), here: "lo".to_owned() }];
-        Shown { table, ours, differences, command: "weir seeds run it".to_owned() }
+        Shown { table, ours, differences, command: "weir published run it".to_owned() }
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
         assert!(lines[at].ends_with("50000         1638.4              0           0.00    0.991"), "{text}");
         assert!(lines[at + 1].contains("published") && lines[at + 1].ends_with(" ?"), "{text}");
         assert!(text.contains("? as published"), "{text}");
-        assert!(text.contains("\nmade by: weir seeds run it\n"), "{text}");
+        assert!(text.contains("\nmade by: weir published run it\n"), "{text}");
         assert!(text.contains("path        published: a switch\n              here:      lo"), "{text}");
     }
 

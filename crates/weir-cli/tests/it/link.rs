@@ -36,7 +36,7 @@ fn losses_on_the_way_are_of_single_datagrams_even_where_a_send_holds_many() {
         return;
     }
     let words = "--engines udp-gso --tests throughput --sizes 1000 --cpus none --duration 300ms --warmup 0s \
-                 --path veth,loss=10% --format json";
+                 --link veth,loss=10% --format json";
     let document = Scene::new().weir(&format!("bench --output results {words}")).expect_code(0).json();
     let case = &document["cases"][0];
     assert_eq!(case["path"], "veth,mtu=1500,loss=10%,gso=off");
@@ -58,7 +58,7 @@ fn losses_are_put_down_to_where_they_were_made() {
         // A rate that every machine keeps up with: nothing else loses.
         let words = format!(
             "--engines udp,weir --tests latency --rate 5000/s --sizes 1000 --reliability best-effort --cpus none \
-             --duration 500ms --warmup 0s --domain 81 --path {path}"
+             --duration 500ms --warmup 0s --domain 81 --link {path}"
         );
         let printed = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
         let document = scene.weir("report results --format json").expect_code(0).json();
@@ -86,7 +86,7 @@ fn a_reliable_engine_loses_nothing_across_a_slow_cable_that_loses() {
         return;
     }
     let words = "--engines weir --reliability reliable --sizes 1000,20000 --batch 0 --cpus none --duration 200ms \
-                 --warmup 0s --verify --domain 128 --path veth,mtu=9000,rate=500M,loss=3% --format json";
+                 --warmup 0s --verify --domain 128 --link veth,mtu=9000,rate=500M,loss=3% --format json";
     let document = Scene::new().weir(&format!("bench --output results {words}")).expect_code(0).json();
     let cases = document["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 4);
@@ -102,7 +102,7 @@ fn nothing_is_left_when_the_command_is_killed() {
         return;
     }
     let scene = Scene::new();
-    let words = format!("bench --output results {BRIEF} --engines mock-hang --sizes 32 --path veth");
+    let words = format!("bench --output results {BRIEF} --engines mock-hang --sizes 32 --link veth");
     let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(words.split_whitespace())
         .current_dir(scene.path(""))
@@ -129,8 +129,8 @@ fn without_the_programs_that_it_takes_the_package_is_named() {
     let scene = Scene::new();
     let mut command = assert_cmd::Command::cargo_bin("weir").unwrap();
     command.current_dir(scene.path("")).env("PATH", scene.path(""));
-    let output = command.args(["bench", "--engines", "mock", "--path", "veth"]).output().unwrap();
+    let output = command.args(["bench", "--engines", "mock", "--link", "veth"]).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("--path needs the program `unshare`"), "{said}");
+    assert!(said.contains("--link needs the program `unshare`"), "{said}");
 }

@@ -13,11 +13,11 @@ use weir_bench::path::{PathSpec, VethError, VethPath};
 use weir_results::WaitStrategy;
 
 use super::ends::{End, Left, wait_for_both};
-use super::published::{Row, Table, Test};
+use super::tables::{Row, Table, Test};
 
 /// What lies between the ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PathChoice {
+pub(crate) enum LinkChoice {
     /// An interface of this host.
     Interface(String),
     /// A cable with the link speed of the table.
@@ -30,7 +30,7 @@ pub(crate) enum PathChoice {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// What lies between the ends.
-    pub(crate) path: PathChoice,
+    pub(crate) link: LinkChoice,
     /// Seconds of each row, unless as published.
     pub(crate) exec: Option<u64>,
     /// Only these sizes; all when there are none.
@@ -70,7 +70,7 @@ const FRAME_BYTES: u32 = MTU + 100;
 /// What a row may take beside its time: discovery, initialization pings, and the end.
 const BESIDE: Duration = Duration::from_secs(60);
 
-impl FromStr for PathChoice {
+impl FromStr for LinkChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -85,7 +85,7 @@ impl FromStr for PathChoice {
     }
 }
 
-impl fmt::Display for PathChoice {
+impl fmt::Display for LinkChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interface(name) => f.write_str(name),
@@ -98,10 +98,10 @@ impl fmt::Display for PathChoice {
 impl Plan {
     /// The cable that a table needs, if it needs one.
     pub(crate) fn cable(&self, table: &Table) -> Option<PathSpec> {
-        match self.path {
-            PathChoice::Interface(_) => None,
-            PathChoice::Cable(spec) => Some(spec),
-            PathChoice::TableLink => Some(PathSpec {
+        match self.link {
+            LinkChoice::Interface(_) => None,
+            LinkChoice::Cable(spec) => Some(spec),
+            LinkChoice::TableLink => Some(PathSpec {
                 mtu: MTU,
                 rate_bps: Some(u64::from(table.link_gbps) * 1_000_000_000),
                 queue_bytes: None,
@@ -120,11 +120,11 @@ impl Plan {
 
     /// The command that measures a table like this.
     pub(crate) fn command(&self, table: &Table) -> String {
-        let mut line = format!("weir seeds run {}", table.name);
+        let mut line = format!("weir published run {}", table.name);
         if let Some(seconds) = self.exec {
             line += &format!(" --exec {seconds}");
         }
-        line += &format!(" --path {}", self.path);
+        line += &format!(" --link {}", self.link);
         if !self.sizes.is_empty() {
             let sizes: Vec<String> = self.sizes.iter().map(u64::to_string).collect();
             line += &format!(" --sizes {}", sizes.join(","));
@@ -200,9 +200,9 @@ fn measure_row(
 ) -> OurRow {
     let start = |role| {
         let place = cable.map(|cable| cable.place(role));
-        let interface = match (&plan.path, &place) {
+        let interface = match (&plan.link, &place) {
             (_, Some(place)) => place.interface,
-            (PathChoice::Interface(name), None) => name,
+            (LinkChoice::Interface(name), None) => name,
             (_, None) => VethPath::INTERFACE,
         };
         let namespace: Option<PathBuf> = place.as_ref().map(|place| place.namespace.clone());
@@ -281,11 +281,11 @@ fn wait_variable(wait: WaitStrategy) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds::find;
+    use crate::published::find;
 
-    fn plan(path: &str) -> Plan {
+    fn plan(link: &str) -> Plan {
         Plan {
-            path: path.parse().unwrap(),
+            link: link.parse().unwrap(),
             exec: Some(2),
             sizes: Vec::new(),
             cpus: Some(CpuPair { publisher: 1, subscriber: 0 }),
@@ -320,11 +320,11 @@ mod tests {
         let table = &find("pro-latency-1g-keyed-best-effort")[0];
         assert_eq!(
             plan("veth").command(table),
-            "weir seeds run pro-latency-1g-keyed-best-effort --exec 2 --path veth --cpus 1,0"
+            "weir published run pro-latency-1g-keyed-best-effort --exec 2 --link veth --cpus 1,0"
         );
         let other =
             Plan { exec: None, sizes: vec![32, 64], cpus: None, wait: WaitStrategy::Spin, ..plan("lo") };
-        assert!(other.command(table).ends_with("best-effort --path lo --sizes 32,64 --wait spin"));
+        assert!(other.command(table).ends_with("best-effort --link lo --sizes 32,64 --wait spin"));
     }
 
     #[test]
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(cable("lo"), None);
         assert_eq!(cable("veth").as_deref(), Some("veth,mtu=9000,rate=10G,gso=on"));
         assert_eq!(cable("veth,rate=1G").as_deref(), Some("veth,mtu=1500,rate=1G,gso=on"));
-        assert!("veth,nonsense".parse::<PathChoice>().is_err());
+        assert!("veth,nonsense".parse::<LinkChoice>().is_err());
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl End {
             }
             None => Command::new(program),
         };
-        command.arg("seeds-end").args(options).env("WEIR_WAIT", wait);
+        command.arg("published-end").args(options).env("WEIR_WAIT", wait);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let (lifeline, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -3,8 +3,8 @@
 use weir_bench::path::PathSpec;
 use weir_results::Environment;
 
-use super::published::{Table, Test};
 use super::run::Plan;
+use super::tables::{Table, Test};
 
 /// One thing in which they differ, or may.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ pub(crate) fn differences(table: &Table, plan: &Plan, environment: &Environment)
             format!("{cable}: a virtual cable of that rate, no switch, no hardware")
         }
         Some(cable) => format!("{cable}: a virtual cable as fast as the processor, no switch, no hardware"),
-        None if plan.path.to_string() == "lo" => "the loopback interface".to_owned(),
-        None => format!("the interface {} of this host to itself", plan.path),
+        None if plan.link.to_string() == "lo" => "the loopback interface".to_owned(),
+        None => format!("the interface {} of this host to itself", plan.link),
     };
     let mut all = vec![
         difference("hosts", source.hosts, host(environment)),
@@ -88,7 +88,7 @@ mod tests {
     use weir_results::{Interface, WaitStrategy};
 
     use super::*;
-    use crate::seeds::find;
+    use crate::published::find;
 
     #[test]
     fn host_path_and_mtu_are_said() {
@@ -99,7 +99,7 @@ mod tests {
         };
         let here = |path: &str, what: &str| {
             let plan = Plan {
-                path: path.parse().unwrap(),
+                link: path.parse().unwrap(),
                 exec: Some(1),
                 sizes: Vec::new(),
                 cpus: None,
