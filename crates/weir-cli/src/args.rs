@@ -10,6 +10,7 @@ mod udp;
 mod values;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use weir_bench::control::Role;
@@ -25,7 +26,7 @@ pub(crate) use published::{
 pub(crate) use report::ReportArgs;
 pub(crate) use targets::TargetsArgs;
 pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpServerArgs};
-pub(crate) use values::{Cpus, Direction, Format, PlotTest, ScriptPurpose, TelemetryForm, UdpRate};
+pub(crate) use values::{Cpus, Direction, Format, PlotTest, Program, ScriptPurpose, TelemetryForm, UdpRate};
 
 /// Measure what a network and a publish/subscribe middleware carry
 #[derive(Debug, Parser)]
@@ -61,24 +62,55 @@ pub(crate) enum Command {
     #[command(alias = "seeds")]
     Published(PublishedArgs),
     Completions(CompletionsArgs),
+    Man(ManArgs),
+    #[command(hide = true)]
+    Reference(ReferenceArgs),
     #[command(hide = true)]
     Agent(AgentArgs),
     #[command(hide = true)]
     PublishedEnd(PublishedEndArgs),
 }
 
-/// Print a completion script
+/// Print a shell completion script for one of the four commands
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+perftest has scripts for bash, zsh and fish.
+
 Examples:
   weir completions bash > /etc/bash_completion.d/weir
-  weir completions zsh > ~/.zfunc/_weir
+  weir completions bash perftest > /etc/bash_completion.d/perftest
+  weir completions zsh udptest > ~/.zfunc/_udptest
 
 Exit codes: 0 success, 2 usage, 3 environment")]
 pub(crate) struct CompletionsArgs {
     /// Shell that reads the script
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+
+    /// Command to complete
+    #[arg(value_enum, default_value_t = Program::Weir)]
+    pub(crate) command: Program,
+}
+
+/// Write man pages of the four commands and their subcommands
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir man --output man/man1                  # then: man -l man/man1/weir-bench.1
+  sudo weir man --output /usr/local/share/man/man1
+
+Exit codes: 0 success, 2 usage, 3 environment")]
+pub(crate) struct ManArgs {
+    /// Folder for the pages, created if missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+}
+
+/// Writes the reference page of the documentation.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReferenceArgs {
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 /// One end of a case; started by `weir bench`.

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod by_hand;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod manual;
 pub(crate) mod published;
 pub(crate) mod report;
 pub(crate) mod targets;

@@ -1,22 +1,29 @@
-//! The command-line programs: [`weir`], and [`perftest()`], which accepts RTI Perftest's options.
+//! The command-line programs: [`weir`], [`perftest()`], which has RTI Perftest's options, and [`udptest()`] and
+//! [`udpserver()`], which have hpcbench's.
 //!
 //! - `args`: the command line of `weir`; `command`: its commands
 //! - `published`: published reference tables and the same measured here
-//! - `perftest`: the command of that name
+//! - `perftest`, `udptest`, `udpserver`: the commands of those names
+//! - `manual`: man pages and the Markdown reference, generated from the command lines
 //! - `progress`, `signals`, `output`: progress bar, Ctrl-C, and where text goes (stdout: data, stderr: the rest)
 //! - `exit`: the exit codes; `text`: wrapped text
 
 mod args;
 mod command;
 mod exit;
+mod manual;
 mod output;
 mod perftest;
 mod progress;
 mod published;
 mod signals;
 mod text;
+mod udpserver;
+mod udptest;
 
 pub use perftest::main as perftest;
+pub use udpserver::main as udpserver;
+pub use udptest::main as udptest;
 
 use std::process::ExitCode;
 
@@ -36,6 +43,8 @@ pub fn weir() -> ExitCode {
         Command::Targets(args) => command::targets::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Completions(args) => command::completions::run(&args),
+        Command::Man(args) => command::manual::man(&args),
+        Command::Reference(args) => command::manual::reference(&args),
         Command::Agent(args) => command::agent::run(&args),
         Command::Published(args) => command::published::run(&args),
         Command::PublishedEnd(args) => command::published::end(&args),

@@ -63,6 +63,15 @@ pub(crate) enum PlotTest {
     Breakdown,
 }
 
+/// The command that a completion script is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Program {
+    Weir,
+    Perftest,
+    Udptest,
+    Udpserver,
+}
+
 /// The value of `weir doctor --script`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScriptPurpose {

@@ -114,6 +114,58 @@ fn completions_are_made_for_the_usual_shells() {
 }
 
 #[test]
+fn completions_are_made_for_all_four_commands() {
+    let scene = Scene::new();
+    for (command, option) in [
+        ("weir", "subscriber-delay"),
+        ("perftest", "-latencyTest"),
+        ("udptest", "-T"),
+        ("udpserver", "max-sessions"),
+    ] {
+        for shell in ["bash", "zsh", "fish"] {
+            let script = scene.weir(&format!("completions {shell} {command}")).expect_code(0).stdout;
+            let option = if shell == "fish" { option.trim_start_matches('-') } else { option };
+            assert!(script.contains(command) && script.contains(option), "{shell} {command}: {script}");
+        }
+    }
+    scene.weir("completions elvish perftest").expect_code(2).expect_stderr("choose bash, zsh or fish");
+}
+
+#[test]
+fn man_pages_are_written_for_every_command() {
+    let scene = Scene::new();
+    scene.weir("man --output man/man1").expect_code(0);
+    for (name, text) in [
+        ("weir", "completions"),
+        ("weir-bench", "\\-\\-subscriber\\-delay"),
+        ("weir-udp-server", "\\-\\-max\\-sessions"),
+        ("weir-published-run", "\\-\\-exec"),
+        ("perftest", "\\-latencyTest"),
+        ("udptest", "\\-T"),
+        ("udpserver", "\\-p"),
+    ] {
+        let page = std::fs::read_to_string(scene.path("man/man1").join(format!("{name}.1"))).unwrap();
+        assert!(page.starts_with(".TH ") && page.contains(text), "{name}: {page}");
+    }
+    assert!(!scene.path("man/man1/weir-agent.1").exists());
+    std::fs::write(scene.path("file"), "").unwrap();
+    scene.weir("man --output file/man1").expect_code(3).expect_stderr("choose another folder with --output");
+}
+
+#[test]
+fn the_reference_in_the_documentation_is_current() {
+    let scene = Scene::new();
+    scene.weir("reference --output page.md").expect_code(0);
+    let page = std::fs::read_to_string(scene.path("page.md")).unwrap();
+    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/command-lines.md");
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        std::fs::write(committed, &page).unwrap();
+    }
+    let is_current = std::fs::read_to_string(committed).is_ok_and(|committed| committed == page);
+    assert!(is_current, "{committed} is out of date: WEIR_BLESS=1 cargo test -p weir-cli --test it help::");
+}
+
+#[test]
 fn an_agent_started_by_hand_is_told_so() {
     let scene = Scene::new();
     scene
