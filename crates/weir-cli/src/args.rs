@@ -83,11 +83,11 @@ Examples:
 
 Exit codes: 0 success, 2 usage, 3 environment")]
 pub(crate) struct CompletionsArgs {
-    /// Shell that reads the script
+    /// The shell that reads the script
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 
-    /// Command to complete
+    /// The command to complete
     #[arg(value_enum, default_value_t = Program::Weir)]
     pub(crate) command: Program,
 }
@@ -101,7 +101,7 @@ Examples:
 
 Exit codes: 0 success, 2 usage, 3 environment")]
 pub(crate) struct ManArgs {
-    /// Folder for the pages, created if missing
+    /// Write the pages to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) output: PathBuf,
 }

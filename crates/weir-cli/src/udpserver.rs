@@ -20,7 +20,7 @@ use weir_udptest::{Secret, Server, ServerKind, ServerSettings};
     after_help = NOTES
 )]
 struct Args {
-    /// TCP port of the control connection; 0: any free one
+    /// Listen on this TCP port; 0: any free one
     #[arg(short, value_name = "PORT", default_value_t = 5678)]
     port: u16,
 
@@ -28,19 +28,19 @@ struct Args {
     #[arg(short)]
     verbose: bool,
 
-    /// Address to listen on [default: all, IPv4 and IPv6]
+    /// Listen on this address [default: all, IPv4 and IPv6]
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<IpAddr>,
 
-    /// Concurrent sessions
+    /// Serve at most N sessions at once
     #[arg(long, value_name = "N", default_value_t = 8)]
     max_sessions: usize,
 
-    /// Longest trial that a client may request, in seconds
+    /// Refuse trials that take longer, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     max_time: u64,
 
-    /// File with the secret shared by both ends; it is never sent
+    /// Read the secret shared by both ends from a file; it is never sent
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 

@@ -33,19 +33,23 @@ struct Args {
     workload: Workload,
     #[command(flatten, next_help_heading = "Output")]
     output: Output,
+
+    /// Print help
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
 }
 
 #[derive(Debug, clap::Args)]
 struct Connection {
-    /// Host that runs udpserver, or the target of -g
+    /// Connect to udpserver on this host, or send to it with -g
     #[arg(short, value_name = "HOST")]
     host: String,
 
-    /// TCP port of udpserver, or the UDP port for -g
+    /// Connect to this TCP port, or send to this UDP port with -g
     #[arg(short, value_name = "PORT", default_value_t = 5678)]
     port: u16,
 
-    /// Use IPv4 [default: the first address of the name]
+    /// Use IPv4 [default: the first address of the host]
     #[arg(long, conflicts_with = "ipv6")]
     ipv4: bool,
 
@@ -53,7 +57,7 @@ struct Connection {
     #[arg(long)]
     ipv6: bool,
 
-    /// File with the secret shared by both ends; it is never sent
+    /// Read the secret shared by both ends from a file; it is never sent
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }
@@ -88,46 +92,46 @@ struct Test {
 
 #[derive(Debug, clap::Args)]
 struct Workload {
-    /// Datagram size in bytes, 1 to 65000
+    /// Send datagrams of this size, 1 to 65000 bytes
     #[arg(short = 'l', value_name = "BYTES", default_value = "1460", value_parser = parse_bytes)]
     datagram: u64,
 
-    /// Write size in bytes, up to the datagram size [default: the datagram size]
+    /// Write this many bytes at a time [default: a datagram]
     #[arg(short = 'd', value_name = "BYTES", value_parser = parse_bytes)]
     data: Option<u64>,
 
-    /// Least bytes to send per trial; ignored with -T
+    /// Send at least this many bytes per trial; ignored with -T
     #[arg(short = 'm', value_name = "BYTES", default_value = "1M", value_parser = parse_bytes)]
     message: u64,
 
-    /// Least seconds per trial
+    /// Send for at least this many seconds per trial
     #[arg(short = 't', value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     time: Duration,
 
-    /// Trials
+    /// Run N trials
     #[arg(short = 'r', value_name = "N", default_value_t = 10)]
     repeat: u32,
 
-    /// Highest rate, in bit/s [default: unlimited]
+    /// Limit the rate to this many bit/s
     #[arg(short = 'T', value_name = "RATE", value_parser = parse_rate)]
     rate: Option<u64>,
 
-    /// UDP buffers of the client, in bytes [default: the system's]
+    /// Set the UDP buffers of the client, in bytes [default: the system's]
     #[arg(short = 'b', value_name = "BYTES", value_parser = parse_bytes)]
     client_buffer: Option<u64>,
 
-    /// UDP buffers of the server, in bytes [default: the client's]
+    /// Set the UDP buffers of the server, in bytes [default: the client's]
     #[arg(short = 'B', value_name = "BYTES", value_parser = parse_bytes)]
     server_buffer: Option<u64>,
 
-    /// Type of service: 1 low delay, 2 throughput, 3 AF11, 4 AF13, 5 AF41, 6 AF43
+    /// Set the service: 1 low delay, 2 throughput, 3 AF11, 4 AF13, 5 AF41, 6 AF43
     #[arg(short = 'q', value_name = "N", value_parser = service_type)]
     service_type: Option<ServiceType>,
 }
 
 #[derive(Debug, clap::Args)]
 struct Output {
-    /// File for the report
+    /// Write a report to this file
     #[arg(short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -142,10 +146,6 @@ struct Output {
     /// Print all counts of each trial
     #[arg(short = 'v')]
     verbose: bool,
-
-    /// Print help
-    #[arg(long, action = ArgAction::Help)]
-    help: Option<bool>,
 }
 
 const NOTES: &str = "\

@@ -31,7 +31,7 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Workload {
-    /// Engines to measure, or `all`; see Engines below
+    /// Measure these engines, or `all`; see Engines below
     #[arg(
         long,
         value_name = "LIST",
@@ -41,7 +41,7 @@ pub(crate) struct Workload {
     )]
     pub(crate) engines: Vec<String>,
 
-    /// Tests to run: latency, throughput
+    /// Run these tests: latency, throughput
     #[arg(
         long,
         value_name = "LIST",
@@ -51,7 +51,7 @@ pub(crate) struct Workload {
     )]
     pub(crate) tests: Vec<Test>,
 
-    /// Sample sizes in bytes, 28 to 1G; k, M, G: powers of 1024
+    /// Send samples of these sizes, 28 to 1G bytes; k, M, G: powers of 1024
     #[arg(
         long,
         value_name = "LIST",
@@ -61,30 +61,30 @@ pub(crate) struct Workload {
     )]
     pub(crate) sizes: Vec<u64>,
 
-    /// Send on a schedule: N samples/s or N% of the maximum [default: ping-pong]
+    /// Send N samples/s or N% of the maximum, on a schedule [default: ping-pong]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) rate: Vec<Rate>,
 
-    /// Instances to write in turn; 0: unkeyed topic
+    /// Write N instances in turn; 0: unkeyed topic
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) instances: u32,
 
-    /// Batch sizes in bytes (throughput); 0: no batching [default: 0,8192]
+    /// Batch up to these sizes in bytes (throughput); 0: off [default: 0,8192]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size)]
     pub(crate) batch: Option<Vec<u64>>,
 
-    /// Publisher processes (throughput)
+    /// Start N publisher processes (throughput)
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) publishers: u32,
 
-    /// Subscriber processes (throughput); rates are the mean of one
+    /// Start N subscriber processes (throughput); rates are the mean of one
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) subscribers: u32,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Qos {
-    /// Reliability kinds: best-effort, reliable
+    /// Measure these reliability kinds
     #[arg(
         long,
         value_name = "LIST",
@@ -113,15 +113,15 @@ pub(crate) struct Qos {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Method {
-    /// Measured time per case [default: 2s; 1s with more than four engines]
+    /// Measure each case this long [default: 2s; 1s with more than four engines]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Unmeasured time before each case
+    /// Run each case this long before measuring
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "300ms")]
     pub(crate) warmup: Duration,
 
-    /// Repeats of every case; 6 or more give 95 % intervals
+    /// Repeat every case N times; 6 or more give 95 % intervals
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) repeat: u32,
 
@@ -131,15 +131,15 @@ pub(crate) struct Method {
     )]
     pub(crate) interleave: Option<bool>,
 
-    /// Engine to compare the others with
+    /// Compare the other engines with this one
     #[arg(long, value_name = "ENGINE", default_value = "udp")]
     pub(crate) relative_to: String,
 
-    /// How receivers wait: block, spin or spin:USEC
+    /// Make receivers block, spin, or spin:USEC and then block
     #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block")]
     pub(crate) wait: WaitStrategy,
 
-    /// Time by which subscribers open after publishers
+    /// Open the subscribers this long after the publishers
     #[arg(long, alias = "late", value_name = "TIME", value_parser = parse_duration, default_value = "0ms")]
     pub(crate) subscriber_delay: Duration,
 
@@ -158,7 +158,7 @@ pub(crate) struct Method {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Host {
-    /// Network interface that carries the samples
+    /// Use this network interface
     #[arg(long, value_name = "NAME", default_value = "lo")]
     pub(crate) interface: String,
 
@@ -166,15 +166,15 @@ pub(crate) struct Host {
     #[arg(long, alias = "path", value_name = "LINK", conflicts_with_all = ["interface", "outside_checks"])]
     pub(crate) link: Option<PathSpec>,
 
-    /// DDS domain, 0 to 232
+    /// Use this DDS domain, 0 to 232
     #[arg(long, value_name = "ID", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=232))]
     pub(crate) domain: u32,
 
-    /// CPUs of the ends, or none [default: two; none with several ends]
+    /// Pin the ends to CPUs, or none [default: two; none with several ends]
     #[arg(long, value_name = "PUB,SUB", value_parser = parse_cpus)]
     pub(crate) cpus: Option<Cpus>,
 
-    /// Socket buffer request in bytes; Linux doubles it
+    /// Request this socket buffer in bytes; Linux doubles it
     #[arg(
         long,
         value_name = "BYTES",
@@ -187,18 +187,18 @@ pub(crate) struct Host {
     #[arg(long)]
     pub(crate) keep_awake: bool,
 
-    /// Host telemetry interval; 0s and --resources disable it
+    /// Sample host telemetry this often; 0s and --resources disable it
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
     pub(crate) telemetry_period: Duration,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Output {
-    /// Format on stdout: table, csv or json
+    /// Print the results as table, csv or json
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// Folder for results.jsonl, created if missing [default: weir-results/TIME]
+    /// Write results.jsonl to this folder [default: weir-results/TIME]
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 

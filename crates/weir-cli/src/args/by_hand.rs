@@ -21,15 +21,15 @@ pub(crate) struct PubArgs {
     #[command(flatten)]
     pub(crate) hand: HandArgs,
 
-    /// Index of this publisher among several, from 0
+    /// Set the index of this publisher among several, from 0
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Workload")]
     pub(crate) entity_id: u32,
 
-    /// Time to publish or ping
+    /// Publish or ping this long
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s", help_heading = "Method")]
     pub(crate) duration: Duration,
 
-    /// Time to ping before measuring
+    /// Ping this long before measuring
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "300ms", help_heading = "Method")]
     pub(crate) warmup: Duration,
 }
@@ -45,7 +45,7 @@ pub(crate) struct SubArgs {
     #[command(flatten)]
     pub(crate) hand: HandArgs,
 
-    /// Time after which to stop [default: when all publishers are done]
+    /// Stop after this time [default: when all publishers are done]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Method")]
     pub(crate) duration: Option<Duration>,
 }
@@ -67,34 +67,34 @@ pub(crate) struct HandArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct HandWorkload {
-    /// Engine, as listed by `weir bench --help`
+    /// Use this engine, of those that `weir bench --help` lists
     #[arg(long, value_name = "NAME", default_value = "weir")]
     pub(crate) engine: String,
 
-    /// Sample size in bytes, 28 to 1G; k, M, G: powers of 1024
+    /// Send samples of this size, 28 to 1G bytes; k, M, G: powers of 1024
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "1024")]
     pub(crate) size: u64,
 
-    /// Instances to write in turn; 0: unkeyed topic
+    /// Write N instances in turn; 0: unkeyed topic
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) instances: u32,
 
-    /// Batch size in bytes; 0: no batching
+    /// Batch samples up to this size in bytes; 0: off
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "0")]
     pub(crate) batch: u64,
 
-    /// Number of publishers
+    /// Expect N publishers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) publishers: u32,
 
-    /// Number of subscribers, which each publisher waits for
+    /// Expect N subscribers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) subscribers: u32,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct HandQos {
-    /// Reliability kind: best-effort or reliable
+    /// Use best-effort or reliable delivery
     #[arg(long, value_name = "KIND", value_parser = parse_reliability, default_value = "reliable")]
     pub(crate) reliability: Reliability,
 
@@ -109,11 +109,11 @@ pub(crate) struct HandQos {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct HandMethod {
-    /// How this end waits: block, spin, or spin:USEC (spin, then block)
+    /// Make this end block, spin, or spin:USEC and then block
     #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block")]
     pub(crate) wait: WaitStrategy,
 
-    /// Time to wait for the other end
+    /// Wait this long for the other end
     #[arg(long, alias = "patience", value_name = "TIME", value_parser = parse_duration, default_value = "60s")]
     pub(crate) connect_timeout: Duration,
 
@@ -124,27 +124,27 @@ pub(crate) struct HandMethod {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct HandHost {
-    /// Network interface that carries the samples
+    /// Use this network interface
     #[arg(long, value_name = "NAME", default_value = "lo")]
     pub(crate) interface: String,
 
-    /// DDS domain, 0 to 232
+    /// Use this DDS domain, 0 to 232
     #[arg(long, value_name = "ID", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=232))]
     pub(crate) domain: u32,
 
-    /// Address of the other end, for the udp engines
+    /// Set the address of the other end, for the udp engines
     #[arg(long, value_name = "IPV4")]
     pub(crate) peer: Option<Ipv4Addr>,
 
-    /// UDP port of the publisher, for the udp engines; the subscriber has the next
+    /// Set the publisher's UDP port, for the udp engines; the subscriber has the next
     #[arg(long, default_value_t = 47400, value_parser = clap::value_parser!(u16).range(1..=65534))]
     pub(crate) port: u16,
 
-    /// CPU to pin this end to [default: placed by the kernel]
+    /// Pin this end to a CPU [default: not pinned]
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<usize>,
 
-    /// Socket buffer request in bytes; Linux doubles it
+    /// Request this socket buffer in bytes; Linux doubles it
     #[arg(
         long,
         value_name = "BYTES",
@@ -156,11 +156,11 @@ pub(crate) struct HandHost {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct HandOutput {
-    /// Folder for the results.jsonl of this end, created if missing
+    /// Write the results.jsonl of this end to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Host telemetry interval; 0s disables it
+    /// Sample host telemetry this often; 0s disables it
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
     pub(crate) telemetry_period: Duration,
 }

@@ -16,11 +16,11 @@ Examples:
 
 Exit codes: 0 no problem found (or --script), 1 problem found, 2 usage, 3 environment")]
 pub(crate) struct DoctorArgs {
-    /// Check the route, the MTU and a TCP connection to this host as well
+    /// Check the route to this host as well: MTU and one TCP connection
     #[arg(long, value_name = "HOST")]
     pub(crate) peer: Option<String>,
 
-    /// Network interface to check [default: that of the route to the peer]
+    /// Check this network interface [default: that of the route to the peer]
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,
 

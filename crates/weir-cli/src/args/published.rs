@@ -45,7 +45,7 @@ Examples:
 
 Exit codes: 0 success, 2 usage (no tables in the folder), 3 environment")]
     Page {
-        /// Folder with the tables
+        /// The folder with the tables
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
@@ -60,11 +60,11 @@ Examples:
 
 Exit codes: 0 success, 2 usage, 3 environment")]
 pub(crate) struct PublishedShowArgs {
-    /// Table, or the common prefix of several
+    /// A table, or the common prefix of several
     #[arg(value_name = "TABLE", required = true)]
     pub(crate) tables: Vec<String>,
 
-    /// Format on stdout: table, csv or json
+    /// Print the tables as table, csv or json
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = Format::Table)]
     pub(crate) format: Format,
 }
@@ -72,7 +72,8 @@ pub(crate) struct PublishedShowArgs {
 /// Measure published tables with both ends on this host, beside the published figures
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Each row is a run of `perftest` with the options of the published scripts.
+    "Each row is a run of `perftest` with the options of the published scripts. The link `veth` has the rate of the \
+     table and an MTU of 9000 bytes; `weir bench --help` explains the options of a link.
 
 Examples:
   weir published run pro-latency-1g-unkeyed-best-effort --exec 5
@@ -83,31 +84,31 @@ Examples:
     exit_codes!()
 ))]
 pub(crate) struct PublishedRunArgs {
-    /// Table, the common prefix of several, or `all`
+    /// A table, the common prefix of several, or `all`
     #[arg(value_name = "TABLE", required = true)]
     pub(crate) tables: Vec<String>,
 
-    /// Seconds per row [default: as published, 30 or 60]
+    /// Measure each row for N seconds [default: as published, 30 or 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "Method")]
     pub(crate) exec: Option<u64>,
 
-    /// Sample sizes to measure, in bytes [default: all of the table]
+    /// Measure only these sample sizes in bytes
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Method")]
     pub(crate) sizes: Vec<u64>,
 
-    /// How receivers wait: block, spin or spin:USEC
+    /// Make receivers block, spin, or spin:USEC and then block
     #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block", help_heading = "Method")]
     pub(crate) wait: WaitStrategy,
 
-    /// Interface, or virtual link (root): veth (as published), veth,OPTION...
+    /// Use an interface, or a virtual link (root): veth, or veth,OPTION...
     #[arg(long, alias = "path", value_name = "LINK", default_value = "lo", help_heading = "Host")]
     pub(crate) link: LinkChoice,
 
-    /// CPUs of the ends, or none [default: two different ones]
+    /// Pin the ends to CPUs, or none [default: two different ones]
     #[arg(long, value_name = "PUB,SUB", value_parser = parse_cpus, help_heading = "Host")]
     pub(crate) cpus: Option<Cpus>,
 
-    /// DDS domain, 0 to 232
+    /// Use this DDS domain, 0 to 232
     #[arg(
         long,
         value_name = "ID",
@@ -117,11 +118,11 @@ pub(crate) struct PublishedRunArgs {
     )]
     pub(crate) domain: u32,
 
-    /// Format on stdout: table, csv or json
+    /// Print the tables as table, csv or json
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = Format::Table, help_heading = "Output")]
     pub(crate) format: Format,
 
-    /// Folder for TABLE.txt, .csv and .json, created if missing
+    /// Write TABLE.txt, TABLE.csv and TABLE.json to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }

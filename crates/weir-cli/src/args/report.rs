@@ -17,15 +17,15 @@ Examples:
 
 Exit codes: 0 success, 2 usage, 3 environment")]
 pub(crate) struct ReportArgs {
-    /// Folder of the run, or its results file
+    /// The folder of the run, or its results file
     #[arg(value_name = "DIR")]
     pub(crate) run: PathBuf,
 
-    /// Format on stdout: table, csv or json
+    /// Print the results as table, csv or json
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// Engine to compare the others with
+    /// Compare the other engines with this one
     #[arg(long, value_name = "ENGINE", default_value = "udp")]
     pub(crate) relative_to: String,
 
@@ -41,7 +41,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, hide_possible_values = true, value_name = "TEST")]
     pub(crate) plot: Vec<PlotTest>,
 
-    /// Folder for the plots, created if missing [default: that of the run]
+    /// Write the plots to this folder [default: that of the run]
     #[arg(long, value_name = "DIR", requires = "plot")]
     pub(crate) output: Option<PathBuf>,
 }

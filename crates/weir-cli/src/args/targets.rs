@@ -13,11 +13,11 @@ pub(crate) struct TargetsArgs {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Series to measure; see Series below [default: all]
+    /// Measure these series; see Series below [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_series)]
     pub(crate) only: Vec<String>,
 
-    /// Repeats of every case [default: 6; 3 with --quick]
+    /// Repeat every case N times [default: 6; 3 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: Option<u32>,
 
@@ -25,15 +25,15 @@ pub(crate) struct TargetsArgs {
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["quick", "only", "repeat", "output"])]
     pub(crate) from: Vec<PathBuf>,
 
-    /// CPUs of the ends, or none [default: two different ones]
+    /// Pin the ends to CPUs, or none [default: two different ones]
     #[arg(long, value_name = "PUB,SUB", value_parser = parse_cpus)]
     pub(crate) cpus: Option<Cpus>,
 
-    /// DDS domain, 0 to 232
+    /// Use this DDS domain, 0 to 232
     #[arg(long, value_name = "ID", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=232))]
     pub(crate) domain: u32,
 
-    /// Folder for results.jsonl, created if missing [default: weir-results/TIME]
+    /// Write results.jsonl to this folder [default: weir-results/TIME]
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 

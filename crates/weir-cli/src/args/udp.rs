@@ -38,11 +38,11 @@ pub(crate) struct UdpArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Connection {
-    /// Host that runs `weir udp server` [default: this host, started for the run]
+    /// Connect to `weir udp server` on this host [default: started here for the run]
     #[arg(long, value_name = "HOST")]
     pub(crate) to: Option<String>,
 
-    /// TCP port of the server
+    /// Connect to this TCP port
     #[arg(long, default_value_t = FLOOR_PORT, requires = "to")]
     pub(crate) port: u16,
 
@@ -60,27 +60,27 @@ pub(crate) struct Connection {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct UdpWorkload {
-    /// Tests: latency (round trips), throughput (streams)
+    /// Run these tests: latency (round trips), throughput (streams)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "latency,throughput")]
     pub(crate) tests: Vec<Test>,
 
-    /// UDP payload sizes in bytes, 20 to 65507
+    /// Send datagrams of these payload sizes, 20 to 65507 bytes
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size, default_value = "32,1024,1460,8192")]
     pub(crate) sizes: Vec<u64>,
 
-    /// Send calls of streams: send, sendmmsg, gso
+    /// Send streams by these calls: send, sendmmsg, gso
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "send,gso")]
     pub(crate) mode: Vec<UdpMode>,
 
-    /// Concurrent streams, each with its own sockets and threads
+    /// Run this many streams at once, each with its own sockets and threads
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
     pub(crate) flows: Vec<u32>,
 
-    /// Rates in bit/s (10M), datagrams/s (50k/s), % of the maximum, or max
+    /// Send at these rates: bit/s (10M), datagrams/s (50k/s), N% of max, max
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "max")]
     pub(crate) rate: Vec<UdpRate>,
 
-    /// Senders: forward (this end), reverse (the server) or both
+    /// Send streams forward (from here), reverse (from the server) or both
     #[arg(long, value_name = "WHO", value_enum, hide_possible_values = true, default_value_t = Direction::Forward)]
     pub(crate) direction: Direction,
 }
@@ -95,7 +95,7 @@ pub(crate) struct Sockets {
     #[arg(long)]
     pub(crate) unconnected: bool,
 
-    /// Differentiated services code point of the datagrams, 0 to 63
+    /// Mark the datagrams with this DSCP, 0 to 63
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=63))]
     pub(crate) dscp: Option<u8>,
 
@@ -103,11 +103,11 @@ pub(crate) struct Sockets {
     #[arg(long, value_name = "GROUP")]
     pub(crate) multicast: Option<IpAddr>,
 
-    /// Time to live of multicast datagrams, in hops
+    /// Let multicast pass this many hops
     #[arg(long, value_name = "N", default_value_t = 1, requires = "multicast")]
     pub(crate) ttl: u8,
 
-    /// Socket buffer request in bytes; Linux doubles it
+    /// Request this socket buffer in bytes; Linux doubles it
     #[arg(
         long,
         value_name = "BYTES",
@@ -119,19 +119,19 @@ pub(crate) struct Sockets {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct UdpMethod {
-    /// Measured time per point
+    /// Measure each point this long
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub(crate) duration: Duration,
 
-    /// Unmeasured time before each point
+    /// Run each point this long before measuring
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "300ms")]
     pub(crate) warmup: Duration,
 
-    /// Repeats of every point; 20 or more for differences below 20 %
+    /// Repeat every point N times; 6 or more give 95 % intervals
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) repeat: u32,
 
-    /// How receivers wait: block, spin or spin:USEC [default: block; spin:50 at full rate]
+    /// Make receivers block, spin or spin:USEC [default: block; spin:50 at full rate]
     #[arg(long, value_name = "HOW", value_parser = parse_wait)]
     pub(crate) wait: Option<WaitStrategy>,
 
@@ -146,7 +146,7 @@ pub(crate) struct UdpHost {
     #[arg(long, alias = "path", value_name = "LINK", conflicts_with = "to")]
     pub(crate) link: Option<PathSpec>,
 
-    /// CPUs of the ends, or none [default: two for one flow on this host]
+    /// Pin the ends to CPUs, or none [default: two for one flow on this host]
     #[arg(long, value_name = "THIS,SERVER", value_parser = parse_cpus)]
     pub(crate) cpus: Option<Cpus>,
 
@@ -154,18 +154,18 @@ pub(crate) struct UdpHost {
     #[arg(long)]
     pub(crate) keep_awake: bool,
 
-    /// Host telemetry interval at both ends; 0s disables it
+    /// Sample host telemetry this often at both ends; 0s disables it
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
     pub(crate) telemetry_period: Duration,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct UdpOutput {
-    /// Format on stdout: table, csv or json
+    /// Print the results as table, csv or json
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// Folder for results.jsonl, created if missing [default: weir-results/TIME]
+    /// Write results.jsonl to this folder [default: weir-results/TIME]
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
@@ -177,7 +177,7 @@ pub(crate) struct UdpOutput {
 /// The secret that both ends may share.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SecretArgs {
-    /// File with the secret shared by both ends; it is never sent
+    /// Read the secret shared by both ends from a file; it is never sent
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
 }
@@ -191,22 +191,22 @@ pub(crate) enum UdpCommand {
 #[derive(Debug, clap::Args)]
 #[command(after_help = SERVER_NOTES)]
 pub(crate) struct UdpServerArgs {
-    /// Address to listen on [default: all, IPv4 and IPv6]
+    /// Listen on this address [default: all, IPv4 and IPv6]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
 
-    /// TCP port of the control connection; 0: any free one
+    /// Listen on this TCP port; 0: any free one
     #[arg(long, default_value_t = FLOOR_PORT)]
     pub(crate) port: u16,
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
-    /// Concurrent sessions
+    /// Serve at most N sessions at once
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) max_sessions: usize,
 
-    /// Longest measurement that a client may request
+    /// Refuse measurements that take longer
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1h")]
     pub(crate) max_time: Duration,
 

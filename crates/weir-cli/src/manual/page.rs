@@ -104,8 +104,10 @@ impl Page {
                 self.description = paragraph.to_owned();
             }
         }
-        // What a build contains differs from one to the next.
-        self.blocks.retain(|block| block.title != "Engines");
+        // The manual is the same for every build, whatever engines it contains.
+        if let Some(block) = self.blocks.iter_mut().find(|block| block.title == "Engines") {
+            block.lines = vec!["`weir bench --help` lists the engines of a build.".to_owned()];
+        }
     }
 }
 
