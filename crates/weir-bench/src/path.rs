@@ -45,7 +45,7 @@ pub struct PathSpec {
 pub enum PathError {
     /// Not of that form.
     #[error(
-        "`{0}` is no path: it is veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
+        "`{0}` is not a link: expected veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
     )]
     Form(String),
     /// A value out of range.

@@ -1,7 +1,9 @@
-//! The published figures of RTI and of hpcbench, and the same measured here.
+//! Reference tables published by RTI and hpcbench, and the same measured on this host.
 //!
-//! `tables` has the figures and where they are from, `run` measures a table with both ends of `perftest`, `differences` says in
-//! what the two are not alike, `show` prints them beside each other, and `page` puts all tables on one page.
+//! - `tables`: the published figures and their sources
+//! - `run`, `ends`: measure a table with both ends of `perftest`
+//! - `differences`: how the two setups differ
+//! - `show`, `page`: print both beside each other, and all tables on one page
 
 mod differences;
 mod ends;

@@ -221,7 +221,11 @@ fn after_help() -> String {
     }
     let missing: Vec<&str> = engine::missing().map(|peer| peer.name).collect();
     if !missing.is_empty() {
-        text.push_str(&list_item("not in this build", &missing.join(", "), 18));
+        text.push_str(&list_item(
+            "not in this build",
+            &format!("{} (cargo xtask peers)", missing.join(", ")),
+            18,
+        ));
     }
     text + DETAILS
 }

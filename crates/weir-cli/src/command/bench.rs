@@ -1,4 +1,4 @@
-//! `weir bench`: the main job.
+//! `weir bench`: measures engines on this host.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     Ok(exit(outcome))
 }
 
-/// Runs the plan; every finished case is in the results file before the next one starts.
+/// Runs the plan. Every finished case is written to the results file before the next one starts.
 fn execute(
     plan: &Plan,
     options: &RunOptions<'_>,
@@ -67,7 +67,7 @@ fn execute(
     finished: &mut Finished,
     progress: &Progress,
 ) -> (RunOutcome, Result<(), ResultsError>, Result<(), Failure>) {
-    // What happened to the output; the run goes on without it, since the results file is the record.
+    // A closed stdout does not end the run: the results file has everything.
     let mut printed = Ok(());
     let mut written = Ok(());
     let outcome = coordinator::run(plan, options, &mut |event| match event {
@@ -80,7 +80,7 @@ fn execute(
                 printed = progress.suspend(|| finished.print_test(number));
             }
             if let Err(error) = writer.append(case) {
-                // Measuring on would only lose more.
+                // Further results would be lost as well.
                 options.interrupted.store(true, Ordering::Release);
                 written = Err(error);
             }
@@ -90,15 +90,15 @@ fn execute(
     (outcome, written, printed)
 }
 
-/// The finished cases, and how many of them are printed already.
+/// The finished cases, some of them printed.
 struct Finished {
     run: Run,
     format: Format,
     options: ReportOptions,
-    /// Numbers of the cases that are the last ones of their test.
+    /// The number of the last case of each test.
     last_of_test: Vec<usize>,
     has_printed: bool,
-    /// Cases that are not printed yet.
+    /// Cases not yet printed.
     pending: Vec<Case>,
 }
 
@@ -121,7 +121,7 @@ impl Finished {
         self.pending.push(case.clone());
     }
 
-    /// Prints the tables of a test when case `number` was its last one: a test is all that its tables need.
+    /// Prints the tables of a test after its last case.
     fn print_test(&mut self, number: usize) -> Result<(), Failure> {
         if self.format != Format::Table || !self.last_of_test.contains(&number) {
             return Ok(());
@@ -131,7 +131,7 @@ impl Finished {
         self.print_tables(cases)
     }
 
-    /// Prints what is not printed yet, and what is doubtful about the run.
+    /// Prints the remaining tables and the warnings.
     fn print_rest(&mut self) -> Result<(), Failure> {
         if self.format != Format::Table {
             return report::print(&self.run, self.format, &self.options);
@@ -168,7 +168,7 @@ fn read_settings(args: &BenchArgs) -> Result<EngineSettings, Failure> {
     EngineSettings::parse(&text).with_context(name).map_err(Failure::usage)
 }
 
-/// The engines that were asked for; says which are missing of all.
+/// The requested engines. Reports which ones `all` leaves out.
 fn chosen_engines(args: &BenchArgs) -> Vec<String> {
     if args.workload.engines != ["all"] {
         return args.workload.engines.clone();
@@ -176,7 +176,7 @@ fn chosen_engines(args: &BenchArgs) -> Vec<String> {
     let missing: Vec<&str> = engine::missing().map(|peer| peer.name).collect();
     if !missing.is_empty() {
         output::talk(&format!(
-            "weir: not built in, so left out: {} (cargo xtask peers installs what they need and builds them in)",
+            "weir: not in this build, so left out: {} (cargo xtask peers builds them in)",
             missing.join(", ")
         ));
     }
@@ -186,10 +186,10 @@ fn chosen_engines(args: &BenchArgs) -> Vec<String> {
 
 fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure> {
     let engines = chosen_engines(args);
-    // So that all engines in all cases take minutes.
+    // Keeps a run of all engines within minutes.
     let usual = Duration::from_secs(if engines.len() > 4 { 1 } else { 2 });
     let duration = args.method.duration.unwrap_or(usual);
-    // Without the floor there is just no comparison; anything else was typed.
+    // The default may be missing: then there is no comparison.
     if args.method.relative_to != ReportOptions::default().relative_to
         && !engines.contains(&args.method.relative_to)
     {
@@ -204,11 +204,11 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
             host::check_cpus(cpus).map_err(Failure::usage)?;
             Some(cpus)
         }
-        // One processor for all ends of a kind would measure the processor.
+        // Several ends pinned to one CPU would measure that CPU.
         None if args.workload.publishers > 1 || args.workload.subscribers > 1 => None,
         None => host::default_cpus().map_err(Failure::environment)?,
     };
-    // `all` is one word, and several engines.
+    // After `all` is resolved, which is one word.
     let interleave = args.method.interleave.unwrap_or(engines.len() > 1);
     let options = PlanOptions {
         engines,
@@ -248,13 +248,13 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
     plan::plan(&options).map_err(Failure::usage)
 }
 
-/// Holds the processors out of idle, if that was asked for, and has each case say so.
+/// Keeps the CPUs out of idle states, if enabled, and records it in each case.
 fn keep_awake(args: &BenchArgs, plan: &mut Plan) -> Result<Option<KeepAwake>, Failure> {
     if !args.host.keep_awake {
         return Ok(None);
     }
     let awake = KeepAwake::start()
-        .context("cannot keep the processors awake: leave --keep-awake out")
+        .context("cannot keep the CPUs awake: run without --keep-awake")
         .map_err(Failure::environment)?;
     for step in &mut plan.steps {
         step.case.method.keep_awake = Some(awake.description());
@@ -262,21 +262,21 @@ fn keep_awake(args: &BenchArgs, plan: &mut Plan) -> Result<Option<KeepAwake>, Fa
     Ok(Some(awake))
 }
 
-/// The cable and how to look into it.
+/// The virtual link and its namespaces.
 fn described(path: &VethPath) -> String {
     let file = |role| path.place(role).namespace.display().to_string();
     let (publisher, subscriber) = (file(Role::Publisher), file(Role::Subscriber));
-    format!("path: {}, from {publisher} to {subscriber} (nsenter --net=FILE looks inside)", path.spec())
+    format!("link: {}, from {publisher} to {subscriber} (nsenter --net=FILE enters one)", path.spec())
 }
 
-/// The programs of others that are installed; says which are not.
+/// The installed outside tools. Reports the missing ones.
 pub(super) fn outside_tools() -> Vec<OutsideTool> {
     let (installed, missing): (Vec<_>, Vec<_>) =
         OutsideTool::ALL.into_iter().partition(|tool| tool.is_installed());
     for tool in missing {
         let name = tool.name();
         output::talk(&format!(
-            "weir: {name} is not installed, so it is left out (on Debian: apt install {name})"
+            "weir: {name} is not installed, so it is left out (Debian: apt install {name})"
         ));
     }
     installed
@@ -297,7 +297,7 @@ fn describe_host(args: &BenchArgs) -> Environment {
     environment
 }
 
-/// Makes the output folder before anything is measured: a run that cannot be kept is not made.
+/// Creates the results file before the measurement, so that an unwritable folder fails early.
 pub(super) fn create_writer(
     folder: Option<&Path>,
     environment: &Environment,
@@ -310,8 +310,7 @@ pub(super) fn create_writer(
     if let Some(folder) = folder {
         return ResultsWriter::create_with_peer(folder, environment, peer).map_err(failure);
     }
-    // 2026-11-21T20:00:00Z without what file names do badly with; a second run in the same second
-    // gets a number.
+    // 20261121T200000Z; a second run in the same second gets a number.
     let time = environment.date.replace(['-', ':'], "");
     let folder = |number: u32| {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
@@ -323,7 +322,7 @@ pub(super) fn create_writer(
 
 pub(super) fn this_program() -> Result<AgentCommand, Failure> {
     let program = env::current_exe()
-        .context("cannot find this program's own file, which it starts again for each end of a case")
+        .context("cannot find the file of this program, which runs each end of a case")
         .map_err(Failure::environment)?;
     Ok(AgentCommand { program, arguments: vec!["agent".into()] })
 }
@@ -346,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn several_engines_take_turns_unless_told_otherwise_and_all_are_several() {
+    fn several_engines_are_interleaved_by_default() {
         let take_turns = |arguments| {
             let planned = planned(arguments);
             // Point by point, the first engine of a repeat is the last of the one before.

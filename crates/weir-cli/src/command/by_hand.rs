@@ -1,4 +1,4 @@
-//! `weir pub` and `weir sub`: the two ends of a case, each started by hand.
+//! `weir pub` and `weir sub`: the ends of a case, each started by hand.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,12 +54,14 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
     if let Some(line) = dropped_line(&published) {
         output::talk(&line);
     }
-    let reason = "what arrived is known to the other end only (weir sub --output)".to_owned();
+    let reason = "only the subscriber knows the throughput (weir sub --output)".to_owned();
     let mut result = Case { not_measured: Some(NotMeasured::NotSupported { reason }), ..blank(&case) };
     result.duration_s = Some(seconds(published.sent_in));
     kept.keep(result, End::Publisher(published.watched))?;
     if !published.flushed {
-        return Err(Failure::environment(anyhow::anyhow!("not all samples were acknowledged in time")));
+        return Err(Failure::environment(anyhow::anyhow!(
+            "not all samples were acknowledged in time: check that every subscriber still runs"
+        )));
     }
     Ok(ended(Exit::Success, &interrupted))
 }
@@ -81,7 +83,7 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
     if args.echo {
         let echoed = by_hand::echo(engine, &options, &mut on_event).map_err(failure)?;
         output::data(&format!("echoed {} pings", echoed.pings))?;
-        let reason = "the figures are the other end's (weir pub --ping --output)".to_owned();
+        let reason = "only the publisher knows the latency (weir pub --ping --output)".to_owned();
         let result = Case { not_measured: Some(NotMeasured::NotSupported { reason }), ..blank(&case) };
         kept.keep(result, End::Subscriber(echoed.watched))?;
         return Ok(Exit::Success);
@@ -103,9 +105,9 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
     Ok(ended(exit, &interrupted))
 }
 
-/// What both ends know of their case.
+/// The case as both ends know it.
 fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
-    // Without a file nobody would see it.
+    // Telemetry is only written to the results file.
     let telemetry_period =
         args.output.output.as_ref().map(|_| args.output.telemetry_period).filter(|period| !period.is_zero());
     Ok(CaseSpec {
@@ -137,7 +139,7 @@ fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
     })
 }
 
-/// The engine of the case, and the case as it has it: one that knows no delivery guarantee has none.
+/// The engine, and the case with the reliability that the engine supports.
 fn check(mut case: CaseSpec) -> Result<(CaseSpec, &'static dyn Engine), Failure> {
     let knows_none = weir_bench::engine::find(&case.engine)
         .is_some_and(|engine| engine.capabilities().reliability == ReliabilitySupport::None);
@@ -164,17 +166,17 @@ fn options<'a>(
     }
 }
 
-/// The file that results are kept in, where that is wanted.
+/// The results file, if any.
 struct Kept(Option<ResultsWriter>);
 
-/// Whose figures are kept.
+/// The end that figures belong to.
 enum End {
     Publisher(Watched),
     Subscriber(Watched),
 }
 
 impl Kept {
-    /// Makes the file before anything is measured.
+    /// Creates the file before the measurement.
     fn open(args: &HandArgs, case: &CaseSpec) -> Result<Self, Failure> {
         let Some(folder) = &args.output.output else { return Ok(Self(None)) };
         let mut environment = host::environment(&case.interface);
@@ -200,7 +202,7 @@ impl Kept {
     }
 }
 
-/// The case without its figures.
+/// The case without figures.
 fn blank(case: &CaseSpec) -> Case {
     let size_bytes = case.size_bytes as u64;
     Case {
@@ -216,7 +218,7 @@ fn blank(case: &CaseSpec) -> Case {
     }
 }
 
-/// What arrived: the publisher's own figures are not known here, so what it offered is what can be accounted for.
+/// The throughput at this end. The publisher's counts are unknown here, so offered = received + lost.
 fn received_summary(received: &Received, size_bytes: usize) -> ThroughputSummary {
     let counts = received.counts;
     ThroughputSummary::new(
@@ -232,12 +234,12 @@ fn received_summary(received: &Received, size_bytes: usize) -> ThroughputSummary
     )
 }
 
-/// What this host dropped of what was sent; `None` when nothing.
+/// A line on packets that this host dropped; `None` without any.
 fn dropped_line(published: &Published) -> Option<String> {
     let drops = &published.watched.drops;
     let dropped = drops.queue.unwrap_or(0).max(drops.device_sent.unwrap_or(0));
     (dropped > 0).then(|| {
-        format!("weir: this host dropped {dropped} packets before they left (its queueing discipline or device; others' traffic counts)")
+        format!("weir: this host dropped {dropped} packets when sending (queueing discipline or device, all traffic counted)")
     })
 }
 
@@ -254,7 +256,7 @@ fn failure(error: EndpointError) -> Failure {
     Failure::environment(error)
 }
 
-/// A run that was interrupted has its figures, and says by its exit code that they are of a part.
+/// The exit code: an interruption takes precedence.
 fn ended(exit: Exit, interrupted: &AtomicBool) -> Exit {
     if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { exit }
 }
@@ -263,7 +265,7 @@ fn show(event: HandEvent, size_bytes: usize, what: &str) {
     match event {
         HandEvent::Joined => output::talk("weir: ready"),
         HandEvent::Interval(interval) => {
-            // A reader that has gone needs no figures; the run goes on for its other end.
+            // A closed stdout does not end the run: the other end needs it.
             let _ = output::data(&interval_line(&interval, size_bytes, what));
         }
     }
@@ -310,7 +312,7 @@ fn received_line(received: &Received, size_bytes: usize) -> String {
         line.push_str(&format!(", damaged {}", received.corrupt));
     }
     if !received.is_complete {
-        line.push_str("\nstopped before the publisher was done: what was lost at the end is not counted");
+        line.push_str("\nstopped before the publisher was done: losses at the end are not counted");
     }
     line
 }
@@ -328,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interruption_goes_before_a_loss_as_the_exit_codes_have_it() {
+    fn an_interruption_takes_precedence_over_a_loss() {
         let of = |exit, is_interrupted| ended(exit, &AtomicBool::new(is_interrupted));
         assert_eq!(
             (of(Exit::Success, true), of(Exit::DataLost, true)),

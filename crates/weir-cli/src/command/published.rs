@@ -1,4 +1,4 @@
-//! `weir published`: published figures, and ours beside them.
+//! `weir published`: published reference tables, and the same measured on this host.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &PublishedArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// One end of a row. It is told to stop by the end of its input.
+/// Runs one end of a row until standard input is closed.
 pub(crate) fn end(args: &PublishedEndArgs) -> Result<Exit, Failure> {
     let interrupted = signals::watch()?;
     let stop = Arc::clone(&interrupted);
@@ -57,7 +57,7 @@ fn list() -> String {
             last.size
         );
     }
-    text += "\nFigures of hpcbench, which `udptest` measures:\n";
+    text += "\nTables of hpcbench, which `udptest` measures:\n";
     for document in tables::documents() {
         _ = writeln!(text, "  {:<48} {}", document.name, document.about);
     }
@@ -95,24 +95,24 @@ fn page(folder: &Path) -> Result<(), Failure> {
     match tables::page(&tables::all(), text_of) {
         Some(page) => output::data(&page),
         None => Err(Failure::usage(anyhow!(
-            "there is no table in {}: `weir published run --output` leaves them there",
+            "no tables in {}: write them with `weir published run --output`",
             folder.display()
         ))),
     }
 }
 
-/// The tables of a name.
+/// The tables that a name stands for.
 fn tables_of(name: &str) -> Result<Vec<Table>, Failure> {
     if let Some(document) = tables::documents().iter().find(|document| document.name == name) {
         let instead = document.instead;
         return Err(Failure::usage(anyhow!(
-            "{name} is of hpcbench: `weir published show {name}` prints it, and `{instead}` measures the like"
+            "{name} is a table of hpcbench: print it with `weir published show {name}`, measure it with `{instead}`"
         )));
     }
     let found = tables::find(name);
     if found.is_empty() {
         return Err(Failure::usage(anyhow!(
-            "there is no table `{name}`: `weir published list` names them all"
+            "`{name}` is not a published table: `weir published list` names them all"
         )));
     }
     Ok(found)
@@ -131,12 +131,14 @@ fn measure(args: &PublishedRunArgs) -> Result<Exit, Failure> {
     wanted
         .retain(|table| table.rows.iter().any(|row| plan.sizes.is_empty() || plan.sizes.contains(&row.size)));
     if wanted.is_empty() {
-        return Err(Failure::usage(anyhow!("no table has a row of those --sizes")));
+        return Err(Failure::usage(anyhow!(
+            "no table has a row of those --sizes: `weir published show TABLE` prints the sizes"
+        )));
     }
     if let Some(folder) = &args.output {
         fs::create_dir_all(folder)
             .with_context(|| {
-                format!("cannot make the folder {}: choose another with --output", folder.display())
+                format!("cannot create {}: choose another folder with --output", folder.display())
             })
             .map_err(Failure::environment)?;
     }

@@ -1,4 +1,4 @@
-//! `weir udp`: what UDP itself carries.
+//! `weir udp`: measures raw UDP.
 
 mod outside;
 mod plan;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
     let mut other_end = OtherEnd::find(args, path.as_ref())?;
     let awake = args.host.keep_awake.then(KeepAwake::start).transpose();
     let awake = awake
-        .context("cannot keep the processors awake: leave --keep-awake out")
+        .context("cannot keep the CPUs awake: run without --keep-awake")
         .map_err(Failure::environment)?;
     let mut client = Client::connect(&other_end.settings).map_err(failure)?;
     let is_ipv6 = client.is_ipv6();
@@ -61,8 +61,8 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
         verbose: args.output.verbose,
     };
     let mut runner = Runner { client: &mut client, is_ipv6, cpus, halt: &halt, conditions: &conditions };
-    let ended = runner.go_through(&plan, path.as_ref(), &mut writer, &mut run);
-    // What was measured is shown and kept, whatever ended it.
+    let ended = runner.run_plan(&plan, path.as_ref(), &mut writer, &mut run);
+    // Results are printed even if the run failed.
     let printed = report::print(&run, args.output.format, &ReportOptions::default());
     output::talk(&format!("results: {}", writer.path().display()));
     drop(client);
@@ -71,17 +71,17 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
     ended
 }
 
-/// Goes through the plan.
+/// Runs the plan.
 struct Runner<'a> {
     client: &'a mut Client,
     is_ipv6: bool,
-    /// Of this end and the server's.
+    /// CPUs of this end and of the server.
     cpus: Option<(usize, usize)>,
     halt: &'a AtomicBool,
     conditions: &'a Conditions,
 }
 
-/// What all results of a run have in common.
+/// The conditions of all measurements of a run.
 struct Conditions {
     path: Option<String>,
     awake: Option<String>,
@@ -107,7 +107,7 @@ impl Conditions {
 }
 
 impl Runner<'_> {
-    fn go_through(
+    fn run_plan(
         &mut self,
         plan: &Plan,
         path: Option<&VethPath>,
@@ -124,12 +124,12 @@ impl Runner<'_> {
                 if self.conditions.verbose {
                     output::talk(&weir_report::udp_line(&case));
                 }
-                // The control connection works, but UDP does not.
+                // The control connection works, but no UDP arrives.
                 let arrived = case.subscriber.and_then(|figures| figures.samples).unwrap_or(0);
                 if case.warnings.contains(&Warning::NothingReceived) && arrived == 0 {
                     exit = Exit::Environment;
                 }
-                // Measuring on would only lose more.
+                // Further results would be lost as well.
                 writer.append(&case).map_err(Failure::environment)?;
                 run.cases.push(case);
             }
@@ -142,7 +142,7 @@ impl Runner<'_> {
         Ok(exit)
     }
 
-    /// One measurement: its cases, and what went wrong; with the code of usage when the next one may work.
+    /// Runs one measurement. A failure with the exit code for usage concerns only this measurement.
     fn step(&mut self, step: &Step, run: &Run) -> (Vec<Case>, Option<Failure>) {
         if let Some(tool) = step.outside {
             return outside::measure(tool, step, self.cpus, self.conditions, self.halt);
@@ -172,7 +172,7 @@ impl Runner<'_> {
     }
 }
 
-/// The other end, and the process that it is, if it was started here.
+/// The other end, with its process if this program started it.
 struct OtherEnd {
     settings: ClientSettings,
     server: Option<LocalServer>,
@@ -200,7 +200,7 @@ impl OtherEnd {
         };
         let namespace = place.as_ref().map(|place| place.namespace.clone());
         let server = LocalServer::start(&address, namespace, args.sockets.multicast.is_some())?;
-        // This end lives in the other namespace from here on; the thread that measures inherits that.
+        // The measuring thread inherits the namespace.
         if let Some(path) = path {
             enter(&path.place(Role::Publisher).namespace)?;
         }
@@ -213,36 +213,36 @@ impl OtherEnd {
         Ok(Self { settings, server: Some(server), interface: path.map(cable) })
     }
 
-    /// The other host, with the cable to it.
+    /// The environment of the other end, with the virtual link if any.
     fn describe(&self, server: &Environment) -> Environment {
         let mut environment = server.clone();
         environment.interface = self.interface.clone().or(environment.interface);
         environment
     }
 
-    /// Ends the process that was started here.
+    /// Ends the process of the other end.
     fn end(&mut self) {
         self.server = None;
     }
 }
 
-/// The secret in a file, if there is one.
+/// The secret of `--secret-file`, if given.
 fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
     let read = args.secret_file.as_deref().map(Secret::read).transpose();
     read.map_err(Failure::usage)
 }
 
-/// The processors of this end and of the server's.
+/// The CPUs of this end and of the server.
 fn processors(args: &UdpArgs) -> Result<Option<(usize, usize)>, Failure> {
     match args.host.cpus {
         Some(Cpus::None) => Ok(None),
         Some(Cpus::Pair(cpus)) => {
-            // The server's are its own to judge.
+            // The server checks its own CPU.
             let own = CpuPair { subscriber: cpus.publisher, ..cpus };
             host::check_cpus(own).map_err(Failure::usage)?;
             Ok(Some((cpus.publisher, cpus.subscriber)))
         }
-        // One processor for all flows of an end would measure the processor.
+        // Several flows pinned to one CPU would measure that CPU.
         None if args.connection.to.is_some() || args.workload.flows.iter().any(|flows| *flows > 1) => {
             Ok(None)
         }
@@ -253,7 +253,7 @@ fn processors(args: &UdpArgs) -> Result<Option<(usize, usize)>, Failure> {
     }
 }
 
-/// Whether each end has a processor for itself, as far as this host knows.
+/// Whether each end has a CPU of its own, as far as this host knows.
 fn has_room(args: &UdpArgs, cpus: Option<(usize, usize)>) -> bool {
     match cpus {
         _ if args.connection.to.is_some() => true,
@@ -291,16 +291,16 @@ fn failure(error: UdptestError) -> Failure {
     Failure { exit, error: error.into() }
 }
 
-/// Moves this thread, and those to come, into a network namespace.
+/// Moves this thread, and the threads it will start, into a network namespace.
 fn enter(namespace: &Path) -> Result<(), Failure> {
     path::enter_namespace(namespace)
         .with_context(|| format!("cannot enter the network namespace {}", namespace.display()))
         .map_err(Failure::environment)
 }
 
-/// The program's own file.
+/// The file of this program.
 fn this_program() -> Result<PathBuf, Failure> {
     env::current_exe()
-        .context("cannot find this program's own file, which it starts again for the other end")
+        .context("cannot find the file of this program, which runs the other end")
         .map_err(Failure::environment)
 }

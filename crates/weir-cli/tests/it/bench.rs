@@ -449,7 +449,7 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
         ("--engines mock --sizes 1025M", "the most that mock carries is 1073741824 bytes"),
         ("--engines mock --rate fast", "`fast` is no rate"),
         ("--engines mock --rate 10/s --tests throughput", "--rate is for the latency test"),
-        ("--engines mock --link wifi", "`wifi` is no path: it is veth[,"),
+        ("--engines mock --link wifi", "`wifi` is not a link: expected veth[,"),
         ("--engines mock --link veth,loss=1%,gso=on", "lose whole sends"),
         ("--engines mock --link veth --interface lo", "cannot be used with"),
         ("--engines mock --socket-buffer 0", "more than 0 and less than 1G"),

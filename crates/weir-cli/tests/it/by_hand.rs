@@ -80,7 +80,7 @@ fn each_end_keeps_what_it_and_its_host_did() {
     assert_eq!((&case["loss_attribution"]["lost"], &case["throughput"]["lost"]), (&0.into(), &0.into()));
     assert!(case["throughput"]["total_samples"].as_u64().unwrap() > 0, "{case}");
     let sent = scene.weir(&format!("report {}", folder("pub"))).expect_code(0).stdout;
-    assert!(sent.contains("what arrived is known to the other end only"), "{sent}");
+    assert!(sent.contains("only the subscriber knows the throughput"), "{sent}");
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn nothing_is_left_when_the_command_is_killed() {
         .spawn()
         .unwrap();
     let mut talk = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = talk.find_map(|line| line.ok().filter(|line| line.starts_with("path: "))).unwrap();
+    let line = talk.find_map(|line| line.ok().filter(|line| line.starts_with("link: "))).unwrap();
     let files: Vec<PathBuf> =
         line.split_whitespace().filter(|word| word.starts_with("/proc/")).map(PathBuf::from).collect();
     assert_eq!(files.len(), 2, "{line}");

@@ -154,7 +154,12 @@ fn engines_that_are_not_built_in_are_named_with_what_to_do() {
     let advice = "fastdds is not built in: build with `cargo xtask peers`";
     Scene::new().bench("--engines fastdds").expect_code(2).expect_stderr(advice);
     let help = Scene::new().weir("bench --help").expect_code(0).stdout;
-    assert!(help.contains("Not built in (cargo xtask peers): ") && help.contains("fastdds-tuned"), "{help}");
+    assert!(
+        help.contains("\n  not in this build  ")
+            && help.contains("cargo xtask peers")
+            && help.contains("fastdds-tuned"),
+        "{help}"
+    );
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn programs_of_others_that_are_not_installed_are_left_out_and_named() {
     assert!(finished.stdout.contains("\nlimit: send 100 B forward: "), "{}", finished.stdout);
     assert_eq!(scene.result_lines().len(), 1 + 2 * 2);
     let refused = udp(&scene, "--outside-checks --direction both").expect_code(2);
-    refused.expect_stderr("--outside-checks compare one flow forward");
+    refused.expect_stderr("--outside-checks compares one forward flow");
 }
 
 /// A server, ended when dropped, and where it listens.
