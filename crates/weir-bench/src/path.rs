@@ -224,7 +224,7 @@ mod tests {
             "veth,gso=maybe",
             "veth,rate=1T",
         ] {
-            check(text, "is no path: it is veth[,");
+            check(text, "is not a link: expected veth[,");
         }
         check("veth,mtu=100", "mtu of --link");
         check("veth,rate=1", "rate of --link");

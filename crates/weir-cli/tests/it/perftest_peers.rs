@@ -161,7 +161,7 @@ fn kill_each(reliability: &str) {
         End::start(&domain, &format!("-pub {ROW} -dataLen 1000 -pubRate 1000:sleep {reliability}"));
     publisher.wait_for("Sending data ...");
     publisher.signal(rustix::process::Signal::KILL);
-    let received = subscriber.finish().expect_code(3).expect_stderr("went away before the test was over");
+    let received = subscriber.finish().expect_code(3).expect_stderr("disappeared before the end of the test");
     assert_eq!(rows(&received.stdout).pop().unwrap().len(), 6);
     assert_eq!(publisher.finish().code, None);
     for test in ["-pubRate 1000:sleep", "-latencyTest"] {
@@ -169,7 +169,7 @@ fn kill_each(reliability: &str) {
         let mut publisher = End::start(&domain, &format!("-pub {ROW} {test} {reliability}"));
         publisher.wait_for("Sending data ...");
         subscriber.signal(rustix::process::Signal::KILL);
-        let published = publisher.finish().expect_code(3).expect_stderr("went away before the test was over");
+        let published = publisher.finish().expect_code(3).expect_stderr("disappeared before the end of the test");
         assert_eq!(rows(&published.stdout)[0].len(), 10);
         assert_eq!(subscriber.finish().code, None);
     }
@@ -208,7 +208,7 @@ fn a_publisher_that_pauses_for_an_hour_notices_that_its_subscriber_has_left() {
     subscriber.signal(rustix::process::Signal::INT);
     let row = rows(&subscriber.finish().expect_code(130).stdout).remove(0);
     assert!(row.len() == 6 && row.iter().all(|figure| figure.is_finite()), "{row:?}");
-    publisher.finish().expect_code(3).expect_stderr("the subscriber went away");
+    publisher.finish().expect_code(3).expect_stderr("the subscriber disappeared");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn plain_udp_notices_ctrl_c_and_a_killed_subscriber_in_a_pause_of_an_hour() {
             } else {
                 subscriber.signal(rustix::process::Signal::KILL);
                 subscriber.finish();
-                publisher.finish().expect_code(3).expect_stderr("the subscriber went away");
+                publisher.finish().expect_code(3).expect_stderr("the subscriber disappeared");
             }
         }
     }
@@ -275,7 +275,7 @@ fn plain_udp_serves_several_and_notices_who_is_killed() {
         publisher.wait_for("Sending data ...");
         let (killed, other) = if is_publisher { (publisher, subscriber) } else { (subscriber, publisher) };
         killed.signal(rustix::process::Signal::KILL);
-        other.finish().expect_code(3).expect_stderr("went away before the test was over");
+        other.finish().expect_code(3).expect_stderr("disappeared before the end of the test");
         killed.finish();
     }
 }
