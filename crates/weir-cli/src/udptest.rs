@@ -25,6 +25,10 @@ use weir_udptest::{
     after_help = NOTES
 )]
 struct Args {
+    /// Print help
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+
     #[command(flatten, next_help_heading = "Connection")]
     connection: Connection,
     #[command(flatten, next_help_heading = "Test")]
@@ -33,10 +37,6 @@ struct Args {
     workload: Workload,
     #[command(flatten, next_help_heading = "Output")]
     output: Output,
-
-    /// Print help
-    #[arg(long, action = ArgAction::Help)]
-    help: Option<bool>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -173,7 +173,7 @@ fn measure_table(
     interrupted: &AtomicBool,
     (number, count): (usize, usize),
 ) -> Result<Shown, Failure> {
-    let interface = match plan.cable(&table) {
+    let interface = match plan.link(&table) {
         Some(_) => VethPath::INTERFACE.to_owned(),
         None => plan.link.to_string(),
     };

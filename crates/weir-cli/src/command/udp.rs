@@ -210,7 +210,7 @@ impl OtherEnd {
             family,
             secret: Some(server.secret().clone()),
         };
-        Ok(Self { settings, server: Some(server), interface: path.map(cable) })
+        Ok(Self { settings, server: Some(server), interface: path.map(link) })
     }
 
     /// The environment of the other end, with the virtual link if any.
@@ -265,13 +265,13 @@ fn has_room(args: &UdpArgs, cpus: Option<(usize, usize)>) -> bool {
 fn describe_host(client: &Client, path: Option<&VethPath>) -> Environment {
     let mut environment = host::environment(client.interface().as_deref().unwrap_or("lo"));
     if let Some(path) = path {
-        environment.interface = Some(cable(path));
+        environment.interface = Some(link(path));
     }
     environment.command = env::args().collect();
     environment
 }
 
-fn cable(path: &VethPath) -> Interface {
+fn link(path: &VethPath) -> Interface {
     let spec = path.spec();
     Interface {
         name: VethPath::INTERFACE.to_owned(),

@@ -109,7 +109,7 @@ mod tests {
             let mut groff = Command::new("groff");
             groff.args(["-man", "-Tutf8", "-ww", "-z"]).stdin(Stdio::piped()).stderr(Stdio::piped());
             let Ok(mut groff) = groff.spawn() else {
-                // Past the capture of the test harness: a skipped test must not look like one that ran.
+                // Bypasses the output capture of the test harness, so that a skipped test is visible.
                 let _ = writeln!(std::io::stderr(), "skipped groff_has_no_warnings: groff is not installed");
                 return;
             };

@@ -317,11 +317,11 @@ fn publisher_run(
 }
 
 fn batching(typed: &Typed, data_len: u64, latency_test: bool) -> Result<Batching, String> {
-    let told = typed.number("batchSize");
+    let given = typed.number("batchSize");
     if typed.has("rawTransport") {
-        return raw::batching(typed, data_len, told);
+        return raw::batching(typed, data_len, given);
     }
-    let bytes = told.unwrap_or(BATCH_BYTES);
+    let bytes = given.unwrap_or(BATCH_BYTES);
     if bytes == 0 {
         return Ok(Batching::Off);
     }
@@ -331,13 +331,13 @@ fn batching(typed: &Typed, data_len: u64, latency_test: bool) -> Result<Batching
         "samples of this size are sent in fragments"
     } else if bytes < 2 * data_len {
         "two samples do not fit into a batch"
-    } else if told.is_none() && (typed.has("pubRate") || typed.has("pubRatebps")) {
+    } else if given.is_none() && (typed.has("pubRate") || typed.has("pubRatebps")) {
         "a publication rate is set; -batchSize overrides this"
     } else {
         return Ok(Batching::On(usize::try_from(bytes).unwrap_or(usize::MAX)));
     };
-    match told.filter(|_| !typed.has("scan")) {
-        Some(told) => Err(format!("-batchSize {told} is not possible: {reason}; use -batchSize 0")),
+    match given.filter(|_| !typed.has("scan")) {
+        Some(given) => Err(format!("-batchSize {given} is not possible: {reason}; use -batchSize 0")),
         None => Ok(Batching::Unsuitable(reason)),
     }
 }

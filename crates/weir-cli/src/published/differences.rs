@@ -22,16 +22,16 @@ pub(crate) fn differences(table: &Table, plan: &Plan, environment: &Environment)
     let source = table.source;
     let difference =
         |what, published: &str, here: String| Difference { what, published: published.to_owned(), here };
-    let cable = plan.cable(table);
-    let mtu = match cable {
-        Some(cable) => Some(cable.mtu),
+    let link = plan.link(table);
+    let mtu = match link {
+        Some(link) => Some(link.mtu),
         None => environment.interface.as_ref().and_then(|interface| interface.mtu),
     };
-    let path = match cable {
-        Some(cable) if cable.rate_bps.is_some() => {
-            format!("{cable}: a virtual link of that rate, no switch, no hardware")
+    let path = match link {
+        Some(link) if link.rate_bps.is_some() => {
+            format!("{link}: a virtual link of that rate, no switch, no hardware")
         }
-        Some(cable) => format!("{cable}: a virtual link as fast as the processor, no switch, no hardware"),
+        Some(link) => format!("{link}: a virtual link as fast as the processor, no switch, no hardware"),
         None if plan.link.to_string() == "lo" => "the loopback interface".to_owned(),
         None => format!("the interface {}, from this host to itself", plan.link),
     };
@@ -51,7 +51,7 @@ pub(crate) fn differences(table: &Table, plan: &Plan, environment: &Environment)
         difference("each row", source.run, format!("{} s", plan.seconds(table))),
         difference("waiting", "not stated", format!("WEIR_WAIT={}", plan.wait)),
     ];
-    if let Some(time) = cable.filter(|_| table.test == Test::Latency).and_then(time_on_the_wire) {
+    if let Some(time) = link.filter(|_| table.test == Test::Latency).and_then(time_on_the_wire) {
         all.push(difference("wire time", "contained in every latency", time));
     }
     if table.keyed && table.name.starts_with("micro") {
@@ -61,10 +61,10 @@ pub(crate) fn differences(table: &Table, plan: &Plan, environment: &Environment)
 }
 
 /// How a link of this rate delays a single sample, unlike a wire; `None` without a rate.
-fn time_on_the_wire(cable: PathSpec) -> Option<String> {
-    let rate_bps = cable.rate_bps?;
+fn time_on_the_wire(link: PathSpec) -> Option<String> {
+    let rate_bps = link.rate_bps?;
     let burst =
-        cable.burst_bytes.map_or_else(|| "4 ms of the rate".to_owned(), |bytes| format!("{bytes} bytes"));
+        link.burst_bytes.map_or_else(|| "4 ms of the rate".to_owned(), |bytes| format!("{bytes} bytes"));
     let wire_us = 1e6 * 8.0 * 8192.0 / rate_bps as f64;
     Some(format!(
         "{burst} pass at once after a pause (a wire takes {wire_us:.1} us for 8192 bytes); the rest waits for a kernel timer"

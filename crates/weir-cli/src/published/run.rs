@@ -100,7 +100,7 @@ impl fmt::Display for LinkChoice {
 
 impl Plan {
     /// The virtual link for a table, if any.
-    pub(crate) fn cable(&self, table: &Table) -> Option<PathSpec> {
+    pub(crate) fn link(&self, table: &Table) -> Option<PathSpec> {
         match self.link {
             LinkChoice::Interface(_) => None,
             LinkChoice::Cable(spec) => Some(spec),
@@ -181,13 +181,13 @@ pub(crate) fn measure(
     interrupted: &AtomicBool,
     on_row: &mut dyn FnMut(&OurRow),
 ) -> Result<Vec<OurRow>, VethError> {
-    let cable = plan.cable(table).map(VethPath::lay).transpose()?;
+    let link = plan.link(table).map(VethPath::lay).transpose()?;
     let mut rows = Vec::new();
     for row in table.rows.iter().filter(|row| plan.sizes.is_empty() || plan.sizes.contains(&row.size)) {
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
-        let ours = measure_row(table, row, plan, cable.as_ref(), interrupted);
+        let ours = measure_row(table, row, plan, link.as_ref(), interrupted);
         on_row(&ours);
         rows.push(ours);
     }
@@ -198,11 +198,11 @@ fn measure_row(
     table: &Table,
     row: &Row,
     plan: &Plan,
-    cable: Option<&VethPath>,
+    link: Option<&VethPath>,
     interrupted: &AtomicBool,
 ) -> OurRow {
     let start = |role| {
-        let place = cable.map(|cable| cable.place(role));
+        let place = link.map(|link| link.place(role));
         let interface = match (&plan.link, &place) {
             (_, Some(place)) => place.interface,
             (LinkChoice::Interface(name), None) => name,
@@ -237,8 +237,8 @@ fn measure_row(
 }
 
 fn of_link(table: &Table, row: &Row, plan: &Plan, figures: Option<&[f64]>) -> Option<f64> {
-    let cable = plan.cable(table)?;
-    let link = Link { rate_bps: cable.rate_bps?, mtu: cable.mtu };
+    let link = plan.link(table)?;
+    let link = Link { rate_bps: link.rate_bps?, mtu: link.mtu };
     let samples_per_s = figures.filter(|_| table.test == Test::Throughput)?.get(1)?;
     Some(
         samples_per_s
@@ -333,10 +333,10 @@ mod tests {
     #[test]
     fn a_link_has_the_speed_of_the_table_by_default() {
         let table = &find("pro-throughput-10g-unkeyed-reliable-batch")[0];
-        let cable = |path: &str| plan(path).cable(table).map(|cable| cable.to_string());
-        assert_eq!(cable("lo"), None);
-        assert_eq!(cable("veth").as_deref(), Some("veth,mtu=9000,rate=10G,gso=on"));
-        assert_eq!(cable("veth,rate=1G").as_deref(), Some("veth,mtu=1500,rate=1G,gso=on"));
+        let link = |path: &str| plan(path).link(table).map(|link| link.to_string());
+        assert_eq!(link("lo"), None);
+        assert_eq!(link("veth").as_deref(), Some("veth,mtu=9000,rate=10G,gso=on"));
+        assert_eq!(link("veth,rate=1G").as_deref(), Some("veth,mtu=1500,rate=1G,gso=on"));
         assert!("veth,nonsense".parse::<LinkChoice>().is_err());
     }
 

@@ -1,4 +1,4 @@
-//! Help, versions and completions.
+//! Help, man pages, the reference and completions.
 
 use crate::support::Scene;
 
@@ -45,7 +45,7 @@ fn bench_help_shows_each_option_with_its_default_and_no_hidden_engine() {
     ] {
         assert!(help.contains(option), "no {option} in: {help}");
     }
-    // Lines are broken anywhere.
+    // A default may be broken over two lines.
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for default in [
         "[default: udp,udp-gso,weir]",
@@ -166,7 +166,7 @@ fn the_reference_in_the_documentation_is_current() {
 }
 
 #[test]
-fn an_agent_started_by_hand_is_told_so() {
+fn an_agent_started_by_hand_is_rejected() {
     let scene = Scene::new();
     scene
         .weir("agent --role publisher --control 127.0.0.1:1")

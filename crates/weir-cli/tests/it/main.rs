@@ -1,4 +1,4 @@
-//! The `weir` command as a user meets it, with an engine that needs no network and no time.
+//! The commands as a user runs them, mostly with a mock engine that needs neither network nor time.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests that can't go on fails the test")]
 

@@ -1,4 +1,4 @@
-//! Engines of others: a short session of each that is built in, and what is said of the others.
+//! Other engines: a short session of each that is built in, and the messages about the rest.
 
 #[cfg(any(
     feature = "aeron",
@@ -11,13 +11,12 @@ use serde_json::Value;
 
 use crate::support::Scene;
 
-/// Latency and throughput, small and fragmented, content checked: everything is measured, and nothing that
-/// is reliable is lost.
+/// Measures latency and throughput of small and fragmented samples with content checks. No reliable sample is lost.
 #[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
 fn a_short_session(engine: &str, more: &str) {
     let domain = crate::support::Domain::claim();
     let both = format!("--sizes 32 {more}");
-    // Of large samples, a best-effort reader may get none.
+    // A best-effort reader may receive no large samples.
     let large = format!("--sizes 100k --reliability reliable {more}");
     for (words, cases_min) in [(both, 4), (large, 2)] {
         let scene = Scene::new();
@@ -32,7 +31,7 @@ fn a_short_session(engine: &str, more: &str) {
     }
 }
 
-/// Measured, and by whom is known.
+/// Checks that a case is measured and names the version of its engine.
 #[cfg(any(
     feature = "aeron",
     feature = "cyclonedds",
@@ -64,7 +63,7 @@ fn fastdds_is_measured() {
     a_short_session("fastdds-tuned", "--instances 3");
 }
 
-/// What is no DDS is mostly reliable, and shown apart.
+/// Measures an engine without DDS, which tables show separately.
 #[cfg(any(feature = "aeron", feature = "zenoh", feature = "zeromq"))]
 fn a_session_apart(engine: &str, more: &str) {
     let words = format!(
@@ -101,7 +100,7 @@ fn aeron_is_measured() {
     a_session_apart("aeron-tuned", "--wait spin");
 }
 
-/// These lose reliable samples or panic now and then: that is told, and nothing worse comes of it.
+/// Measures an engine that sometimes loses reliable samples or panics, which must be reported.
 #[cfg(any(feature = "dust_dds", feature = "int2dds", feature = "rustdds"))]
 fn a_session_that_may_fail(engine: &str, sizes: &[&str]) {
     let domain = crate::support::Domain::claim();
@@ -163,7 +162,7 @@ fn engines_that_are_not_built_in_are_named_with_what_to_do() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused() {
+fn invalid_settings_are_rejected() {
     let scene = Scene::new();
     std::fs::write(scene.path("bad.toml"), "[weir]\nturbo = true\n").unwrap();
     scene.bench("--settings bad.toml").expect_code(2).expect_stderr("weir has no setting `turbo`");

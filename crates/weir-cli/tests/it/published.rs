@@ -1,4 +1,4 @@
-//! `weir published`: published figures, and ours beside them.
+//! `weir published`: published reference tables, and the same measured on this host.
 
 use crate::support::{Domain, Scene};
 
@@ -23,7 +23,7 @@ fn every_table_is_listed_and_shown() {
 }
 
 #[test]
-fn what_is_no_table_is_refused_with_a_way_out() {
+fn unknown_tables_are_rejected_with_an_alternative() {
     let scene = Scene::new();
     scene.weir("published run nonsense").expect_code(2).expect_stderr("`weir published list` names them all");
     scene.weir("published run hpcbench-udp-generator").expect_code(2).expect_stderr("udptest -gh HOST");

@@ -1,4 +1,4 @@
-//! The table of what the engine is to reach.
+//! `weir targets`: the table of performance targets.
 
 use crate::support::Scene;
 
@@ -20,7 +20,7 @@ fn the_table_of_an_earlier_run_says_what_is_missing() {
 }
 
 #[test]
-fn an_unknown_series_is_refused_with_the_known_ones() {
+fn an_unknown_series_is_rejected_with_the_known_ones() {
     let scene = Scene::new();
     scene.weir("targets --only latancy").expect_code(2).expect_stderr("best-effort-veth");
 }

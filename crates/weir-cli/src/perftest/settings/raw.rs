@@ -57,13 +57,13 @@ fn parse(text: &str) -> Result<RawPeer, String> {
 ///
 /// # Errors
 /// A sentence that says what does not fit.
-pub(super) fn batching(typed: &Typed, data_len: u64, told: Option<u64>) -> Result<Batching, String> {
+pub(super) fn batching(typed: &Typed, data_len: u64, given: Option<u64>) -> Result<Batching, String> {
     if data_len > RAW_BYTES_MAX as u64 {
         return Err(format!(
             "-dataLen {data_len} is too large for -rawTransport: a sample is one datagram of at most {RAW_BYTES_MAX} bytes"
         ));
     }
-    let reason = match told {
+    let reason = match given {
         None | Some(0) => return Ok(Batching::Off),
         Some(_) if typed.has("latencyTest") => "a latency test sends one sample at a time",
         Some(_) if ["pubRate", "pubRatebps", "sleep"].into_iter().any(|name| typed.has(name)) => {
@@ -75,7 +75,7 @@ pub(super) fn batching(typed: &Typed, data_len: u64, told: Option<u64>) -> Resul
     if typed.has("scan") {
         return Ok(Batching::Unsuitable(reason));
     }
-    Err(format!("-batchSize {} is not possible: {reason}; use -batchSize 0", told.unwrap_or(0)))
+    Err(format!("-batchSize {} is not possible: {reason}; use -batchSize 0", given.unwrap_or(0)))
 }
 
 #[cfg(test)]
