@@ -8,5 +8,6 @@ pub(crate) mod doctor;
 pub(crate) mod manual;
 pub(crate) mod published;
 pub(crate) mod report;
+mod setup;
 pub(crate) mod targets;
 pub(crate) mod udp;

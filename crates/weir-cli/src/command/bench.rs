@@ -1,7 +1,6 @@
 //! `weir bench`: measures engines on this host.
 
 use std::env;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -10,15 +9,14 @@ use weir_bench::case::Method;
 use weir_bench::control::Role;
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::keep_awake::KeepAwake;
-use weir_bench::outside::OutsideTool;
 use weir_bench::path::VethPath;
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::tuning::EngineSettings;
-use weir_bench::{AgentCommand, engine, host};
+use weir_bench::{engine, host};
 use weir_report::ReportOptions;
-use weir_results::{Case, Environment, Interface, ResultsError, ResultsWriter, Run, Test};
+use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
 
-use super::report;
+use super::{report, setup};
 use crate::args::{BenchArgs, Cpus, Format};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
@@ -32,9 +30,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let mut plan = make_plan(args, settings)?;
     let environment = describe_host(args);
     let path = args.host.link.map(VethPath::lay).transpose().map_err(Failure::environment)?;
-    let mut writer = create_writer(args.output.output.as_deref(), &environment, None)?;
+    let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
-    let agent = this_program()?;
+    let agent = setup::agent()?;
     if args.output.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
         report::talk_block(&path.as_ref().map_or_else(String::new, described));
@@ -198,16 +196,9 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
             "--relative-to names `{name}`, which --engines leaves out"
         )));
     }
-    let cpus = match args.host.cpus {
-        Some(Cpus::None) => None,
-        Some(Cpus::Pair(cpus)) => {
-            host::check_cpus(cpus).map_err(Failure::usage)?;
-            Some(cpus)
-        }
-        // Several ends pinned to one CPU would measure that CPU.
-        None if args.workload.publishers > 1 || args.workload.subscribers > 1 => None,
-        None => host::default_cpus().map_err(Failure::environment)?,
-    };
+    // Several ends pinned to one CPU would measure that CPU.
+    let has_several = args.workload.publishers > 1 || args.workload.subscribers > 1;
+    let cpus = setup::cpus(args.host.cpus.or(has_several.then_some(Cpus::None)))?;
     // After `all` is resolved, which is one word.
     let interleave = args.method.interleave.unwrap_or(engines.len() > 1);
     let options = PlanOptions {
@@ -242,7 +233,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         run_id: std::process::id(),
         interface: args.host.interface.clone(),
         address: host::interface_address(&args.host.interface).map_err(Failure::usage)?,
-        outside: if args.method.outside_checks { outside_tools() } else { Vec::new() },
+        outside: if args.method.outside_checks { setup::outside_tools() } else { Vec::new() },
         settings,
     };
     plan::plan(&options).map_err(Failure::usage)
@@ -250,12 +241,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
 
 /// Keeps the CPUs out of idle states, if enabled, and records it in each case.
 fn keep_awake(args: &BenchArgs, plan: &mut Plan) -> Result<Option<KeepAwake>, Failure> {
-    if !args.host.keep_awake {
-        return Ok(None);
-    }
-    let awake = KeepAwake::start()
-        .context("cannot keep the CPUs awake: run without --keep-awake")
-        .map_err(Failure::environment)?;
+    let Some(awake) = setup::keep_awake(args.host.keep_awake)? else { return Ok(None) };
     for step in &mut plan.steps {
         step.case.method.keep_awake = Some(awake.description());
     }
@@ -269,62 +255,13 @@ fn described(path: &VethPath) -> String {
     format!("link: {}, from {publisher} to {subscriber} (nsenter --net=FILE enters one)", path.spec())
 }
 
-/// The installed outside tools. Reports the missing ones.
-pub(super) fn outside_tools() -> Vec<OutsideTool> {
-    let (installed, missing): (Vec<_>, Vec<_>) =
-        OutsideTool::ALL.into_iter().partition(|tool| tool.is_installed());
-    for tool in missing {
-        let name = tool.name();
-        output::talk(&format!(
-            "weir: {name} is not installed, so it is left out (Debian: apt install {name})"
-        ));
-    }
-    installed
-}
-
 fn describe_host(args: &BenchArgs) -> Environment {
     let mut environment = host::environment(&args.host.interface);
     if let Some(path) = args.host.link {
-        environment.interface = Some(Interface {
-            name: VethPath::INTERFACE.to_owned(),
-            mtu: Some(path.mtu),
-            speed_mbps: path.rate_bps.and_then(|rate| u32::try_from(rate / 1_000_000).ok()),
-            driver: Some("veth".to_owned()),
-            ..Interface::default()
-        });
+        environment.interface = Some(setup::interface(path));
     }
     environment.command = env::args().collect();
     environment
-}
-
-/// Creates the results file before the measurement, so that an unwritable folder fails early.
-pub(super) fn create_writer(
-    folder: Option<&Path>,
-    environment: &Environment,
-    peer: Option<&Environment>,
-) -> Result<ResultsWriter, Failure> {
-    let failure = |error: ResultsError| match error {
-        ResultsError::AlreadyExists { .. } => Failure::usage(error),
-        _ => Failure::environment(error),
-    };
-    if let Some(folder) = folder {
-        return ResultsWriter::create_with_peer(folder, environment, peer).map_err(failure);
-    }
-    // 20261121T200000Z; a second run in the same second gets a number.
-    let time = environment.date.replace(['-', ':'], "");
-    let folder = |number: u32| {
-        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-        PathBuf::from("weir-results").join(format!("{time}{suffix}"))
-    };
-    let free = (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000));
-    ResultsWriter::create_with_peer(&free, environment, peer).map_err(failure)
-}
-
-pub(super) fn this_program() -> Result<AgentCommand, Failure> {
-    let program = env::current_exe()
-        .context("cannot find the file of this program, which runs each end of a case")
-        .map_err(Failure::environment)?;
-    Ok(AgentCommand { program, arguments: vec!["agent".into()] })
 }
 
 #[cfg(test)]

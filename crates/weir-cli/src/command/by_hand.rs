@@ -13,7 +13,7 @@ use weir_results::{
     ThroughputSummary, format_rate,
 };
 
-use super::bench::create_writer;
+use super::setup;
 use crate::args::{HandArgs, PubArgs, SubArgs};
 use crate::exit::{Exit, Failure};
 use crate::{output, signals};
@@ -181,7 +181,7 @@ impl Kept {
         let Some(folder) = &args.output.output else { return Ok(Self(None)) };
         let mut environment = host::environment(&case.interface);
         environment.command = std::env::args().collect();
-        create_writer(Some(folder), &environment, None).map(|writer| Self(Some(writer)))
+        setup::create_writer(Some(folder), &environment, None).map(|writer| Self(Some(writer)))
     }
 
     fn keep(&mut self, mut case: Case, end: End) -> Result<(), Failure> {

@@ -11,8 +11,9 @@ use anyhow::{Context, anyhow};
 use weir_bench::host;
 use weir_bench::path::VethPath;
 
+use super::setup;
 use crate::args::{
-    Cpus, Format, PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
+    Format, PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
 };
 use crate::exit::{Exit, Failure};
 use crate::published::{self as tables, LinkChoice, Plan, Shown, Table};
@@ -204,14 +205,7 @@ fn keep(folder: &Path, shown: &Shown) -> Result<(), Failure> {
 }
 
 fn plan(args: &PublishedRunArgs) -> Result<Plan, Failure> {
-    let cpus = match args.cpus {
-        Some(Cpus::None) => None,
-        Some(Cpus::Pair(cpus)) => {
-            host::check_cpus(cpus).map_err(Failure::usage)?;
-            Some(cpus)
-        }
-        None => host::default_cpus().map_err(Failure::environment)?,
-    };
+    let cpus = setup::cpus(args.cpus)?;
     if let LinkChoice::Interface(name) = &args.link {
         host::interface_address(name).map_err(Failure::usage)?;
     }

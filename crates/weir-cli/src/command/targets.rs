@@ -11,8 +11,8 @@ use weir_bench::{AgentCommand, at_rest, engine, host};
 use weir_report::{AtRest, GoalRow};
 use weir_results::{Case, Environment, ResultsWriter, Run};
 
-use super::{bench, report};
-use crate::args::{Cpus, TargetsArgs};
+use super::{bench, report, setup};
+use crate::args::TargetsArgs;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::{output, signals};
@@ -56,14 +56,7 @@ fn join(all: &mut Run, more: Run) {
 }
 
 fn measure(args: &TargetsArgs) -> Result<(Run, Exit), Failure> {
-    let cpus = match args.cpus {
-        Some(Cpus::None) => None,
-        Some(Cpus::Pair(cpus)) => {
-            host::check_cpus(cpus).map_err(Failure::usage)?;
-            Some(cpus)
-        }
-        None => host::default_cpus().map_err(Failure::environment)?,
-    };
+    let cpus = setup::cpus(args.cpus)?;
     let options = GoalsOptions {
         is_quick: args.quick,
         repeats: args.repeat,
@@ -76,9 +69,9 @@ fn measure(args: &TargetsArgs) -> Result<(Run, Exit), Failure> {
     all.retain(|series| args.only.is_empty() || args.only.iter().any(|name| name == series.name));
     report_missing_engines();
     let environment = Environment { command: std::env::args().collect(), ..host::environment("lo") };
-    let mut writer = bench::create_writer(args.output.as_deref(), &environment, None)?;
+    let mut writer = setup::create_writer(args.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
-    let agent = bench::this_program()?;
+    let agent = setup::agent()?;
     report::talk_block(&weir_report::environment(&environment));
     let mut run = Run::new(environment);
     let mut exit = Exit::Success;

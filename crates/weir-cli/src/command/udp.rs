@@ -5,7 +5,7 @@ mod plan;
 mod server;
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, anyhow};
@@ -18,8 +18,7 @@ use weir_report::ReportOptions;
 use weir_results::{Case, Environment, Interface, ResultsWriter, Run, Warning};
 use weir_udptest::{Client, ClientSettings, Family, Secret, UdptestError, cases};
 
-use super::bench::{create_writer, outside_tools};
-use super::report;
+use super::{report, setup};
 use crate::args::{Cpus, Format, SecretArgs, UdpArgs, UdpCommand};
 use crate::exit::{Exit, Failure};
 use crate::{output, signals};
@@ -31,22 +30,19 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
         return server::run(args);
     }
     let cpus = processors(args)?;
-    let outside = if args.method.outside_checks { outside_tools() } else { Vec::new() };
+    let outside = if args.method.outside_checks { setup::outside_tools() } else { Vec::new() };
     let plan =
         Plan::new(args, has_room(args, cpus), &outside).map_err(|text| Failure::usage(anyhow!(text)))?;
     let halt = signals::watch()?;
     let path = args.host.link.map(VethPath::lay).transpose().map_err(Failure::environment)?;
     let mut other_end = OtherEnd::find(args, path.as_ref())?;
-    let awake = args.host.keep_awake.then(KeepAwake::start).transpose();
-    let awake = awake
-        .context("cannot keep the CPUs awake: run without --keep-awake")
-        .map_err(Failure::environment)?;
+    let awake = setup::keep_awake(args.host.keep_awake)?;
     let mut client = Client::connect(&other_end.settings).map_err(failure)?;
     let is_ipv6 = client.is_ipv6();
     plan.check(is_ipv6).map_err(|text| Failure::usage(anyhow!(text)))?;
     let environment = describe_host(&client, path.as_ref());
     let peer = other_end.describe(client.server());
-    let mut writer = create_writer(args.output.output.as_deref(), &environment, Some(&peer))?;
+    let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, Some(&peer))?;
     if args.output.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
         if args.connection.to.is_some() {
@@ -210,7 +206,7 @@ impl OtherEnd {
             family,
             secret: Some(server.secret().clone()),
         };
-        Ok(Self { settings, server: Some(server), interface: path.map(link) })
+        Ok(Self { settings, server: Some(server), interface: path.map(|path| setup::interface(path.spec())) })
     }
 
     /// The environment of the other end, with the virtual link if any.
@@ -265,21 +261,10 @@ fn has_room(args: &UdpArgs, cpus: Option<(usize, usize)>) -> bool {
 fn describe_host(client: &Client, path: Option<&VethPath>) -> Environment {
     let mut environment = host::environment(client.interface().as_deref().unwrap_or("lo"));
     if let Some(path) = path {
-        environment.interface = Some(link(path));
+        environment.interface = Some(setup::interface(path.spec()));
     }
     environment.command = env::args().collect();
     environment
-}
-
-fn link(path: &VethPath) -> Interface {
-    let spec = path.spec();
-    Interface {
-        name: VethPath::INTERFACE.to_owned(),
-        mtu: Some(spec.mtu),
-        speed_mbps: spec.rate_bps.and_then(|rate| u32::try_from(rate / 1_000_000).ok()),
-        driver: Some("veth".to_owned()),
-        ..Interface::default()
-    }
 }
 
 fn failure(error: UdptestError) -> Failure {
@@ -295,12 +280,5 @@ fn failure(error: UdptestError) -> Failure {
 fn enter(namespace: &Path) -> Result<(), Failure> {
     path::enter_namespace(namespace)
         .with_context(|| format!("cannot enter the network namespace {}", namespace.display()))
-        .map_err(Failure::environment)
-}
-
-/// The file of this program.
-fn this_program() -> Result<PathBuf, Failure> {
-    env::current_exe()
-        .context("cannot find the file of this program, which runs the other end")
         .map_err(Failure::environment)
 }

@@ -39,7 +39,7 @@ pub(crate) fn completions(shell: Shell) -> Option<String> {
                 let about = option.about.replace('\'', "\\'");
                 let value = match option.takes {
                     Takes::Nothing => String::new(),
-                    Takes::OneOf(choices) => format!(" -x -a '{}'", choices.join(" ")),
+                    Takes::OneOf(choices) => format!(" -x -a '{}'", supported(option, choices)),
                     _ if is_file(option) => " -r".to_owned(),
                     _ => " -x".to_owned(),
                 };
@@ -51,6 +51,11 @@ pub(crate) fn completions(shell: Shell) -> Option<String> {
     Some(text)
 }
 
+/// The supported choices, separated by spaces.
+fn supported(option: &OptionDef, choices: &[&str]) -> String {
+    if option.name == "transport" { "UDPv4".to_owned() } else { choices.join(" ") }
+}
+
 fn is_file(option: &OptionDef) -> bool {
     option.takes == Takes::Text("file")
 }
@@ -58,7 +63,9 @@ fn is_file(option: &OptionDef) -> bool {
 fn bash_value(option: &OptionDef) -> Option<String> {
     match option.takes {
         Takes::Nothing | Takes::MaybeNumber(..) | Takes::MaybeText(_) => None,
-        Takes::OneOf(choices) => Some(format!("COMPREPLY=($(compgen -W '{}' -- \"$2\"))", choices.join(" "))),
+        Takes::OneOf(choices) => {
+            Some(format!("COMPREPLY=($(compgen -W '{}' -- \"$2\"))", supported(option, choices)))
+        }
         _ if is_file(option) => Some("COMPREPLY=($(compgen -f -- \"$2\"))".to_owned()),
         _ => Some("COMPREPLY=()".to_owned()),
     }
@@ -70,7 +77,7 @@ fn zsh_value(option: &OptionDef) -> String {
         Takes::Number(..) => ":number:".to_owned(),
         Takes::MaybeNumber(..) => "::number:".to_owned(),
         Takes::MaybeText(_) => "::value:".to_owned(),
-        Takes::OneOf(choices) => format!(":value:({})", choices.join(" ")),
+        Takes::OneOf(choices) => format!(":value:({})", supported(option, choices)),
         Takes::Text(_) if is_file(option) => ":file:_files".to_owned(),
         Takes::Text(_) => ":value:".to_owned(),
     }
@@ -110,6 +117,7 @@ mod tests {
         };
         assert_eq!(reply("-pub", "-pubR"), "-pubRate -pubRatebps");
         assert_eq!(reply("-outputFormat", "l"), "legacy");
+        assert_eq!(reply("-transport", ""), "UDPv4");
         assert_eq!(reply("-dataLen", ""), "");
     }
 }

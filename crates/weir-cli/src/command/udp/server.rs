@@ -10,7 +10,8 @@ use std::thread;
 use anyhow::{Context, anyhow};
 use weir_udptest::{Secret, Server, ServerKind, ServerSettings};
 
-use super::{enter, secret, this_program};
+use super::super::setup;
+use super::{enter, secret};
 use crate::args::UdpServerArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -69,7 +70,7 @@ impl LocalServer {
     /// Starts a server on an address of this host or of a network namespace. A random secret reserves it for us.
     pub(super) fn start(address: &str, namespace: Option<PathBuf>, multicast: bool) -> Result<Self, Failure> {
         let text = Secret::random_text().map_err(Failure::environment)?;
-        let mut command = Command::new(this_program()?);
+        let mut command = Command::new(setup::program()?);
         command.args(["udp", "server", "--until-eof", "--port", "0", "--bind", address]);
         command.args(multicast.then_some("--allow-multicast"));
         if let Some(namespace) = namespace {
