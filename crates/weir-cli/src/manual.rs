@@ -88,6 +88,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn texts_of_options_are_one_sentence_each() {
+        for page in pages() {
+            for item in page.sections.iter().flat_map(|section| &section.items) {
+                let text = &item.text;
+                let is_sentence = text.starts_with(|c: char| c.is_ascii_uppercase()) && !text.ends_with('.');
+                let is_short = text.chars().count() <= 120 && !text.contains('\n');
+                assert!(is_sentence && is_short, "{}: {}: {text}", page.name, item.spelling);
+            }
+        }
+    }
+
     fn options(text: &str) -> impl Iterator<Item = String> {
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '-'));
         words.filter(|word| word.starts_with("--")).map(str::to_owned)
