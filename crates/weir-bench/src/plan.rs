@@ -457,7 +457,7 @@ fn check_breakdown(options: &PlanOptions) -> Result<(), PlanError> {
     } else if !options.rates.is_empty() {
         "--breakdown follows one sample at a time on its way, which --rate does not wait for: leave one of them out"
     } else if options.method.count_system_calls {
-        "--costs counts system calls, which makes each of them slower and --breakdown wrong: leave one of them out"
+        "--resources counts system calls, which makes each of them slower and --breakdown wrong: leave one of them out"
     } else if !options.outside.is_empty() {
         "--outside-checks are programs that --breakdown cannot look into: leave one of them out"
     } else {
@@ -619,7 +619,7 @@ mod tests {
         let rates = vec![Rate::PerSecond(1_000)];
         assert!(refused(PlanOptions { rates, ..of_latency.clone() }).contains("--rate"));
         let method = Method { count_system_calls: true, ..of_latency.method.clone() };
-        assert!(refused(PlanOptions { method, ..of_latency }).contains("--costs"));
+        assert!(refused(PlanOptions { method, ..of_latency }).contains("--resources"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The table of what the engine is to reach.
+//! `weir targets`: the table of performance targets.
 
 use crate::support::Scene;
 
@@ -6,13 +6,13 @@ use crate::support::Scene;
 fn the_table_of_an_earlier_run_says_what_is_missing() {
     let scene = Scene::new();
     scene.bench("--engines mock --sizes 32 --batch 0").expect_code(0);
-    let table = scene.weir("goals --from results --domain 231").expect_code(0).stdout;
+    let table = scene.weir("targets --from results --domain 231").expect_code(0).stdout;
     let expected = [
         "| Measure ",
         "| one-way p50, block, 32 B ",
         "at most 1.10 x raw UDP",
         "weir: not measured",
-        " cannot tell\n",
+        " inconclusive\n",
     ];
     for expected in expected {
         assert!(table.contains(expected), "no `{expected}` in: {table}");
@@ -20,7 +20,7 @@ fn the_table_of_an_earlier_run_says_what_is_missing() {
 }
 
 #[test]
-fn an_unknown_series_is_refused_with_the_known_ones() {
+fn an_unknown_series_is_rejected_with_the_known_ones() {
     let scene = Scene::new();
-    scene.weir("goals --only latancy").expect_code(2).expect_stderr("best-effort-veth");
+    scene.weir("targets --only latancy").expect_code(2).expect_stderr("best-effort-veth");
 }

@@ -1,29 +1,29 @@
-//! Published tables, alone or beside ours, as text, CSV and JSON.
+//! Prints published tables, with our rows if measured, as text, CSV and JSON.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
 use super::differences::Difference;
-use super::published::{Document, Table, Test};
 use super::run::OurRow;
+use super::tables::{Document, Table, Test};
 
-/// A published table, and what was measured of it here.
+/// A published table with the rows measured on this host.
 pub(crate) struct Shown {
-    /// The published one.
+    /// The published table.
     pub(crate) table: Table,
-    /// Rows measured here.
+    /// Rows measured on this host.
     pub(crate) ours: Vec<OurRow>,
-    /// In what they differ; empty when nothing was measured.
+    /// Differences of the setups; empty when nothing was measured.
     pub(crate) differences: Vec<Difference>,
-    /// What measures the like; empty when nothing was measured.
+    /// The measuring command; empty when nothing was measured.
     pub(crate) command: String,
 }
 
-/// What comes before the list of differences.
+/// Heading of the differences.
 pub(super) const DIFFERENCES: &str = "\nwhat differs:\n";
 
-/// For people.
+/// As text.
 pub(crate) fn table_text(shown: &Shown) -> String {
     let Shown { table, ours, differences, command } = shown;
     let mut text = format!("{}: {}\nsource: {}\n", table.name, about(table), table.source.title);
@@ -58,11 +58,11 @@ pub(crate) fn table_text(shown: &Shown) -> String {
         text += if row.is_doubtful { " ?\n" } else { "\n" };
     }
     if table.rows.iter().any(|row| row.is_doubtful && is_shown(row.size)) {
-        text += "? as published: its megabits do not follow from its samples per second and its size\n";
+        text += "? as published: Mbit/s do not match samples/s at this size\n";
     }
     if has_link {
         text +=
-            "of link: our share of what the link carries after the headers of RTPS, UDP, IP and Ethernet\n";
+            "of link: share of the rate that the link carries after the RTPS, UDP, IP and Ethernet headers\n";
     }
     if !differences.is_empty() {
         text += DIFFERENCES;
@@ -73,7 +73,7 @@ pub(crate) fn table_text(shown: &Shown) -> String {
     text
 }
 
-/// One row for each published and each measured one, with a header.
+/// As CSV: a row for each published and each measured row, with a header.
 pub(crate) fn csv(all: &[Shown]) -> String {
     let mut text = String::new();
     for test in [Test::Latency, Test::Throughput] {
@@ -99,7 +99,7 @@ pub(crate) fn csv(all: &[Shown]) -> String {
     text
 }
 
-/// One document with everything.
+/// As one JSON document.
 pub(crate) fn json(all: &[Shown]) -> String {
     let tables: Vec<Value> = all.iter().map(as_json).collect();
     let mut text = serde_json::to_string_pretty(&json!({ "tables": tables })).unwrap_or_default();
@@ -107,10 +107,10 @@ pub(crate) fn json(all: &[Shown]) -> String {
     text
 }
 
-/// The figures of another program, as they are.
+/// The figures of another program, unchanged.
 pub(crate) fn document_text(document: &Document) -> String {
     format!(
-        "{}: {}\nto measure the like: {}\n\n{}",
+        "{}: {}\nto measure the same: {}\n\n{}",
         document.name, document.about, document.instead, document.text
     )
 }
@@ -176,7 +176,7 @@ fn about(table: &Table) -> String {
 
 fn push_figures(text: &mut String, test: Test, figures: &[f64], more: usize) {
     for ((_, decimals), figure) in test.columns().iter().zip(figures) {
-        // Ours have nanoseconds behind them; whole numbers of samples stay whole.
+        // Our latencies have nanosecond resolution; sample counts stay whole.
         let decimals = if test == Test::Latency { decimals.max(&more) } else { decimals };
         _ = write!(text, " {figure:>w$.d$}", w = width(test), d = *decimals);
     }
@@ -205,12 +205,12 @@ fn width(test: Test) -> usize {
     if test == Test::Latency { 9 } else { 14 }
 }
 
-/// The name of a column where its unit is said above.
+/// Column name without its unit.
 fn short(name: &str) -> &str {
     name.trim_end_matches(" (μs)").trim_start_matches("Avg ")
 }
 
-/// The name of a column for programs.
+/// Column name in CSV and JSON.
 fn key(name: &str) -> String {
     let key = match name {
         "Ave (μs)" => "ave_us",
@@ -235,7 +235,7 @@ fn key(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds::find;
+    use crate::published::find;
 
     fn shown(name: &str, size: u64, figures: Option<Vec<f64>>, trouble: Option<&str>) -> Shown {
         let table = find(name).remove(0);
@@ -245,7 +245,7 @@ mod tests {
         let ours = vec![OurRow { published, figures, of_link, trouble, is_lossy: false }];
         let differences =
             vec![Difference { what: "path", published: "a switch".to_owned(), here: "lo".to_owned() }];
-        Shown { table, ours, differences, command: "weir seeds run it".to_owned() }
+        Shown { table, ours, differences, command: "weir published run it".to_owned() }
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
         assert!(lines[at].ends_with("50000         1638.4              0           0.00    0.991"), "{text}");
         assert!(lines[at + 1].contains("published") && lines[at + 1].ends_with(" ?"), "{text}");
         assert!(text.contains("? as published"), "{text}");
-        assert!(text.contains("\nmade by: weir seeds run it\n"), "{text}");
+        assert!(text.contains("\nmade by: weir published run it\n"), "{text}");
         assert!(text.contains("path        published: a switch\n              here:      lo"), "{text}");
     }
 

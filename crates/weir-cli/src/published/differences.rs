@@ -1,73 +1,73 @@
-//! In what a measurement here is not like the published one.
+//! Differences between the published setup and this one.
 
 use weir_bench::path::PathSpec;
 use weir_results::Environment;
 
-use super::published::{Table, Test};
 use super::run::Plan;
+use super::tables::{Table, Test};
 
-/// One thing in which they differ, or may.
+/// One aspect in which the setups differ, or may differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// The thing.
+    /// The aspect.
     pub(crate) what: &'static str,
-    /// How it was when the figures were published.
+    /// Its value in the published setup.
     pub(crate) published: String,
-    /// How it is here.
+    /// Its value on this host.
     pub(crate) here: String,
 }
 
-/// All of them; `environment` is this host with the interface that carries the samples.
+/// All differences; `environment` describes this host and the interface that carries the samples.
 pub(crate) fn differences(table: &Table, plan: &Plan, environment: &Environment) -> Vec<Difference> {
     let source = table.source;
     let difference =
         |what, published: &str, here: String| Difference { what, published: published.to_owned(), here };
-    let cable = plan.cable(table);
-    let mtu = match cable {
-        Some(cable) => Some(cable.mtu),
+    let link = plan.link(table);
+    let mtu = match link {
+        Some(link) => Some(link.mtu),
         None => environment.interface.as_ref().and_then(|interface| interface.mtu),
     };
-    let path = match cable {
-        Some(cable) if cable.rate_bps.is_some() => {
-            format!("{cable}: a virtual cable of that rate, no switch, no hardware")
+    let path = match link {
+        Some(link) if link.rate_bps.is_some() => {
+            format!("{link}: a virtual link of that rate, no switch, no hardware")
         }
-        Some(cable) => format!("{cable}: a virtual cable as fast as the processor, no switch, no hardware"),
-        None if plan.path.to_string() == "lo" => "the loopback interface".to_owned(),
-        None => format!("the interface {} of this host to itself", plan.path),
+        Some(link) => format!("{link}: a virtual link as fast as the processor, no switch, no hardware"),
+        None if plan.link.to_string() == "lo" => "the loopback interface".to_owned(),
+        None => format!("the interface {}, from this host to itself", plan.link),
     };
     let mut all = vec![
         difference("hosts", source.hosts, host(environment)),
         difference("path", source.path, path),
-        difference("MTU", source.mtu, mtu.map_or_else(|| "not known".to_owned(), |mtu| mtu.to_string())),
+        difference("MTU", source.mtu, mtu.map_or_else(|| "unknown".to_owned(), |mtu| mtu.to_string())),
         difference(
             "processors",
             source.processors,
             plan.cpus.map_or_else(
-                || "left to the kernel".to_owned(),
+                || "placed by the kernel".to_owned(),
                 |cpus| format!("publisher {}, subscriber {}", cpus.publisher, cpus.subscriber),
             ),
         ),
         difference("program", source.program, format!("Weir perftest {}", env!("CARGO_PKG_VERSION"))),
         difference("each row", source.run, format!("{} s", plan.seconds(table))),
-        difference("waiting", "not said", format!("WEIR_WAIT={}", plan.wait)),
+        difference("waiting", "not stated", format!("WEIR_WAIT={}", plan.wait)),
     ];
-    if let Some(time) = cable.filter(|_| table.test == Test::Latency).and_then(time_on_the_wire) {
+    if let Some(time) = link.filter(|_| table.test == Test::Latency).and_then(time_on_the_wire) {
         all.push(difference("wire time", "contained in every latency", time));
     }
     if table.keyed && table.name.starts_with("micro") {
-        all.push(difference("instances", "not said", "100000".to_owned()));
+        all.push(difference("instances", "not stated", "100000".to_owned()));
     }
     all
 }
 
-/// What a cable of this rate does to a single sample, in which it is no wire; `None` when it has no rate.
-fn time_on_the_wire(cable: PathSpec) -> Option<String> {
-    let rate_bps = cable.rate_bps?;
+/// How a link of this rate delays a single sample, unlike a wire; `None` without a rate.
+fn time_on_the_wire(link: PathSpec) -> Option<String> {
+    let rate_bps = link.rate_bps?;
     let burst =
-        cable.burst_bytes.map_or_else(|| "4 ms of the rate".to_owned(), |bytes| format!("{bytes} bytes"));
+        link.burst_bytes.map_or_else(|| "4 ms of the rate".to_owned(), |bytes| format!("{bytes} bytes"));
     let wire_us = 1e6 * 8.0 * 8192.0 / rate_bps as f64;
     Some(format!(
-        "{burst} pass at once after a pause (a wire takes {wire_us:.1} us for 8192 bytes); what is more waits for a timer of the kernel"
+        "{burst} pass at once after a pause (a wire takes {wire_us:.1} us for 8192 bytes); the rest waits for a kernel timer"
     ))
 }
 
@@ -88,10 +88,10 @@ mod tests {
     use weir_results::{Interface, WaitStrategy};
 
     use super::*;
-    use crate::seeds::find;
+    use crate::published::find;
 
     #[test]
-    fn host_path_and_mtu_are_said() {
+    fn host_path_and_mtu_are_stated() {
         let environment = Environment {
             cpu_model: Some("Abacus".to_owned()),
             interface: Some(Interface { mtu: Some(65_536), ..Interface::default() }),
@@ -99,7 +99,7 @@ mod tests {
         };
         let here = |path: &str, what: &str| {
             let plan = Plan {
-                path: path.parse().unwrap(),
+                link: path.parse().unwrap(),
                 exec: Some(1),
                 sizes: Vec::new(),
                 cpus: None,

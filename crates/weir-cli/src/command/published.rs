@@ -1,4 +1,4 @@
-//! `weir seeds`: published figures, and ours beside them.
+//! `weir published`: published reference tables, and the same measured on this host.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,22 +11,25 @@ use anyhow::{Context, anyhow};
 use weir_bench::host;
 use weir_bench::path::VethPath;
 
-use crate::args::{Cpus, Format, SeedsArgs, SeedsCommand, SeedsEndArgs, SeedsRunArgs};
+use super::setup;
+use crate::args::{
+    Format, PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
+};
 use crate::exit::{Exit, Failure};
-use crate::seeds::{self, Plan, Shown, Table};
+use crate::published::{self as tables, LinkChoice, Plan, Shown, Table};
 use crate::{output, perftest, signals};
 
-pub(crate) fn run(args: &SeedsArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &PublishedArgs) -> Result<Exit, Failure> {
     match &args.command {
-        SeedsCommand::List => output::data(&list()).map(|()| Exit::Success),
-        SeedsCommand::Show { tables, format } => show(tables, *format).map(|()| Exit::Success),
-        SeedsCommand::Run(args) => measure(args),
-        SeedsCommand::Page { folder } => page(folder).map(|()| Exit::Success),
+        PublishedCommand::List => output::data(&list()).map(|()| Exit::Success),
+        PublishedCommand::Show(args) => show(args).map(|()| Exit::Success),
+        PublishedCommand::Run(args) => measure(args),
+        PublishedCommand::Page { folder } => page(folder).map(|()| Exit::Success),
     }
 }
 
-/// One end of a row. It is told to stop by the end of its input.
-pub(crate) fn end(args: &SeedsEndArgs) -> Result<Exit, Failure> {
+/// Runs one end of a row until standard input is closed.
+pub(crate) fn end(args: &PublishedEndArgs) -> Result<Exit, Failure> {
     let interrupted = signals::watch()?;
     let stop = Arc::clone(&interrupted);
     std::thread::spawn(move || {
@@ -38,8 +41,8 @@ pub(crate) fn end(args: &SeedsEndArgs) -> Result<Exit, Failure> {
 }
 
 fn list() -> String {
-    let mut text = String::from("Tables that `weir seeds run` measures:\n");
-    for table in seeds::all() {
+    let mut text = String::from("Tables that `weir published run` measures:\n");
+    for table in tables::all() {
         let Some((first, last)) = table.rows.first().zip(table.rows.last()) else { continue };
         let doubtful = table.rows.iter().filter(|row| row.is_doubtful).count();
         let note = match doubtful {
@@ -55,20 +58,20 @@ fn list() -> String {
             last.size
         );
     }
-    text += "\nFigures of hpcbench, which `udptest` measures:\n";
-    for document in seeds::documents() {
+    text += "\nTables of hpcbench, which `udptest` measures:\n";
+    for document in tables::documents() {
         _ = writeln!(text, "  {:<48} {}", document.name, document.about);
     }
     text
 }
 
-fn show(names: &[String], format: Format) -> Result<(), Failure> {
+fn show(args: &PublishedShowArgs) -> Result<(), Failure> {
     let mut documents = String::new();
     let mut all = Vec::new();
-    for name in names {
-        match seeds::documents().iter().find(|document| document.name.eq_ignore_ascii_case(name)) {
-            Some(document) => documents += &seeds::document_text(document),
-            None => all.extend(tables(name)?.into_iter().map(published)),
+    for name in &args.tables {
+        match tables::documents().iter().find(|document| document.name.eq_ignore_ascii_case(name)) {
+            Some(document) => documents += &tables::document_text(document),
+            None => all.extend(tables_of(name)?.into_iter().map(published)),
         }
     }
     if !documents.is_empty() {
@@ -77,10 +80,10 @@ fn show(names: &[String], format: Format) -> Result<(), Failure> {
     if all.is_empty() {
         return Ok(());
     }
-    output::data(&match format {
-        Format::Table => all.iter().map(seeds::table_text).collect::<Vec<_>>().join("\n"),
-        Format::Csv => seeds::csv(&all),
-        Format::Json => seeds::json(&all),
+    output::data(&match args.format {
+        Format::Table => all.iter().map(tables::table_text).collect::<Vec<_>>().join("\n"),
+        Format::Csv => tables::csv(&all),
+        Format::Json => tables::json(&all),
     })
 }
 
@@ -90,34 +93,36 @@ fn published(table: Table) -> Shown {
 
 fn page(folder: &Path) -> Result<(), Failure> {
     let text_of = |table: &Table| fs::read_to_string(folder.join(format!("{}.txt", table.name))).ok();
-    match seeds::page(&seeds::all(), text_of) {
+    match tables::page(&tables::all(), text_of) {
         Some(page) => output::data(&page),
         None => Err(Failure::usage(anyhow!(
-            "there is no table in {}: `weir seeds run --output` leaves them there",
+            "no tables in {}: write them with `weir published run --output`",
             folder.display()
         ))),
     }
 }
 
-/// The tables of a name.
-fn tables(name: &str) -> Result<Vec<Table>, Failure> {
-    if let Some(document) = seeds::documents().iter().find(|document| document.name == name) {
+/// The tables that a name stands for.
+fn tables_of(name: &str) -> Result<Vec<Table>, Failure> {
+    if let Some(document) = tables::documents().iter().find(|document| document.name == name) {
         let instead = document.instead;
         return Err(Failure::usage(anyhow!(
-            "{name} is of hpcbench: `weir seeds show {name}` prints it, and `{instead}` measures the like"
+            "{name} is a table of hpcbench: print it with `weir published show {name}`, measure it with `{instead}`"
         )));
     }
-    let found = seeds::find(name);
+    let found = tables::find(name);
     if found.is_empty() {
-        return Err(Failure::usage(anyhow!("there is no table `{name}`: `weir seeds list` names them all")));
+        return Err(Failure::usage(anyhow!(
+            "`{name}` is not a published table: `weir published list` names them all"
+        )));
     }
     Ok(found)
 }
 
-fn measure(args: &SeedsRunArgs) -> Result<Exit, Failure> {
+fn measure(args: &PublishedRunArgs) -> Result<Exit, Failure> {
     let mut wanted: Vec<Table> = Vec::new();
     for name in &args.tables {
-        for table in tables(name)? {
+        for table in tables_of(name)? {
             if !wanted.iter().any(|known| known.name == table.name) {
                 wanted.push(table);
             }
@@ -127,12 +132,14 @@ fn measure(args: &SeedsRunArgs) -> Result<Exit, Failure> {
     wanted
         .retain(|table| table.rows.iter().any(|row| plan.sizes.is_empty() || plan.sizes.contains(&row.size)));
     if wanted.is_empty() {
-        return Err(Failure::usage(anyhow!("no table has a row of those --sizes")));
+        return Err(Failure::usage(anyhow!(
+            "no table has a row of those --sizes: `weir published show TABLE` prints the sizes"
+        )));
     }
     if let Some(folder) = &args.output {
         fs::create_dir_all(folder)
             .with_context(|| {
-                format!("cannot make the folder {}: choose another with --output", folder.display())
+                format!("cannot create {}: choose another folder with --output", folder.display())
             })
             .map_err(Failure::environment)?;
     }
@@ -146,7 +153,7 @@ fn measure(args: &SeedsRunArgs) -> Result<Exit, Failure> {
         let shown = measure_table(table, &plan, &interrupted, (number + 1, count))?;
         if args.format == Format::Table {
             let between = if number > 0 { "\n" } else { "" };
-            output::data(&format!("{between}{}", seeds::table_text(&shown)))?;
+            output::data(&format!("{between}{}", tables::table_text(&shown)))?;
         }
         if let Some(folder) = &args.output {
             keep(folder, &shown)?;
@@ -155,8 +162,8 @@ fn measure(args: &SeedsRunArgs) -> Result<Exit, Failure> {
     }
     match args.format {
         Format::Table => {}
-        Format::Csv => output::data(&seeds::csv(&all))?,
-        Format::Json => output::data(&seeds::json(&all))?,
+        Format::Csv => output::data(&tables::csv(&all))?,
+        Format::Json => output::data(&tables::json(&all))?,
     }
     Ok(exit(&all, interrupted.load(Ordering::Relaxed)))
 }
@@ -167,13 +174,13 @@ fn measure_table(
     interrupted: &AtomicBool,
     (number, count): (usize, usize),
 ) -> Result<Shown, Failure> {
-    let interface = match plan.cable(&table) {
+    let interface = match plan.link(&table) {
         Some(_) => VethPath::INTERFACE.to_owned(),
-        None => plan.path.to_string(),
+        None => plan.link.to_string(),
     };
-    let differences = seeds::differences(&table, plan, &host::environment(&interface));
+    let differences = tables::differences(&table, plan, &host::environment(&interface));
     output::talk(&format!("[{number}/{count}] {}", table.name));
-    let mut on_row = |row: &seeds::OurRow| {
+    let mut on_row = |row: &tables::OurRow| {
         let how = match (&row.trouble, &row.figures) {
             (Some(trouble), _) => trouble.clone(),
             (None, Some(_)) => "measured".to_owned(),
@@ -182,7 +189,7 @@ fn measure_table(
         output::talk(&format!("  {} bytes: {how}", row.published.size));
     };
     let command = plan.command(&table);
-    let ours = seeds::measure(&table, plan, interrupted, &mut on_row).map_err(Failure::environment)?;
+    let ours = tables::measure(&table, plan, interrupted, &mut on_row).map_err(Failure::environment)?;
     Ok(Shown { table, ours, differences, command })
 }
 
@@ -190,27 +197,20 @@ fn measure_table(
 fn keep(folder: &Path, shown: &Shown) -> Result<(), Failure> {
     let all = std::slice::from_ref(shown);
     for (extension, text) in
-        [("txt", seeds::table_text(shown)), ("csv", seeds::csv(all)), ("json", seeds::json(all))]
+        [("txt", tables::table_text(shown)), ("csv", tables::csv(all)), ("json", tables::json(all))]
     {
         output::file(&folder.join(format!("{}.{extension}", shown.table.name)), &text)?;
     }
     Ok(())
 }
 
-fn plan(args: &SeedsRunArgs) -> Result<Plan, Failure> {
-    let cpus = match args.cpus {
-        Some(Cpus::None) => None,
-        Some(Cpus::Pair(cpus)) => {
-            host::check_cpus(cpus).map_err(Failure::usage)?;
-            Some(cpus)
-        }
-        None => host::default_cpus().map_err(Failure::environment)?,
-    };
-    if let seeds::PathChoice::Interface(name) = &args.path {
+fn plan(args: &PublishedRunArgs) -> Result<Plan, Failure> {
+    let cpus = setup::cpus(args.cpus)?;
+    if let LinkChoice::Interface(name) = &args.link {
         host::interface_address(name).map_err(Failure::usage)?;
     }
     Ok(Plan {
-        path: args.path.clone(),
+        link: args.link.clone(),
         exec: args.exec,
         sizes: args.sizes.clone(),
         cpus,

@@ -7,26 +7,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// What a process left behind.
+/// The exit code and the output of a process.
 #[derive(Debug)]
 pub(super) struct Left {
-    /// `None`: it was killed, or had to be.
+    /// `None`: the process was killed.
     pub(super) code: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
-/// A running end; it ends with this value, and with this process.
+/// A running end; ends with this value and with this process.
 pub(super) struct End {
     child: Child,
-    /// The end of its input is what tells it to stop.
+    /// Closing its standard input stops it.
     lifeline: Option<ChildStdin>,
     stdout: JoinHandle<String>,
     stderr: JoinHandle<String>,
 }
 
 impl End {
-    /// Starts this program as one end, in a network namespace if there is one, with these options of `perftest`.
+    /// Starts this program as one end with these options of `perftest`, in `namespace` if any.
     pub(super) fn start(namespace: Option<&Path>, wait: &str, options: &[String]) -> io::Result<Self> {
         let program = std::env::current_exe()?;
         let mut command = match namespace {
@@ -37,7 +37,7 @@ impl End {
             }
             None => Command::new(program),
         };
-        command.arg("seeds-end").args(options).env("WEIR_WAIT", wait);
+        command.arg("published-end").args(options).env("WEIR_WAIT", wait);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let (lifeline, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -45,12 +45,12 @@ impl End {
     }
 
     fn has_ended(&mut self) -> bool {
-        // One that cannot be asked is not there.
+        // An error means that there is no such process.
         self.child.try_wait().map_or(true, |status| status.is_some())
     }
 
     fn leave(mut self) -> Left {
-        // It may have ended already.
+        // Fails if the process has ended.
         let _ = self.child.kill();
         let code = self.child.wait().ok().and_then(|status| status.code());
         let text = |collected: JoinHandle<String>| collected.join().unwrap_or_default();
@@ -62,14 +62,14 @@ fn collect(from: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {
-            // What came before an error is all that there is.
+            // Output before an error is kept.
             let _ = from.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Waits until both have ended, or until `limit`; an end whose other one is gone or that is told to stop has a few seconds.
+/// Waits for both ends until `limit`. Once one has ended, or on an interruption, the other has a few seconds left.
 pub(super) fn wait_for_both(mut ends: [End; 2], limit: Duration, interrupted: &AtomicBool) -> [Left; 2] {
     let mut deadline = Instant::now() + limit;
     let mut is_closing = false;
@@ -78,12 +78,12 @@ pub(super) fn wait_for_both(mut ends: [End; 2], limit: Duration, interrupted: &A
         if ended == [true, true] || Instant::now() >= deadline {
             return ends.map(End::leave);
         }
-        let is_told = interrupted.load(Ordering::Relaxed);
-        if !is_closing && (ended != [false, false] || is_told) {
+        let is_interrupted = interrupted.load(Ordering::Relaxed);
+        if !is_closing && (ended != [false, false] || is_interrupted) {
             is_closing = true;
             deadline = deadline.min(Instant::now() + GRACE);
         }
-        if is_told {
+        if is_interrupted {
             ends.iter_mut().for_each(|end| drop(end.lifeline.take()));
         }
         thread::sleep(TICK);
@@ -91,5 +91,5 @@ pub(super) fn wait_for_both(mut ends: [End; 2], limit: Duration, interrupted: &A
 }
 
 const TICK: Duration = Duration::from_millis(10);
-/// How long an end may take after the other one.
+/// How long an end may outlive the other one.
 const GRACE: Duration = Duration::from_secs(8);

@@ -1,4 +1,4 @@
-//! `weir goals`: whether the engine is where it is to be.
+//! `weir targets`: performance targets, each met, missed or inconclusive.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use weir_bench::{AgentCommand, at_rest, engine, host};
 use weir_report::{AtRest, GoalRow};
 use weir_results::{Case, Environment, ResultsWriter, Run};
 
-use super::{bench, report};
-use crate::args::{Cpus, GoalsArgs};
+use super::{bench, report, setup};
+use crate::args::TargetsArgs;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::{output, signals};
 
-pub(crate) fn run(args: &GoalsArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &TargetsArgs) -> Result<Exit, Failure> {
     let (run, exit) = if args.from.is_empty() { measure(args)? } else { (load(&args.from)?, Exit::Success) };
     let mut rows = weir_report::goals(&run, &at_rest(args.domain));
     if !args.only.is_empty() {
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &GoalsArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// The cases of all these runs, as if they were one.
+/// Joins the cases of several runs.
 fn load(folders: &[PathBuf]) -> Result<Run, Failure> {
     let mut all: Option<Run> = None;
     for folder in folders {
@@ -41,7 +41,7 @@ fn load(folders: &[PathBuf]) -> Result<Run, Failure> {
     Ok(all.unwrap_or_else(|| Run::new(Environment::default())))
 }
 
-/// Pairs are of one run: where both have a series, its repeats go on counting.
+/// Adds a run. Its repeats are renumbered where both have a series, so that pairs stay within a run.
 fn join(all: &mut Run, more: Run) {
     let series = |case: &Case| case.settings.get("series").cloned();
     let mut last: BTreeMap<Option<String>, u32> = BTreeMap::new();
@@ -55,15 +55,8 @@ fn join(all: &mut Run, more: Run) {
     }
 }
 
-fn measure(args: &GoalsArgs) -> Result<(Run, Exit), Failure> {
-    let cpus = match args.cpus {
-        Some(Cpus::None) => None,
-        Some(Cpus::Pair(cpus)) => {
-            host::check_cpus(cpus).map_err(Failure::usage)?;
-            Some(cpus)
-        }
-        None => host::default_cpus().map_err(Failure::environment)?,
-    };
+fn measure(args: &TargetsArgs) -> Result<(Run, Exit), Failure> {
+    let cpus = setup::cpus(args.cpus)?;
     let options = GoalsOptions {
         is_quick: args.quick,
         repeats: args.repeat,
@@ -74,17 +67,17 @@ fn measure(args: &GoalsArgs) -> Result<(Run, Exit), Failure> {
     };
     let mut all = goals::series(&options).map_err(Failure::usage)?;
     all.retain(|series| args.only.is_empty() || args.only.iter().any(|name| name == series.name));
-    say_what_is_missing();
+    report_missing_engines();
     let environment = Environment { command: std::env::args().collect(), ..host::environment("lo") };
-    let mut writer = bench::create_writer(args.output.as_deref(), &environment, None)?;
+    let mut writer = setup::create_writer(args.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
-    let agent = bench::this_program()?;
+    let agent = setup::agent()?;
     report::talk_block(&weir_report::environment(&environment));
     let mut run = Run::new(environment);
     let mut exit = Exit::Success;
     for series in &all {
         let ended = measure_series(series, &agent, &interrupted, &mut writer, &mut run, args.verbose)?;
-        // The gravest decides, and an interruption ends it.
+        // The first failure decides, unless the user interrupts.
         if exit == Exit::Success || ended == Exit::Interrupted {
             exit = ended;
         }
@@ -107,7 +100,7 @@ fn measure_series(
     let path = match series.path.map(VethPath::lay).transpose() {
         Ok(path) => path,
         Err(why) => {
-            output::talk(&format!("weir: no series {}: {why}", series.name));
+            output::talk(&format!("weir: series {} is skipped: {why}", series.name));
             return Ok(Exit::Success);
         }
     };
@@ -124,7 +117,7 @@ fn measure_series(
             let mut case = case.clone();
             case.settings.insert("series".to_owned(), series.name.to_owned());
             if let Err(error) = writer.append(&case) {
-                // Measuring on would only lose more.
+                // Further results would be lost as well.
                 interrupted.store(true, Ordering::Release);
                 written = Err(error);
             }
@@ -136,17 +129,17 @@ fn measure_series(
     Ok(bench::exit(outcome))
 }
 
-fn say_what_is_missing() {
+fn report_missing_engines() {
     let missing: Vec<&str> = goals::WANTED.into_iter().filter(|name| engine::find(name).is_none()).collect();
     if !missing.is_empty() {
         output::talk(&format!(
-            "weir: not built in, so that their rows cannot be told: {} (cargo xtask peers builds what there is)",
+            "weir: not in this build, so their targets stay inconclusive: {} (cargo xtask peers builds them in)",
             missing.join(", ")
         ));
     }
 }
 
-/// The examples, if they are beside this program.
+/// Memory and size of the example programs beside this one.
 fn at_rest(domain: u32) -> Vec<AtRest> {
     let program = std::env::current_exe().ok();
     let folder = program.as_deref().and_then(Path::parent);
@@ -156,7 +149,7 @@ fn at_rest(domain: u32) -> Vec<AtRest> {
         let file = folder.map(|folder| folder.join("examples").join(name)).filter(|file| file.is_file());
         let file = file.ok_or_else(|| {
             format!(
-                "{name} is not beside this program: \
+                "{name} is not in `examples` beside this program: \
                  cargo build --release -p weir-dds --examples --target-dir {target}"
             )
         });
@@ -176,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_of_two_runs_stay_apart_and_series_that_one_of_them_has_do_not_move() {
+    fn repeats_of_a_second_run_are_renumbered_only_in_shared_series() {
         let run = |cases: &[(&str, u32)]| {
             let case = |(series, repeat): &(&str, u32)| Case {
                 repeat: *repeat,

@@ -1,23 +1,23 @@
-//! The published figures, as they stand in the files of `published/`, and where they are from.
+//! The published figures in the files of `published/`, and their sources.
 
-/// Where figures are from, and on what they were measured.
+/// The source of figures and the setup that they were measured on.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// What the page or document is called.
+    /// Title of the page or document.
     pub(crate) title: &'static str,
     /// The two hosts.
     pub(crate) hosts: &'static str,
-    /// What was between them.
+    /// The network between them.
     pub(crate) path: &'static str,
-    /// What is said of the MTU.
+    /// The MTU.
     pub(crate) mtu: &'static str,
-    /// The program that measured.
+    /// The measuring program.
     pub(crate) program: &'static str,
-    /// Seconds that each row took.
+    /// Duration of each row.
     pub(crate) run: &'static str,
-    /// The same as a number, for those who repeat it.
+    /// Duration to measure each row for here, in seconds.
     pub(crate) seconds: u64,
-    /// Which processors the ends had.
+    /// The processors of the ends.
     pub(crate) processors: &'static str,
 }
 
@@ -25,16 +25,16 @@ static PRO: Source = Source {
     title: "RTI Connext DDS Professional, latency benchmarks (UDPv4, C++98)",
     hosts: "two hosts, Xeon E-2186G 3.8 GHz, Ubuntu 18.04",
     path: "Ethernet (Intel I350 at 1 Gbit/s, X550 at 10 Gbit/s), switch Dell S4048T-ON",
-    mtu: "not said",
+    mtu: "not stated",
     program: "RTI Perftest on Connext DDS Professional",
     run: "30 s (-exec 30)",
     seconds: 30,
-    processors: "0 of either host (taskset -c 0)",
+    processors: "0 of each host (taskset -c 0)",
 };
 
 static PRO_BATCHING: Source = Source {
     title: "RTI Connext DDS Professional, batching (UDPv4, C++98)",
-    mtu: "not said; the page speaks of 9000 as the greatest",
+    mtu: "not stated; the page calls 9000 the greatest",
     run: "about 20 s by its own figures (-exec 30 in its script), median of 3",
     ..PRO
 };
@@ -43,11 +43,11 @@ static MICRO: Source = Source {
     title: "RTI Connext DDS Micro, latency benchmarks",
     hosts: "two hosts, Core i7 3.33 GHz (6 cores), CentOS 7.1",
     path: "1 Gbit/s Ethernet (Intel I350), switch D-Link DXS-3350 SR",
-    mtu: "not said",
+    mtu: "not stated",
     program: "RTI Perftest 3.0 on Connext DDS Micro",
-    run: "not said",
+    run: "not stated",
     seconds: 30,
-    processors: "not said",
+    processors: "not stated",
 };
 
 static MICRO_PI: Source = Source { hosts: "two Raspberry Pi 4 Model B", path: "1 Gbit/s network", ..MICRO };
@@ -59,7 +59,7 @@ static MICRO_THROUGHPUT: Source = Source {
     ..MICRO
 };
 
-/// What a table is about.
+/// The measure of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
     /// One-way latency in microseconds.
@@ -71,21 +71,21 @@ pub(crate) enum Test {
 /// One published table.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    /// What it is called here.
+    /// Name on the command line.
     pub(crate) name: String,
-    /// Where it is from.
+    /// Source of the figures.
     pub(crate) source: &'static Source,
-    /// What it is about.
+    /// Measure of the table.
     pub(crate) test: Test,
     /// Speed of the link in Gbit/s.
     pub(crate) link_gbps: u32,
-    /// Whether its topic has a key; then with 100 000 instances.
+    /// Whether the topic is keyed, with 100 000 instances.
     pub(crate) keyed: bool,
-    /// Whether lost samples are sent again.
+    /// Whether delivery is reliable.
     pub(crate) reliable: bool,
-    /// Bytes of a batch, 0: none; `None` where the publisher chose, or where there are none.
+    /// Batch size in bytes, 0: unbatched; `None` where the table does not distinguish.
     pub(crate) batch_bytes: Option<u32>,
-    /// By size.
+    /// Rows by size.
     pub(crate) rows: Vec<Row>,
 }
 
@@ -96,12 +96,12 @@ pub(crate) struct Row {
     pub(crate) size: u64,
     /// In the order of [`Test::columns`].
     pub(crate) figures: Vec<f64>,
-    /// Its figures contradict each other.
+    /// Whether its figures contradict each other.
     pub(crate) is_doubtful: bool,
 }
 
 impl Test {
-    /// What the figures of a row are: names of columns, and their decimals as published.
+    /// Column names, each with its decimals as published.
     pub(crate) fn columns(self) -> &'static [(&'static str, usize)] {
         match self {
             Self::Latency => &[
@@ -125,7 +125,7 @@ impl Test {
         }
     }
 
-    /// In a word.
+    /// Name of the measure.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Latency => "latency",
@@ -134,7 +134,7 @@ impl Test {
     }
 }
 
-/// A file of figures, and how its tables begin.
+/// A file of figures, with the prefix of its table names.
 struct File {
     text: &'static str,
     test: Test,
@@ -178,7 +178,7 @@ pub(crate) fn all() -> Vec<Table> {
     tables
 }
 
-/// The table that a line belongs to, without rows, and the line's row.
+/// The table that a line belongs to, without rows, and the row of the line.
 fn read(file: &File, names: &[&str], cells: &[&str]) -> (Table, Row) {
     let cell = |name: &str| names.iter().position(|it| *it == name).and_then(|at| cells.get(at)).copied();
     let number = |name: &str| cell(name).and_then(|text| text.parse::<u32>().ok());
@@ -220,14 +220,14 @@ fn read(file: &File, names: &[&str], cells: &[&str]) -> (Table, Row) {
     (table, Row { size, figures, is_doubtful })
 }
 
-/// Whether the megabits per second are not those of so many samples per second (which are cut to whole ones) of that size.
+/// Whether Mbit/s and samples/s (published as whole numbers) do not match at this size.
 fn contradicts_itself(size: u64, figures: &[f64]) -> bool {
     let [_, samples_per_s, mbps, ..] = figures else { return true };
     let mbps_of = |rate: f64| rate * size as f64 * 8.0 / 1e6;
     !(mbps_of(*samples_per_s) - 0.1..=mbps_of(samples_per_s + 1.0) + 0.1).contains(mbps)
 }
 
-/// The tables that a name stands for: the one of that name, else all that begin with it; `all` is all.
+/// The table of this name, or else all tables with this prefix; `all` stands for all.
 pub(crate) fn find(name: &str) -> Vec<Table> {
     let name = name.to_lowercase();
     let mut tables = all();
@@ -239,16 +239,16 @@ pub(crate) fn find(name: &str) -> Vec<Table> {
     tables
 }
 
-/// Figures of a program that is not `perftest`, as they were published.
+/// Published figures of another program than `perftest`.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// What it is called here.
+    /// Name on the command line.
     pub(crate) name: &'static str,
-    /// What it holds.
+    /// Content.
     pub(crate) about: &'static str,
-    /// Its lines.
+    /// The lines.
     pub(crate) text: &'static str,
-    /// The command that measures the like.
+    /// The command that measures the same.
     pub(crate) instead: &'static str,
 }
 
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_a_table_or_the_begin_of_several() {
+    fn a_name_is_a_table_or_a_prefix_of_several() {
         assert_eq!(find("pro-latency-1g").len(), 4);
         assert_eq!(find("micro-latency-pi").len(), 4);
         assert_eq!(find("all").len(), 24);

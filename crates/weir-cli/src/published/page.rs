@@ -1,12 +1,11 @@
-//! All tables that were measured, on one page of Markdown.
+//! All measured tables on one page of Markdown.
 
 use std::fmt::Write as _;
 
-use super::published::Table;
 use super::show::DIFFERENCES;
+use super::tables::Table;
 
-/// The page, of the texts that were kept of `tables`; `None` when there is none of them. In what measurements differ from
-/// the published ones stands once for all tables of which it is the same.
+/// The page, from the saved texts of `tables`; `None` without any. Tables with the same differences share one list of them.
 pub(crate) fn page(tables: &[Table], text_of: impl Fn(&Table) -> Option<String>) -> Option<String> {
     let mut page = String::from(INTRODUCTION);
     let mut title = "";
@@ -34,7 +33,7 @@ pub(crate) fn page(tables: &[Table], text_of: impl Fn(&Table) -> Option<String>)
     }
     page += "\n## What differs\n";
     for (differences, names) in all_differences.iter().filter(|(differences, _)| !differences.is_empty()) {
-        _ = write!(page, "\nOf {}:\n\n```text\n{}\n```\n", names.join(", "), differences.trim_end());
+        _ = write!(page, "\n{}:\n\n```text\n{}\n```\n", names.join(", "), differences.trim_end());
     }
     if !missing.is_empty() {
         _ = write!(page, "\n## What is missing\n\nNot measured: {}.\n", missing.join(", "));
@@ -43,14 +42,15 @@ pub(crate) fn page(tables: &[Table], text_of: impl Fn(&Table) -> Option<String>)
 }
 
 const INTRODUCTION: &str = "\
-# RTI's published tables, and the same measured here
+# RTI's published tables, and the same measured on one host
 
-Each table of the four documents with the command that made it, our rows above the published ones. Theirs were measured between two
-hosts, ours on one, so they do not say which engine is faster; what differs is at the end. This page is what
-`weir seeds run all --output DIR` (as root, with the options that stand at each table) and then `weir seeds page DIR` print.
+Each table of the four documents with the command that measured it, our rows above the published ones. The published rows
+were measured between two hosts and ours on one, so they do not show which engine is faster. The differences are listed at
+the end. `weir published run all --output DIR` (as root, with the options at each table) and `weir published page DIR` print
+this page.
 ";
 
-/// The command that made a table, and the table without it and its source, which stand above it.
+/// Separates the command of a table from the table, and drops the source line.
 fn parted(text: &str) -> (&str, String) {
     let mut command = "";
     let mut rest = String::new();
@@ -67,7 +67,7 @@ fn parted(text: &str) -> (&str, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds::all;
+    use crate::published::all;
 
     #[test]
     fn tables_have_their_commands_and_share_their_differences() {

@@ -1,36 +1,38 @@
-//! `weir seeds`: published figures, and ours beside them.
+//! `weir published`: published reference tables, and the same measured on this host.
 
 use crate::support::{Domain, Scene};
 
 #[test]
 fn every_table_is_listed_and_shown() {
     let scene = Scene::new();
-    let list = scene.weir("seeds list").expect_code(0).stdout;
+    let list = scene.weir("published list").expect_code(0).stdout;
     let names: Vec<&str> = list
         .lines()
         .filter(|line| line.contains(" rows, "))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     assert_eq!(names.len(), 24, "{list}");
-    let shown = scene.weir(&format!("seeds show {} --format json", names.join(" "))).expect_code(0).json();
+    let shown =
+        scene.weir(&format!("published show {} --format json", names.join(" "))).expect_code(0).json();
     assert_eq!(shown["tables"].as_array().unwrap().len(), 24);
-    let text = scene.weir("seeds show pro-throughput-10g-unkeyed-best-effort-no-batch").expect_code(0).stdout;
+    let text =
+        scene.weir("published show pro-throughput-10g-unkeyed-best-effort-no-batch").expect_code(0).stdout;
     assert_eq!(text.lines().filter(|line| line.ends_with(" ?")).count(), 4, "{text}");
-    let hpcbench = scene.weir("seeds show hpcbench-udp-roundtrip").expect_code(0).stdout;
+    let hpcbench = scene.weir("published show hpcbench-udp-roundtrip").expect_code(0).stdout;
     assert!(hpcbench.contains("61.265") && hpcbench.contains("udptest -ah HOST"), "{hpcbench}");
 }
 
 #[test]
-fn what_is_no_table_is_refused_with_a_way_out() {
+fn unknown_tables_are_rejected_with_an_alternative() {
     let scene = Scene::new();
-    scene.weir("seeds run nonsense").expect_code(2).expect_stderr("`weir seeds list` names them all");
-    scene.weir("seeds run hpcbench-udp-generator").expect_code(2).expect_stderr("udptest -gh HOST");
+    scene.weir("published run nonsense").expect_code(2).expect_stderr("`weir published list` names them all");
+    scene.weir("published run hpcbench-udp-generator").expect_code(2).expect_stderr("udptest -gh HOST");
     scene
-        .weir("seeds run all --sizes 33")
+        .weir("published run all --sizes 33")
         .expect_code(2)
         .expect_stderr("no table has a row of those --sizes");
-    scene.weir("seeds run all --path nowhere0").expect_code(2).expect_stderr("nowhere0");
-    scene.weir("seeds run all --path veth,mtu=5").expect_code(2).expect_stderr("mtu of --path");
+    scene.weir("published run all --link nowhere0").expect_code(2).expect_stderr("nowhere0");
+    scene.weir("published run all --link veth,mtu=5").expect_code(2).expect_stderr("mtu of --link");
 }
 
 #[test]
@@ -38,7 +40,7 @@ fn a_row_of_either_kind_is_measured_beside_the_published_one() {
     let scene = Scene::new();
     let domain = Domain::claim();
     let words = format!(
-        "seeds run pro-latency-1g-keyed-reliable micro-throughput-xeon-1g-unkeyed-reliable --sizes 256 --exec 1 \
+        "published run pro-latency-1g-keyed-reliable micro-throughput-xeon-1g-unkeyed-reliable --sizes 256 --exec 1 \
          --domain {domain} --output kept --format json"
     );
     let document = scene.weir(&words).expect_code(0).json();

@@ -1,4 +1,4 @@
-//! Measuring a published table here.
+//! Measures a published table on this host.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,64 +13,64 @@ use weir_bench::path::{PathSpec, VethError, VethPath};
 use weir_results::WaitStrategy;
 
 use super::ends::{End, Left, wait_for_both};
-use super::published::{Row, Table, Test};
+use super::tables::{Row, Table, Test};
 
-/// What lies between the ends.
+/// The link between the ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PathChoice {
+pub(crate) enum LinkChoice {
     /// An interface of this host.
     Interface(String),
-    /// A cable with the link speed of the table.
+    /// A virtual link with the speed of the table.
     TableLink,
-    /// This cable.
+    /// This virtual link.
     Cable(PathSpec),
 }
 
-/// What ends are started with.
+/// The parameters of the ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// What lies between the ends.
-    pub(crate) path: PathChoice,
-    /// Seconds of each row, unless as published.
+    /// The link between the ends.
+    pub(crate) link: LinkChoice,
+    /// Seconds per row; `None` = as published.
     pub(crate) exec: Option<u64>,
-    /// Only these sizes; all when there are none.
+    /// Sizes to measure; empty = all.
     pub(crate) sizes: Vec<u64>,
-    /// Where the ends run.
+    /// CPUs of the ends.
     pub(crate) cpus: Option<CpuPair>,
-    /// How they wait.
+    /// Wait strategy.
     pub(crate) wait: WaitStrategy,
-    /// Their DDS domain.
+    /// DDS domain.
     pub(crate) domain: u32,
 }
 
-/// A row measured here.
+/// A row measured on this host.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OurRow {
-    /// The published one.
+    /// The published row.
     pub(crate) published: Row,
-    /// Ours in the same order; `None` when there are none.
+    /// Measured figures in the same order, if any.
     pub(crate) figures: Option<Vec<f64>>,
-    /// Share of what the link carries of such samples, where its speed is known.
+    /// Share of the sample rate that the link can carry, where its speed is known.
     pub(crate) of_link: Option<f64>,
-    /// What went wrong.
+    /// Error, if any.
     pub(crate) trouble: Option<String>,
-    /// Samples were lost that may not be.
+    /// Whether reliable samples were lost.
     pub(crate) is_lossy: bool,
 }
 
 /// Instances of keyed runs, as in the published scripts.
 const INSTANCES: u32 = 100_000;
 
-/// The greatest packet of a cable with the speed of a table.
+/// MTU of a link with the speed of a table.
 const MTU: u32 = 9000;
 
-/// The least that a cable with the speed of a table can let pass at once: a frame of that packet, and what the kernel rounds off.
+/// Least burst of such a link: one frame, and what the kernel rounds off.
 const FRAME_BYTES: u32 = MTU + 100;
 
-/// What a row may take beside its time: discovery, initialization pings, and the end.
+/// Time limit beyond the measured time, for discovery, initialization pings and the end.
 const BESIDE: Duration = Duration::from_secs(60);
 
-impl FromStr for PathChoice {
+impl FromStr for LinkChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -79,13 +79,16 @@ impl FromStr for PathChoice {
             _ if text.starts_with("veth,") => {
                 text.parse().map(Self::Cable).map_err(|error| format!("{error}"))
             }
-            "" => Err("it is an interface, veth, or veth,mtu=9000,rate=1G".to_owned()),
+            "" => {
+                Err("expected an interface, veth, or veth,OPTION..., such as veth,mtu=9000,rate=1G"
+                    .to_owned())
+            }
             name => Ok(Self::Interface(name.to_owned())),
         }
     }
 }
 
-impl fmt::Display for PathChoice {
+impl fmt::Display for LinkChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interface(name) => f.write_str(name),
@@ -96,16 +99,16 @@ impl fmt::Display for PathChoice {
 }
 
 impl Plan {
-    /// The cable that a table needs, if it needs one.
-    pub(crate) fn cable(&self, table: &Table) -> Option<PathSpec> {
-        match self.path {
-            PathChoice::Interface(_) => None,
-            PathChoice::Cable(spec) => Some(spec),
-            PathChoice::TableLink => Some(PathSpec {
+    /// The virtual link for a table, if any.
+    pub(crate) fn link(&self, table: &Table) -> Option<PathSpec> {
+        match self.link {
+            LinkChoice::Interface(_) => None,
+            LinkChoice::Cable(spec) => Some(spec),
+            LinkChoice::TableLink => Some(PathSpec {
                 mtu: MTU,
                 rate_bps: Some(u64::from(table.link_gbps) * 1_000_000_000),
                 queue_bytes: None,
-                // A ping-pong shall wait for its wire; a stream shall have its rate.
+                // Latency includes the time on the wire; throughput needs the full rate.
                 burst_bytes: (table.test == Test::Latency).then_some(FRAME_BYTES),
                 loss_e4: 0,
                 gso: true,
@@ -118,13 +121,13 @@ impl Plan {
         self.exec.unwrap_or(table.source.seconds)
     }
 
-    /// The command that measures a table like this.
+    /// The command that measures this table.
     pub(crate) fn command(&self, table: &Table) -> String {
-        let mut line = format!("weir seeds run {}", table.name);
+        let mut line = format!("weir published run {}", table.name);
         if let Some(seconds) = self.exec {
             line += &format!(" --exec {seconds}");
         }
-        line += &format!(" --path {}", self.path);
+        line += &format!(" --link {}", self.link);
         if !self.sizes.is_empty() {
             let sizes: Vec<String> = self.sizes.iter().map(u64::to_string).collect();
             line += &format!(" --sizes {}", sizes.join(","));
@@ -159,7 +162,7 @@ impl Plan {
             line += &format!(" -dataLen {} -executionTime {}", row.size, self.seconds(table));
             match (table.test, table.batch_bytes) {
                 (Test::Latency, _) => line += " -latencyTest",
-                // The publisher's default is a batch of 8192 bytes where two samples fit, as published.
+                // The default is a batch of 8192 bytes where two samples fit, as published.
                 (Test::Throughput, Some(1..)) => {}
                 (Test::Throughput, _) => line += " -batchSize 0",
             }
@@ -168,23 +171,23 @@ impl Plan {
     }
 }
 
-/// Measures the rows of a table one by one; `on_row` is told of each when it is done. Ends early when `interrupted`.
+/// Measures the rows of a table and passes each to `on_row`. Stops when `interrupted`.
 ///
 /// # Errors
-/// When there can be no cable.
+/// When the virtual link cannot be created.
 pub(crate) fn measure(
     table: &Table,
     plan: &Plan,
     interrupted: &AtomicBool,
     on_row: &mut dyn FnMut(&OurRow),
 ) -> Result<Vec<OurRow>, VethError> {
-    let cable = plan.cable(table).map(VethPath::lay).transpose()?;
+    let link = plan.link(table).map(VethPath::lay).transpose()?;
     let mut rows = Vec::new();
     for row in table.rows.iter().filter(|row| plan.sizes.is_empty() || plan.sizes.contains(&row.size)) {
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
-        let ours = measure_row(table, row, plan, cable.as_ref(), interrupted);
+        let ours = measure_row(table, row, plan, link.as_ref(), interrupted);
         on_row(&ours);
         rows.push(ours);
     }
@@ -195,14 +198,14 @@ fn measure_row(
     table: &Table,
     row: &Row,
     plan: &Plan,
-    cable: Option<&VethPath>,
+    link: Option<&VethPath>,
     interrupted: &AtomicBool,
 ) -> OurRow {
     let start = |role| {
-        let place = cable.map(|cable| cable.place(role));
-        let interface = match (&plan.path, &place) {
+        let place = link.map(|link| link.place(role));
+        let interface = match (&plan.link, &place) {
             (_, Some(place)) => place.interface,
-            (PathChoice::Interface(name), None) => name,
+            (LinkChoice::Interface(name), None) => name,
             (_, None) => VethPath::INTERFACE,
         };
         let namespace: Option<PathBuf> = place.as_ref().map(|place| place.namespace.clone());
@@ -218,7 +221,7 @@ fn measure_row(
     let [subscriber, publisher] = match ends {
         Ok(ends) => wait_for_both(ends, Duration::from_secs(plan.seconds(table)) + BESIDE, interrupted),
         Err(error) => {
-            ours.trouble = Some(format!("an end cannot be started: {error}"));
+            ours.trouble = Some(format!("cannot start an end: {error}"));
             return ours;
         }
     };
@@ -234,8 +237,8 @@ fn measure_row(
 }
 
 fn of_link(table: &Table, row: &Row, plan: &Plan, figures: Option<&[f64]>) -> Option<f64> {
-    let cable = plan.cable(table)?;
-    let link = Link { rate_bps: cable.rate_bps?, mtu: cable.mtu };
+    let link = plan.link(table)?;
+    let link = Link { rate_bps: link.rate_bps?, mtu: link.mtu };
     let samples_per_s = figures.filter(|_| table.test == Test::Throughput)?.get(1)?;
     Some(
         samples_per_s
@@ -243,12 +246,12 @@ fn of_link(table: &Table, row: &Row, plan: &Plan, figures: Option<&[f64]>) -> Op
     )
 }
 
-/// Bytes of a batch with its headers: two samples fit in any case, where they do by themselves.
+/// Batch size including headers. Two samples fit in any case if they fit without headers.
 fn message_bytes(size: u64, batch_bytes: u64) -> u64 {
     if batch_bytes < 2 * size { 0 } else { batch_bytes.max(2 * (size + 64) + 64) }
 }
 
-/// What a bad end says last.
+/// The error of a failed end: its last line on stderr.
 fn trouble(which: &str, left: &Left) -> Option<String> {
     match left.code {
         Some(0 | 1) => None,
@@ -261,7 +264,7 @@ fn trouble(which: &str, left: &Left) -> Option<String> {
     }
 }
 
-/// The row that an end printed, without its size.
+/// The figures of the row that an end printed.
 fn figures(text: &str, test: Test) -> Option<Vec<f64>> {
     let row = text.lines().last()?;
     let cells: Vec<f64> =
@@ -281,11 +284,11 @@ fn wait_variable(wait: WaitStrategy) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds::find;
+    use crate::published::find;
 
-    fn plan(path: &str) -> Plan {
+    fn plan(link: &str) -> Plan {
         Plan {
-            path: path.parse().unwrap(),
+            link: link.parse().unwrap(),
             exec: Some(2),
             sizes: Vec::new(),
             cpus: Some(CpuPair { publisher: 1, subscriber: 0 }),
@@ -316,25 +319,25 @@ mod tests {
     }
 
     #[test]
-    fn the_command_that_made_a_table_makes_it_again() {
+    fn the_command_of_a_table_repeats_its_options() {
         let table = &find("pro-latency-1g-keyed-best-effort")[0];
         assert_eq!(
             plan("veth").command(table),
-            "weir seeds run pro-latency-1g-keyed-best-effort --exec 2 --path veth --cpus 1,0"
+            "weir published run pro-latency-1g-keyed-best-effort --exec 2 --link veth --cpus 1,0"
         );
         let other =
             Plan { exec: None, sizes: vec![32, 64], cpus: None, wait: WaitStrategy::Spin, ..plan("lo") };
-        assert!(other.command(table).ends_with("best-effort --path lo --sizes 32,64 --wait spin"));
+        assert!(other.command(table).ends_with("best-effort --link lo --sizes 32,64 --wait spin"));
     }
 
     #[test]
-    fn a_cable_has_the_speed_of_the_table_unless_another_is_given() {
+    fn a_link_has_the_speed_of_the_table_by_default() {
         let table = &find("pro-throughput-10g-unkeyed-reliable-batch")[0];
-        let cable = |path: &str| plan(path).cable(table).map(|cable| cable.to_string());
-        assert_eq!(cable("lo"), None);
-        assert_eq!(cable("veth").as_deref(), Some("veth,mtu=9000,rate=10G,gso=on"));
-        assert_eq!(cable("veth,rate=1G").as_deref(), Some("veth,mtu=1500,rate=1G,gso=on"));
-        assert!("veth,nonsense".parse::<PathChoice>().is_err());
+        let link = |path: &str| plan(path).link(table).map(|link| link.to_string());
+        assert_eq!(link("lo"), None);
+        assert_eq!(link("veth").as_deref(), Some("veth,mtu=9000,rate=10G,gso=on"));
+        assert_eq!(link("veth,rate=1G").as_deref(), Some("veth,mtu=1500,rate=1G,gso=on"));
+        assert!("veth,nonsense".parse::<LinkChoice>().is_err());
     }
 
     #[test]
@@ -350,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_end_is_named_with_its_last_words() {
+    fn a_failed_end_is_named_with_its_last_line() {
         let left = |code, stderr: &str| Left { code, stdout: String::new(), stderr: stderr.to_owned() };
         assert_eq!(trouble("publisher", &left(Some(1), "")), None);
         let found = trouble("publisher", &left(Some(3), "banner\nperftest: no interface\n\n")).unwrap();

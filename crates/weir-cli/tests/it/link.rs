@@ -1,6 +1,5 @@
-//! Runs across a cable of their own. The namespaces that they make have no names and nothing of them reaches the host, so tests
-//! may run side by side. Making them takes root and some programs; where that is refused, a test says so and passes, unless
-//! `WEIR_REQUIRE_NETNS` is set.
+//! Runs across a virtual link. Its namespaces are anonymous and invisible to the host, so the tests may run in parallel.
+//! Without root or the necessary programs a test reports that and passes, unless `WEIR_REQUIRE_NETNS` is set.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{BRIEF, Scene, is_missing};
 
-/// Whether there can be no cable here.
+/// Whether virtual links are unavailable.
 fn is_refused() -> bool {
     let works = |words: &[&str]| {
         Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
@@ -31,34 +30,34 @@ fn is_refused() -> bool {
 }
 
 #[test]
-fn losses_on_the_way_are_of_single_datagrams_even_where_a_send_holds_many() {
+fn the_link_drops_single_datagrams_of_a_segmented_send() {
     if is_refused() {
         return;
     }
     let words = "--engines udp-gso --tests throughput --sizes 1000 --cpus none --duration 300ms --warmup 0s \
-                 --path veth,loss=10% --format json";
+                 --link veth,loss=10% --format json";
     let document = Scene::new().weir(&format!("bench --output results {words}")).expect_code(0).json();
     let case = &document["cases"][0];
     assert_eq!(case["path"], "veth,mtu=1500,loss=10%,gso=off");
     assert_eq!(document["environment"]["interface"]["driver"], "veth");
     assert!(case["throughput"]["datagrams_per_send"].as_f64().unwrap() > 10.0, "{case}");
-    // Were a send lost as one packet, this would be a sixtieth.
+    // If whole sends were lost, this would be a sixtieth.
     let lost: f64 = case["settings"]["path_lost_packets"].as_str().unwrap().parse().unwrap();
     let sent = case["publisher"]["samples"].as_f64().unwrap();
     assert!(sent > 1000.0 && (0.06..0.14).contains(&(lost / sent)), "{lost} of {sent}");
 }
 
 #[test]
-fn losses_are_put_down_to_where_they_were_made() {
+fn losses_are_attributed_to_their_place() {
     if is_refused() {
         return;
     }
     let check = |path: &str, place: &str| {
         let scene = Scene::new();
-        // A rate that every machine keeps up with: nothing else loses.
+        // A rate that every machine sustains, so that only the link loses.
         let words = format!(
             "--engines udp,weir --tests latency --rate 5000/s --sizes 1000 --reliability best-effort --cpus none \
-             --duration 500ms --warmup 0s --domain 81 --path {path}"
+             --duration 500ms --warmup 0s --domain 81 --link {path}"
         );
         let printed = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
         let document = scene.weir("report results --format json").expect_code(0).json();
@@ -76,22 +75,22 @@ fn losses_are_put_down_to_where_they_were_made() {
         }
     };
     check("veth,loss=10%", "path");
-    // A fifth of what is sent.
+    // A fifth of the offered rate.
     check("veth,rate=8M", "sender_queue");
 }
 
 #[test]
-fn a_reliable_engine_loses_nothing_across_a_slow_cable_that_loses() {
+fn a_reliable_engine_loses_nothing_across_a_slow_lossy_link() {
     if is_refused() {
         return;
     }
     let words = "--engines weir --reliability reliable --sizes 1000,20000 --batch 0 --cpus none --duration 200ms \
-                 --warmup 0s --verify --domain 128 --path veth,mtu=9000,rate=500M,loss=3% --format json";
+                 --warmup 0s --verify --domain 128 --link veth,mtu=9000,rate=500M,loss=3% --format json";
     let document = Scene::new().weir(&format!("bench --output results {words}")).expect_code(0).json();
     let cases = document["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 4);
     let mbps = |case: &Value| case["throughput"]["mbps"].as_f64();
-    // Payload only, and what a bucket lets pass at once beyond its rate.
+    // Payload only, plus the burst that the rate limiter lets pass.
     assert!(cases.iter().filter_map(mbps).all(|mbps| mbps < 550.0), "{document}");
     assert!(cases.iter().all(|case| case["not_measured"].is_null()), "{document}");
 }
@@ -102,7 +101,7 @@ fn nothing_is_left_when_the_command_is_killed() {
         return;
     }
     let scene = Scene::new();
-    let words = format!("bench --output results {BRIEF} --engines mock-hang --sizes 32 --path veth");
+    let words = format!("bench --output results {BRIEF} --engines mock-hang --sizes 32 --link veth");
     let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(words.split_whitespace())
         .current_dir(scene.path(""))
@@ -111,26 +110,26 @@ fn nothing_is_left_when_the_command_is_killed() {
         .spawn()
         .unwrap();
     let mut talk = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = talk.find_map(|line| line.ok().filter(|line| line.starts_with("path: "))).unwrap();
+    let line = talk.find_map(|line| line.ok().filter(|line| line.starts_with("link: "))).unwrap();
     let files: Vec<PathBuf> =
         line.split_whitespace().filter(|word| word.starts_with("/proc/")).map(PathBuf::from).collect();
     assert_eq!(files.len(), 2, "{line}");
     assert!(files.iter().all(|file| fs::read_link(file).is_ok()));
     child.kill().unwrap();
     child.wait().unwrap();
-    // Ends when the processes that keep the namespaces are gone; were they never, this test would be stopped from outside.
+    // Waits for the processes that hold the namespaces; the time limit of the test run catches a hang.
     while files.iter().any(|file| fs::read_link(file).is_ok()) {
         std::thread::yield_now();
     }
 }
 
 #[test]
-fn without_the_programs_that_it_takes_the_package_is_named() {
+fn a_missing_program_is_named_with_its_package() {
     let scene = Scene::new();
     let mut command = assert_cmd::Command::cargo_bin("weir").unwrap();
     command.current_dir(scene.path("")).env("PATH", scene.path(""));
-    let output = command.args(["bench", "--engines", "mock", "--path", "veth"]).output().unwrap();
+    let output = command.args(["bench", "--engines", "mock", "--link", "veth"]).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("--path needs the program `unshare`"), "{said}");
+    assert!(said.contains("--link needs the program `unshare`"), "{said}");
 }
