@@ -22,7 +22,7 @@ use weir_bench::rally::Rally;
 use weir_bench::sink::SampleSink;
 use weir_bench::{engine, latency, throughput};
 use weir_measure::{Signal, clock};
-use weir_peers::{Header, PeerError, Writer, Written};
+use weir_peer_api::{Header, PeerError, Writer, Written};
 use weir_results::{Reliability, Test};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 use weir_measure::{Idle, clock, wait_until};
-use weir_peers::{PeerError, Setting};
+use weir_peer_api::{PeerError, Setting};
 use weir_results::{Reliability, SocketBuffers};
 
 use crate::breakdown::Trace;
@@ -318,10 +318,7 @@ pub enum EndpointError {
 
 impl From<PeerError> for EndpointError {
     fn from(error: PeerError) -> Self {
-        match error {
-            PeerError::NotBuilt { .. } => Self::Environment(error.to_string()),
-            PeerError::Setting { .. } | PeerError::Engine(_) => Self::Engine(error.to_string()),
-        }
+        Self::Engine(error.to_string())
     }
 }
 

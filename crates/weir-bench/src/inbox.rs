@@ -5,7 +5,7 @@
 
 use parking_lot::Mutex;
 use weir_measure::clock;
-use weir_peers::Header;
+use weir_peer_api::Header;
 
 use crate::case::CaseSpec;
 use crate::payload::{HEADER_BYTES, SampleHeader};

@@ -411,8 +411,8 @@ fn find_engines(names: &[String]) -> Result<Vec<&'static dyn Engine>, PlanError>
     check_list("--engines", names)?;
     let unknown = names.iter().find(|name| engine::find(name).is_none());
     if let Some(name) = unknown {
-        if let Some(peer) = weir_peers::catalogue::find(name) {
-            return Err(PlanError::NotBuilt { name: name.clone(), advice: peer.advice() });
+        if let Some(known) = weir_peer_api::known::find(name) {
+            return Err(PlanError::NotBuilt { name: name.clone(), advice: known.advice() });
         }
         let known: Vec<&str> = engine::registry()
             .iter()
@@ -460,7 +460,7 @@ fn check_breakdown(options: &PlanOptions) -> Result<(), PlanError> {
     } else if !options.rates.is_empty() {
         "--breakdown follows one sample at a time on its way, which --rate does not wait for: leave one of them out"
     } else if options.method.count_system_calls {
-        "--costs counts system calls, which makes each of them slower and --breakdown wrong: leave one of them out"
+        "--resources counts system calls, which makes each of them slower and --breakdown wrong: leave one of them out"
     } else if !options.outside.is_empty() {
         "--outside-checks are programs that --breakdown cannot look into: leave one of them out"
     } else {

@@ -45,7 +45,7 @@ impl Engine for Udp {
 
     fn about(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Plain => "plain UDP, one send per sample: the baseline that others are compared with",
+            Self::Plain => "plain UDP, one send per sample: the baseline",
             Self::Gso => {
                 "the same datagrams by UDP GSO and GRO: the best that the kernel can do (throughput only)"
             }

@@ -24,7 +24,7 @@ use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
     DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, SampleSeq,
 };
-use weir_peers::settings::Setting;
+use weir_peer_api::settings::Setting;
 use weir_results::{Reliability, SocketBuffers, WaitStrategy};
 
 use crate::case::CaseSpec;

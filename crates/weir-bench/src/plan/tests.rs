@@ -1,5 +1,7 @@
 //! Which cases a plan has, in which order, and what it refuses.
 
+use weir_peer_api::{Abilities, Calls, Peer, PeerError};
+
 use super::*;
 
 fn options(engines: &[&str]) -> PlanOptions {
@@ -53,7 +55,7 @@ fn a_breakdown_is_of_the_latency_test_and_of_engines_that_say_when_samples_are_w
     let rates = vec![Rate::PerSecond(1_000)];
     assert!(refused(PlanOptions { rates, ..of_latency.clone() }).contains("--rate"));
     let method = Method { count_system_calls: true, ..of_latency.method.clone() };
-    assert!(refused(PlanOptions { method, ..of_latency }).contains("--costs"));
+    assert!(refused(PlanOptions { method, ..of_latency }).contains("--resources"));
 }
 
 #[test]
@@ -141,19 +143,26 @@ fn what_one_engine_cannot_do_is_a_case_that_says_so() {
 
 #[test]
 fn what_blocks_in_any_case_is_not_measured_as_spinning() {
-    let of = |name: &str, wait| {
+    let of = |spinning, wait| {
         let case = CaseSpec {
-            engine: name.to_owned(),
+            engine: "peer".to_owned(),
             wait,
             reliability: Reliability::Reliable,
-            ..base_case(&options(&[name]), Test::Latency, 32, 1)
+            ..base_case(&options(&["peer"]), Test::Latency, 32, 1)
         };
-        action(weir_peers::catalogue::find(name).unwrap(), &case) == Action::Measure
+        let peer = Peer {
+            name: "peer",
+            about: "",
+            settings: &[],
+            abilities: Abilities { spinning, ..Abilities::DDS },
+            calls: Calls { open: |_, _| Err(PeerError::Engine(String::new())), version: String::new },
+        };
+        action(&peer, &case) == Action::Measure
     };
     let spin_then_block = WaitStrategy::SpinThenBlock { spin_us: 10 };
-    for (name, expected) in [("cyclonedds", [true, false, false]), ("aeron", [true, true, true])] {
+    for (spinning, expected) in [(false, [true, false, false]), (true, [true, true, true])] {
         let waits = [WaitStrategy::Block, WaitStrategy::Spin, spin_then_block];
-        assert_eq!(waits.map(|wait| of(name, wait)), expected, "{name}");
+        assert_eq!(waits.map(|wait| of(spinning, wait)), expected, "spinning: {spinning}");
     }
 }
 
