@@ -18,7 +18,7 @@ use weir_bench::inbox::{Collector, Inbox};
 use weir_bench::latency::Pings;
 use weir_bench::open_loop::schedule;
 use weir_bench::payload::SampleHeader;
-use weir_bench::rally::Rally;
+use weir_bench::ping_pong::PingPong;
 use weir_bench::sink::SampleSink;
 use weir_bench::{engine, latency, throughput};
 use weir_measure::{Signal, clock};
@@ -113,16 +113,16 @@ fn listened(case: &CaseSpec) -> f64 {
 
 /// Each ping is echoed at once, to the listener that sends the next one.
 fn rallied(case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
-    let rally = Rally::new(case);
+    let ping_pong = PingPong::new(case);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let pinger = scope.spawn(|| rally.run(&Nobody, Pings::new(case, clock::now_ns()), &stop));
-        while !rally.is_under_way() {
+        let pinger = scope.spawn(|| ping_pong.run(&Nobody, Pings::new(case, clock::now_ns()), &stop));
+        while !ping_pong.is_under_way() {
             std::thread::yield_now();
         }
         let start = Instant::now();
         for sequence in 0..SAMPLES {
-            rally.answer(&Nobody, &SampleHeader::ping(sequence, 0, 0).to_peer());
+            ping_pong.answer(&Nobody, &SampleHeader::ping(sequence, 0, 0).to_peer());
         }
         let figure = nanoseconds(start, SAMPLES);
         stop.store(true, Ordering::Relaxed);

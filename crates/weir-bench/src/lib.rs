@@ -13,7 +13,7 @@
 //! - [`latency`], [`throughput`], [`open_loop`]: the measurements; [`rate`]: the rate of the open loop;
 //!   [`arrivals`]: its latencies; [`breakdown`]: the stages of a latency
 //! - [`payload`]: the bytes of a sample; [`test_data`]: its DDS type; [`sink`]: counts and checks samples
-//! - [`inbox`], [`rally`]: what listeners of other engines do with a sample
+//! - [`inbox`], [`ping_pong`]: what listeners of other engines do with a sample
 //! - `record`: from the reports of the ends to a result with its doubts
 //! - [`path`]: the network between the ends; [`link_capacity`]: the sample rate that a link can carry
 //! - [`outside`]: independent programs that check the baseline
@@ -41,8 +41,8 @@ pub mod open_loop;
 pub mod outside;
 pub mod path;
 pub mod payload;
+pub mod ping_pong;
 pub mod plan;
-pub mod rally;
 pub mod rate;
 mod record;
 mod session;

@@ -20,7 +20,7 @@ use crate::endpoint::{
 use crate::inbox::{Collector, Inbox};
 use crate::latency::Pings;
 use crate::payload::{self, HEADER_BYTES, SampleHeader};
-use crate::rally::Rally;
+use crate::ping_pong::PingPong;
 use crate::sink::SampleSink;
 
 /// Longest that a write may wait; the harness retries until its own timeout.
@@ -94,12 +94,12 @@ impl Engine for Peer {
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
-        let rally = Arc::new(Rally::new(case));
-        let echoes = Arc::clone(&rally);
+        let ping_pong = Arc::new(PingPong::new(case));
+        let echoes = Arc::clone(&ping_pong);
         let on_sample =
             Box::new(move |writer: &dyn Writer, header: &Header, _: &[u8]| echoes.answer(writer, header));
         let node = open(self, case, Some("_ping"), Some("_pong"), on_sample)?;
-        Ok(Box::new(PingerEnd { node, engine: self.name, rally }))
+        Ok(Box::new(PingerEnd { node, engine: self.name, ping_pong }))
     }
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
@@ -252,7 +252,7 @@ impl Subscriber for SubscriberEnd {
 struct PingerEnd {
     node: Box<dyn Node>,
     engine: &'static str,
-    rally: Arc<Rally>,
+    ping_pong: Arc<PingPong>,
 }
 
 impl End for PingerEnd {
@@ -271,7 +271,7 @@ impl Pinger for PingerEnd {
     }
 
     fn run(&mut self, pings: Pings, stop: &AtomicBool) -> Result<Pings, EndpointError> {
-        self.rally.run(self.node.as_ref(), pings, stop)
+        self.ping_pong.run(self.node.as_ref(), pings, stop)
     }
 }
 

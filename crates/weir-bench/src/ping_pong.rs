@@ -1,7 +1,7 @@
-//! A ping-pong that the receiving thread of another engine keeps going.
+//! A ping-pong that another engine's receiving thread drives.
 //!
-//! Its listener takes an echo and sends the next ping from there, as the engine's users would, so that no thread of the
-//! harness is woken in between.
+//! Its listener takes an echo and sends the next ping from there, as the engine's users would: no
+//! thread of the harness is woken in between.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,27 +15,27 @@ use crate::endpoint::EndpointError;
 use crate::latency::Pings;
 use crate::payload::{HEADER_BYTES, SampleHeader};
 
-/// The pings of one end, sent by whoever receives their echoes.
+/// The pings of one end, sent from the thread that receives their echoes.
 #[derive(Debug)]
-pub struct Rally {
+pub struct PingPong {
     /// `None` outside of a run.
-    state: Mutex<Option<RallyState>>,
+    state: Mutex<Option<PingPongState>>,
     is_over: Condvar,
     instances: u32,
     octets: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct RallyState {
+struct PingPongState {
     pings: Pings,
-    /// The ping that is under way.
+    /// The ping in flight.
     seq_num: u32,
     is_over: bool,
-    /// What went wrong on the engine's thread.
+    /// An error on the engine's thread.
     error: Option<EndpointError>,
 }
 
-impl Rally {
+impl PingPong {
     /// Nothing sent yet.
     #[must_use]
     pub fn new(case: &CaseSpec) -> Self {
@@ -47,13 +47,14 @@ impl Rally {
         }
     }
 
-    /// Whether a ping is waited for.
+    /// Whether a run is in progress.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
         self.state.lock().is_some()
     }
 
-    /// Takes an echo on the engine's thread, and sends the next ping from there; the clock is read once for both.
+    /// Takes an echo on the engine's thread, and sends the next ping from there; one clock read
+    /// serves both.
     pub fn answer(&self, writer: &dyn Writer, header: &Header) {
         let now_ns = clock::now_ns();
         let mut state = self.state.lock();
@@ -76,7 +77,7 @@ impl Rally {
     /// What the engine says, and those of [`Pings`].
     pub fn run(&self, writer: &dyn Writer, pings: Pings, stop: &AtomicBool) -> Result<Pings, EndpointError> {
         let timeout = pings.timeout();
-        let mut state = RallyState { pings, seq_num: 0, is_over: false, error: None };
+        let mut state = PingPongState { pings, seq_num: 0, is_over: false, error: None };
         let mut shared = self.state.lock();
         self.serve(writer, &mut state, clock::now_ns());
         let (mut watched, mut since) = (state.seq_num, Instant::now());
@@ -87,7 +88,7 @@ impl Rally {
                 return Err(EndpointError::Engine("the ping-pong has no state".to_owned()));
             };
             if !state.is_over && state.seq_num == watched && since.elapsed() >= timeout {
-                // A best-effort ping that is lost for good: the rally goes on with the next.
+                // A best-effort ping is lost: the next one follows.
                 let now_ns = clock::now_ns();
                 state.is_over = state.pings.is_lost(now_ns)?;
                 if !state.is_over {
@@ -106,7 +107,7 @@ impl Rally {
     }
 
     /// Sends the next ping.
-    fn serve(&self, writer: &dyn Writer, state: &mut RallyState, now_ns: u64) {
+    fn serve(&self, writer: &dyn Writer, state: &mut PingPongState, now_ns: u64) {
         let header = SampleHeader::ping(state.pings.next(now_ns), self.instances, now_ns);
         state.seq_num = header.seq_num;
         if let Err(error) = writer.write(&header.to_peer(), &self.octets) {
@@ -116,7 +117,7 @@ impl Rally {
     }
 }
 
-/// How often the harness looks whether a ping was lost.
+/// How often the harness checks whether a ping was lost.
 const WATCH_PAUSE: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
@@ -142,20 +143,20 @@ mod tests {
     }
 
     #[test]
-    fn a_rally_goes_on_with_every_echo_and_ignores_others() {
+    fn a_ping_pong_goes_on_with_every_echo_and_ignores_others() {
         let case = case("weir", Test::Latency);
-        let rally = Rally::new(&case);
+        let ping_pong = PingPong::new(&case);
         let echo = Echo { loses: |seq_num| seq_num == 2, sent: Mutex::new(Vec::new()) };
         let now_ns = clock::now_ns();
         let mut state =
-            RallyState { pings: Pings::new(&case, now_ns), seq_num: 0, is_over: false, error: None };
-        rally.serve(&echo, &mut state, now_ns);
-        *rally.state.lock() = Some(state);
+            PingPongState { pings: Pings::new(&case, now_ns), seq_num: 0, is_over: false, error: None };
+        ping_pong.serve(&echo, &mut state, now_ns);
+        *ping_pong.state.lock() = Some(state);
         for stale in [7, 0, 0, 1] {
-            rally.answer(&echo, &SampleHeader::ping(stale, 0, 0).to_peer());
+            ping_pong.answer(&echo, &SampleHeader::ping(stale, 0, 0).to_peer());
         }
         let sent: Vec<u32> = echo.sent.lock().iter().map(|header| header.seq_num).collect();
         assert_eq!(sent, [0, 1]);
-        assert_eq!(rally.state.lock().as_ref().map(|state| state.seq_num), Some(2));
+        assert_eq!(ping_pong.state.lock().as_ref().map(|state| state.seq_num), Some(2));
     }
 }
