@@ -29,7 +29,6 @@ pub(super) fn run(args: &UdpServerArgs) -> Result<Exit, Failure> {
         trial_max: args.max_time,
         secret: secret(&args.secret)?.or(inherited_secret()?),
         allow_multicast: args.allow_multicast,
-        ..ServerSettings::new::<WeirUdp>()
     };
     let server = Server::<WeirUdp>::bind(settings).map_err(Failure::environment)?;
     let address = server.address().map_err(Failure::environment)?;
