@@ -9,9 +9,6 @@ use weir_udp::{RecvBatch, UdpSocket, Wait, receive_within};
 use crate::sender::is_passing;
 
 /// Receives one datagram into `buffer`; `None` when none arrived within `timeout`, or when an earlier send met a closed port.
-///
-/// # Errors
-/// When the socket fails.
 #[inline]
 pub fn receive_one(
     socket: &UdpSocket,
@@ -56,9 +53,6 @@ impl Receiver {
     }
 
     /// Waits for datagrams; false when none arrived within `timeout`.
-    ///
-    /// # Errors
-    /// When the socket fails.
     #[inline]
     pub fn receive(&mut self, socket: &UdpSocket, wait: WaitStrategy, timeout: Duration) -> io::Result<bool> {
         let received = receive_within(socket, wait.spin(timeout), timeout, |wait| {
@@ -68,9 +62,6 @@ impl Receiver {
     }
 
     /// Receives the datagrams that have arrived already; false when there are none.
-    ///
-    /// # Errors
-    /// When the socket fails.
     pub fn receive_now(&mut self, socket: &UdpSocket) -> io::Result<bool> {
         Ok(socket.recv_batch(&mut self.batch, usize::MAX, Wait::DontWait)? > 0)
     }

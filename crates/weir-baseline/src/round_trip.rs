@@ -11,9 +11,6 @@ use crate::{Sender, receive_one};
 
 /// Waits for the answer to what was sent at `sent_ns`; false when it is not there after `timeout`. Other datagrams are
 /// ignored. A success costs no clock read.
-///
-/// # Errors
-/// When the socket fails.
 #[inline]
 pub fn await_answer(
     socket: &UdpSocket,
@@ -33,9 +30,6 @@ pub fn await_answer(
 }
 
 /// Sends every datagram back that `is_asked`, until `is_over`; returns how many.
-///
-/// # Errors
-/// When the socket fails.
 pub fn echo(
     socket: &UdpSocket,
     wait: WaitStrategy,

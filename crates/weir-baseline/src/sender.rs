@@ -105,9 +105,6 @@ impl Sender {
     }
 
     /// Adds a datagram, which `write` changes first; sends when a call is full.
-    ///
-    /// # Errors
-    /// As [`send`].
     #[inline]
     pub fn push(&mut self, socket: &UdpSocket, write: impl FnOnce(&mut [u8])) -> io::Result<()> {
         write(&mut self.train[self.filled * self.size..][..self.size]);
@@ -116,9 +113,6 @@ impl Sender {
     }
 
     /// Sends the datagrams that wait.
-    ///
-    /// # Errors
-    /// As [`send`].
     #[inline]
     pub fn flush(&mut self, socket: &UdpSocket) -> io::Result<()> {
         let bytes = &self.train[..self.filled * self.size];
@@ -148,9 +142,6 @@ impl Sender {
     }
 
     /// Sends one datagram, of any size, at once.
-    ///
-    /// # Errors
-    /// As [`send`].
     #[inline]
     pub fn send(&mut self, socket: &UdpSocket, datagram: &[u8]) -> io::Result<()> {
         send_counted(&self.aim, &mut self.counts, socket, datagram)

@@ -213,9 +213,6 @@ pub struct VersionError {
 }
 
 /// Compares the version of the other side with this one.
-///
-/// # Errors
-/// When they differ.
 pub fn check_version(schema: u32, version: &str) -> Result<(), VersionError> {
     if schema == SCHEMA && version == VERSION {
         return Ok(());

@@ -22,9 +22,6 @@ pub struct UnknownHost {
 
 /// Returns what is known about the path to `peer`, a name or an address. Tries one TCP connection to the port of
 /// `udpserver`: a refusal is an answer, too.
-///
-/// # Errors
-/// When the name has no address.
 pub fn path_to(peer: &str) -> Result<PathFacts, UnknownHost> {
     let address = resolve(peer).map_err(|source| UnknownHost { name: peer.to_owned(), source })?;
     let local = local_address(address);

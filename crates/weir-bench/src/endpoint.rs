@@ -61,33 +61,21 @@ pub trait Engine: Send + Sync {
     }
 
     /// Opens the sending end of a throughput case.
-    ///
-    /// # Errors
-    /// When the end cannot be opened; the text says what to do.
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
         Err(EndpointError::not_supported(&case.engine, "throughput"))
     }
 
     /// Opens the receiving end of a throughput case.
-    ///
-    /// # Errors
-    /// As [`Engine::open_publisher`].
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
         Err(EndpointError::not_supported(&case.engine, "throughput"))
     }
 
     /// Opens the end of a latency case that sends first and measures.
-    ///
-    /// # Errors
-    /// As [`Engine::open_publisher`].
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
         Err(EndpointError::not_supported(&case.engine, "latency"))
     }
 
     /// Opens the end of a latency case that echoes.
-    ///
-    /// # Errors
-    /// As [`Engine::open_publisher`].
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
         Err(EndpointError::not_supported(&case.engine, "latency"))
     }
@@ -207,23 +195,14 @@ pub trait Publisher: End {
     /// `max_blocking_time`, or that the socket's buffer is full: the harness calls again with the
     /// rest. A sample that the system refused (counted in [`EndReport::refused`]) was taken: it is
     /// lost, not repeated.
-    ///
-    /// # Errors
-    /// When going on makes no sense.
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError>;
 
     /// Sends samples that wait and, where reliable, waits until everything is acknowledged; false
     /// when `timeout` came first.
-    ///
-    /// # Errors
-    /// As [`Publisher::publish`].
     fn flush(&mut self, timeout: Duration) -> Result<bool, EndpointError>;
 
     /// Sends the final marker, [`SampleHeader::last`](crate::payload::SampleHeader::last), after
     /// `sent` samples, for ends without a coordinator. False when the engine did not take it.
-    ///
-    /// # Errors
-    /// As [`Publisher::publish`].
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError>;
 }
 
@@ -232,9 +211,6 @@ pub trait Subscriber: End {
     /// Waits up to `timeout` for samples, by the case's wait strategy, and passes them to `sink`.
     /// Returns after one batch, or after some milliseconds of uninterrupted arrivals at the latest,
     /// so that the harness can read the clock.
-    ///
-    /// # Errors
-    /// When going on makes no sense.
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError>;
 }
 
@@ -242,9 +218,6 @@ pub trait Subscriber: End {
 pub trait Pinger: End {
     /// Sends one ping and waits for its echo; false when `timeout` came first. Echoes of earlier
     /// pings are ignored. `sent_ns` is the sample's timestamp.
-    ///
-    /// # Errors
-    /// When going on makes no sense.
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError>;
 
     /// Pings until the time is over or `stop` is set. An engine that receives on its own thread
@@ -252,9 +225,6 @@ pub trait Pinger: End {
     ///
     /// The clock is read once per ping: the arrival of an echo is the start of the next ping. The
     /// few nanoseconds that the harness takes in between count as the ping's time.
-    ///
-    /// # Errors
-    /// As [`Pinger::ping`], and those of [`Pings`].
     fn run(&mut self, mut pings: Pings, stop: &AtomicBool) -> Result<Pings, EndpointError> {
         let mut now_ns = self.now_ns();
         loop {
@@ -273,9 +243,6 @@ pub trait Pinger: End {
 pub trait Ponger: End {
     /// Echoes every ping, here or on the engine's own threads, until `stop` is set (checked every
     /// 50 ms or so), and returns how many it echoed.
-    ///
-    /// # Errors
-    /// When going on makes no sense.
     fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError>;
 }
 

@@ -8,9 +8,6 @@ use std::thread;
 use std::time::Duration;
 
 /// Returns the resident memory of a waiting program, bytes, once it has printed its first line.
-///
-/// # Errors
-/// Why it is not known.
 pub fn resident_bytes(program: &Path, domain: u32) -> Result<u64, String> {
     let child = Command::new(program)
         .envs([("WEIR_INTERFACES", "lo"), ("WEIR_DOMAIN_ID", &domain.to_string())])
@@ -38,9 +35,6 @@ pub fn resident_bytes(program: &Path, domain: u32) -> Result<u64, String> {
 }
 
 /// The size of a program without its symbols, bytes.
-///
-/// # Errors
-/// Why it is not known.
 pub fn stripped_bytes(program: &Path) -> Result<u64, String> {
     let copy = tempfile::NamedTempFile::new().map_err(|error| format!("no temporary file: {error}"))?;
     let stripped =

@@ -60,9 +60,6 @@ pub const WANTED: [&str; 8] =
     ["udp", "weir", "cyclonedds", "cyclonedds-tuned", "fastdds", "fastdds-tuned", "aeron", "aeron-tuned"];
 
 /// The plans of all series; those across a cable only where one can be laid.
-///
-/// # Errors
-/// When a plan makes no sense.
 pub fn series(options: &GoalsOptions) -> Result<Vec<Series>, PlanError> {
     let all = SERIES.iter().map(|&name| {
         let path = path(name);

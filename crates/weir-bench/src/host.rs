@@ -65,9 +65,6 @@ impl HostWatch {
 }
 
 /// The IPv4 address of a network interface.
-///
-/// # Errors
-/// When there is no such interface with an address.
 pub fn interface_address(name: &str) -> Result<Ipv4Addr, HostError> {
     let interfaces =
         weir_udp::interfaces().map_err(|source| HostError::Unknown { what: "network interfaces", source })?;
@@ -80,9 +77,6 @@ pub fn interface_address(name: &str) -> Result<Ipv4Addr, HostError> {
 }
 
 /// Two different processors where this process may run; none when it may use only one.
-///
-/// # Errors
-/// When the system does not say.
 pub fn default_cpus() -> Result<Option<CpuPair>, HostError> {
     Ok(match allowed_cpus()?[..] {
         // The first processor serves most interrupts: the sender, which needs more time, gets the
@@ -93,9 +87,6 @@ pub fn default_cpus() -> Result<Option<CpuPair>, HostError> {
 }
 
 /// Checks that this process may run on both processors.
-///
-/// # Errors
-/// When it may not.
 pub fn check_cpus(cpus: CpuPair) -> Result<(), HostError> {
     let allowed = allowed_cpus()?;
     match [cpus.publisher, cpus.subscriber].into_iter().find(|cpu| !allowed.contains(cpu)) {

@@ -115,9 +115,6 @@ impl OutsideTool {
 
     /// Measures `case` and enters the figures in `result`. `on_tick` is called regularly with the
     /// elapsed time.
-    ///
-    /// # Errors
-    /// When the program cannot do it, fails, or the user interrupts.
     pub fn run(
         self,
         case: &OutsideCase,

@@ -148,9 +148,6 @@ impl fmt::Display for PathSpec {
 
 /// Moves the calling thread, and those that it starts from then on, into the network namespace of this file. Sockets that are
 /// open stay where they are.
-///
-/// # Errors
-/// When there is no such namespace, or no permission.
 pub fn enter_namespace(file: &Path) -> io::Result<()> {
     let namespace = File::open(file)?;
     Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)

@@ -72,9 +72,6 @@ impl PingPong {
     }
 
     /// Sends the first ping, and returns when the time is over or `stop` is set.
-    ///
-    /// # Errors
-    /// What the engine says, and those of [`Pings`].
     pub fn run(&self, writer: &dyn Writer, pings: Pings, stop: &AtomicBool) -> Result<Pings, EndpointError> {
         let timeout = pings.timeout();
         let mut state = PingPongState { pings, seq_num: 0, is_over: false, error: None };

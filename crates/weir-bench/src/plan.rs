@@ -226,9 +226,6 @@ pub fn check_case(case: &CaseSpec) -> Result<&'static dyn Engine, PlanError> {
 }
 
 /// Makes the plan.
-///
-/// # Errors
-/// When no case can be like this.
 pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
     let engines = find_engines(&options.engines)?;
     check_options(options)?;

@@ -17,9 +17,6 @@ pub trait Data: DdsType + Sync {
     fn octets(&self) -> &[u8];
 
     /// Writes a sample with this header. `self` is the sample written before, whose memory is used again.
-    ///
-    /// # Errors
-    /// Of the writer.
     fn write(
         &mut self,
         writer: &DataWriter<Self>,
@@ -34,9 +31,6 @@ pub trait Data: DdsType + Sync {
 /// How the payload of a sample is written.
 pub trait Octets: Sized {
     /// Writes a sample.
-    ///
-    /// # Errors
-    /// Of the writer.
     fn write<T: Data>(
         sample: &mut T,
         octets: impl Fn(&mut T) -> &mut Self,

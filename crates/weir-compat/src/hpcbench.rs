@@ -43,9 +43,6 @@ pub type Console<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
 
 /// Runs a test to its end, or until `halt` is set. The report and the console keep what was
 /// measured before an error.
-///
-/// # Errors
-/// [`MeasureError`] says what to do about it.
 pub fn run(settings: &Settings, halt: &AtomicBool, console: &mut Console<'_>) -> Result<(), MeasureError> {
     settings.check()?;
     match settings.mode {

@@ -20,9 +20,6 @@ pub enum Family {
 }
 
 /// Returns the addresses of a host in the order to try them; never none.
-///
-/// # Errors
-/// [`MeasureError::Host`] when it has none.
 pub fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>, MeasureError> {
     let fail = |reason: String| MeasureError::Host { host: host.to_owned(), reason };
     // Brackets as in a URL.

@@ -88,9 +88,6 @@ impl Connection {
     const READ_BYTES: usize = 4096;
 
     /// An end that accepts lines of up to `line_max` bytes.
-    ///
-    /// # Errors
-    /// When the socket cannot be set up.
     pub fn new(stream: TcpStream, line_max: usize) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         // A peer that does not read must not block this end.
@@ -99,33 +96,21 @@ impl Connection {
     }
 
     /// A second handle, for another thread. Bytes that have arrived stay with the first one.
-    ///
-    /// # Errors
-    /// When the system has no room for it.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { stream: self.stream.try_clone()?, line_max: self.line_max, pending: Vec::new() })
     }
 
     /// Sends a line.
-    ///
-    /// # Errors
-    /// When the connection failed.
     pub fn send_line(&mut self, line: &str) -> Result<(), ControlError> {
         Ok(self.stream.write_all(format!("{line}\n").as_bytes())?)
     }
 
     /// Sends a message.
-    ///
-    /// # Errors
-    /// When the connection failed.
     pub fn send(&mut self, message: &impl Message) -> Result<(), ControlError> {
         self.send_line(&message.line())
     }
 
     /// Sends bytes that the last line announced.
-    ///
-    /// # Errors
-    /// When the connection failed.
     pub fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), ControlError> {
         Ok(self.stream.write_all(bytes)?)
     }
@@ -182,9 +167,6 @@ impl Connection {
     }
 
     /// Receives a line while `is_wanted`; `None` when it no longer is.
-    ///
-    /// # Errors
-    /// As [`Connection::receive_line`].
     pub fn receive_line_while(
         &mut self,
         patience: Duration,
@@ -203,9 +185,6 @@ impl Connection {
     }
 
     /// Receives `count` bytes.
-    ///
-    /// # Errors
-    /// As [`Connection::receive_line`].
     pub fn receive_bytes(&mut self, count: usize, patience: Duration) -> Result<Vec<u8>, ControlError> {
         let deadline = Instant::now() + patience;
         let mut bytes: Vec<u8> = self.pending.drain(..self.pending.len().min(count)).collect();

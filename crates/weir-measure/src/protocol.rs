@@ -50,9 +50,6 @@ pub trait Protocol: 'static {
     fn answer(response: Self::Response) -> Option<Answer<Self::Welcome>>;
 
     /// Serves a client until it closes the connection.
-    ///
-    /// # Errors
-    /// When the session ends early.
     fn serve(session: &mut Session<'_>) -> Result<(), SessionError>;
 }
 
@@ -148,9 +145,6 @@ fn greet<P: Protocol>(
 }
 
 /// Sends a request and waits for the response to it.
-///
-/// # Errors
-/// When the server refuses, or the connection fails.
 pub fn ask<P: Protocol>(control: &mut Connection, request: &P::Request) -> Result<P::Response, MeasureError> {
     control.send(request)?;
     let line = control.receive_line(PATIENCE)?;
@@ -179,9 +173,6 @@ fn refusal<P: Protocol>(line: &str) -> Option<String> {
 
 /// Refuses datagrams that do not fit a socket buffer of client or server: bytes granted for sending and receiving, where
 /// known. `advice` names the options for an end.
-///
-/// # Errors
-/// [`MeasureError::Usage`] with the buffer that is too small.
 pub fn check_buffers(
     datagram_bytes: u64,
     client: [Option<u64>; 2],

@@ -40,9 +40,6 @@ impl Secret {
     }
 
     /// Random text for a secret between two processes.
-    ///
-    /// # Errors
-    /// [`MeasureError::Secret`] when the kernel has no random numbers.
     pub fn random_text() -> Result<String, MeasureError> {
         Ok(format!("{}{}", Nonce::fresh()?.text(), Nonce::fresh()?.text()))
     }
@@ -144,9 +141,6 @@ impl Nonce {
     const BYTES: usize = 16;
 
     /// A fresh random number from the kernel.
-    ///
-    /// # Errors
-    /// [`MeasureError::Secret`] when the kernel has none.
     pub fn fresh() -> Result<Self, MeasureError> {
         let mut bytes = [0; Self::BYTES];
         getrandom::fill(&mut bytes)

@@ -68,9 +68,6 @@ impl<P: Protocol> Server<P> {
     }
 
     /// The address that it listens on.
-    ///
-    /// # Errors
-    /// [`MeasureError::Listen`] when the kernel does not report it.
     pub fn address(&self) -> Result<SocketAddr, MeasureError> {
         let unknown =
             |source| MeasureError::Listen { address: format!("port {}", self.settings.port), source };
@@ -197,9 +194,6 @@ impl Session<'_> {
     }
 
     /// Refuses what the client asked for.
-    ///
-    /// # Errors
-    /// When the connection failed.
     pub fn refuse<P: Protocol>(&mut self, error: &SessionError) -> Result<(), ControlError> {
         let reason = match error {
             SessionError::Refused(reason) => reason.clone(),

@@ -66,9 +66,6 @@ pub struct Measured {
 
 impl Client {
     /// Connects, and authenticates if there is a secret.
-    ///
-    /// # Errors
-    /// [`MeasureError`] says what to do about it.
     pub fn connect(settings: &ClientSettings) -> Result<Self, MeasureError> {
         let Reached { control, local, peer, welcome: host } = weir_measure::connect::<WeirUdp>(
             &settings.host,

@@ -102,9 +102,6 @@ impl Point {
     }
 
     /// Checks a measurement.
-    ///
-    /// # Errors
-    /// A sentence for the user.
     pub fn check(&self, is_ipv6: bool) -> Result<(), String> {
         let most = Self::size_bytes_max(is_ipv6);
         if !(UDP_BYTES_MIN..=most).contains(&self.size_bytes) {

@@ -31,9 +31,6 @@ pub(super) struct FlowReceived {
 
 /// Receives one flow until the sender is done (`signal`) and everything arrived or nothing arrives,
 /// or until stopped. `ahead_ns` is how far this end's clock is ahead of the sender's.
-///
-/// # Errors
-/// When the socket fails.
 pub(super) fn run(
     socket: &UdpSocket,
     point: &Point,

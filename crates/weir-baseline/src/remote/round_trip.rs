@@ -15,9 +15,6 @@ use super::sender::filling;
 use crate::{Sender, await_answer};
 
 /// Sends a datagram when the previous one is back, until the time is over.
-///
-/// # Errors
-/// When the socket fails.
 pub(super) fn ping(
     socket: &UdpSocket,
     to: Option<SocketAddr>,
@@ -65,9 +62,6 @@ fn is_answer(datagram: &[u8], point: &Point, header: &Header) -> bool {
 }
 
 /// Sends every datagram of this measurement back until the other end is done; returns how many.
-///
-/// # Errors
-/// When the socket fails.
 pub(super) fn echo(
     socket: &UdpSocket,
     to: Option<SocketAddr>,

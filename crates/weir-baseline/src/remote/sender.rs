@@ -27,9 +27,6 @@ pub(super) struct FlowSent {
 }
 
 /// Sends one flow until its time is over or `signal` stops it.
-///
-/// # Errors
-/// When the kernel refuses for good.
 pub(super) fn run(
     socket: &UdpSocket,
     to: Option<SocketAddr>,

@@ -66,9 +66,6 @@ impl VethPath {
     pub const INTERFACE: &'static str = "weir0";
 
     /// Lays the cable; it loses nothing yet.
-    ///
-    /// # Errors
-    /// When a program is missing or the kernel refuses.
     pub fn lay(spec: PathSpec) -> Result<Self, VethError> {
         let path = Self { spec, publisher: Namespace::new()?, subscriber: Namespace::new()? };
         let mtu = spec.mtu;
@@ -118,9 +115,6 @@ impl VethPath {
     }
 
     /// Starts to lose packets at random in both directions, as specified.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     pub fn start_losses(&self) -> Result<(), VethError> {
         if self.spec.loss_e4 == 0 {
             return Ok(());
@@ -136,9 +130,6 @@ impl VethPath {
     }
 
     /// Ends the losses, and returns how many packets were lost.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     pub fn end_losses(&self) -> Result<u64, VethError> {
         if self.spec.loss_e4 == 0 {
             return Ok(0);

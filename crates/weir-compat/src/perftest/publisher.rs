@@ -39,9 +39,6 @@ const SETTLE: Duration = Duration::from_secs(1);
 const SETTLE_TICK: Duration = Duration::from_millis(20);
 
 /// Runs once for the subscribers that announce themselves.
-///
-/// # Errors
-/// Of the engine, and for settings that make no sense.
 pub fn publish(
     settings: &PublisherSettings,
     interrupted: &AtomicBool,

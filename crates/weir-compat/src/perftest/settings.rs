@@ -195,9 +195,6 @@ impl PublisherSettings {
     }
 
     /// Refuses what makes no sense.
-    ///
-    /// # Errors
-    /// [`EndpointError::Engine`] with a sentence for the user.
     pub(super) fn check(&self) -> Result<(), EndpointError> {
         if self.data_len < HEADER_BYTES {
             return Err(EndpointError::Engine(format!("samples have at least {HEADER_BYTES} bytes")));

@@ -28,9 +28,6 @@ const SECOND: Duration = Duration::from_secs(1);
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Serves one run of every publisher.
-///
-/// # Errors
-/// Of the engine.
 pub fn subscribe(
     settings: &SubscriberSettings,
     interrupted: &AtomicBool,

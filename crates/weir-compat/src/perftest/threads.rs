@@ -46,9 +46,6 @@ impl<T: Copy> PerThread<T> {
 
 impl ThreadSettings {
     /// Call before the engine starts: it checks whether it has a single processor.
-    ///
-    /// # Errors
-    /// As [`ThreadSettings::apply`].
     pub(super) fn prepare(&self) -> Result<(), EndpointError> {
         match &self.cpus {
             Some(cpus) if *cpus == PerThread::all(cpus.main) => {
