@@ -45,7 +45,7 @@ pub struct PathSpec {
 pub enum PathError {
     /// Not of that form.
     #[error(
-        "`{0}` is no path: it is veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
+        "`{0}` is not a link: expected veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
     )]
     Form(String),
     /// A value out of range.
@@ -221,7 +221,7 @@ mod tests {
             "veth,gso=maybe",
             "veth,rate=1T",
         ] {
-            check(text, "is no path: it is veth[,");
+            check(text, "is not a link: expected veth[,");
         }
         check("veth,mtu=100", "mtu of --link");
         check("veth,rate=1", "rate of --link");
