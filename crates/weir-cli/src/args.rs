@@ -79,6 +79,7 @@ pub(crate) enum Format {
 Examples:
   weir report weir-results/20261121T200000Z
   weir report weir-results/20261121T200000Z --relative-to weir
+  weir report weir-results/20261121T200000Z --compact
   weir report weir-results/20261121T200000Z --format csv > run.csv
   weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
   weir report weir-results/20261121T200000Z --plot latency --plot throughput")]
@@ -98,6 +99,10 @@ pub(crate) struct ReportArgs {
     /// Show what both ends of each case cost
     #[arg(long)]
     pub(crate) costs: bool,
+
+    /// Print compact Markdown tables: medians only, one row per engine, one column per size
+    #[arg(long, conflicts_with_all = ["plot", "format", "costs", "telemetry", "relative_to"])]
+    pub(crate) compact: bool,
 
     /// Print what the hosts did during each case instead: csv, or log for hpcbench's system log
     #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["plot", "format", "costs"])]
