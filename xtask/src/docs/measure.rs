@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -56,14 +56,14 @@ pub(super) fn all(environment: &Environment, weir: Option<&Path>, results: &Path
 fn run(weir: &Path, options: &str, folder: &Path) -> Result<(), String> {
     println!("weir {options}");
     let mut command = Command::new(weir);
-    command.args(options.split(' ')).arg("--output").arg(folder).stdout(std::process::Stdio::null());
+    command.args(options.split(' ')).arg("--output").arg(folder).stdout(Stdio::null());
     let status = command.status().map_err(|error| format!("{}: {error}\n", weir.display()))?;
-    // 1: somebody lost reliable samples, which belongs into the results.
-    let is_complete = matches!(status.code(), Some(0 | 1));
+    // 1: reliable samples were lost; 3: a case failed. Both belong into the results of whatever else was measured.
+    let is_complete = matches!(status.code(), Some(0 | 1 | 3)) && folder.is_dir();
     is_complete.then_some(()).ok_or_else(|| format!("weir {options}: {status}\n"))
 }
 
-/// The lines without the host's name, and without the rows of telemetry, which no page shows.
+/// The lines without what identifies the host, and without counters and telemetry, which no page shows.
 fn redacted(text: &str, options: &str) -> Result<String, String> {
     let mut lines = String::new();
     for line in text.lines() {
@@ -76,6 +76,10 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
         if let Some(case) = value.as_object_mut() {
             case.remove("publisher_telemetry");
             case.remove("subscriber_telemetry");
+            if let Some(losses) = case.get_mut("loss_attribution").and_then(Value::as_object_mut) {
+                losses.remove("sender");
+                losses.remove("receiver");
+            }
         }
         lines += &format!("{value}\n");
     }
@@ -134,9 +138,9 @@ mod tests {
     #[test]
     fn names_of_hosts_and_paths_of_programs_do_not_get_into_the_repository() {
         let text = "{\"schema\":1,\"environment\":{\"hostname\":\"h\",\"command\":[\"/x/weir\",\"bench\"]}}\n\
-                    {\"engine\":\"udp\",\"publisher_telemetry\":{}}\n";
+                    {\"engine\":\"udp\",\"loss_attribution\":{\"lost\":0,\"sender\":{}},\"publisher_telemetry\":{}}\n";
         let expected = "{\"environment\":{\"command\":[\"weir\",\"bench\",\"--repeat\",\"3\"]},\"schema\":1}\n\
-                        {\"engine\":\"udp\"}\n";
+                        {\"engine\":\"udp\",\"loss_attribution\":{\"lost\":0}}\n";
         assert_eq!(redacted(text, "bench --repeat 3").unwrap(), expected);
         assert!(redacted("no JSON\n", "bench").is_err());
     }

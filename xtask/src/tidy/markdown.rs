@@ -1,4 +1,5 @@
-//! Rules about Markdown files: links that lead somewhere, one title each, every crate in the list of crates.
+//! Rules about Markdown files: links that lead somewhere, one title each, lines and table cells of a readable length,
+//! every crate in the list of crates.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -11,12 +12,17 @@ pub(crate) fn check(files: &[File], members: &BTreeSet<String>) -> Vec<Complaint
     for file in files.iter().filter(|file| file.has_extension("md")) {
         complaints.extend(check_title(file));
         complaints.extend(check_links(file, files));
+        complaints.extend(check_widths(file));
     }
     complaints.extend(check_crate_list(files, members));
     complaints
 }
 
 fn check_title(file: &File) -> Option<Complaint> {
+    // The parts of a book are titles in its summary.
+    if file.path.ends_with("/SUMMARY.md") {
+        return None;
+    }
     let titles = prose(file.text()).filter(|(_, line)| line.starts_with("# ")).count();
     (titles != 1).then(|| file.complain(0, format!("has {titles} titles (`# ...`) instead of one")))
 }
@@ -62,9 +68,42 @@ fn resolve(from: &str, link: &str) -> Option<String> {
     path.to_str().map(str::to_owned)
 }
 
-/// Targets of inline links and images: what stands in `](...)`, without a title.
+/// Targets of links and images: what stands in `](...)`, without a title, or behind `[name]: `.
 fn links(line: &str) -> impl Iterator<Item = &str> {
-    line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next())
+    let reference = line.strip_prefix('[').and_then(|rest| rest.split_once("]: ")).map(|(_, target)| target);
+    line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next()).chain(reference)
+}
+
+/// Lines end at 120 columns. Those of tables need not, but their cells hold short labels.
+fn check_widths(file: &File) -> Vec<Complaint> {
+    let is_generated = file.path.contains("/generated/");
+    let is_log = file.path == ENGINEERING_LOG;
+    let mut complaints = Vec::new();
+    for (number, line) in (1..).zip(file.text().lines()).filter(|_| !is_generated) {
+        if !line.starts_with('|') {
+            let width = line.chars().count();
+            complaints.extend(
+                (width > LINE_MAX).then(|| {
+                    file.complain(number, format!("{width} columns, over {LINE_MAX}: wrap the line"))
+                }),
+            );
+        } else if !is_log && let Some(width) = cell_widths(line).find(|width| *width > CELL_MAX) {
+            let what = format!("a cell of {width} characters, over {CELL_MAX}: move it into the text");
+            complaints.push(file.complain(number, what));
+        }
+    }
+    complaints
+}
+
+/// The characters of each cell as they are shown: without the targets of links.
+fn cell_widths(row: &str) -> impl Iterator<Item = usize> {
+    row.split('|').map(|cell| {
+        let shown = |(index, part): (usize, &str)| {
+            let text = if index == 0 { part } else { part.split_once(')').map_or("", |(_, rest)| rest) };
+            text.replace(['`', '[', ']'], "").chars().count()
+        };
+        cell.trim().split("](").enumerate().map(shown).sum()
+    })
 }
 
 /// The anchor that a heading gets: small letters, words joined by hyphens, no punctuation.
@@ -104,6 +143,12 @@ fn check_crate_list(files: &[File], members: &BTreeSet<String>) -> Vec<Complaint
     complaints
 }
 
+const LINE_MAX: usize = 120;
+const CELL_MAX: usize = 60;
+
+/// Its tables hold sentences, as they were written when things were tried.
+const ENGINEERING_LOG: &str = "docs/performance/log.md";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,7 +165,7 @@ mod tests {
     #[test]
     fn links_that_lead_somewhere_pass() {
         let text = "# A\n[b](b.md) [x](../crates/x/src/lib.rs) [folder](../crates/x) [web](https://example.org/nowhere)\n\
-                    [up](#a) [h](b.md#how-it-is-measured-and-why) ![p](b.md \"title\") [top](..)\n```\n[code](nowhere.md)\n```\n";
+                    [up](#a) [h](b.md#how-it-is-measured-and-why) ![p](b.md \"title\") [top](..)\n[ref]: b.md\n```\n[code](nowhere.md)\n```\n";
         assert_eq!(broken_links(text), Vec::<String>::new());
     }
 
@@ -134,6 +179,18 @@ mod tests {
             ]
         );
         assert_eq!(broken_links("[out](../../secret.md)\n").len(), 1);
+        assert_eq!(broken_links("[ref]: c.md\n").len(), 1);
+    }
+
+    #[test]
+    fn long_lines_and_cells_are_found() {
+        let widths = |path: &str, text: &str| check_widths(&File::new(path, text)).len();
+        let (long, cell) = (format!("{}\n", "x".repeat(121)), format!("| a | {} |\n", "x".repeat(61)));
+        assert_eq!((widths("a.md", &long), widths("a.md", &long[1..])), (1, 0));
+        assert_eq!((widths("a.md", &cell), widths("a.md", &cell.replacen('x', "", 1))), (1, 0));
+        assert_eq!(widths("a.md", &format!("| [b](../{}) |\n", "x".repeat(200))), 0);
+        assert_eq!((widths(ENGINEERING_LOG, &cell), widths(ENGINEERING_LOG, &long)), (0, 1));
+        assert_eq!(widths("docs/generated/a.md", &format!("{long}{cell}")), 0);
     }
 
     #[test]
