@@ -101,17 +101,38 @@ fn repeats(group: &Group<'_>) -> String {
 }
 
 fn measured_by(environment: &Environment) -> String {
-    let command = environment.command.join(" ");
     let machine = if environment.virtualised.is_some() { "a virtual machine" } else { "a host" };
-    let made_by = if command.is_empty() { String::new() } else { format!(":\n\n```sh\n{command}\n```") };
-    format!(
-        "Measured {} with Weir {} on {machine} with {} processors ({}), Linux {}{made_by}\n",
+    let text = format!(
+        "Measured {} with Weir {} on {machine} with {} processors ({}), Linux {}.",
         environment.date,
         environment.weir_version,
         environment.logical_cpus,
         environment.cpu_model.as_deref().unwrap_or("unknown"),
         environment.kernel,
-    )
+    );
+    let text = wrapped(text.split(' '), "\n");
+    if environment.command.is_empty() {
+        return format!("{text}\n");
+    }
+    let command = wrapped(environment.command.iter().map(String::as_str), " \\\n    ");
+    format!("{text} The command:\n\n```sh\n{command}\n```\n")
+}
+
+/// The words with `line_break` between lines of up to 100 columns.
+fn wrapped<'a>(words: impl Iterator<Item = &'a str>, line_break: &str) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in words {
+        if column > 0 && column + word.len() >= 100 {
+            text += line_break;
+            column = line_break.len();
+        } else if column > 0 {
+            text += " ";
+        }
+        text += word;
+        column += word.len() + 1;
+    }
+    text
 }
 
 /// A number with three significant digits; never `0` for what is not zero.
@@ -173,6 +194,14 @@ mod tests {
         let other = Case { not_measured, ..Case::new("other", Test::Latency, Reliability::Reliable, 32) };
         let text = tables(vec![weir, other]);
         assert!(text.contains("| weir | 3.46 / 20 |\n| other | failed |\n\nOne run each.\n"), "{text}");
+    }
+
+    #[test]
+    fn long_commands_go_on_in_the_next_line() {
+        let command: Vec<String> =
+            std::iter::once("weir").chain(["--option"; 20]).map(str::to_owned).collect();
+        let text = compact_tables(&Run::new(Environment { command, ..Environment::default() }));
+        assert!(text.contains(" \\\n    --option") && text.lines().all(|line| line.len() <= 120), "{text}");
     }
 
     #[test]
