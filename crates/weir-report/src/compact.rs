@@ -114,11 +114,13 @@ fn measured_by(environment: &Environment) -> String {
     if environment.command.is_empty() {
         return format!("{text}\n");
     }
-    let command = wrapped(environment.command.iter().map(String::as_str), " \\\n    ");
+    // Options stay with their values.
+    let options = environment.command.join(" ").replace(" --", "\n--");
+    let command = wrapped(options.lines(), " \\\n    ");
     format!("{text} The command:\n\n```sh\n{command}\n```\n")
 }
 
-/// The words with `line_break` between lines of up to 100 columns.
+/// The words, or groups of words, with `line_break` between lines of up to 100 columns.
 fn wrapped<'a>(words: impl Iterator<Item = &'a str>, line_break: &str) -> String {
     let mut text = String::new();
     let mut column = 0;

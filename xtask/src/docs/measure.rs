@@ -63,7 +63,7 @@ fn run(weir: &Path, options: &str, folder: &Path) -> Result<(), String> {
     is_complete.then_some(()).ok_or_else(|| format!("weir {options}: {status}\n"))
 }
 
-/// The lines without what identifies the host, and without counters and telemetry, which no page shows.
+/// The lines without what identifies the host, and without what no page shows.
 fn redacted(text: &str, options: &str) -> Result<String, String> {
     let mut lines = String::new();
     for line in text.lines() {
@@ -74,8 +74,8 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
             environment.insert("command".to_owned(), words.collect());
         }
         if let Some(case) = value.as_object_mut() {
-            case.remove("publisher_telemetry");
-            case.remove("subscriber_telemetry");
+            let unused: &[&str] = if options.starts_with("bench") { UNUSED_OF_BENCH } else { UNUSED };
+            case.retain(|name, _| !unused.contains(&name.as_str()));
             if let Some(losses) = case.get_mut("loss_attribution").and_then(Value::as_object_mut) {
                 losses.remove("sender");
                 losses.remove("receiver");
@@ -99,6 +99,18 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 /// `weir` with other engines, below `peers/`.
 const BUILT: &str = "target/release/weir";
 const BUILD: &str = "cargo build --release --manifest-path peers/Cargo.toml --features peers";
+
+/// Members of cases that no page shows.
+const UNUSED: &[&str] = &["publisher_telemetry", "subscriber_telemetry", "loss", "socket_buffers"];
+const UNUSED_OF_BENCH: &[&str] = &[
+    "publisher_telemetry",
+    "subscriber_telemetry",
+    "loss",
+    "socket_buffers",
+    "publisher",
+    "subscriber",
+    "discovery",
+];
 
 /// Names of results files, and the options of `weir` that measure them.
 const RUNS: &[(&str, &str)] = &[
