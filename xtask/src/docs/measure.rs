@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::environment::Environment;
+use crate::process;
+use crate::steps;
 
 /// Every file or folder of results.
 #[cfg(test)]
@@ -49,10 +51,20 @@ pub(super) fn all(environment: &Environment, weir: Option<&Path>, results: &Path
             write(&results.join(PUBLISHED).join(name), &read(&path)?)?;
         }
     }
-    Ok(())
+    session(environment)
 }
 
-/// Not by [`crate::process`], which would keep what it prints to itself for minutes.
+/// Writes the page of hpcbench's commands, by the test that runs them.
+fn session(environment: &Environment) -> Result<(), String> {
+    println!("hpcbench's commands");
+    let mut test =
+        environment.cargo(&["test", "--locked", "--package", "weir-cli", "--test", "it", "udptest_page"]);
+    test.env("WEIR_PAGE_NOTE", environment.root.join(SESSION));
+    let finished = process::run(&mut test, steps::BUILD_LIMIT);
+    if finished.is_success { Ok(()) } else { Err(finished.text) }
+}
+
+/// Not by [`process`], which would keep what it prints to itself for minutes.
 fn run(weir: &Path, options: &str, folder: &Path) -> Result<(), String> {
     println!("weir {options}");
     let mut command = Command::new(weir);
@@ -139,6 +151,7 @@ const RUNS: &[(&str, &str)] = &[
     ("targets.jsonl", "goals"),
 ];
 
+const SESSION: &str = "docs/reference/generated/hpcbench-session.md";
 const PUBLISHED: &str = "published";
 const PUBLISHED_RUN: &str =
     "seeds run all --exec 1 --path veth --sizes 32,1024,8192,63000,1048576 --cpus 1,0";
