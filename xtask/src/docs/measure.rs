@@ -1,26 +1,21 @@
 //! The results behind the generated pages, and the commands that make them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use super::{read, write_file};
 use crate::environment::Environment;
 use crate::process;
 use crate::steps;
 
 /// Every file or folder of results.
 #[cfg(test)]
-pub(super) const NAMES: [&str; RUNS.len() + 1] = {
-    let mut names = [PUBLISHED; RUNS.len() + 1];
-    let mut index = 0;
-    while index < RUNS.len() {
-        names[index] = RUNS[index].0;
-        index += 1;
-    }
-    names
-};
+pub(super) fn names() -> Vec<&'static str> {
+    RUNS.iter().map(|(name, _)| *name).chain([PUBLISHED]).collect()
+}
 
 /// Measures everything into `results`, in about half an hour. What is there is replaced run by run.
 ///
@@ -40,7 +35,7 @@ pub(super) fn all(environment: &Environment, weir: Option<&Path>, results: &Path
         let folder = scratch.join(name);
         run(&weir, options, &folder)?;
         let text = read(&folder.join("results.jsonl"))?;
-        write(&results.join(name), &redacted(&text, options)?)?;
+        write_file(&results.join(name), &redacted(&text, options)?)?;
     }
     let folder = scratch.join(PUBLISHED);
     run(&weir, PUBLISHED_RUN, &folder)?;
@@ -48,7 +43,7 @@ pub(super) fn all(environment: &Environment, weir: Option<&Path>, results: &Path
         let path = entry.map_err(|error| error.to_string())?.path();
         let name = path.file_name().unwrap_or_default();
         if path.extension().is_some_and(|extension| extension == "txt") {
-            write(&results.join(PUBLISHED).join(name), &read(&path)?)?;
+            write_file(&results.join(PUBLISHED).join(name), &read(&path)?)?;
         }
     }
     session(environment)
@@ -96,16 +91,6 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
         lines += &format!("{value}\n");
     }
     Ok(lines)
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}\n", path.display()))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    let failed = |error| format!("{}: {error}\n", path.display());
-    fs::create_dir_all(path.parent().map_or_else(PathBuf::new, Path::to_owned)).map_err(failed)?;
-    fs::write(path, text).map_err(failed)
 }
 
 /// `weir` with other engines, below `peers/`.
