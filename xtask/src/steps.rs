@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::ci::{Outcome, Step};
 use crate::environment::{Environment, Tool};
-use crate::{bench_smoke, fuzz, instructions, peers, process, tidy};
+use crate::{bench_smoke, docs, fuzz, instructions, peers, process, tidy};
 
 /// Every step, in the order in which `ci` runs them.
 pub(crate) const ALL: &[Step] = &[
@@ -14,6 +14,7 @@ pub(crate) const ALL: &[Step] = &[
     step("clippy", "lints of all targets, fuzz targets and peers/ without engines included", clippy),
     step("doc", "documentation, private items included, without warnings", doc),
     step("test", "all tests that need nothing but Cargo", test),
+    step("docs", "generated pages against the committed results (alone: writes them)", docs::check),
     step("harness", "unit tests of the crate that talks to other implementations, which need none", harness),
     step("fuzz", "every fuzz target, ten seconds each", fuzz::step),
     required(
