@@ -5,6 +5,7 @@
 //! - [`files`]: nothing in the repository that does not belong there.
 //! - [`manifests`]: lints and the minimum Rust version.
 //! - [`markdown`]: links, titles, the list of crates.
+//! - [`prose`]: words, and the width of comments.
 //! - [`wire`]: every submessage has its drawing.
 
 use std::fmt;
@@ -21,6 +22,7 @@ mod code;
 mod files;
 mod manifests;
 mod markdown;
+mod prose;
 mod wire;
 
 /// A file of the repository.
@@ -84,6 +86,7 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
     complaints.extend(arrows::check(&metadata));
     complaints.extend(markdown::check(&files, &metadata.members));
     complaints.extend(manifests::check(&files));
+    complaints.extend(prose::check(&files));
     complaints.extend(wire::check(&files));
     for file in &files {
         complaints.extend(files::check(file));
