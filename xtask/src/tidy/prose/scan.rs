@@ -120,8 +120,11 @@ impl Scanner<'_> {
         self.rest = rest;
     }
 
-    /// Skips, and keeps what was skipped as one span per line.
+    /// Skips, and keeps what was skipped as one span per line. A string without a space is an identifier.
     fn keep(&mut self, length: usize, is_comment: bool) {
+        if !is_comment && !self.rest[..length].contains(' ') {
+            return self.skip(length);
+        }
         let lines = self.rest[..length].split('\n').enumerate();
         self.spans.extend(lines.map(|(index, text)| Span {
             line: self.line + index,
@@ -200,8 +203,8 @@ mod tests {
 
     #[test]
     fn character_literals_and_lifetimes_open_no_string() {
-        let text = "fn f<'a>(x: &'a str) { g('\"', '\\'', '\\u{22}', b'\"'); var\"s\" }";
-        assert_eq!(spans(text), [span(1, "\"s\"", false)]);
+        let text = "fn f<'a>(x: &'a str) { g('\"', '\\'', '\\u{22}', b'\"'); var\"s t\" }";
+        assert_eq!(spans(text), [span(1, "\"s t\"", false)]);
     }
 
     #[test]
