@@ -1,4 +1,4 @@
-//! Multicast, kept on the loopback interface.
+//! Multicast on the loopback interface.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -25,7 +25,7 @@ fn members_on_loopback_share_a_group() {
 
     first.leave_multicast(group, Ipv4Addr::LOCALHOST).unwrap();
     sender.send_one(&Outgoing::datagram(Some(to), b"you")).unwrap();
-    // Loopback delivers before the send returns, so that what did not arrive will not.
+    // Loopback delivers before the send returns, so a datagram that is missing now will not arrive.
     assert_eq!(take(&second, &mut batch, 1), [b"you"]);
     assert_eq!(first.recv_batch(&mut batch, 2, Wait::DontWait).unwrap(), 0);
 }
@@ -64,7 +64,7 @@ fn member(port: u16) -> UdpSocket {
     open(&SocketOptions { reuse_address: true, ..SocketOptions::new(bind) })
 }
 
-/// A socket that sends multicast by the loopback interface and nowhere else.
+/// A socket that sends multicast by the loopback interface only.
 fn sender() -> UdpSocket {
     open(&SocketOptions {
         multicast_interface: Some(Ipv4Addr::LOCALHOST),
