@@ -15,16 +15,18 @@ use crate::stage_bars::stage_bars;
 /// A plot of one group of comparable cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plot {
-    /// Name for a file, without folder and suffix, e.g. `latency-reliable-unkeyed-block`. Different
-    /// for all plots of a run.
+    /// File name without folder and extension, e.g. `latency-reliable-unkeyed-block`. Unique within
+    /// a run.
     pub name: String,
-    /// The picture, a whole SVG document.
+    /// The plot, as a complete SVG document.
     pub svg: String,
 }
 
-/// One plot per test and set of conditions that has figures: median and 99th percentile of latency by
-/// sample size, or throughput by sample size, both axes logarithmic, one colour per engine. Of
-/// several repeats the median is drawn. Where a latency has stages, one plot of them, too.
+/// Returns one plot per test and set of conditions that has figures.
+///
+/// That is median and 99th percentile of latency, or throughput, by sample size. Both axes are
+/// logarithmic, with one colour per engine. Of several repeats the median is drawn. A latency with
+/// stages has a plot of them, too.
 #[must_use]
 pub fn plots(run: &Run) -> Vec<Plot> {
     let groups = groups(run);
@@ -39,7 +41,7 @@ pub fn plots(run: &Run) -> Vec<Plot> {
     by_size.chain(stages).collect()
 }
 
-/// What a chart shows.
+/// The content of a chart.
 struct Chart {
     title: &'static str,
     conditions: String,
@@ -54,12 +56,12 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-/// What is drawn of each point: its name, how, and what.
+/// A curve of a chart: its name, whether it is dashed, and its figure.
 type Figure = (&'static str, bool, fn(&Case) -> Option<f64>);
 
 fn draw_group(group: &Group<'_>) -> Option<String> {
     if group.key.test == Test::Latency && group.key.kind == LatencyKind::OneWay {
-        // By load and not by size: a table tells it.
+        // By load instead of size: shown in a table.
         return None;
     }
     let (title, figures): (_, &[Figure]) = match (group.key.test, group.key.kind) {
@@ -99,7 +101,7 @@ fn mbps(case: &Case) -> Option<f64> {
     case.throughput.map(|throughput| throughput.mbps)
 }
 
-/// The lines of all engines; values that a logarithmic axis can't show are left out.
+/// Returns the lines of all engines; values that a logarithmic axis cannot show are left out.
 fn lines(group: &Group<'_>, figures: &[Figure]) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut others = OTHER_COLOURS.iter().cycle();
@@ -173,7 +175,7 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawingAreaErrorKind<std::
     area.present()
 }
 
-/// The lines with their names, beside the plot so that they never cover it.
+/// Draws the lines with their names next to the plot, so that they never cover it.
 fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     const STROKE: i32 = 28;
     for (line, row) in lines.iter().zip(0..) {
@@ -191,19 +193,19 @@ impl Line {
         ShapeStyle { color: self.colour.into(), filled: false, stroke_width: 2 }
     }
 
-    /// How a measured size is marked: filled on whole lines, hollow on dashed ones.
+    /// Returns the mark of a measured size: filled on solid lines, hollow on dashed ones.
     fn dot(&self) -> ShapeStyle {
         ShapeStyle { color: self.colour.into(), filled: !self.dashed, stroke_width: 1 }
     }
 }
 
-/// The range of some values, widened by a factor on both sides, so that it is never empty.
+/// Returns the range of some values, widened by a factor on both sides, so that it is never empty.
 fn padded(values: impl Iterator<Item = f64>, factor: f64) -> std::ops::Range<f64> {
     let (min, max) = values.fold((f64::MAX, f64::MIN_POSITIVE), |(min, max), v| (v.min(min), v.max(max)));
     min / factor..max * factor
 }
 
-/// The measured sizes as ticks, without those whose labels would overlap the one before.
+/// Returns the measured sizes as ticks, without those whose labels would overlap the previous one.
 fn size_ticks(mut sizes: Vec<f64>) -> Vec<f64> {
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
@@ -217,8 +219,8 @@ fn size_ticks(mut sizes: Vec<f64>) -> Vec<f64> {
     ticks
 }
 
-/// Round numbers from `start` to `end`: over a wide range the powers of ten alone, over a narrow one
-/// with more numbers between them.
+/// Returns round numbers from `start` to `end`: powers of ten over a wide range, more numbers over
+/// a narrow one.
 fn decimal_ticks(start: f64, end: f64) -> Vec<f64> {
     let digits: &[f64] = match end / start {
         ratio if ratio > 2e4 => &[1.0],
@@ -232,7 +234,7 @@ fn decimal_ticks(start: f64, end: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A size in bytes, short: `32`, `1k`, `63000`, `1M`.
+/// Formats a size in bytes, short: `32`, `1k`, `63000`, `1M`.
 fn size_label(size: f64) -> String {
     let bytes = size.round() as u64;
     match bytes {
@@ -242,7 +244,7 @@ fn size_label(size: f64) -> String {
     }
 }
 
-/// A number of the vertical axis, to three decimals without needless ones.
+/// Formats a number of the vertical axis with up to three decimals.
 fn number_label(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -252,7 +254,7 @@ pub(crate) const WIDTH: u32 = 960;
 const HEIGHT: u32 = 500;
 pub(crate) const LEGEND_WIDTH: i32 = 220;
 pub(crate) const TITLE_HEIGHT: i32 = 64;
-/// Width of the labels left of the plot; the title begins where the plot does.
+/// Width of the labels left of the plot; the title starts where the plot does.
 const LEFT: i32 = 68;
 /// Length of a dash and of the gap after it.
 const DASH: (i32, i32) = (5, 4);
@@ -265,7 +267,7 @@ pub(crate) const GRID: RGBColor = RGBColor(225, 228, 232);
 const FLOOR_COLOUR: RGBColor = RGBColor(107, 114, 128);
 const WEIR_COLOUR: RGBColor = RGBColor(0, 95, 204);
 const WEIR_VARIANT_COLOUR: RGBColor = RGBColor(84, 166, 255);
-/// Colours that people who see colours differently can tell apart too.
+/// Colours that are distinguishable with colour vision deficiency.
 const OTHER_COLOURS: [RGBColor; 5] = [
     RGBColor(217, 119, 6),
     RGBColor(0, 136, 102),

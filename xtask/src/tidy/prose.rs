@@ -83,8 +83,6 @@ const UNFINISHED: &[&str] = &[
     "crates/weir-dds/src/driver.rs",
     "crates/weir-dds/src/driver/",
     "crates/weir-peers/",
-    "crates/weir-report/",
-    "crates/weir-results/",
     "crates/weir-rtps/",
     "crates/weir-udptest/",
     "docs/",

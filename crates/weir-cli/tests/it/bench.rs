@@ -233,19 +233,19 @@ fn engines_are_compared_pair_by_pair() {
     assert_eq!((&other["engine"], &other["figure"]), (&"mock-corrupt".into(), &"p50_us".into()));
     // The mock is as fast each time.
     let expected = serde_json::json!({
-        "engine": "mock", "ratio": 1.0, "interval_95": [1.0, 1.0], "pairs": 6, "verdict": "cannot tell"
+        "engine": "mock", "ratio": 1.0, "interval_95": [1.0, 1.0], "pairs": 6, "verdict": "inconclusive"
     });
     assert_eq!(other["relative_to"], expected);
     assert_eq!(other["interval_95"], serde_json::json!([other["median"], other["median"]]));
     let table = Scene::new().bench(words).expect_code(0).stdout;
     assert!(table.contains(" 50% 95% |") && table.contains(" x mock |"), "{table}");
-    assert!(table.contains("cannot tell |") && table.contains("1.00..1.00"), "{table}");
+    assert!(table.contains("inconclusive |") && table.contains("1.00..1.00"), "{table}");
     let csv = Scene::new().bench(&format!("{words} --format csv")).expect_code(0).stdout;
     let [header, row] = [0, 1].map(|line| csv.lines().nth(line).unwrap().split(',').collect::<Vec<_>>());
     let columns = ["relative_to", "ratio", "ratio_low", "ratio_high", "pairs", "verdict"];
     let at = header.iter().position(|&name| name == columns[0]).unwrap();
     assert_eq!(header[at..at + 6], columns, "{csv}");
-    assert_eq!(row[at..at + 6], ["mock", "1", "1", "1", "6", "cannot tell"], "{csv}");
+    assert_eq!(row[at..at + 6], ["mock", "1", "1", "1", "6", "inconclusive"], "{csv}");
     assert_eq!(row.len(), header.len(), "{csv}");
 }
 

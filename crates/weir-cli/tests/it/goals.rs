@@ -12,7 +12,7 @@ fn the_table_of_an_earlier_run_says_what_is_missing() {
         "| one-way p50, block, 32 B ",
         "at most 1.10 x raw UDP",
         "weir: not measured",
-        " cannot tell\n",
+        " inconclusive\n",
     ];
     for expected in expected {
         assert!(table.contains(expected), "no `{expected}` in: {table}");
