@@ -1,7 +1,6 @@
-//! A chart for each table of the documentation, drawn from the table itself: `cargo xtask charts` writes docs/charts.md and
-//! its pictures anew, whenever a table has changed.
+//! Charts of the documentation's tables: `cargo xtask charts` updates docs/charts.md and its pictures.
 //!
-//! Drawn by hand and not by a library, which would make this program, that everything starts with, many times as large.
+//! Drawn without a library, which would make this program many times as large.
 
 use std::fmt::Write;
 use std::fs;
@@ -56,7 +55,7 @@ struct Chart {
     title: &'static str,
     /// Columns from the second on, from 0 up, that have one unit; empty = all.
     columns: &'static [usize],
-    /// The head of the first column that is drawn, where another table could come before the one that is meant; empty = any.
+    /// The heading of the first column drawn, if another table may precede the right one; empty: any.
     first: &'static str,
     /// How many columns name a row.
     names: usize,
@@ -88,7 +87,9 @@ fn table_below(text: &str, heading: &str) -> Option<Table> {
     (table.len() > 1).then_some(table)
 }
 
-/// The first number of a cell. Thousands may be set off by a space; a k or M of its own, for thousands or millions, is for all
+/// Parses the first number of a cell.
+///
+/// Thousands may be separated by a space. A separate k or M, for thousands or millions, applies to all
 /// numbers of the cell.
 fn number(cell: &str) -> Option<f64> {
     let has = |unit| cell.split([' ', ',']).any(|word| word == unit);
@@ -232,7 +233,7 @@ const LENGTH: f64 = 500.0;
 const NAME_MAX: usize = 58;
 const BAR: usize = 14;
 const GAP: usize = 8;
-/// The same as in the plots of `weir report`: people who see colours differently can tell them apart, too.
+/// The same as in the plots of `weir report`: distinguishable with colour vision deficiency.
 const COLOURS: [&str; 6] = ["#005fcc", "#d97706", "#008866", "#be3c78", "#7850c8", "#8c5a32"];
 
 const PAGE_HEAD: &str = "\

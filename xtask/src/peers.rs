@@ -1,4 +1,5 @@
-//! The engines of others: what they need is installed, `weir` is built with them, and each has a short session.
+//! Other engines: installs what they need, builds `weir` with them, and runs a short session of
+//! each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,17 +9,18 @@ use crate::environment::{Environment, Tool};
 use crate::process;
 use crate::steps;
 
-/// Builds `weir`, optimised, with the engines that are built in a few minutes, and tries them: the step of `ci`.
+/// Builds `weir`, optimised, with the engines that build in a few minutes, and tests them: the step
+/// of `ci`.
 pub(crate) fn step(environment: &Environment) -> Outcome {
     build_and_try(environment, FEATURES, None)
 }
 
-/// Builds `weir`, optimised, with all engines that this machine can have, and tries them.
+/// Builds `weir`, optimised, with all engines that this machine supports, and tests them.
 pub(crate) fn all(environment: &Environment) -> Outcome {
     match environment.require(&AERON).and_then(|()| cmake(environment)) {
         Ok(cmake) => build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES},aeron"), Some(&cmake)),
         Err(reason) => {
-            eprintln!("xtask: left out, for what it needs is missing: aeron ({reason})");
+            eprintln!("xtask: left out because of a missing requirement: aeron ({reason})");
             build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES}"), None)
         }
     }
@@ -31,7 +33,7 @@ fn build_and_try(environment: &Environment, features: &str, cmake: Option<&Path>
     }
     let cargo = |arguments: &[&str]| {
         let mut cargo = environment.cargo(arguments);
-        // The variable that the crate `cmake` looks at.
+        // The variable that the crate `cmake` reads.
         cargo.envs(cmake.map(|cmake| ("CMAKE", cmake)));
         cargo
     };
@@ -50,7 +52,8 @@ fn build_and_try(environment: &Environment, features: &str, cmake: Option<&Path>
     }
 }
 
-/// A cmake that builds Aeron: this machine's, or one from PyPI in a folder of its own, since Debian 12 has an older one.
+/// Finds a cmake that builds Aeron: this machine's, or one from PyPI in a separate folder, since
+/// Debian 12 has an older one.
 fn cmake(environment: &Environment) -> Result<PathBuf, String> {
     let system = PathBuf::from("cmake");
     if is_new_enough(&system) {
@@ -69,14 +72,14 @@ fn cmake(environment: &Environment) -> Result<PathBuf, String> {
             eprint!("{}{}", made.text, installed.text);
             let (major, minor) = CMAKE;
             return Err(format!(
-                "Aeron needs cmake {major}.{minor}, which pip could not bring: pip install cmake"
+                "Aeron needs cmake {major}.{minor}, which pip could not install: pip install cmake"
             ));
         }
     }
     Ok(own)
 }
 
-/// What Aeron asks for.
+/// The version that Aeron needs.
 const CMAKE: (u32, u32) = (3, 30);
 
 fn is_new_enough(cmake: &Path) -> bool {
@@ -84,17 +87,18 @@ fn is_new_enough(cmake: &Path) -> bool {
     said.is_success && cmake_version(&said.stdout).is_some_and(|version| version >= CMAKE)
 }
 
-/// Of `cmake version 3.25.1`.
+/// Parses `cmake version 3.25.1`.
 fn cmake_version(said: &str) -> Option<(u32, u32)> {
     let mut numbers = said.strip_prefix("cmake version ")?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Those of weir-cli, one for each engine.
+/// Features of weir-cli, one for each engine.
 const FEATURES: &str = "peers,rust-peers";
 
-/// Those that would double the time of `ci`, by four minutes and more each on two processors. Aeron, which is C, does not take
-/// long, but a cmake from outside of Debian, and clang to read its headers.
+/// Engines that would double the time of `ci`, by four minutes and more each on two processors.
+/// Aeron, which is C, builds quickly, but needs a newer cmake than Debian's, and clang to read its
+/// headers.
 const SLOW_FEATURES: &str = "slow-peers";
 
 const ZEROMQ: [Tool; 2] = [

@@ -329,11 +329,7 @@ mod tests {
         assert_eq!(tables.len(), 3);
         assert!(tables[0].starts_with("UDP round trips") && tables[0].contains("7.77"), "{}", tables[0]);
         assert!(tables[0].contains("IPv6, wait: block, not connected"), "{}", tables[0]);
-        assert!(
-            tables[1].contains("99.5..101.5") && tables[1].contains("at full speed"),
-            "{}",
-            tables[1]
-        );
+        assert!(tables[1].contains("99.5..101.5") && tables[1].contains("at full speed"), "{}", tables[1]);
         let scheduled = &tables[2];
         for text in ["10.000", "12.25", "3.50", "8.50", "at most the clock error left"] {
             assert!(scheduled.contains(text), "{text}: {scheduled}");

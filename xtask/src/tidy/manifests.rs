@@ -1,8 +1,8 @@
-//! Rules about Cargo's manifests: one minimum Rust version wherever it is written, and lints that no crate escapes.
+//! Rules about Cargo's manifests: one minimum Rust version everywhere, and lints for every crate.
 
 use super::{Complaint, File};
 
-/// The only crates that may have unsafe code: foreign calls to the kernel and to engines of others live there.
+/// The only crates that may have unsafe code: foreign calls to the kernel and to other engines.
 const MAY_BE_UNSAFE: &[&str] = &["crates/weir-peers/Cargo.toml", "crates/weir-udp/Cargo.toml"];
 
 /// Applies every rule of this module.
@@ -14,7 +14,8 @@ pub(crate) fn check(files: &[File]) -> Vec<Complaint> {
     complaints
 }
 
-/// Every member takes the workspace's lints, where unsafe code is forbidden; only the crate of sockets sets its own.
+/// Every member inherits the workspace's lints, which forbid unsafe code; only the crate of sockets
+/// sets its own.
 fn check_lints(file: &File, files: &[File]) -> Option<Complaint> {
     let text = file.text();
     if file.path == "Cargo.toml" {
@@ -34,7 +35,7 @@ fn check_lints(file: &File, files: &[File]) -> Option<Complaint> {
     })
 }
 
-/// Lines of one section of a manifest.
+/// Returns the lines of one section of a manifest.
 fn section<'a>(text: &'a str, header: &'a str) -> impl Iterator<Item = &'a str> {
     let after = text.lines().map(str::trim).skip_while(move |line| *line != header).skip(1);
     after.take_while(|line| !line.starts_with('['))
@@ -43,23 +44,23 @@ fn section<'a>(text: &'a str, header: &'a str) -> impl Iterator<Item = &'a str> 
 fn check_rust_version(files: &[File]) -> Vec<Complaint> {
     let Some(root) = files.iter().find(|file| file.path == "Cargo.toml") else { return Vec::new() };
     let Some((_, wanted)) = versions(root).into_iter().next() else {
-        return vec![root.complain(0, "says no rust-version")];
+        return vec![root.complain(0, "has no rust-version")];
     };
     let mut complaints = Vec::new();
     for file in files {
         for (line, found) in versions(file).into_iter().filter(|(_, found)| *found != wanted) {
-            complaints
-                .push(file.complain(line, format!("says Rust {found}, but the workspace says {wanted}")));
+            complaints.push(file.complain(line, format!("has Rust {found}, but the workspace has {wanted}")));
         }
     }
     let readme = files.iter().find(|file| file.path == "README.md");
     if let Some(readme) = readme.filter(|readme| versions(readme).is_empty()) {
-        complaints.push(readme.complain(0, format!("does not say that Rust {wanted} is needed")));
+        complaints.push(readme.complain(0, format!("does not mention the required Rust version {wanted}")));
     }
     complaints
 }
 
-/// Every mention of a minimum Rust version: in manifests and clippy's configuration by key, in prose as "Rust 1.x".
+/// Finds every mention of a minimum Rust version: in manifests and clippy's configuration by key,
+/// in prose as "Rust 1.x".
 fn versions(file: &File) -> Vec<(usize, String)> {
     let markers: &[&str] = match file.path.rsplit('.').next() {
         Some("toml") => &["rust-version = \"", "msrv = \""],
@@ -112,13 +113,13 @@ mod tests {
         assert_eq!(
             complaints(&[("README.md", "a\nRust 1.80 or newer\n"), ("fuzz/Cargo.toml", manifest)]),
             [
-                "README.md:2: says Rust 1.80, but the workspace says 1.88",
-                "fuzz/Cargo.toml:1: says Rust 1.87, but the workspace says 1.88"
+                "README.md:2: has Rust 1.80, but the workspace has 1.88",
+                "fuzz/Cargo.toml:1: has Rust 1.87, but the workspace has 1.88"
             ]
         );
         assert_eq!(
             complaints(&[("README.md", "nothing\n")]),
-            ["README.md: does not say that Rust 1.88 is needed"]
+            ["README.md: does not mention the required Rust version 1.88"]
         );
         assert_eq!(complaints(&[("clippy.toml", "msrv = \"1.70\"\n")]).len(), 1);
     }
