@@ -569,7 +569,7 @@ const KEY_ROOM: usize = 128;
 /// Decodes a sample into `value`: all of it, or only the key.
 ///
 /// Takes the fields of the raw sample one by one: passed by reference they would go through memory,
-/// with a store forwarding stall.
+/// with a store-forwarding stall.
 #[inline]
 fn decode<T: DdsType>(
     kind: ChangeKind,

@@ -51,8 +51,8 @@ mod vectors {
             // at any address.
             unsafe { _mm256_storeu_si256(to.add(at).cast(), _mm256_loadu_si256(from.add(at).cast())) }
         };
-        // The first and the last vector overlap with those between, which are aligned to cache
-        // lines at the destination.
+        // The first and the last vector overlap with those between, which are aligned at the
+        // destination, so that none crosses a cache line.
         move_one(0);
         let mut at = VECTOR - to.addr() % VECTOR;
         while at + 4 * VECTOR <= len {
