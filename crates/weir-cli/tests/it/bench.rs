@@ -172,7 +172,7 @@ fn every_subscriber_receives_everything_of_every_publisher() {
     assert_eq!(lost, 0);
     let table = Scene::new().bench(words).expect_code(0).stdout;
     assert!(table.contains("2 publishers to 3 subscribers"), "{table}");
-    assert!(table.contains("mean of one subscriber"), "{table}");
+    assert!(table.contains("mean per subscriber"), "{table}");
 }
 
 #[test]

@@ -329,7 +329,7 @@ fn an_unwritable_folder_and_a_full_disk_are_told() {
         env!("CARGO_BIN_EXE_weir")
     );
     let output = Command::new("sh").args(["-c", &script]).current_dir(scene.path("")).output().unwrap();
-    let finished = Finished::from(output).expect_code(3).expect_stderr("can't write results/results.jsonl");
+    let finished = Finished::from(output).expect_code(3).expect_stderr("cannot write results/results.jsonl");
     assert!(finished.stdout.contains("UDP round trips"), "{}", finished.stdout);
     let text = fs::read_to_string(scene.results().join("results.jsonl")).unwrap();
     assert!(text.lines().count() > 1 && text.len() <= 65_536, "{text}");
