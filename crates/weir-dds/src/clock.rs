@@ -1,4 +1,6 @@
-//! The engine's clocks: monotonic time for the protocol, wall-clock time for samples.
+//! The engine's clocks.
+//!
+//! Monotonic time for the protocol, wall-clock time for samples.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};

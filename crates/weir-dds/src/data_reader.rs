@@ -120,7 +120,7 @@ impl<T: DdsType> DataReader<T> {
         self.collect(max, SampleSelection::default(), false)
     }
 
-    /// Returns up to `max` samples that were not read before, oldest first, and marks them as read.
+    /// Returns up to `max` unread samples, oldest first, and marks them as read.
     pub fn read_unread(&self, max: usize) -> Vec<Sample<T>> {
         self.collect(max, SampleSelection { states: States::NOT_READ, instance: None }, false)
     }
@@ -139,7 +139,9 @@ impl<T: DdsType> DataReader<T> {
         self.collect(max, SampleSelection { states, instance: None }, true)
     }
 
-    /// Returns up to `max` samples in these states, oldest first, and marks them as read.
+    /// Returns up to `max` samples in these states and marks them as read.
+    ///
+    /// The oldest are first.
     pub fn read_w_states(&self, max: usize, states: States) -> Vec<Sample<T>> {
         self.collect(max, SampleSelection { states, instance: None }, false)
     }
@@ -151,12 +153,16 @@ impl<T: DdsType> DataReader<T> {
         self.collect_instance(handle, max, states, true)
     }
 
-    /// Returns up to `max` samples of one instance, oldest first, and marks them as read.
+    /// Returns up to `max` samples of one instance and marks them as read.
+    ///
+    /// The oldest are first.
     pub fn read_instance(&self, handle: InstanceHandle, max: usize, states: States) -> Vec<Sample<T>> {
         self.collect_instance(handle, max, states, false)
     }
 
-    /// Removes and returns up to `max` samples of the instance after `after`, or of the first one.
+    /// Removes and returns up to `max` samples of the next instance after `after`.
+    ///
+    /// `None` starts with the first instance.
     ///
     /// Only instances that have samples in these states count. The order of instances is the
     /// reader's own. `after` may be an instance without writers and samples, if it is the one that
@@ -184,8 +190,9 @@ impl<T: DdsType> DataReader<T> {
         self.collect_next_instance(after, max, states, true)
     }
 
-    /// As [`DataReader::take_next_instance`], but leaves the samples in place and marks them as
-    /// read.
+    /// Returns up to `max` samples of the next instance and marks them as read.
+    ///
+    /// Otherwise as [`DataReader::take_next_instance`].
     pub fn read_next_instance(
         &self,
         after: Option<InstanceHandle>,
@@ -195,7 +202,9 @@ impl<T: DdsType> DataReader<T> {
         self.collect_next_instance(after, max, states, false)
     }
 
-    /// Returns the handle of a sample's instance, if the reader has received a sample of it.
+    /// Returns the handle of a sample's instance.
+    ///
+    /// `None` if the reader has not received a sample of it.
     ///
     /// # Errors
     /// [`DdsError::Encoding`] if the type does not allow the key.
@@ -209,7 +218,9 @@ impl<T: DdsType> DataReader<T> {
         Ok(None)
     }
 
-    /// Returns a sample with the key members of an instance, the others at their defaults.
+    /// Returns a sample with the key members of an instance.
+    ///
+    /// The other members have their defaults.
     ///
     /// `None` if the instance is unknown, or if only its key hash was ever received.
     pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
@@ -237,7 +248,9 @@ impl<T: DdsType> DataReader<T> {
         self.access(samples, max, true, |_| Some(SampleSelection::default()))
     }
 
-    /// Removes the oldest sample into `sample`, reusing its memory; `None` if there is none.
+    /// Removes the oldest sample into `sample`, reusing its memory.
+    ///
+    /// `None` if there is no sample.
     pub fn take_next_sample(&self, sample: &mut T) -> Option<SampleInfo> {
         self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
@@ -397,17 +410,23 @@ impl<T> DataReader<T> {
         self.inner.endpoint.core.lock().matched().collect()
     }
 
-    /// Returns which writers have incompatible QoS. Resets the status's changes to zero.
+    /// Returns which writers have incompatible QoS.
+    ///
+    /// Resets the status's changes to zero.
     pub fn requested_incompatible_qos_status(&self) -> IncompatibleQosStatus {
         self.inner.endpoint.incompatible.lock().read()
     }
 
-    /// Returns how many matched writers are alive. Resets the status's changes to zero.
+    /// Returns how many matched writers are alive.
+    ///
+    /// Resets the status's changes to zero.
     pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
         self.inner.endpoint.core.lock().take_liveliness_changed()
     }
 
-    /// Returns how many samples will never arrive. Resets the status's changes to zero.
+    /// Returns how many samples will never arrive.
+    ///
+    /// Resets the status's changes to zero.
     pub fn sample_lost_status(&self) -> SampleCountStatus {
         let total = self.protocol_counters().samples_lost;
         self.inner.endpoint.lost.lock().read(total)

@@ -22,7 +22,9 @@ use crate::error::{DdsError, Result};
 pub struct MulticastGroup {
     /// The address, within 224.0.1.0 to 239.255.255.255.
     pub address: Ipv4Addr,
-    /// The UDP port; `None`: the domain's multicast port for user data (DDSI-RTPS 2.5 §9.6.2.2).
+    /// The UDP port; `None`: the domain's multicast port for user data.
+    ///
+    /// See DDSI-RTPS 2.5 §9.6.2.2.
     pub port: Option<u16>,
 }
 

@@ -101,8 +101,7 @@ impl DomainParticipant {
         Subscriber { handle: Arc::clone(&self.handle) }
     }
 
-    /// Asserts the liveliness of the participant's MANUAL_BY_PARTICIPANT writers (DDS 1.4
-    /// §2.2.3.11).
+    /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4 §2.2.3.11).
     pub fn assert_liveliness(&self) {
         self.handle.driver.with_discovery(|core, now| core.assert_liveliness(now));
     }
@@ -135,7 +134,9 @@ impl DomainParticipant {
         self.handle.driver.channel.socket.local_addr()
     }
 
-    /// Returns the number of datagrams that the kernel dropped because the socket buffer was full.
+    /// Returns the datagrams that the kernel dropped at the user data socket.
+    ///
+    /// They arrived while its receive buffer was full.
     pub fn receive_drops(&self) -> u32 {
         let channel = &self.handle.driver.channel;
         let of = |socket: &weir_udp::UdpSocket| socket.kernel_drops().unwrap_or(0);

@@ -1,4 +1,6 @@
-//! QoS of writers and readers (DDS 1.4 §2.2.3), with the defaults of the specification.
+//! QoS of writers and readers (DDS 1.4 §2.2.3).
+//!
+//! The defaults are those of the specification.
 //!
 //! ```
 //! use weir_dds::{DataReaderQos, DataWriterQos};
@@ -22,7 +24,9 @@ pub use weir_rtps::qos::{
 use crate::error::{DdsError, Result};
 use crate::multicast::MulticastGroup;
 
-/// Whether writes in quick succession leave together, each sample in its own datagram.
+/// Whether writes in quick succession leave together.
+///
+/// Each sample keeps its own datagram.
 ///
 /// ```
 /// use weir_dds::{Coalescing, DataWriterQos};
@@ -34,7 +38,7 @@ use crate::multicast::MulticastGroup;
 pub enum Coalescing {
     /// One send call per sample.
     Off,
-    /// Samples wait for each other only if the gap between two writes is shorter than a send call.
+    /// Coalesces samples if the gap between two writes is shorter than a send call.
     ///
     /// The next write sends them after the time of about three send calls, or of one if the
     /// application has time between its writes. Without a next write they leave after 200 us, or
@@ -67,8 +71,9 @@ pub enum PublishMode {
     /// The writing thread sends. This is faster: no other thread has to be woken.
     #[default]
     Synchronous,
-    /// A thread of the writer sends. A write stores its sample in the history and returns, whatever
-    /// its size.
+    /// A thread of the writer sends.
+    ///
+    /// A write stores its sample in the history and returns, whatever its size.
     ///
     /// Unsent samples count as kept. A reliable KEEP_ALL writer blocks for up to
     /// `max_blocking_time` while unacknowledged samples, unsent ones included, fill its readers'
@@ -106,8 +111,9 @@ pub struct DataWriterQos {
     pub batch: Option<BatchPolicy>,
     /// Which thread sends; the writing thread by default.
     pub publish_mode: PublishMode,
-    /// Whether unregistering an instance also disposes it (WRITER_DATA_LIFECYCLE); `true` by
-    /// default.
+    /// Whether unregistering an instance also disposes it; `true` by default.
+    ///
+    /// WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21.
     pub autodispose_unregistered_instances: bool,
     /// Whether samples are sent to the multicast groups of readers; `true` by default.
     pub multicast: bool,
@@ -165,8 +171,9 @@ impl Default for DataReaderQos {
 pub enum DataRepresentation {
     /// Every engine reads it.
     Xcdr1,
-    /// Encodes the length of appendable types, so that either side may have members that the other
-    /// lacks.
+    /// Encodes the length of appendable types.
+    ///
+    /// So either side may have members that the other lacks.
     Xcdr2,
 }
 
@@ -376,14 +383,16 @@ impl DataWriterQos {
         self
     }
 
-    /// Sets the maximum time that a write may block (RELIABILITY, `max_blocking_time`).
+    /// Sets the maximum time that a write may block (RELIABILITY).
     #[must_use]
     pub fn max_blocking_time(mut self, time: Duration) -> Self {
         self.policies.max_blocking_time = time;
         self
     }
 
-    /// Sets whether unregistering an instance also disposes it (WRITER_DATA_LIFECYCLE).
+    /// Sets whether unregistering an instance also disposes it.
+    ///
+    /// WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21.
     #[must_use]
     pub fn autodispose_unregistered_instances(mut self, autodispose: bool) -> Self {
         self.autodispose_unregistered_instances = autodispose;
@@ -411,8 +420,9 @@ impl DataWriterQos {
         self
     }
 
-    /// Collects samples in one message, as standard DATA submessages with the timestamp of the
-    /// first.
+    /// Collects samples in one message.
+    ///
+    /// They are standard DATA submessages with the timestamp of the first.
     ///
     /// The message is sent when it is full, when its delay has passed, on [`DataWriter::flush`],
     /// and before the application blocks in a wait call. A sample written with a timestamp is sent

@@ -96,13 +96,15 @@ impl SampleInfo {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample<T> {
-    /// The value; only its key members are valid if [`SampleInfo::valid_data`] is not set.
+    /// The value; only its key members without [`SampleInfo::valid_data`].
     pub data: T,
     /// The metadata.
     pub info: SampleInfo,
 }
 
-/// Samples in reusable memory, for [`DataReader::take_into`](crate::DataReader::take_into).
+/// Samples in reusable memory.
+///
+/// Filled by [`DataReader::take_into`](crate::DataReader::take_into).
 ///
 /// After warm-up, taking samples into it allocates nothing, and values keep the memory of their
 /// strings and sequences.
@@ -141,8 +143,9 @@ impl<T: Default> SampleSeq<T> {
         self.as_slice().iter()
     }
 
-    /// Iterates over the samples mutably, for example to move large values out or to release their
-    /// memory.
+    /// Iterates over the samples mutably.
+    ///
+    /// For example to move large values out, or to release their memory.
     #[inline]
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Sample<T>> {
         self.slots[..self.len].iter_mut()

@@ -1,4 +1,6 @@
-//! Settings of a participant: defaults, overridden by environment variables, overridden by code.
+//! Settings of a participant.
+//!
+//! Environment variables override the defaults, and code overrides both.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;

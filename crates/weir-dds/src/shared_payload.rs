@@ -1,4 +1,4 @@
-//! Large payloads shared with the application, in the memory where they were reassembled.
+//! Large payloads shared with the application.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
-//! Stage timestamps: when a sample passes from one stage to the next, to break latency down.
+//! Stage timestamps, to break latency down.
+//!
+//! They record when a sample passes from one stage to the next.
 //!
 //! Recorded only if [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times)
 //! is set. Every send and every receive call then takes two more clock reads. Times are nanoseconds
@@ -32,15 +34,14 @@ pub struct SendTimes {
 /// Timestamps of the last receive call after which a reader had unread samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiveTimes {
-    /// Wall-clock time (`CLOCK_REALTIME`) at which the last datagram reached the network stack, in
-    /// nanoseconds.
+    /// Wall-clock time when the last datagram reached the network stack, in ns.
     ///
-    /// Taken by the kernel (`SO_TIMESTAMPNS`) before the datagram is queued on the socket. `None`
-    /// if the datagram has no timestamp.
+    /// Taken by the kernel (`SO_TIMESTAMPNS`, `CLOCK_REALTIME`) before the datagram is queued on
+    /// the socket. `None` if the datagram has no timestamp.
     pub stamped_ns: Option<u64>,
     /// Monotonic time right after the receive call, in nanoseconds.
     pub returned_ns: u64,
-    /// Monotonic time at which the samples were in the readers' caches, in nanoseconds.
+    /// Monotonic time when the samples were in the readers' caches, in ns.
     ///
     /// Responses such as acknowledgements were not yet sent, and listeners not yet called.
     pub sorted_ns: u64,

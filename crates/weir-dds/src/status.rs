@@ -1,4 +1,6 @@
-//! Communication statuses (DDS 1.4 §2.2.4.1). Reading a status resets its changes to zero.
+//! Communication statuses (DDS 1.4 §2.2.4.1).
+//!
+//! Reading a status resets its changes to zero.
 //!
 //! ```no_run
 //! # use weir_dds::{DataReader, DdsType};
@@ -53,7 +55,9 @@ impl MatchedStatus {
     }
 }
 
-/// Endpoints of the topic with incompatible QoS (OFFERED_ and REQUESTED_INCOMPATIBLE_QOS).
+/// Endpoints of the topic with incompatible QoS.
+///
+/// OFFERED_INCOMPATIBLE_QOS and REQUESTED_INCOMPATIBLE_QOS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IncompatibleQosStatus {
     /// Total number of endpoints.
@@ -78,7 +82,7 @@ impl IncompatibleQosStatus {
     }
 }
 
-/// Leases that passed without the application asserting a writer (LIVELINESS_LOST).
+/// Leases without an assertion by the application (LIVELINESS_LOST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LivelinessLostStatus {
     /// Total number of times.
@@ -117,7 +121,9 @@ impl SampleCountStatus {
     }
 }
 
-/// The reason why a reader rejected a sample (DDS 1.4 §2.2.4.1, `SampleRejectedStatusKind`).
+/// The reason why a reader rejected a sample.
+///
+/// `SampleRejectedStatusKind`, DDS 1.4 §2.2.4.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SampleRejectedReason {
     /// Over `max_instances`.

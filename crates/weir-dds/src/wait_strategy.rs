@@ -1,4 +1,6 @@
-//! Wait strategies: sleeping threads are slow to wake, spinning threads occupy a processor.
+//! Wait strategies.
+//!
+//! Sleeping threads are slow to wake; spinning threads occupy a processor.
 
 use std::fmt;
 use std::str::FromStr;

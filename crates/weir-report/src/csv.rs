@@ -28,8 +28,8 @@ use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary}
 /// - the point of which the case is a repeat, by the figure that decides (`p50_us` or
 ///   `samples_per_s`): `point_median, point_low, point_high` (95 % interval), `relative_to, ratio,
 ///   ratio_low, ratio_high, pairs, verdict`
-/// - losses of the whole case, warm-up included: `loss_placed` (all of them) `= loss_sender_refused
-///   + loss_sender_queue + loss_path + loss_receiver_host + loss_receiver_socket + loss_unplaced`
+/// - losses of the whole case, warm-up included: `loss_placed`, the sum of `loss_sender_refused,
+///   loss_sender_queue, loss_path, loss_receiver_host, loss_receiver_socket, loss_unplaced`
 /// - UDP tests: `lag_p99_9_us, mode, flows, direction, duplex, connected, gro, ip_version, dscp,
 ///   multicast_group, asked_mbps, offered_mbps, jitter_us, one_way_p99_9_us, reorder_extent_max,
 ///   reorder_extent_mean, longest_gap, late, corrupt, strangers, gso_fallbacks,

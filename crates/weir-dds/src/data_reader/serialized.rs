@@ -21,7 +21,9 @@ pub struct SerializedSample {
 }
 
 impl SerializedSample {
-    /// Decodes the value. Members of type [`Bytes`] refer to the payload without a copy.
+    /// Decodes the value.
+    ///
+    /// Members of type [`Bytes`] refer to the payload without a copy.
     ///
     /// # Errors
     /// [`DdsError::Encoding`](crate::DdsError::Encoding) if the payload is not a value of this type
@@ -55,7 +57,9 @@ impl<T: DdsType> DataReader<T> {
         self.collect_serialized(max, true)
     }
 
-    /// Returns up to `max` samples without decoding them, oldest first, and marks them as read.
+    /// Returns up to `max` samples without decoding them, and marks them as read.
+    ///
+    /// The oldest are first.
     pub fn read_serialized(&self, max: usize) -> Vec<SerializedSample> {
         self.collect_serialized(max, false)
     }
