@@ -264,7 +264,7 @@ mod tests {
         assert!(error("WEIR_DATA_MULTICAST", "yes").contains("ADDRESS[:PORT]"));
         assert!(error("WEIR_SEND_BUFFER", "4M").contains("number of bytes"));
         assert!(error("WEIR_PEERS", "10.0.0.1:x").contains("ADDRESS:PORT"));
-        assert!(error("WEIR_PEERS", "0.0.0.0").contains("no peer"));
+        assert!(error("WEIR_PEERS", "0.0.0.0").contains("invalid peer"));
     }
 
     #[test]
