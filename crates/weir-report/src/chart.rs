@@ -1,4 +1,4 @@
-//! An SVG plot of named lines, with axes that the caller names.
+//! SVG plots of named lines, with axes named by the caller.
 
 use plotters::element::Circle;
 use plotters::prelude::{
@@ -6,22 +6,25 @@ use plotters::prelude::{
     SeriesLabelPosition, ShapeStyle, WHITE,
 };
 
+use crate::compact::three_digits;
+
 /// What a plot shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineChart<'a> {
-    /// What stands above it.
+    /// The title.
     pub title: &'a str,
-    /// What the horizontal axis shows.
+    /// The label of the horizontal axis.
     pub x_label: &'a str,
-    /// What the vertical axis shows; it begins at zero.
+    /// The label of the vertical axis, which starts at zero.
     pub y_label: &'a str,
-    /// Whether the horizontal axis goes by powers of two: points at or below zero are left out then.
+    /// Whether the horizontal axis is logarithmic (powers of two): points at or below zero are then
+    /// left out.
     pub logarithmic: bool,
     /// Names and points.
     pub lines: Vec<(&'a str, &'a [(f64, f64)])>,
 }
 
-/// The plot as a whole SVG document.
+/// Draws the plot as a complete SVG document.
 ///
 /// # Panics
 /// Never: drawing into a string does not fail.
@@ -47,7 +50,7 @@ fn draw(svg: &mut String, chart: &LineChart<'_>) -> Result<(), DrawingAreaErrorK
         .x_label_area_size(48)
         .y_label_area_size(76)
         .build_cartesian_2d(least - margin..most + margin, 0.0..(highest * 1.08).max(1e-9))?;
-    let x_text = |x: &f64| if chart.logarithmic { number(x.exp2()) } else { number(*x) };
+    let x_text = |x: &f64| if chart.logarithmic { three_digits(x.exp2()) } else { three_digits(*x) };
     plot.configure_mesh()
         .x_desc(chart.x_label)
         .y_desc(chart.y_label)
@@ -56,7 +59,7 @@ fn draw(svg: &mut String, chart: &LineChart<'_>) -> Result<(), DrawingAreaErrorK
         .bold_line_style(GRID)
         .light_line_style(WHITE)
         .x_label_formatter(&x_text)
-        .y_label_formatter(&|y| number(*y))
+        .y_label_formatter(&|y| three_digits(*y))
         .draw()?;
     for ((name, points), colour) in lines.iter().zip(COLOURS.iter().cycle()) {
         let stroke = ShapeStyle { color: (*colour).into(), filled: true, stroke_width: 2 };
@@ -73,23 +76,17 @@ fn draw(svg: &mut String, chart: &LineChart<'_>) -> Result<(), DrawingAreaErrorK
     area.present()
 }
 
-/// The points that can be drawn, where they are drawn.
+/// Returns the drawable points, at their positions.
 fn placed(points: &[(f64, f64)], logarithmic: bool) -> Vec<(f64, f64)> {
     let place = |&(x, y): &(f64, f64)| if logarithmic { (x.log2(), y) } else { (x, y) };
     points.iter().map(place).filter(|(x, y)| x.is_finite() && y.is_finite() && *y >= 0.0).collect()
 }
 
-/// The least and the greatest; of none, 0 and 1.
+/// Returns the minimum and maximum; 0 and 1 without values.
 fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (least, most) =
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| (x.min(least), x.max(most)));
     if least <= most { (least, most) } else { (0.0, 1.0) }
-}
-
-/// A number to two decimals without needless ones; nothing between two trials or powers of two needs more.
-fn number(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 const WIDTH: u32 = 800;
@@ -132,6 +129,5 @@ mod tests {
                 assert!(line_chart(&chart(logarithmic, points)).contains("</svg>"));
             }
         }
-        assert_eq!([1.0, 0.5, 1234.0, 2.25].map(number), ["1", "0.5", "1234", "2.25"]);
     }
 }

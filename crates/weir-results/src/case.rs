@@ -10,7 +10,9 @@ use crate::{
     WaitStrategy, Warning,
 };
 
-/// One measured point: one engine, one test, one size, one repeat. In the file, the fields of its four parts are one object.
+/// One measured point: one engine, one test, one size, one repeat.
+///
+/// In the file, the fields of its four parts are one object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// What was measured.
@@ -22,7 +24,7 @@ pub struct Case {
     /// The result.
     #[serde(flatten)]
     pub figures: Figures,
-    /// How far to trust it, and why.
+    /// Warnings, and the observations behind them.
     #[serde(flatten)]
     pub evidence: Evidence,
 }
@@ -30,62 +32,66 @@ pub struct Case {
 /// What a case measures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// The engine, in lower case: `udp` (the baseline), `weir`, or another name.
+    /// The engine: `udp` (the baseline), `weir`, or another engine's name in lower case.
     pub engine: String,
-    /// The test.
+    /// The kind of measurement.
     pub test: Test,
     /// Delivery guarantee.
     pub reliability: Reliability,
     /// Whether the type has a key.
     pub keyed: bool,
-    /// Instances, written in turn; 0 when not keyed.
+    /// Instances written in rotation; 0 if not keyed.
     pub instances: u64,
-    /// Most bytes that the engine's batching policy puts into one message; 0: no batching.
+    /// Maximum size of a batch of the engine's batching policy, in bytes; 0: no batching.
     pub batch_bytes: u64,
-    /// Publishers, each with a process and a topic end of its own. With several ends of a kind the rates of
-    /// [`ThroughputSummary`] are the mean of one subscriber (of all publishers together), its counts sums over all
-    /// subscribers, and what is offered the sum over all publishers.
+    /// Publishers, each with its own process and endpoint.
+    ///
+    /// With several ends of a kind the rates of [`ThroughputSummary`] are the mean per subscriber
+    /// (from all publishers), counts are sums over all subscribers, and offered rates are sums over
+    /// all publishers.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub publishers: u32,
-    /// Subscribers; each receives everything of every publisher.
+    /// Subscribers; each receives all samples of all publishers.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub subscribers: u32,
     /// Whether samples are sent by multicast.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multicast: bool,
-    /// Whether samples are loaned: written and read in place, without copies in user space.
+    /// Whether samples are written and read without copies in user space (loans).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loans: bool,
-    /// Size of a sample, bytes.
+    /// Size of a sample in bytes.
     pub size_bytes: u64,
 }
 
 /// The conditions of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
-    /// Whether the engine is of another kind than those beside it: it is shown apart and compared with nothing.
+    /// Whether the engine is of another kind than the others, so that it is shown separately and
+    /// compared with nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
     /// How the receiving threads wait.
     pub wait: WaitStrategy,
-    /// Whether the processors were kept out of idle.
+    /// Whether the processors were kept out of idle states.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept_awake: bool,
-    /// The network path between the ends, e.g. `veth,mtu=1500,loss=10%,gso=off`; `None`: the host's own interface.
+    /// The network between the ends, e.g. `veth,mtu=1500,loss=10%,gso=off`; `None`: the host's own
+    /// interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The repeat of the point, from 1.
+    /// The number of this repeat of the same point, from 1.
     pub repeat: u32,
-    /// The publisher's target rate, samples per second; `None`: as fast as possible, or ping-pong.
+    /// Scheduled samples per second; `None`: at full speed, or ping-pong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_samples_per_s: Option<f64>,
-    /// That rate as percent of the engine's own measured maximum, where it was given so.
+    /// That rate as percent of the engine's own measured maximum, if it was specified so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_percent: Option<f64>,
     /// Whether samples are coalesced without a batching policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
-    /// Further effective settings, name to value, to repeat the case.
+    /// Further effective settings, name to value, to reproduce the case.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
 }
@@ -93,60 +99,63 @@ pub struct Conditions {
 /// The figures of a case.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// Latency; `None` for other tests and when nothing was measured.
+    /// Latency; `None` for other tests and without figures.
     pub latency_us: Option<LatencySummary>,
-    /// The stages of that latency, when enabled; recording them is part of the latency.
+    /// The stages of that latency, if enabled; recording them is part of the latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<LatencyBreakdown>,
-    /// Throughput; `None` for other tests and when nothing was measured.
+    /// Throughput; `None` for other tests and without figures.
     pub throughput: Option<ThroughputSummary>,
-    /// How long measuring took, seconds, warm-up not counted.
+    /// Duration of the measurement in seconds, without warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
-    /// How far behind its schedule the publisher was; `None` without one.
+    /// How far the publisher was behind its schedule; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_lag_us: Option<ScheduleLag>,
-    /// What the publisher's process used; with several the sum, and the largest peak of memory.
+    /// Resource use of the publisher's process; with several, the sum and the largest peak of
+    /// memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publisher: Option<ProcessFigures>,
-    /// What the subscriber's process used; with several the sum, and the largest peak of memory.
+    /// Resource use of the subscriber's process; with several, the sum and the largest peak of
+    /// memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber: Option<ProcessFigures>,
-    /// How long the ends took to find each other; `None` for engines without discovery.
+    /// Discovery time; `None` for engines configured with their peer's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery: Option<Discovery>,
-    /// What only a UDP test has.
+    /// Figures that only UDP tests have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp: Option<UdpFigures>,
 }
 
-/// What supports the figures of a case, or casts doubt on them.
+/// Warnings about a case, and the observations behind them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Doubts about this case.
+    /// Warnings about this case.
     pub warnings: Vec<Warning>,
-    /// Why there are no figures; `None` when there are.
+    /// The reason why there are no figures, if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<NotMeasured>,
-    /// Socket buffers requested and granted.
+    /// Requested and granted socket buffers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_buffers: Option<SocketBuffers>,
-    /// Where samples of the measured part were lost, as far as the two sockets show; `loss_attribution` knows more.
+    /// Causes of losses in the measured part, by the two sockets; `loss_attribution` is more
+    /// complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossBreakdown>,
-    /// Where samples of the whole case, warm-up included, were lost, by the counters of both hosts.
+    /// Causes of the losses of the whole case, including warm-up, by the counters of both hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_attribution: Option<LossAttribution>,
-    /// What the (first) publisher's host did meanwhile.
+    /// Activity of the (first) publisher's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publisher_telemetry: Option<Telemetry>,
-    /// What the (first) subscriber's host did meanwhile.
+    /// Activity of the (first) subscriber's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber_telemetry: Option<Telemetry>,
 }
 
 impl Case {
-    /// A case without figures: not keyed, not batched, blocking, first repeat.
+    /// Creates a case without figures: not keyed, not batched, blocking, first repeat.
     #[must_use]
     pub fn new(engine: impl Into<String>, test: Test, reliability: Reliability, size_bytes: u64) -> Self {
         Self {
@@ -169,14 +178,14 @@ impl Case {
         }
     }
 
-    /// The same with a change.
+    /// Returns the case with a change.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
     }
 
-    /// Whether both are measurements of the same point, i.e. differ in the repeat at most.
+    /// Returns whether both are measurements of the same point, i.e. differ at most in the repeat.
     #[must_use]
     pub fn same_point(&self, other: &Self) -> bool {
         self.point == other.point
@@ -213,7 +222,7 @@ impl Conditions {
             && self.coalescing == other.coalescing
     }
 
-    /// A share of the maximum, which differs from run to run, is compared as a share.
+    /// A load in percent counts as the same, although the rate differs from run to run.
     fn same_load(&self, other: &Self) -> bool {
         self.load_percent == other.load_percent
             && (self.load_percent.is_some() || self.rate_samples_per_s == other.rate_samples_per_s)
@@ -224,7 +233,7 @@ const fn one() -> u32 {
     1
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "called by serde")]
 const fn is_one(count: &u32) -> bool {
     *count == 1
 }

@@ -12,22 +12,22 @@ use crate::{Case, Environment};
 /// Version of the results format that this crate writes and reads.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Everything one command measured.
+/// All measurements of one command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Version of the format: [`SCHEMA_VERSION`].
     pub schema: u32,
     /// The machine and program.
     pub environment: Environment,
-    /// The machine and program at the other end, where that is another process that was there before.
+    /// The machine and program at the other end, if that is an existing process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Environment>,
-    /// What was measured, in the order it was.
+    /// The cases, in the order of measuring.
     pub cases: Vec<Case>,
 }
 
 impl Run {
-    /// A run without cases yet.
+    /// Creates a run without cases.
     #[must_use]
     pub const fn new(environment: Environment) -> Self {
         Self { schema: SCHEMA_VERSION, environment, peer: None, cases: Vec::new() }
@@ -38,9 +38,9 @@ impl Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
-    /// The time of one sample.
+    /// The time of a sample.
     Latency,
-    /// The rate of many.
+    /// The rate of samples.
     Throughput,
 }
 
@@ -48,7 +48,7 @@ pub enum Test {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reliability {
-    /// The engine knows no such thing: plain UDP.
+    /// Not applicable: plain UDP.
     None,
     /// DDS BEST_EFFORT.
     BestEffort,
@@ -56,7 +56,7 @@ pub enum Reliability {
     Reliable,
 }
 
-/// Whether samples that follow each other quickly leave together, without a batching policy.
+/// Whether samples written in quick succession leave together, without a batching policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coalescing {
@@ -66,25 +66,26 @@ pub enum Coalescing {
     Auto,
 }
 
-/// How the receiving threads wait for data. In text: `block`, `spin`, or `spin:50us` for spinning that
-/// long before blocking.
+/// How the receiving threads wait for data.
+///
+/// Text form: `block`, `spin`, or `spin:50us` to spin that long before blocking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum WaitStrategy {
-    /// Sleep in the kernel at once.
+    /// Sleeps in the kernel at once.
     #[default]
     Block,
-    /// Spin for so many microseconds, then sleep.
+    /// Spins, then sleeps.
     SpinThenBlock {
-        /// Microseconds of spinning.
+        /// Time of spinning in microseconds.
         spin_us: u32,
     },
-    /// Never sleep.
+    /// Never sleeps.
     Spin,
 }
 
 impl WaitStrategy {
-    /// How long to spin of a wait that takes no longer than `timeout`.
+    /// Returns how long to spin in a wait of at most `timeout`.
     #[must_use]
     #[inline]
     pub fn spin(self, timeout: Duration) -> Duration {
@@ -96,24 +97,24 @@ impl WaitStrategy {
     }
 }
 
-/// Why a case has no figures.
+/// The reason why a case has no figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum NotMeasured {
-    /// The engine can't do this.
+    /// The engine does not support it.
     NotSupported {
-        /// What it can't do.
+        /// What it does not support.
         reason: String,
     },
-    /// It should have worked but did not.
+    /// An error occurred.
     Failed {
-        /// What went wrong.
+        /// What failed.
         reason: String,
     },
 }
 
 impl NotMeasured {
-    /// What the engine can't do or what went wrong.
+    /// Returns the reason.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
@@ -131,13 +132,13 @@ impl fmt::Display for NotMeasured {
     }
 }
 
-/// A name that is none of the known ones.
+/// An unknown name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{found}` is not {expected}")]
 pub struct ParseNameError {
-    /// What was found.
+    /// The name found.
     found: String,
-    /// What was expected.
+    /// The names expected.
     expected: &'static str,
 }
 

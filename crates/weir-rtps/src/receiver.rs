@@ -1,11 +1,12 @@
 //! The message receiver: from datagrams of user data to writers and readers (RTPS 2.5, 8.3.4).
 //!
-//! Submessages are read in place. The lock of each endpoint is taken once per batch of datagrams, and once more only where
-//! traffic of several endpoints alternates. Answers, repairs and news for listeners follow once the whole batch is in, see
-//! [`batch`]. Most datagrams resemble the one before, see [`prediction`].
+//! Submessages are read in place. The lock of each endpoint is taken once per batch of datagrams,
+//! and once more only if traffic of several endpoints alternates. Responses, repairs and
+//! notifications follow once the whole batch is processed, see [`batch`]. Most datagrams resemble
+//! the previous one, see [`prediction`].
 //!
-//! The receiver knows endpoints through [`Endpoints`], which a driver implements with its locks. [`unlocked`] implements it
-//! for endpoints that one thread owns, as in simulations.
+//! The receiver finds endpoints through [`Endpoints`], which a driver implements with its locks.
+//! [`unlocked`] implements it for endpoints owned by one thread, as in simulations.
 
 pub mod batch;
 mod endpoints;
@@ -33,12 +34,12 @@ use submessages::Sink;
 
 pub use endpoints::{Endpoints, Handle};
 
-/// What is known about a batch before it is read.
+/// The context of a batch.
 #[derive(Debug)]
 pub struct Incoming<'t, E: Endpoints> {
     /// The participant's endpoints.
     pub endpoints: &'t E,
-    /// Where the last samples went.
+    /// The target of the last samples.
     pub prediction: Option<&'t Prediction<E::Reader>>,
     /// The participant that receives.
     pub prefix: GuidPrefix,
@@ -55,10 +56,10 @@ impl<E: Endpoints> Clone for Incoming<'_, E> {
 
 impl<E: Endpoints> Copy for Incoming<'_, E> {}
 
-/// Takes in a batch that is one datagram, and collects the answers. A sample may stay in the datagram's block, if it has
-/// one, until it is taken.
+/// Processes a batch of one datagram, and collects the responses.
 ///
-/// Returns when an endpoint first needs a timeout.
+/// A sample may stay in the datagram's block, if it has one, until it is taken. Returns when an
+/// endpoint first needs a timeout.
 #[inline(never)]
 pub fn receive_single<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -73,7 +74,7 @@ pub fn receive_single<E: Endpoints>(
     }
 }
 
-/// The same for a datagram that begins with anything else than [`Predicted`].
+/// The same for a datagram that does not start with [`Predicted`].
 #[inline(never)]
 fn receive_unpredicted<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -87,8 +88,8 @@ fn receive_unpredicted<E: Endpoints>(
     receiver.finish(outbox)
 }
 
-/// The same for one that begins as predicted: does what [`Receiver`] does, without looking up what is known, and without
-/// the receiver if there is only the sample.
+/// The same for one that starts as predicted: does what [`Receiver`] does, but skips known lookups,
+/// and the receiver if there is only the sample.
 #[inline(always)]
 fn receive_predicted<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -111,7 +112,7 @@ fn receive_predicted<E: Endpoints>(
     (next != Time::MAX).then_some(next)
 }
 
-/// The rest of a datagram, behind a sample for the predicted reader, which is locked.
+/// Processes the rest of a datagram after a sample for the predicted reader, which is locked.
 #[inline(never)]
 fn receive_behind<'t, E: Endpoints>(
     incoming: Incoming<'t, E>,
@@ -132,7 +133,7 @@ fn receive_behind<'t, E: Endpoints>(
     receiver.finish(outbox)
 }
 
-/// The reader whose lock is held, and the writer whose samples it gets.
+/// The reader whose lock is held, and the writer of its samples.
 #[derive(Debug)]
 struct Current<'t, R, L> {
     writer: Guid,
@@ -140,22 +141,22 @@ struct Current<'t, R, L> {
     core: L,
 }
 
-/// Takes in a batch of datagrams, and collects what the endpoints answer.
+/// Processes a batch of datagrams, and collects the responses of endpoints.
 #[derive(Debug)]
 pub struct Receiver<'t, 'b, E: Endpoints + 't> {
     incoming: Incoming<'t, E>,
     batch: &'b mut Batch<E::Reader, E::Writer>,
     current: Option<Current<'t, E::Reader, E::Locked<'t>>>,
-    /// The predicted reader got something, and no other.
+    /// Whether only the predicted reader received something.
     is_as_predicted: bool,
     /// The header of the last datagram.
     header: Header,
-    /// The block that the datagram lies in, if samples may stay there.
+    /// The block of the datagram, if samples may stay there.
     block: Option<&'t Arc<Block>>,
 }
 
 impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
-    /// Begins a batch.
+    /// Starts a batch.
     #[inline(always)]
     pub fn new(incoming: Incoming<'t, E>, batch: &'b mut Batch<E::Reader, E::Writer>) -> Self {
         Self::with_block(incoming, None, batch)
@@ -172,10 +173,10 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         Self { incoming, batch, current: None, is_as_predicted: false, header, block }
     }
 
-    /// Takes in a datagram. An empty one, which no participant sends to another, is not counted: a driver may wake its own
-    /// receiver with it.
+    /// Processes a datagram.
     ///
-    /// Always inlined: a call per datagram shows.
+    /// An empty one, which participants never send to each other, is not counted: a driver may wake
+    /// its own receiver with it. Always inlined: a call per datagram is measurable.
     #[inline(always)]
     pub fn datagram(&mut self, datagram: &[u8]) {
         if datagram.is_empty() {
@@ -190,8 +191,8 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         self.message(message.submessages(), None);
     }
 
-    /// Ends the batch: collects what the endpoints answer. Returns when one of them first needs a timeout. A lock that is
-    /// still held is not taken again.
+    /// Ends the batch: collects the responses of endpoints. Returns when one of them first needs a
+    /// timeout. A lock that is still held is not taken again.
     #[inline]
     pub fn finish(mut self, outbox: &mut Outbox) -> Option<Time> {
         let (incoming, mut next) = (self.incoming, Time::MAX);
@@ -210,7 +211,8 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         (next != Time::MAX).then_some(next)
     }
 
-    /// Takes in the submessages of a message, from its beginning or behind a sample that was written at `timestamp`.
+    /// Processes the submessages of a message, from its start or after a sample written at
+    /// `timestamp`.
     #[inline(never)]
     fn message(&mut self, submessages: Submessages<'_>, timestamp: Option<Timestamp>) {
         let (own, source) = (self.incoming.prefix, self.header.prefix);
@@ -219,7 +221,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         }
     }
 
-    /// A sample for another reader than the one whose lock is held.
+    /// Processes a sample for another reader than the locked one.
     #[inline(never)]
     fn data_unlocked(&mut self, writer: Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
         let (now, block) = (self.incoming.now, self.block);
@@ -266,7 +268,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         self.for_writer(nack.writer, |core| core.handle_nack_frag(now, reader, nack));
     }
 
-    /// Calls `f` with a writer, if there is one.
+    /// Calls `f` with a writer, if it exists.
     fn for_writer(&mut self, entity: EntityId, f: impl FnOnce(&mut WriterCore)) {
         let Some(writer) = self.incoming.endpoints.writer(entity) else {
             self.batch.counters.ignored += 1;
@@ -278,7 +280,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         self.batch.note_writer(writer);
     }
 
-    /// Whether a submessage of this writer is for the reader whose lock is held.
+    /// Returns whether a submessage of this writer is for the locked reader.
     #[inline(always)]
     fn is_current(&self, writer: &Guid, meant: EntityId) -> bool {
         self.current.as_ref().is_some_and(|current| {
@@ -286,7 +288,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         })
     }
 
-    /// Notes that a reader got something that was not predicted.
+    /// Records that a reader received something that was not predicted.
     #[inline]
     fn note_reader(&mut self, reader: &E::Reader) {
         if core::mem::take(&mut self.is_as_predicted)
@@ -297,8 +299,8 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         self.batch.note_reader(reader);
     }
 
-    /// Calls `f` with the reader that is named, or with all readers that are matched with the writer. Returns `false` if the
-    /// writer is not matched with any.
+    /// Calls `f` with the named reader, or with all readers matched with the writer. Returns
+    /// `false` if the writer is not matched.
     #[inline]
     fn for_readers(&mut self, writer: Guid, meant: EntityId, mut f: impl FnMut(&mut ReaderCore)) -> bool {
         if self.is_current(&writer, meant)
@@ -335,8 +337,8 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         true
     }
 
-    /// Shows a sample of a writer that no reader is matched with to the readers that take note of it, see
-    /// [`ReaderCore::note_history`]: only Cyclone DDS makes it necessary.
+    /// Shows a sample of an unmatched writer to the readers that record such samples, see
+    /// [`ReaderCore::note_history`]: needed for Cyclone DDS only.
     #[cold]
     fn for_unmatched(&mut self, mut f: impl FnMut(&mut ReaderCore)) {
         if self.header.vendor != VendorId::CYCLONE {
@@ -346,14 +348,14 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         endpoints.readers().for_each(|reader| {
             let mut core = endpoints.lock(reader);
             if core.heeds_strangers() {
-                // It may have been matched meanwhile, and have something to say.
+                // It may have been matched meanwhile, and have a response.
                 f(&mut core);
                 self.note_reader(reader);
             }
         });
     }
 
-    /// What readers answer other than the predicted one alone.
+    /// Collects the responses of readers, unless only the predicted one has any.
     #[inline(never)]
     fn finish_readers(
         &mut self,
@@ -380,7 +382,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         self.batch.end_unpredicted(from);
     }
 
-    /// What the writers answer.
+    /// Collects the responses of writers.
     #[inline(never)]
     fn finish_writers(&mut self, outbox: &mut Outbox, next: &mut Time) {
         let Incoming { endpoints, now, .. } = self.incoming;
@@ -400,8 +402,8 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
 }
 
 impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
-    /// Always inlined, as is what the reader does with the sample: nothing of it is passed through memory, which avoids a
-    /// store-forwarding stall.
+    /// Always inlined, as is what the reader does with the sample. Nothing of it passes through
+    /// memory, which avoids a store-forwarding stall.
     #[inline(always)]
     fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
         let (now, block) = (self.incoming.now, self.block);
@@ -423,13 +425,13 @@ impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
             Submessage::Gap(gap) => self.gap(source, gap),
             Submessage::AckNack(acknack) => self.acknack(source, acknack),
             Submessage::Unknown { .. } => self.batch.counters.ignored += 1,
-            // The others were interpreted already, or mean nothing here.
+            // The others were interpreted already, or have no meaning here.
             _ => {}
         }
     }
 }
 
-/// What one reader answers, and what there is for its listener.
+/// Collects the responses of one reader, and the news for its listener.
 #[inline(always)]
 fn settle<E: Endpoints>(
     incoming: Incoming<'_, E>,

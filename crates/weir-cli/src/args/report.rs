@@ -11,6 +11,7 @@ use super::values::{Format, PlotTest, TelemetryForm};
 
 Examples:
   weir report weir-results/20261121T200000Z
+  weir report weir-results/20261121T200000Z --compact
   weir report weir-results/20261121T200000Z --format csv > run.csv
   weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
   weir report weir-results/20261121T200000Z --plot latency --plot throughput
@@ -32,6 +33,10 @@ pub(crate) struct ReportArgs {
     /// Show CPU time, memory, context switches and system calls of both ends
     #[arg(long, alias = "costs")]
     pub(crate) resources: bool,
+
+    /// Print compact Markdown tables: medians only, one row per engine, one column per size
+    #[arg(long, conflicts_with_all = ["plot", "format", "resources", "telemetry", "relative_to"])]
+    pub(crate) compact: bool,
 
     /// Print the host telemetry of each case instead: csv or log
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORM", conflicts_with_all = ["plot", "format", "resources"])]

@@ -16,6 +16,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     if let Some(form) = args.telemetry {
         return print_telemetry(&run, form);
     }
+    if args.compact {
+        return output::data(&weir_report::compact_tables(&run)).map(|()| Exit::Success);
+    }
     if args.plot.is_empty() {
         let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.resources };
         check_relative_to(&run, &options.relative_to)?;

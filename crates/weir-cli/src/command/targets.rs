@@ -18,8 +18,14 @@ use crate::progress::Progress;
 use crate::{output, signals};
 
 pub(crate) fn run(args: &TargetsArgs) -> Result<Exit, Failure> {
-    let (run, exit) = if args.from.is_empty() { measure(args)? } else { (load(&args.from)?, Exit::Success) };
-    let mut rows = weir_report::goals(&run, &at_rest(args.domain));
+    let (run, at_rest, exit) = if args.from.is_empty() {
+        let (run, exit) = measure(args)?;
+        (run, at_rest(args.domain), exit)
+    } else {
+        // Programs at rest are in no results file, and nothing is measured here.
+        (load(&args.from)?, Vec::new(), Exit::Success)
+    };
+    let mut rows = weir_report::goals(&run, &at_rest);
     if !args.only.is_empty() {
         rows.retain(GoalRow::is_measured);
     }

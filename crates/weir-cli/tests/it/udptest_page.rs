@@ -2,7 +2,7 @@
 //! resolved as on a real host. The namespaces end with their processes.
 //!
 //! The quick commands run in every test. With `WEIR_PAGE_NOTE=FILE` all of them run, which takes five minutes, and their
-//! output is written to FILE, such as docs/udptest-page.md.
+//! output is written to FILE, such as docs/reference/generated/hpcbench-session.md.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -186,13 +186,13 @@ fn the_pages_commands_work_between_two_hosts_as_they_stand() {
 }
 
 const HEADING: &str = "\
-# hpcbench's page, command by command
+# A session of hpcbench's commands
 
-Every command of hpcbench's UDP page that runs a test, letter by letter, with what it printed and left: between two network
-namespaces `mk1` and `mk4` joined by virtual Ethernet on one machine of two processors, `udpserver` running on `mk4`, the names in
-`/etc/hosts`. The figures are those of that machine while it had other work; their shape is what this note is about. Made by
+Every command of hpcbench's UDP page that runs a test, with what it printed and wrote. Both ends ran on one machine
+with two processors, in the network namespaces `mk1` and `mk4`, joined by virtual Ethernet. `udpserver` ran on `mk4`.
+The machine had other work, so only the form of the output matters, not its figures. A test makes this page:
 
 ```sh
-WEIR_PAGE_NOTE=$PWD/docs/udptest-page.md cargo test -p weir-cli --test it udptest_page
+WEIR_PAGE_NOTE=$PWD/docs/reference/generated/hpcbench-session.md cargo test -p weir-cli --test it udptest_page
 ```
 ";

@@ -1,4 +1,4 @@
-//! Our own endpoints: announced to everybody, matched with everybody.
+//! The local endpoints: announced to and matched with all participants.
 
 use core::net::SocketAddrV4;
 use std::sync::Arc;
@@ -19,37 +19,38 @@ use crate::writer::WriteRefused;
 /// A writer or reader of this participant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalEndpoint {
-    /// Names it within the participant, and says whether it writes or reads and whether its topic has a key.
+    /// Its id within the participant, which includes whether it writes or reads and whether its
+    /// topic has a key.
     pub entity: EntityId,
     /// The topic's name.
     pub topic: String,
     /// The name of the topic's type.
     pub type_name: String,
-    /// What it offers or requests.
+    /// Its offered or requested policies.
     pub qos: Qos,
-    /// Where it receives; empty: where the participant's endpoints do by default.
+    /// Its addresses; empty: the participant's default ones.
     pub unicast: Vec<SocketAddrV4>,
-    /// The multicast group to which it listens, too, if it reads.
+    /// The multicast group that a reader also joins.
     pub multicast: Option<SocketAddrV4>,
 }
 
-/// Why an endpoint cannot be announced.
+/// The reason why an endpoint cannot be announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LocalEndpointError {
-    /// The entity id is of another kind than the call.
-    #[error("entity id {0:?} does not name an application's endpoint of this kind")]
+    /// The entity id is not of the call's kind.
+    #[error("entity id {0:?} is not that of an application endpoint of this kind")]
     WrongKind(EntityId),
     /// A name is longer than peers would accept.
     #[error("the {what} is {bytes} bytes long: shorten it to at most {max}")]
     TooLong {
-        /// Which text.
+        /// The text.
         what: &'static str,
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
-        /// The longest that is accepted.
+        /// The maximum length in bytes.
         max: usize,
     },
-    /// There is nowhere that samples or acknowledgements for it could be sent.
+    /// There is no address for samples or acknowledgements.
     #[error("neither the endpoint nor its participant has a unicast address: give one of them an address")]
     NoAddress,
     /// The participant is closed.
@@ -60,7 +61,7 @@ pub enum LocalEndpointError {
     NotAnnounced(#[from] WriteRefused),
 }
 
-/// What is kept of a local endpoint.
+/// The state of a local endpoint.
 #[derive(Debug)]
 pub(super) struct LocalEntry {
     pub(super) topic: String,
@@ -68,11 +69,11 @@ pub(super) struct LocalEntry {
     unicast: Vec<SocketAddrV4>,
     multicast: Option<SocketAddrV4>,
     kind: EndpointKind,
-    /// With how many endpoints it communicates.
+    /// Number of matched endpoints.
     pub(super) matches: usize,
-    /// Of a writer whose liveliness the application asserts.
+    /// For a writer whose liveliness the application asserts.
     pub(super) lease: Option<Lease>,
-    /// The endpoint as others see it; others may be endpoints of this participant.
+    /// The endpoint as seen by others, which may be in this participant.
     pub(super) seen: RemoteEndpoint,
 }
 
@@ -85,7 +86,7 @@ impl LocalEntry {
         self.seen.guid
     }
 
-    /// The endpoint as it is announced.
+    /// Returns the endpoint's announcement.
     fn data(&self) -> EndpointData {
         let seen = &self.seen;
         EndpointData {
@@ -102,7 +103,8 @@ impl LocalEntry {
 }
 
 impl ParticipantCore {
-    /// Adds a writer and announces it. If there is one with this entity id, its policies or addresses change.
+    /// Adds a writer and announces it. If one with this entity id exists, changes its policies or
+    /// addresses.
     ///
     /// # Errors
     /// [`LocalEndpointError`]; nothing has changed then.
@@ -110,7 +112,8 @@ impl ParticipantCore {
         self.add_endpoint(now, EndpointKind::Writer, writer)
     }
 
-    /// Adds a reader and announces it. If there is one with this entity id, its policies or addresses change.
+    /// Adds a reader and announces it. If one with this entity id exists, changes its policies or
+    /// addresses.
     ///
     /// # Errors
     /// [`LocalEndpointError`]; nothing has changed then.
@@ -118,12 +121,12 @@ impl ParticipantCore {
         self.add_endpoint(now, EndpointKind::Reader, reader)
     }
 
-    /// Removes a writer and tells everybody. There are no events for it any more, only for its readers here.
+    /// Removes a writer and announces that. It has no further events, only its readers here have.
     pub fn remove_writer(&mut self, now: Time, writer: EntityId) {
         self.remove_endpoint(now, EndpointKind::Writer, writer);
     }
 
-    /// Removes a reader and tells everybody. There are no events for it any more, only for its writers here.
+    /// Removes a reader and announces that. It has no further events, only its writers here have.
     pub fn remove_reader(&mut self, now: Time, reader: EntityId) {
         self.remove_endpoint(now, EndpointKind::Reader, reader);
     }
@@ -141,12 +144,12 @@ impl ParticipantCore {
         let addresses =
             if endpoint.unicast.is_empty() { &self.config.default_unicast } else { &endpoint.unicast }
                 .clone();
-        // Our own addresses all lead here; loopback, if we use it, on the shortest way.
+        // All our own addresses lead here; loopback, if used, is the shortest path.
         let own = addresses.iter().copied().min_by_key(|address| !address.ip().is_loopback());
         let own = own.ok_or(LocalEndpointError::NoAddress)?;
         let destinations = Arc::from([own]);
         let group = self.reachability.group_route(*own.ip(), endpoint.multicast.as_slice());
-        // Others take what an endpoint says of its addresses for all that it has.
+        // Peers consider an endpoint's own addresses complete.
         let unicast = if endpoint.multicast.is_some() { addresses } else { endpoint.unicast };
         let data = EndpointData {
             guid,
@@ -200,15 +203,15 @@ impl ParticipantCore {
         self.unmatch_remote(guid);
     }
 
-    /// Announces endpoints again when they were announced so long ago that their announcements hold up the memory
-    /// of many others. To those who know them it is nothing new.
+    /// Announces endpoints again whose old announcements keep the memory of many others alive.
+    /// Participants that know them ignore it.
     fn announce_anew(&mut self, now: Time, kind: EndpointKind) {
         let entries = self.locals.values().filter(|entry| entry.kind == kind);
         if !self.builtin.should_renew(kind, entries.clone().count()) {
             return;
         }
         for entry in entries {
-            // There is an instance of it, so that nothing is refused.
+            // The instance exists, so nothing is refused.
             let _never_refused = self.builtin.announce(now, kind, &entry.data());
         }
     }

@@ -1,16 +1,17 @@
-//! What a batch of datagrams leaves behind: news for listeners, endpoints that have to answer, and who may be predicted.
+//! The results of a batch of datagrams: news for listeners, endpoints that have to respond, and the
+//! next prediction.
 
 use weir_wire::{Guid, Header};
 
 use super::Handle;
 use super::prediction::Prediction;
 
-/// What a batch brought for a reader.
+/// The news of a batch for a reader.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct News {
-    /// It holds samples that were not read.
+    /// Whether it holds unread samples.
     pub has_unread: bool,
-    /// A status may have changed that a listener is to be notified of.
+    /// Whether a status may have changed that a listener is to be notified of.
     pub has_status_news: bool,
 }
 
@@ -19,47 +20,48 @@ pub struct News {
 pub struct ReaderNews<R> {
     /// The reader.
     pub reader: R,
-    /// What it got.
+    /// Its news.
     pub news: News,
 }
 
-/// Numbers that the receiver counts.
+/// Counters of the receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Datagrams, as they were sent.
     pub datagrams: u64,
-    /// Datagrams that are no RTPS message, or one with a malformed submessage.
+    /// Datagrams that are not RTPS messages, or have a malformed submessage.
     pub malformed: u64,
     /// Submessages for endpoints that do not exist, or of an unknown kind.
     pub ignored: u64,
 }
 
-/// Whom a batch was for.
+/// The readers of a batch.
 #[derive(Debug, Clone, Copy, Default)]
 enum Outcome {
-    /// The predicted reader, and no other.
+    /// The predicted reader only.
     Predicted(News),
-    /// One reader that was not predicted, with samples of one writer, whose messages begin with this header.
+    /// One reader that was not predicted, with samples of one writer, whose messages start with
+    /// this header.
     Single(Guid, Header),
     /// Any number of readers, which are listed.
     #[default]
     Readers,
 }
 
-/// What a batch leaves behind. Reused from batch to batch.
+/// The results of a batch. Reused from batch to batch.
 #[derive(Debug)]
 pub struct Batch<R, W> {
-    /// Counted since the receiver was made.
+    /// Counts since the receiver was created.
     pub counters: Counters,
     outcome: Outcome,
     /// Empty if the outcome is as predicted.
     readers: Vec<ReaderNews<R>>,
-    /// The writer of the last batch whose outcome was `Single`, unless one was as predicted since.
+    /// The writer of the last batch with the outcome `Single`, unless a later one was as predicted.
     rival: Option<Guid>,
-    /// A reader of an earlier batch: the next one usually has something for it too, and counting references costs more
-    /// than comparing handles.
+    /// A reader of an earlier batch: the next one usually has something for it, too, and comparing
+    /// handles is cheaper than reference counting.
     spare: Option<R>,
-    /// Writers that were acknowledged to or asked for repairs.
+    /// Writers that received acknowledgements or requests for repairs.
     writers: Vec<W>,
 }
 
@@ -71,7 +73,8 @@ impl<R, W> Default for Batch<R, W> {
 }
 
 impl<R: Handle, W: Handle> Batch<R, W> {
-    /// The news for the predicted reader, if there was something for no other. They are taken once.
+    /// Returns the news for the predicted reader, if there are none for others. They are returned
+    /// once.
     #[inline]
     pub fn take_predicted(&mut self) -> Option<News> {
         let Outcome::Predicted(news) = self.outcome else { return None };
@@ -79,19 +82,19 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         Some(news)
     }
 
-    /// The readers that there was something for, unless the outcome was as predicted.
+    /// Returns the readers with news, unless the outcome was as predicted.
     #[inline]
     pub fn readers(&self) -> &[ReaderNews<R>] {
         &self.readers
     }
 
-    /// The same, to be given back by [`Batch::give_back`].
+    /// The same, to be returned by [`Batch::give_back`].
     #[inline]
     pub fn take_readers(&mut self) -> Vec<ReaderNews<R>> {
         core::mem::take(&mut self.readers)
     }
 
-    /// Reuses the memory of a list of readers for the next batch, unless that has a list already.
+    /// Reuses the memory of a list of readers for the next batch, unless that already has a list.
     #[inline]
     pub fn give_back(&mut self, mut readers: Vec<ReaderNews<R>>) {
         if self.readers.capacity() == 0 {
@@ -108,16 +111,17 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         self.readers = readers;
     }
 
-    /// Whether the next batches may be predicted otherwise than this one was.
+    /// Returns whether the next batches may have another prediction than this one.
     #[inline]
     pub fn may_change_prediction(&self) -> bool {
         matches!(self.outcome, Outcome::Single(..))
     }
 
-    /// The prediction for the next batches, if it is another one than before. A prediction is made by two batches in a row
-    /// from the same writer: writers that alternate do not take it from each other, and no reference is counted for them.
+    /// Returns the prediction for the next batches, if it changes.
     ///
-    /// `version` is that of the endpoints.
+    /// A prediction needs two consecutive batches from the same writer: writers that alternate do
+    /// not replace each other's, and no reference is counted for them. `version` is that of the
+    /// endpoints.
     #[inline(never)]
     pub fn next_prediction(&mut self, before: Option<&Prediction<R>>, version: u64) -> Option<Prediction<R>> {
         let Outcome::Single(writer, header) = self.outcome else { return None };
@@ -131,13 +135,13 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         is_second.then(|| Prediction::new(version, &header, writer, &only.reader))
     }
 
-    /// A datagram was as predicted: another writer needs two batches in a row again.
+    /// After a datagram that was as predicted, another writer needs two consecutive batches again.
     #[inline(always)]
     pub(super) fn forget_rival(&mut self) {
         self.rival = None;
     }
 
-    /// Ends a batch that had something for the predicted reader alone.
+    /// Ends a batch that had something for the predicted reader only.
     #[inline(always)]
     pub(super) fn end_as_predicted(&mut self, news: News) {
         self.outcome = Outcome::Predicted(news);
@@ -159,7 +163,7 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         !self.writers.is_empty()
     }
 
-    /// Lists a reader once. A batch has something for few.
+    /// Lists a reader once. Few readers are affected by a batch.
     #[inline]
     pub(super) fn note_reader(&mut self, reader: &R) {
         if self.readers.iter().any(|known| known.reader.is_same(reader)) {
@@ -179,7 +183,7 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         }
     }
 
-    /// The writers that have to answer.
+    /// Returns the writers that have to respond.
     pub(super) fn take_writers(&mut self) -> impl Iterator<Item = W> {
         self.writers.drain(..)
     }

@@ -1,4 +1,4 @@
-//! How the receiver finds endpoints, and gets at their cores.
+//! How the receiver finds and locks endpoints.
 
 use core::ops::DerefMut;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use crate::writer::WriterCore;
 ///
 /// The receiver never holds two locks at a time.
 pub trait Endpoints {
-    /// Names a reader.
+    /// A handle to a reader.
     type Reader: Handle;
-    /// Names a writer.
+    /// A handle to a writer.
     type Writer: Handle;
-    /// A reader's core as long as it is locked.
+    /// A locked reader core.
     type Locked<'a>: DerefMut<Target = ReaderCore>
     where
         Self: 'a;
 
-    /// The readers that a remote writer is matched with, if there are any.
+    /// Returns the readers matched with a remote writer, if there are any.
     fn readers_of(&self, writer: &Guid) -> Option<&[Self::Reader]>;
 
-    /// All readers, in any order.
+    /// Iterates over all readers, in any order.
     fn readers(&self) -> impl Iterator<Item = &Self::Reader>;
 
-    /// The writer with this entity id.
+    /// Returns the writer with this entity id.
     fn writer(&self, entity: EntityId) -> Option<&Self::Writer>;
 
-    /// The entity id of a reader.
+    /// Returns the entity id of a reader.
     fn entity(reader: &Self::Reader) -> EntityId;
 
     /// Locks a reader.
@@ -43,7 +43,7 @@ pub trait Endpoints {
     #[inline(always)]
     fn note_unread(&self, _reader: &Self::Reader) {}
 
-    /// Whether a thread of its own sends what the writer wrote.
+    /// Returns whether the writer publishes asynchronously, by its own thread.
     #[inline]
     fn has_publisher(&self, _writer: &Self::Writer) -> bool {
         false
@@ -54,9 +54,9 @@ pub trait Endpoints {
     fn wake_publisher(&self, _writer: &Self::Writer) {}
 }
 
-/// Names an endpoint. Comparing is cheaper than cloning.
+/// A handle to an endpoint. Comparing is cheaper than cloning.
 pub trait Handle: Clone {
-    /// Whether both name the same endpoint.
+    /// Returns whether both refer to the same endpoint.
     fn is_same(&self, other: &Self) -> bool;
 }
 

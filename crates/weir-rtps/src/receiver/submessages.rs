@@ -1,4 +1,5 @@
-//! The walk over the submessages of a message: each is read in the light of those before it (RTPS 2.5, 8.3.4).
+//! Iterates over the submessages of a message, each interpreted by those before it (RTPS 2.5,
+//! 8.3.4).
 //!
 //! Shared by user data and metatraffic.
 
@@ -7,29 +8,29 @@ use weir_wire::{
     Timestamp, UnreadSubmessage,
 };
 
-/// What takes in the submessages for this participant.
+/// Processes the submessages for this participant.
 pub(crate) trait Sink {
-    /// Takes in a sample.
+    /// Processes a sample.
     fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>);
 
-    /// Takes in any other submessage of this sender, or a sample in a rare form.
+    /// Processes any other submessage of this sender, or a sample in a rare form.
     fn other(&mut self, source: GuidPrefix, submessage: &Submessage<'_>, timestamp: Option<Timestamp>);
 
-    /// Notes who sent the submessages that follow.
+    /// Notes the source of the submessages that follow.
     #[inline]
     fn source(&mut self, _info: &InfoSource) {}
 
-    /// Notes for whom the submessages that follow are.
+    /// Notes the destination of the submessages that follow.
     #[inline]
     fn destination(&mut self, _info: &InfoDestination) {}
 }
 
-/// What a submessage changes for those that follow in its message.
+/// The effect of a submessage on those that follow in its message.
 enum Change {
     Nothing,
-    /// When the samples were written.
+    /// The source timestamp.
     Timestamp(Option<Timestamp>),
-    /// Who sent them. The timestamp was another sender's.
+    /// The source. The timestamp was another sender's.
     Source(GuidPrefix),
     /// Whether they are for this participant.
     Destination {
@@ -37,10 +38,10 @@ enum Change {
     },
 }
 
-/// Passes submessages to `sink` up to the first one that is malformed (RTPS 2.5, 8.3.4.1). `own`: this participant;
-/// `source`, `timestamp`: what is known before the first one.
+/// Passes submessages to `sink` up to the first malformed one (RTPS 2.5, 8.3.4.1). `own`: this
+/// participant; `source`, `timestamp`: the state before the first one.
 ///
-/// Always inlined, so that nothing of a sample is passed through memory.
+/// Always inlined, so that nothing of a sample passes through memory.
 #[inline(always)]
 pub(crate) fn walk(
     mut submessages: Submessages<'_>,
@@ -49,7 +50,8 @@ pub(crate) fn walk(
     mut timestamp: Option<Timestamp>,
     sink: &mut impl Sink,
 ) -> Result<(), ParseError> {
-    // The last one of the sender's writers is put together once: reading what was just written in pieces stalls.
+    // The GUID of the sender's last writer is assembled once: assembling it for each submessage
+    // would cause a store-forwarding stall.
     let mut is_for_us = true;
     let mut writer = Guid::new(source, EntityId::UNKNOWN);
     loop {
@@ -85,7 +87,7 @@ pub(crate) fn walk(
     }
 }
 
-/// What is known before a submessage.
+/// The state before a submessage.
 struct Known {
     own: GuidPrefix,
     source: GuidPrefix,
@@ -93,7 +95,7 @@ struct Known {
     is_for_us: bool,
 }
 
-/// Takes in a submessage other than DATA. Returns what it changes for those that follow.
+/// Processes a submessage other than DATA. Returns its effect on those that follow.
 #[inline(never)]
 fn other_submessage(
     submessage: UnreadSubmessage<'_>,

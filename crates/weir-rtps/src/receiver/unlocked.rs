@@ -1,7 +1,8 @@
-//! The receiver for endpoints that one thread owns: nothing is locked.
+//! The receiver for endpoints owned by one thread, without locks.
 //!
-//! For simulations, fuzz targets and everything else that drives the cores in one thread. Which readers a writer is matched
-//! with follows from the cores themselves. Holding two locks at a time, which would be a deadlock elsewhere, panics here.
+//! For simulations, fuzz targets and everything else that drives the cores in one thread. The
+//! matches of a writer follow from the cores themselves. Holding two locks at a time, which could
+//! deadlock elsewhere, panics here.
 
 use core::cell::{RefCell, RefMut};
 
@@ -35,7 +36,7 @@ pub struct UnlockedReceiver {
 }
 
 impl UnlockedReceiver {
-    /// Takes in a batch of datagrams, and collects what the cores answer to all of them.
+    /// Processes a batch of datagrams, and collects the responses of the cores.
     pub fn receive<'d>(
         &mut self,
         now: Time,
@@ -67,19 +68,19 @@ impl UnlockedReceiver {
         self.batch.clear_readers();
     }
 
-    /// Whether the next datagram is compared with a prediction.
+    /// Returns whether the next datagram is compared with a prediction.
     #[must_use]
     pub fn has_prediction(&self) -> bool {
         self.prediction.is_some()
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub fn counters(&self) -> Counters {
         self.batch.counters
     }
 }
 
-/// A core, by its place in [`Cores`].
+/// A core, by its position in [`Cores`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     entity: EntityId,
@@ -92,7 +93,7 @@ impl Handle for Slot {
     }
 }
 
-/// What the receiver looks up.
+/// The receiver's lookup table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     writers: Vec<Slot>,
@@ -103,7 +104,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Brings the table up to date. Returns whether something had changed.
+    /// Updates the table. Returns whether something has changed.
     pub(super) fn update(&mut self, cores: &Cores<'_, '_>) -> bool {
         let slot = |(index, guid): (usize, Guid)| Slot { entity: guid.entity, index };
         let writers = cores.writers.iter().map(|core| core.guid()).enumerate().map(slot);
@@ -136,7 +137,7 @@ impl Table {
     }
 }
 
-/// Cores, and the names that they go by.
+/// Cores, and their names.
 pub(super) struct Unlocked<'t, 'a, 'c> {
     table: &'t Table,
     writers: RefCell<&'a mut [&'c mut WriterCore]>,

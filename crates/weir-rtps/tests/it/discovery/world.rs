@@ -1,5 +1,5 @@
-//! Participants on a network of the mind: virtual time, a fixed delay, and whatever the test does to a
-//! datagram.
+//! Participants on an in-memory network: virtual time, a fixed delay, and arbitrary changes to
+//! datagrams.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) const METATRAFFIC_PORT: u16 = 7410;
 pub(crate) const USER_PORT: u16 = 7411;
 pub(crate) const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7400);
 
-/// A datagram on its way.
+/// A datagram in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
     pub(crate) from: SocketAddrV4,
@@ -27,10 +27,10 @@ pub(crate) struct Datagram {
 /// Whether a datagram that is sent now arrives.
 pub(crate) type Filter = Box<dyn FnMut(Time, &Datagram) -> bool>;
 
-/// What leaves instead of a datagram.
+/// Replaces a datagram that is sent.
 pub(crate) type Rewrite = Box<dyn FnMut(Datagram) -> Vec<Datagram>>;
 
-/// One participant with what it reported.
+/// One participant with its events.
 pub(crate) struct Node {
     pub(crate) core: ParticipantCore,
     pub(crate) address: SocketAddrV4,
@@ -38,7 +38,7 @@ pub(crate) struct Node {
     is_up: bool,
 }
 
-/// All participants and what is between them.
+/// All participants and the network between them.
 pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) nodes: Vec<Node>,
@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    /// Adds a participant on a host of its own that starts now.
+    /// Adds a participant on its own host that starts now.
     pub(crate) fn start(&mut self) -> usize {
         self.start_with(|_| ())
     }
@@ -81,18 +81,18 @@ impl World {
         index
     }
 
-    /// The participant neither sends nor receives any more.
+    /// Stops a participant: it neither sends nor receives any more.
     pub(crate) fn kill(&mut self, node: usize) {
         self.nodes[node].is_up = false;
     }
 
-    /// Lets time pass.
+    /// Runs for some time.
     pub(crate) fn run_for(&mut self, period: Duration) {
         let end = self.now + period;
         let mut steps = 0_u32;
         self.transmit();
         while let Some(at) = self.next_at().filter(|&at| at <= end) {
-            // A core that wants to be called again at once, for ever, would stop time.
+            // A core that always has a timeout due would stop time.
             steps = if at > self.now { 0 } else { steps + 1 };
             assert!(steps < 10_000, "time stands still at {:?}", self.now);
             self.now = self.now.max(at);
@@ -117,7 +117,7 @@ impl World {
         Guid::new(prefix(node), entity)
     }
 
-    /// What a participant has reported since the last call.
+    /// Returns a participant's events since the last call.
     pub(crate) fn events(&mut self, node: usize) -> Vec<DiscoveryEvent> {
         self.collect_events();
         core::mem::take(&mut self.nodes[node].events).into_iter().map(|(_, event)| event).collect()
@@ -175,7 +175,7 @@ impl World {
         self.collect_events();
     }
 
-    /// Puts a datagram on its way, to everybody if it is for the group.
+    /// Sends a datagram, to all participants if it is for the group.
     pub(crate) fn send(&mut self, datagram: Datagram) {
         (self.rewrite)(datagram).into_iter().for_each(|datagram| self.send_as_it_is(datagram));
     }
@@ -225,7 +225,7 @@ pub(crate) fn endpoint(entity: EntityId, topic: &str, qos: Qos) -> LocalEndpoint
     }
 }
 
-/// The endpoint that an event names as matched.
+/// Returns the endpoint that an event reports as matched.
 pub(crate) fn matched(event: &DiscoveryEvent) -> Option<&RemoteEndpoint> {
     match event {
         DiscoveryEvent::ReaderMatched { reader, .. } => Some(reader),
