@@ -8,9 +8,10 @@
 //! The loops are the same for the baselines of weir-bench, `weir udp`, `udptest` and `perftest -rawTransport`. They use
 //! the engine's sockets (weir-udp), so that the difference to an engine is the cost of its protocol.
 //!
-//! `weir udp` is here because it measures these loops and nothing else. The server that untrusted clients can reach, its
-//! secret and its bounds are weir-measure's, for `weir udp` and `udpserver` alike. This crate adds what a client may ask
-//! for: a server sends UDP only to the peer of the control connection, and bounds what a peer can make it wait for or keep.
+//! `weir udp` is here because it measures these loops and nothing else. The server that untrusted
+//! clients can reach, its secret and its bounds are weir-measure's, for `weir udp` and `udpserver`
+//! alike. This crate adds what a client may ask for: a server sends UDP only to the peer of the
+//! control connection, and bounds what a peer can make it wait for or keep.
 
 mod receiver;
 mod remote;

@@ -8,7 +8,8 @@ use weir_udp::{RecvBatch, UdpSocket, Wait, receive_within};
 
 use crate::sender::is_passing;
 
-/// Receives one datagram into `buffer`; `None` when none arrived within `timeout`, or when an earlier send met a closed port.
+/// Receives one datagram into `buffer`; `None` when none arrived within `timeout`, or when an
+/// earlier send met a closed port.
 #[inline]
 pub fn receive_one(
     socket: &UdpSocket,

@@ -1,8 +1,9 @@
 //! `weir udp`: raw UDP measured between a client and a server, mostly on two hosts.
 //!
-//! A client sends a server one [`Point`] after the other, as JSON lines over TCP. For each, both open their sockets, each
-//! receiving end starts, the sending ends follow, and the counts of both come back. The loops touch only their socket,
-//! their buffers and, about once per call, the clock; the control connection sleeps meanwhile.
+//! A client sends a server one [`Point`] after the other, as JSON lines over TCP. For each, both
+//! open their sockets, each receiving end starts, the sending ends follow, and the counts of both
+//! come back. The loops touch only their socket, their buffers and, about once per call, the clock;
+//! the control connection sleeps meanwhile.
 //!
 //! - `point`: one measurement; `message`: the messages; `header`: the bytes in front of each datagram
 //! - `ends`: sockets; `sender`, `receiver`, `round_trip`: the loops; `work`: their threads

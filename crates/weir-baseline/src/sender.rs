@@ -9,8 +9,8 @@ use weir_udp::{
     is_transient,
 };
 
-/// Sends one datagram, to the connected peer or `to`. Returns false when the system refused it this time, as with a full
-/// queue, a packet filter or a closed port: the datagram is lost.
+/// Sends one datagram, to the connected peer or `to`. Returns false when the system refused it this
+/// time, as with a full queue, a packet filter or a closed port: the datagram is lost.
 ///
 /// # Errors
 /// When later datagrams will fail, too.

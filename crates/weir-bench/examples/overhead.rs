@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut scheduled = case(Test::Latency);
     // As fast as the mock's publisher: each sample is due by itself.
     scheduled.method.samples_per_s = Some(90_000.0);
-    println!("Harness per sample, looks at the clock included, nanoseconds: median (slowest) of {RUNS}");
+    println!("Harness per sample, clock reads included, nanoseconds: median (slowest) of {RUNS}");
     show("stream: publisher", || published(mock, &stream))?;
     show("stream: subscriber", || received(mock, &stream))?;
     show("open loop: publisher", || published(mock, &scheduled))?;
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     show("listener of others, stream: subscriber", || Ok(listened(&stream)))?;
     show("listener of others, open loop: subscriber", || Ok(listened(&scheduled)))?;
     show("listener of others, ping-pong: pinger", || rallied(&echo))?;
-    show("a look at the clock", || Ok(clock_read()))
+    show("a clock read", || Ok(clock_read()))
 }
 
 const MOCK: &str = "mock-clock";

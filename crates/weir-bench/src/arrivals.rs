@@ -62,6 +62,6 @@ fn per_interval(schedule: &Schedule) -> u64 {
     ((INTERVAL_NS / schedule.interval_ns()) as u64).max(1)
 }
 
-/// Percentiles are taken of each so many nanoseconds, too: 10 ms, longer than most stalls of a processor and so short that
-/// many of a second have none.
+/// Percentiles are taken of each so many nanoseconds, too: 10 ms, longer than most stalls of a
+/// processor and so short that many of a second have none.
 const INTERVAL_NS: f64 = 10e6;

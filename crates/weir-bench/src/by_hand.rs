@@ -42,7 +42,7 @@ pub struct HandOptions<'a> {
 /// What happens while an end runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HandEvent {
-    /// The other end was found, as far as the engine can tell.
+    /// The other end was found, as far as the engine knows.
     Joined,
     /// About a second of the stream.
     Interval(Interval),
@@ -287,7 +287,7 @@ fn is_interrupted(options: &HandOptions<'_>) -> bool {
 
 fn pin(options: &HandOptions<'_>) -> Result<(), EndpointError> {
     options.cpu.map_or(Ok(()), weir_udp::affinity::pin_process).map_err(|source| {
-        EndpointError::Environment(format!("cannot run on the processor asked for (--cpu): {source}"))
+        EndpointError::Environment(format!("cannot run on the requested processor (--cpu): {source}"))
     })
 }
 
@@ -295,7 +295,7 @@ fn pin(options: &HandOptions<'_>) -> Result<(), EndpointError> {
 fn join(end: &mut (impl End + ?Sized), options: &HandOptions<'_>) -> Result<(), EndpointError> {
     if end.address().is_some() && options.peer.is_none() {
         let engine = &options.case.engine;
-        let text = format!("{engine} finds nobody by itself: say where the other end is with --peer");
+        let text = format!("{engine} has no discovery: give the address of the other end with --peer");
         return Err(EndpointError::Environment(text));
     }
     let until_ns = clock::now_ns().saturating_add(nanos(options.patience));

@@ -1,4 +1,4 @@
-//! What would spoil a measurement: the checkup of the host, and the path to another one, as far as this host can tell
+//! What would spoil a measurement: the checkup of the host, and the path to another one, as far as it is known
 //! without a program there.
 
 use std::io::ErrorKind;

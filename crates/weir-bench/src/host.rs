@@ -16,17 +16,17 @@ pub enum HostError {
     /// No such interface, or it has no IPv4 address, or it is down.
     #[error("`{name}` is no network interface that is up and has an IPv4 address; --interface takes {known}")]
     NoInterface {
-        /// What was asked for.
+        /// The requested one.
         name: String,
-        /// What there is.
+        /// The available ones.
         known: String,
     },
     /// This process may not run there.
     #[error("this process may not run on processor {cpu}; --cpus takes two of {allowed:?}, or none")]
     NoCpu {
-        /// What was asked for.
+        /// The requested one.
         cpu: usize,
-        /// What there is.
+        /// The available ones.
         allowed: Vec<usize>,
     },
     /// The system did not say.

@@ -150,8 +150,9 @@ mod tests {
 
     #[test]
     fn a_stall_is_seen_by_every_sample_that_it_delayed() {
-        // The mock's subscriber gets nothing for 10 ms after each thousandth sample: 100 samples are due meanwhile, and are
-        // late by 10 ms, 9.9 ms, ...; a ping-pong would have seen one of them.
+        // The mock's subscriber gets nothing for 10 ms after each thousandth sample: 100 samples
+        // are due meanwhile, and are late by 10 ms, 9.9 ms, ...; a ping-pong would have seen one of
+        // them.
         let (_, received) = run(&at("mock-stall", 10_000.0));
         let one_way = received.one_way.unwrap();
         assert!((9_900.0..10_100.0).contains(&one_way.max), "{one_way:?}");

@@ -26,8 +26,8 @@ pub struct PathSpec {
     pub mtu: u32,
     /// Bits per second in each direction; `None` = as fast as the processor.
     pub rate_bps: Option<u64>,
-    /// Bytes that wait before a link with a rate; `None` = a thousand packets, as on a usual card. The port of a switch has
-    /// some hundred thousand bytes.
+    /// Bytes that wait before a link with a rate; `None` = a thousand packets, as on a usual card.
+    /// The port of a switch has some hundred thousand bytes.
     pub queue_bytes: Option<u32>,
     /// Bytes that pass a rate-limited link at once after a pause (the depth of the token bucket);
     /// `None`: the rate times 4 ms. A wire has none. A smaller value makes latencies more
@@ -146,8 +146,8 @@ impl fmt::Display for PathSpec {
     }
 }
 
-/// Moves the calling thread, and those that it starts from then on, into the network namespace of this file. Sockets that are
-/// open stay where they are.
+/// Moves the calling thread, and those that it starts from then on, into the network namespace of
+/// this file. Sockets that are open stay where they are.
 pub fn enter_namespace(file: &Path) -> io::Result<()> {
     let namespace = File::open(file)?;
     Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)

@@ -133,15 +133,15 @@ pub enum PlanError {
     /// No such engine.
     #[error("`{name}` is not an engine of this program; --engines takes {known}")]
     UnknownEngine {
-        /// What was asked for.
+        /// The requested one.
         name: String,
-        /// What there is.
+        /// The available ones.
         known: String,
     },
     /// An engine that this build has not got.
     #[error("{name} is not built in: {advice}")]
     NotBuilt {
-        /// What was asked for.
+        /// The requested one.
         name: String,
         /// How to get it.
         advice: String,
@@ -157,7 +157,7 @@ pub enum PlanError {
         "a sample of {size} bytes is impossible: the most that {engine} carries is {max} bytes (--sizes)"
     )]
     TooLarge {
-        /// What was asked for.
+        /// The requested one.
         size: u64,
         /// The chosen engine that carries most.
         engine: String,
@@ -453,9 +453,9 @@ fn check_breakdown(options: &PlanOptions) -> Result<(), PlanError> {
         return Ok(());
     }
     let text = if options.tests.contains(&Test::Throughput) {
-        "--breakdown follows one sample at a time on its way, which is the latency test: leave throughput out of --tests"
+        "--breakdown follows one sample at a time, as the latency test does: leave throughput out of --tests"
     } else if !options.rates.is_empty() {
-        "--breakdown follows one sample at a time on its way, which --rate does not wait for: leave one of them out"
+        "--breakdown follows one sample at a time, and --rate does not wait for it: leave one of them out"
     } else if options.method.count_system_calls {
         "--resources counts system calls, which makes each of them slower and --breakdown wrong: leave one of them out"
     } else if !options.outside.is_empty() {

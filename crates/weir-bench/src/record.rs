@@ -281,7 +281,7 @@ fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
         ("interface".to_owned(), case.place.interface.clone()),
         (
             "system_calls".to_owned(),
-            if case.method.count_system_calls { "counted" } else { "not asked for" }.into(),
+            if case.method.count_system_calls { "counted" } else { "not counted" }.into(),
         ),
         ("verify".to_owned(), case.verify.to_string()),
         ("warmup".to_owned(), format!("{:?}", case.warmup)),

@@ -1,4 +1,4 @@
-//! The processes of one case, from their start to their end.
+//! The processes of one case, from start to end.
 //!
 //! All are children of the coordinator and run this same program. They never outlive the session:
 //! dropping it kills them, and an agent without a coordinator ends by itself.

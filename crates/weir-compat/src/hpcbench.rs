@@ -1,7 +1,8 @@
 //! hpcbench's UDP tests: `udptest` and `udpserver`.
 //!
 //! A control connection over TCP carries what is to be done and what was counted; the data goes from UDP socket to UDP
-//! socket. Options, defaults, columns and file names are hpcbench's; `docs/udptest.md` lists where this differs.
+//! socket. Options, defaults, columns and file names are hpcbench's; `docs/reference/udptest.md`
+//! lists where this differs.
 //!
 //! - `settings`: a test and its limits; `units`: numbers with `k` and `M`
 //! - `stream`, `round_trip`, `generator`: the tests of a client; `connection`: its session; `server`: the other end
@@ -41,7 +42,7 @@ pub use units::{parse_bytes, parse_rate};
 /// Receives text for the console: lines, without the last line end.
 pub type Console<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
 
-/// Runs a test to its end, or until `halt` is set. The report and the console keep what was
+/// Runs a test completely, or until `halt` is set. The report and the console keep what was
 /// measured before an error.
 pub fn run(settings: &Settings, halt: &AtomicBool, console: &mut Console<'_>) -> Result<(), MeasureError> {
     settings.check()?;

@@ -4,7 +4,7 @@
 //! - `schedule`: intended send times; `pacing`: waiting for them, and bursts between two clock reads
 //! - `numbers`: lost, duplicate and reordered samples by sequence number, with the warm-up apart
 //! - `window`: the measured part of a run, and its end
-//! - `signal`: what the control connection tells a running measurement
+//! - `signal`: signals from the control connection to a running measurement
 //! - `units`: rounding of figures; `evidence`: attribution of losses, and doubts
 //! - `connection`: lines over TCP; `protocol`: how client and server introduce themselves;
 //!   `secret`: proof of a shared secret; `address`: names, sockets and interfaces

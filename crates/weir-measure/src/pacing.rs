@@ -19,7 +19,7 @@ pub enum Idle {
 }
 
 impl Idle {
-    /// How long before the end a thread stops sleeping: a sleep may last that much longer than asked for.
+    /// How long before the end a thread stops sleeping: a sleep may last that much longer than requested.
     const fn awake_ns(self) -> u64 {
         match self {
             Self::Spin => u64::MAX,

@@ -24,7 +24,7 @@ pub trait Protocol: 'static {
     const REQUEST_BYTES_MAX: usize;
     /// The longest line that a client accepts.
     const RESPONSE_BYTES_MAX: usize;
-    /// What the server tells with its welcome.
+    /// What the server sends with its welcome.
     type Welcome;
     /// Messages of the client.
     type Request: Message;
@@ -65,7 +65,7 @@ pub enum Answer<W> {
     Welcome {
         /// The server's proof, if it has a secret.
         proof: Option<String>,
-        /// What the server tells about itself.
+        /// What the server reports about itself.
         welcome: W,
     },
     /// The client is refused.
@@ -81,7 +81,7 @@ pub struct Reached<W> {
     pub local: SocketAddr,
     /// The server's address.
     pub peer: SocketAddr,
-    /// What the server tells about itself.
+    /// What the server reports about itself.
     pub welcome: W,
 }
 
@@ -171,8 +171,8 @@ fn refusal<P: Protocol>(line: &str) -> Option<String> {
     }
 }
 
-/// Refuses datagrams that do not fit a socket buffer of client or server: bytes granted for sending and receiving, where
-/// known. `advice` names the options for an end.
+/// Refuses datagrams that do not fit a socket buffer of client or server: bytes granted for sending
+/// and receiving, where known. `advice` names the options for an end.
 pub fn check_buffers(
     datagram_bytes: u64,
     client: [Option<u64>; 2],

@@ -1,8 +1,9 @@
 //! The shared secret: client and server each prove that they have it without sending it.
 //!
-//! Each side sends a fresh random number. Each proves the secret by HMAC-SHA256 (RFC 2104, FIPS 180-4) over both numbers
-//! and its own role. A recorded proof is therefore worthless, and a client's proof is not a server's. The rest of the
-//! connection is neither encrypted nor signed: the secret restricts who can use a server, not who can read along.
+//! Each side sends a fresh random number. Each proves the secret by HMAC-SHA256 (RFC 2104, FIPS
+//! 180-4) over both numbers and its own role. A recorded proof is therefore worthless, and a
+//! client's proof is not a server's. The rest of the connection is neither encrypted nor signed:
+//! the secret restricts who can use a server, not who can read along.
 
 use std::fmt;
 use std::path::Path;

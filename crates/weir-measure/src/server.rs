@@ -144,7 +144,7 @@ fn log_end(peer: SocketAddr, ended: Result<(), SessionError>, log: &dyn Fn(&str)
     log(&format!("{peer}: session ended{reason}"));
 }
 
-/// Tells a client that there are too many sessions.
+/// Refuses a client because there are too many sessions.
 fn refuse<P: Protocol>(stream: TcpStream, sessions_max: usize) -> Result<(), SessionError> {
     let mut control = Connection::new(stream, P::REQUEST_BYTES_MAX)?;
     // The greeting has to be read, or closing would discard the answer.
@@ -193,7 +193,7 @@ impl Session<'_> {
         (self.log)(&format!("{}: {event}", self.peer));
     }
 
-    /// Refuses what the client asked for.
+    /// Refuses the client's request.
     pub fn refuse<P: Protocol>(&mut self, error: &SessionError) -> Result<(), ControlError> {
         let reason = match error {
             SessionError::Refused(reason) => reason.clone(),
@@ -204,7 +204,8 @@ impl Session<'_> {
         self.control.send(&P::refusal(reason))
     }
 
-    /// Has the client prove the secret, if there is one. `nonce` is the number of its hello. Returns the server's proof.
+    /// Has the client prove the secret, if there is one. `nonce` is the number of its hello.
+    /// Returns the server's proof.
     ///
     /// # Errors
     /// When the client sent no number, or does not know the secret.

@@ -97,8 +97,8 @@ impl Client {
     /// One measurement, with this end on processor `cpu`.
     ///
     /// # Errors
-    /// [`MeasureError::Refused`] and [`MeasureError::Usage`] are about this measurement: the next one may work. After any
-    /// other the session is over.
+    /// [`MeasureError::Refused`] and [`MeasureError::Usage`] are about this measurement: the next
+    /// one may work. After any other the session is over.
     pub fn measure(
         &mut self,
         point: &Point,

@@ -148,7 +148,7 @@ impl Point {
 
     fn check_test(&self) -> Result<(), String> {
         match self.test {
-            PointTest::Stream if !self.forward && !self.reverse => Err("nobody would send".to_owned()),
+            PointTest::Stream if !self.forward && !self.reverse => Err("neither end would send".to_owned()),
             PointTest::RoundTrip
                 if self.flows != 1 || self.mode != UdpMode::Send || !self.forward || self.reverse =>
             {
@@ -219,7 +219,7 @@ pub(super) mod tests {
             false,
             "multicast",
         );
-        check(|point| point.forward = false, false, "nobody");
+        check(|point| point.forward = false, false, "neither end");
         check(|point| (point.test, point.flows) = (PointTest::RoundTrip, 2), false, "one flow");
         check(
             |point| (point.test, point.datagrams_per_s) = (PointTest::RoundTrip, Some(1.0)),

@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn delays_count_from_the_intended_time_and_by_the_senders_clock() {
         let mut receiver = receiver(-5_000_000);
-        // Sent at 10 ms of its own clock, which is 5 ms ahead of ours, 1 ms late; in flight for 2
+        // Sent at 10 ms of its own clock, which is 5 ms ahead of the receiver's, 1 ms late; in flight for 2
         // ms.
         receiver.accept(&datagram(0, 10 * MS, 1_000_000), 7 * MS);
         let report = report(&[receiver.finished()]);

@@ -1,9 +1,10 @@
 //! The baselines: raw UDP on a connected socket, through the loops of weir-baseline.
 //!
-//! `udp` sends one datagram per system call. Every middleware pays at least that per sample that it does not batch, so every
-//! ratio divides by it. `udp-gso` sends the same datagrams, up to 64 per call (`UDP_SEGMENT`), and receives them coalesced
-//! (`UDP_GRO`): the best that the kernel can do. Its samples wait until a call is full, so it measures throughput only. On
-//! loopback such a send is never segmented: a full receive buffer drops all of its datagrams at once.
+//! `udp` sends one datagram per system call. Every middleware pays at least that per sample that it
+//! does not batch, so every ratio divides by it. `udp-gso` sends the same datagrams, up to 64 per
+//! call (`UDP_SEGMENT`), and receives them coalesced (`UDP_GRO`): the best that the kernel can do.
+//! Its samples wait until a call is full, so it measures throughput only. On loopback such a send
+//! is never segmented: a full receive buffer drops all of its datagrams at once.
 
 mod timestamps;
 
@@ -154,7 +155,7 @@ impl End for UdpEnd {
     }
 
     fn connect(&mut self, peer: Option<SocketAddrV4>, _timeout: Duration) -> Result<(), EndpointError> {
-        let peer = peer.ok_or_else(|| EndpointError::NoPeer("the other end told no address".to_owned()))?;
+        let peer = peer.ok_or_else(|| EndpointError::NoPeer("the other end sent no address".to_owned()))?;
         self.socket.connect(peer).map_err(|error| environment(&error))
     }
 

@@ -228,6 +228,6 @@ mod tests {
         let error = connection.trial(&pace, false, &AtomicBool::new(false)).unwrap_err();
         assert!(matches!(error, MeasureError::Transfer(_)), "{error}");
         drop(connection);
-        assert_eq!(server.join().unwrap(), None, "the server is asked for nothing more");
+        assert_eq!(server.join().unwrap(), None, "the server gets no further request");
     }
 }

@@ -193,7 +193,7 @@ impl Settings {
             return refuse("round trip times are not plotted (-P)".to_owned());
         }
         if self.port == 0 {
-            return refuse("port 0 is nobody's: give the port that udpserver printed (-p)".to_owned());
+            return refuse("port 0 is not a server's: give the port that udpserver printed (-p)".to_owned());
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl Settings {
         let refuse = |what: &str| Err(MeasureError::Usage(what.to_owned()));
         if self.rate_bps.is_none() {
             return refuse(
-                "the generator (-g) needs a rate: nobody at the other end would say stop (-T 200M)",
+                "the generator (-g) needs a rate: there is no server that would limit it (-T 200M)",
             );
         }
         if self.output.is_some() {

@@ -89,7 +89,8 @@ impl Roll {
         self.count(|entry| entry.is_served && entry.knows_done(pid))
     }
 
-    /// Whether a subscriber that is served does not know that publisher `pid` is done, and its writer is not among these.
+    /// Whether a subscriber that is served does not know that publisher `pid` is done, and its
+    /// writer is not among these.
     pub(super) fn misses_one(&self, pid: u32, there: &[Guid]) -> bool {
         let is_missed =
             |entry: &Entry| entry.is_served && !entry.knows_done(pid) && !there.contains(&entry.writer);

@@ -169,8 +169,8 @@ impl Batch {
         u32::try_from((self.bytes / self.data_len.max(1)).max(1)).unwrap_or(u32::MAX)
     }
 
-    /// RTI Perftest counts the samples of a batch, the engine its whole message. Two samples fit in any case, as they do
-    /// there.
+    /// RTI Perftest counts the samples of a batch, the engine its whole message. Two samples fit in
+    /// any case, as they do there.
     fn policy(self) -> BatchPolicy {
         let two = 2 * (self.data_len + OVERHEAD_BYTES) + OVERHEAD_BYTES;
         BatchPolicy {

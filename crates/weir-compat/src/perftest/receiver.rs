@@ -170,7 +170,8 @@ impl Tally {
         }
     }
 
-    /// The place of the stream that a sample belongs to: that of its writer, or a new one if a publisher is still expected.
+    /// The place of the stream that a sample belongs to: that of its writer, or a new one if a
+    /// publisher is still expected.
     #[inline]
     fn find(&mut self, publishers: usize, entity_id: i32, writer: Guid) -> Option<usize> {
         let streams = &mut self.streams;
@@ -279,8 +280,8 @@ impl Tally {
         })
     }
 
-    /// The result of a run. The publishers' drops arrived with their final markers; without them a part of the losses stays
-    /// unplaced.
+    /// The result of a run. The publishers' drops arrived with their final markers; without them a
+    /// part of the losses stays unplaced.
     pub(super) fn received(&self, end: End, kernel_drops: u64, receiver: DropCounters) -> Received {
         let farewells: Option<Vec<Farewell>> =
             self.streams.iter().map(|stream| stream.farewell.clone()).collect();
@@ -455,7 +456,7 @@ mod tests {
             )
         };
         let ((counts, samples, sent, _), quick) = (count(false), count(true));
-        // All but the first one, and the one of another writer, which is no sample of ours.
+        // All but the first one, and the one of another writer, which does not count.
         assert_eq!(quick, (counts, samples, sent, 6));
         let mut tally = Tally::default();
         accept(&mut tally, Kind::Data, 0, 7);

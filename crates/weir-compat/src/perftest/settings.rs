@@ -171,8 +171,9 @@ impl PublisherSettings {
         (self.batch_bytes / self.data_len.max(1)).max(1) as u64
     }
 
-    /// Samples after which a publisher of TRANSIENT_LOCAL samples waits for acknowledgements: it keeps the last ones, so
-    /// it must not write over some that a subscriber misses. `None`: it need not wait.
+    /// Samples after which a publisher of TRANSIENT_LOCAL samples waits for acknowledgements: it
+    /// keeps the last ones, so it must not write over some that a subscriber misses. `None`: it
+    /// need not wait.
     pub(super) fn acknowledged_every(&self) -> Option<u64> {
         let node = &self.node;
         let instances = if self.write_instance.is_some() { 1 } else { node.instances_written() };

@@ -88,8 +88,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Counts and answers what has arrived. Returns whether a served publisher was told that its
-    /// end is known.
+    /// Counts and answers what has arrived. Returns whether a served publisher was notified
+    /// that its end is known.
     fn accept(&mut self, batch: &RecvBatch) -> Result<bool, EndpointError> {
         let mut has_told = false;
         let limits = Limits { sid: self.settings.sid, publishers: self.settings.num_publishers as usize };
