@@ -46,11 +46,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [best_effort, reliable] = engines;
     let (mut best_effort, mut reliable) = (best_effort?, reliable?);
     for size in SIZES {
-        let mut floor = Floor::new(size)?;
+        let mut baseline = Baseline::new(size)?;
         let mut times = [const { Vec::new() }; 3];
         for round in 0..=rounds {
             let round_times =
-                [time(|| floor.turn())?, time(|| best_effort.turn(size))?, time(|| reliable.turn(size))?];
+                [time(|| baseline.turn())?, time(|| best_effort.turn(size))?, time(|| reliable.turn(size))?];
             // The first warms up.
             if round > 0 {
                 times.iter_mut().zip(round_times).for_each(|(times, time)| times.push(time));
@@ -74,13 +74,13 @@ fn time(mut turn: impl FnMut() -> Result<(), Box<dyn Error>>) -> Result<f64, Box
 }
 
 /// A socket that sends to another one.
-struct Floor {
+struct Baseline {
     from: UdpSocket,
     to: UdpSocket,
     datagram: Vec<u8>,
 }
 
-impl Floor {
+impl Baseline {
     fn new(size: usize) -> Result<Self, Box<dyn Error>> {
         let options = SocketOptions::new(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
         let (from, to) = (UdpSocket::bind(&options)?, UdpSocket::bind(&options)?);

@@ -302,8 +302,8 @@ fn push_size(
     base: &CaseSpec,
     steps: &mut Vec<Step>,
 ) {
-    let is_floor = |engine: &&&dyn Engine| engine.capabilities().reliability == ReliabilitySupport::None;
-    for engine in engines.iter().filter(is_floor) {
+    let is_baseline = |engine: &&&dyn Engine| engine.capabilities().reliability == ReliabilitySupport::None;
+    for engine in engines.iter().filter(is_baseline) {
         // The baseline has neither reliability, instances, batches nor multicast: it is measured
         // once for all groups.
         let case =
@@ -328,7 +328,7 @@ fn push_size(
     let fits = |bytes: &&u32| **bytes == 0 || **bytes as usize >= batch_bytes_min(base.size_bytes);
     for &reliability in &options.reliabilities {
         for &batch_bytes in batches.iter().filter(fits) {
-            for engine in engines.iter().filter(|engine| !is_floor(engine)) {
+            for engine in engines.iter().filter(|engine| !is_baseline(engine)) {
                 // What cannot gather samples is measured without, and not twice.
                 let is_other = batch_bytes > 0 && !engine.capabilities().batching;
                 if is_other && batches.contains(&0) {

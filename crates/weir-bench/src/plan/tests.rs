@@ -25,7 +25,7 @@ fn lines(options: &PlanOptions) -> Vec<String> {
 }
 
 #[test]
-fn what_is_compared_is_measured_side_by_side_with_the_floor_first() {
+fn what_is_compared_is_measured_side_by_side_with_the_baseline_first() {
     let options = PlanOptions { sizes: vec![32], ..options(&["mock", "udp-gso", "udp"]) };
     let expected = [
         "1 latency 32 udp best-effort",
@@ -125,7 +125,7 @@ fn shares_of_the_maximum_come_after_it_and_rates_take_the_place_of_the_ping_pong
 }
 
 #[test]
-fn an_independent_check_stands_beside_the_floor_of_its_test() {
+fn an_independent_check_stands_beside_the_baseline_of_its_test() {
     let outside = vec![OutsideTool::Sockperf, OutsideTool::Iperf3];
     let options = PlanOptions { sizes: vec![32], outside, ..options(&["udp", "mock"]) };
     let names: Vec<String> = plan(&options).unwrap().steps.into_iter().map(|step| step.case.engine).collect();
@@ -167,7 +167,7 @@ fn what_blocks_in_any_case_is_not_measured_as_spinning() {
 }
 
 #[test]
-fn the_floor_is_unkeyed_whatever_is_asked_of_the_engines() {
+fn the_baseline_is_unkeyed_whatever_is_asked_of_the_engines() {
     let options = PlanOptions { sizes: vec![32], instances: 10, ..options(&["udp", "mock"]) };
     let instances: Vec<u32> = plan(&options).unwrap().steps.iter().map(|step| step.case.instances).collect();
     assert_eq!(instances, [0, 10, 10, 0, 10, 10]);
