@@ -78,7 +78,7 @@ fn reader(instances: u32) {
                 inline_qos: None,
                 payload: Payload::Data(&payload),
             };
-            core.handle_data(Time(0), WRITER, &data, None);
+            core.handle_data(Time(0), &WRITER, &data, None, None);
             longest = longest.max(began.elapsed().as_micros());
         }
         report(&format!("reader: {what}"), started, count, longest, core.memory(), instances);

@@ -101,7 +101,7 @@ fn receive_predicted<E: Endpoints>(
     batch.counters.datagrams += 1;
     batch.forget_rival();
     let mut core = incoming.endpoints.lock(&prediction.reader);
-    core.handle_data_inline(now, &prediction.writer, &data, Some(timestamp), block);
+    core.handle_data(now, &prediction.writer, &data, Some(timestamp), block);
     if !behind.is_empty() {
         return receive_behind(incoming, (prediction, core), timestamp, behind, block, batch, outbox);
     }
@@ -223,7 +223,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
     #[inline(never)]
     fn data_unlocked(&mut self, writer: Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
         let (now, block) = (self.incoming.now, self.block);
-        let handle = |core: &mut ReaderCore| core.handle_data_in(now, writer, data, timestamp, block);
+        let handle = |core: &mut ReaderCore| core.handle_data(now, &writer, data, timestamp, block);
         if !self.for_readers(writer, data.reader, handle) {
             self.for_unmatched(handle);
         }
@@ -345,7 +345,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         let endpoints = self.incoming.endpoints;
         endpoints.readers().for_each(|reader| {
             let mut core = endpoints.lock(reader);
-            if core.heeds_strangers() {
+            if core.wants_unmatched() {
                 // It may have been matched meanwhile, and have something to say.
                 f(&mut core);
                 self.note_reader(reader);
@@ -408,7 +408,7 @@ impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
         if !self.is_current(writer, data.reader) {
             self.data_unlocked(*writer, data, timestamp);
         } else if let Some(current) = &mut self.current {
-            current.core.handle_data_inline(now, &current.writer, data, timestamp, block);
+            current.core.handle_data(now, &current.writer, data, timestamp, block);
         }
     }
 

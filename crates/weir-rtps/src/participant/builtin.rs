@@ -201,7 +201,7 @@ impl BuiltinEndpoints {
         timestamp: Option<Timestamp>,
     ) -> bool {
         let Some(exchange) = self.receiving(data.writer, data.reader) else { return false };
-        exchange.reader.handle_data(now, Guid::new(source, data.writer), data, timestamp);
+        exchange.reader.handle_data(now, &Guid::new(source, data.writer), data, timestamp, None);
         true
     }
 

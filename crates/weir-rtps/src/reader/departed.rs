@@ -1,31 +1,26 @@
-//! Writers that are no longer matched, and how far they were read.
+//! Writers that are no longer matched, and the position at which the reader stopped.
 //!
-//! A writer whose lease ends because its packets were lost for a while is matched again later, under the same GUID.
-//! Without a memory the reader would begin at the first sample and deliver everything that the writer still keeps a
-//! second time. A GUID names one writer for ever (RTPS 2.5 §8.2.4.2), so the reader continues where it was.
+//! A writer whose lease expired because its packets were lost is matched again later under the same GUID. Without this
+//! record the reader would start over and deliver everything that the writer still keeps a second time. A GUID names
+//! one writer for ever (RTPS 2.5, 8.2.4.2), so the reader resumes where it stopped.
 
 use std::collections::VecDeque;
 
-use weir_wire::{Guid, Heartbeat, SequenceNumber};
+use weir_wire::{Guid, SequenceNumber};
 
-use super::ReaderCore;
+use super::counts::Counts;
 use crate::config;
-use crate::time::Time;
 
-/// How far a writer was read.
+/// The position in a writer's samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Departed {
     pub(super) guid: Guid,
     /// The next sample to deliver.
     pub(super) expected: SequenceNumber,
-    /// Counts of the last ACKNACK and NACK_FRAG to it: lower ones would be taken for repetitions.
-    pub(super) count: u32,
-    pub(super) fragment_count: u32,
-    /// Count of its last HEARTBEAT, and when it arrived.
-    pub(super) last_heartbeat: Option<(u32, Time)>,
+    pub(super) counts: Counts,
 }
 
-/// The writers that departed last, at most [`config::DEPARTED_WRITERS_MAX`].
+/// The last writers to depart, at most [`config::DEPARTED_WRITERS_MAX`].
 #[derive(Debug, Default)]
 pub(super) struct DepartedWriters {
     /// Oldest first.
@@ -49,35 +44,8 @@ impl DepartedWriters {
         self.list.remove(index)
     }
 
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.list.capacity() * size_of::<Departed>()
-    }
-}
-
-impl ReaderCore {
-    /// Lets go of a matched writer, and of its samples that were held back or put together.
-    pub(super) fn depart(&mut self, index: usize) {
-        let mut proxy = self.proxies.remove(index);
-        let (guid, cache) = (proxy.guid, &mut self.cache);
-        self.assemblies.retain(guid, cache.chunks_mut(), |_| false);
-        proxy.take_held().for_each(|held| cache.drop_held(held));
-        if self.config.remembers_writers
-            && let Some(departed) = proxy.departed()
-        {
-            self.counters.writers_forgotten += u64::from(self.departed.remember(departed));
-        }
-    }
-
-    /// The first HEARTBEAT of a writer that was matched before says that it has written less than was read of it: it
-    /// started anew under its old GUID, as devices do whose GUID is fixed. It is a new writer then.
-    pub(super) fn check_continuity(&mut self, index: usize, heartbeat: &Heartbeat) {
-        let (proxy, cache) = (&mut self.proxies[index], &mut self.cache);
-        if proxy.has_started_anew(heartbeat) {
-            self.assemblies.retain(proxy.guid, cache.chunks_mut(), |_| false);
-            proxy.take_held().for_each(|held| cache.drop_held(held));
-            proxy.read_from_start();
-            self.counters.writers_restarted += 1;
-        }
     }
 }

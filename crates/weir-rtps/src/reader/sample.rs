@@ -2,7 +2,7 @@
 
 use weir_wire::{Data, ParameterId, ParameterList, Payload, Timestamp};
 
-use super::ReaderConfig;
+use super::config::ReaderConfig;
 use crate::key_hasher::Key;
 use crate::writer::ChangeKind;
 

@@ -7,9 +7,13 @@ use weir_wire::{
 };
 
 use super::*;
+use crate::config;
+use crate::qos::History;
 use crate::writer::ChangeKind;
 
 mod departed;
+mod liveliness;
+mod reassembly;
 
 const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
@@ -47,7 +51,7 @@ fn handle_at(reader: &mut ReaderCore, now: Time, sn: i64, payload: Payload<'_>) 
         inline_qos: None,
         payload,
     };
-    reader.handle_data(now, WRITER, &data, None);
+    reader.handle_data(now, &WRITER, &data, None, None);
 }
 
 fn heartbeat(reader: &mut ReaderCore, count: u32, first: i64, last: i64) {
@@ -507,7 +511,7 @@ fn every_ending_on_a_topic_without_a_key_is_told() {
             inline_qos: Some(inline_qos),
             payload: Payload::Key(&[0, 3, 0, 0, sn as u8, 0, 0, 0]),
         };
-        reader.handle_data(Time(0), WRITER, &data, None);
+        reader.handle_data(Time(0), &WRITER, &data, None, None);
     }
     assert_eq!(taken(&mut reader), [1, 2, 3]);
 }
@@ -543,8 +547,8 @@ proptest::proptest! {
                 inline_qos: None,
                 payload: Payload::Data(&block.bytes()[56..56 + len]),
             };
-            copying.handle_data(Time(1_000), WRITER, &data, None);
-            borrowing.handle_data_in(Time(1_000), WRITER, &data, None, Some(&block));
+            copying.handle_data(Time(1_000), &WRITER, &data, None, None);
+            borrowing.handle_data(Time(1_000), &WRITER, &data, None, Some(&block));
             blocks.push(block);
             if is_taken {
                 proptest::prop_assert_eq!(take_all(&mut borrowing), take_all(&mut copying));

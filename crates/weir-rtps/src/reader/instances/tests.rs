@@ -84,7 +84,7 @@ impl Topic {
             inline_qos: Some(list),
             payload: if is_value { Payload::Data(&payload) } else { Payload::Key(&payload[..8]) },
         };
-        self.reader.handle_data(Time(1), writer(number), &data, None);
+        self.reader.handle_data(Time(1), &writer(number), &data, None, None);
     }
 
     fn next(&mut self, number: u8, id: u32, value: u8, kind: ChangeKind) {
@@ -493,7 +493,7 @@ proptest! {
         for (what, key) in steps {
             if what == 0 {
                 if let Some(index) = instances.find([key; 16].into()) {
-                    instances.remove(index);
+                    instances.forget(index);
                 }
                 prop_assert_eq!(instances.find([key; 16].into()), None);
                 continue;

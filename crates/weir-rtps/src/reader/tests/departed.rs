@@ -122,7 +122,7 @@ fn only_so_many_writers_are_remembered() {
             inline_qos: None,
             payload: Payload::Data(&[0, 1, 0, 0]),
         };
-        reader.handle_data(Time(1), guid, &sample, None);
+        reader.handle_data(Time(1), &guid, &sample, None, None);
         reader.unmatch_writer(Time(2), guid);
     }
     assert_eq!(reader.counters().writers_forgotten, 10);
