@@ -1,10 +1,13 @@
-//! The message receiver: from datagrams of user data to writers and readers (RTPS 2.5, 8.3.4).
+//! The message receiver: passes the submessages of user data to writers and readers (RTPS 2.5, 8.3.4).
 //!
-//! Submessages are read in place. The lock of each endpoint is taken once per batch of datagrams, and once more only where
-//! traffic of several endpoints alternates. Answers, repairs and news for listeners follow once the whole batch is in, see
+//! Submessages are parsed in place. Each endpoint is locked once per batch of datagrams, and again only if traffic for
+//! several endpoints alternates. Answers, repairs and news for listeners are collected at the end of the batch, see
 //! [`batch`]. Most datagrams resemble the one before, see [`prediction`].
 //!
-//! The receiver knows endpoints through [`Endpoints`], which a driver implements with its locks. [`unlocked`] implements it
+//! There is one function per kind of input: [`receive_single`] for a batch of one datagram, which may be predicted, and
+//! [`receive_many`] for any other batch.
+//!
+//! The receiver finds endpoints through [`Endpoints`], which a driver implements with its locks. [`unlocked`] implements it
 //! for endpoints that one thread owns, as in simulations.
 
 pub mod batch;
@@ -33,12 +36,12 @@ use submessages::Sink;
 
 pub use endpoints::{Endpoints, Handle};
 
-/// What is known about a batch before it is read.
+/// What is known about a batch before it is parsed.
 #[derive(Debug)]
 pub struct Incoming<'t, E: Endpoints> {
-    /// The participant's endpoints.
+    /// The endpoints of the participant.
     pub endpoints: &'t E,
-    /// Where the last samples went.
+    /// Writer and reader of the last samples.
     pub prediction: Option<&'t Prediction<E::Reader>>,
     /// The participant that receives.
     pub prefix: GuidPrefix,
@@ -55,10 +58,10 @@ impl<E: Endpoints> Clone for Incoming<'_, E> {
 
 impl<E: Endpoints> Copy for Incoming<'_, E> {}
 
-/// Takes in a batch that is one datagram, and collects the answers. A sample may stay in the datagram's block, if it has
-/// one, until it is taken.
+/// Handles a batch of one datagram, and appends the answers to `outbox`. A sample may stay in `block`, the memory that the
+/// datagram lies in, until it is taken.
 ///
-/// Returns when an endpoint first needs a timeout.
+/// Returns the earliest timeout of an endpoint that may have moved forward.
 #[inline(never)]
 pub fn receive_single<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -73,7 +76,22 @@ pub fn receive_single<E: Endpoints>(
     }
 }
 
-/// The same for a datagram that begins with anything else than [`Predicted`].
+/// Handles any other batch, and appends the answers to `outbox`. Empty datagrams, which no participant sends to another,
+/// are not counted: a driver may use one to wake its own receiver.
+///
+/// Returns the earliest timeout of an endpoint that may have moved forward.
+#[inline(never)]
+pub fn receive_many<'d, E: Endpoints>(
+    incoming: Incoming<'_, E>,
+    datagrams: impl IntoIterator<Item = &'d [u8]>,
+    batch: &mut Batch<E::Reader, E::Writer>,
+    outbox: &mut Outbox,
+) -> Option<Time> {
+    let mut receiver = Receiver::new(incoming, None, batch);
+    datagrams.into_iter().for_each(|datagram| receiver.datagram(datagram));
+    receiver.finish(outbox)
+}
+
 #[inline(never)]
 fn receive_unpredicted<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -82,13 +100,12 @@ fn receive_unpredicted<E: Endpoints>(
     batch: &mut Batch<E::Reader, E::Writer>,
     outbox: &mut Outbox,
 ) -> Option<Time> {
-    let mut receiver = Receiver::with_block(incoming, block, batch);
+    let mut receiver = Receiver::new(incoming, block, batch);
     receiver.datagram(datagram);
     receiver.finish(outbox)
 }
 
-/// The same for one that begins as predicted: does what [`Receiver`] does, without looking up what is known, and without
-/// the receiver if there is only the sample.
+/// Handles a datagram that begins as predicted. Without lookups, and without a [`Receiver`] if nothing follows the sample.
 #[inline(always)]
 fn receive_predicted<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -97,21 +114,20 @@ fn receive_predicted<E: Endpoints>(
     batch: &mut Batch<E::Reader, E::Writer>,
     outbox: &mut Outbox,
 ) -> Option<Time> {
-    let now = incoming.now;
     batch.counters.datagrams += 1;
     batch.forget_rival();
     let mut core = incoming.endpoints.lock(&prediction.reader);
-    core.handle_data(now, &prediction.writer, &data, Some(timestamp), block);
+    core.handle_data(incoming.now, &prediction.writer, &data, Some(timestamp), block);
     if !behind.is_empty() {
-        return receive_behind(incoming, (prediction, core), timestamp, behind, block, batch, outbox);
+        let current = (prediction, core);
+        return receive_behind(incoming, current, timestamp, behind, block, batch, outbox);
     }
     let mut next = Time::MAX;
-    let news = settle(incoming, &prediction.reader, &mut core, outbox, &mut next);
-    batch.end_as_predicted(news);
+    finish_predicted(incoming, prediction, &mut core, batch, outbox, &mut next);
     (next != Time::MAX).then_some(next)
 }
 
-/// The rest of a datagram, behind a sample for the predicted reader, which is locked.
+/// Handles the submessages behind a sample that was predicted, whose reader is locked.
 #[inline(never)]
 fn receive_behind<'t, E: Endpoints>(
     incoming: Incoming<'t, E>,
@@ -122,7 +138,7 @@ fn receive_behind<'t, E: Endpoints>(
     batch: &mut Batch<E::Reader, E::Writer>,
     outbox: &mut Outbox,
 ) -> Option<Time> {
-    let mut receiver = Receiver::with_block(incoming, block, batch);
+    let mut receiver = Receiver::new(incoming, block, batch);
     receiver.is_as_predicted = true;
     receiver.current = Some(Current { writer: prediction.writer, reader: &prediction.reader, core });
     if let Ok(header) = Header::parse(&prediction.header) {
@@ -132,7 +148,21 @@ fn receive_behind<'t, E: Endpoints>(
     receiver.finish(outbox)
 }
 
-/// The reader whose lock is held, and the writer whose samples it gets.
+/// Ends a batch in which the predicted reader, which is locked, received something and no other reader did.
+#[inline(always)]
+fn finish_predicted<E: Endpoints>(
+    incoming: Incoming<'_, E>,
+    prediction: &Prediction<E::Reader>,
+    core: &mut ReaderCore,
+    batch: &mut Batch<E::Reader, E::Writer>,
+    outbox: &mut Outbox,
+    next: &mut Time,
+) {
+    let news = settle(incoming, &prediction.reader, core, outbox, next);
+    batch.end_as_predicted(news);
+}
+
+/// The reader that is locked, and the writer whose samples it receives.
 #[derive(Debug)]
 struct Current<'t, R, L> {
     writer: Guid,
@@ -140,29 +170,23 @@ struct Current<'t, R, L> {
     core: L,
 }
 
-/// Takes in a batch of datagrams, and collects what the endpoints answer.
+/// The general receiver of a batch of datagrams.
 #[derive(Debug)]
-pub struct Receiver<'t, 'b, E: Endpoints + 't> {
+struct Receiver<'t, 'b, E: Endpoints + 't> {
     incoming: Incoming<'t, E>,
     batch: &'b mut Batch<E::Reader, E::Writer>,
     current: Option<Current<'t, E::Reader, E::Locked<'t>>>,
-    /// The predicted reader got something, and no other.
+    /// Whether the predicted reader received something, and no other reader did.
     is_as_predicted: bool,
     /// The header of the last datagram.
     header: Header,
-    /// The block that the datagram lies in, if samples may stay there.
+    /// The memory that the datagram lies in, if samples may stay there.
     block: Option<&'t Arc<Block>>,
 }
 
 impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
-    /// Begins a batch.
     #[inline(always)]
-    pub fn new(incoming: Incoming<'t, E>, batch: &'b mut Batch<E::Reader, E::Writer>) -> Self {
-        Self::with_block(incoming, None, batch)
-    }
-
-    #[inline(always)]
-    fn with_block(
+    fn new(
         incoming: Incoming<'t, E>,
         block: Option<&'t Arc<Block>>,
         batch: &'b mut Batch<E::Reader, E::Writer>,
@@ -172,12 +196,9 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         Self { incoming, batch, current: None, is_as_predicted: false, header, block }
     }
 
-    /// Takes in a datagram. An empty one, which no participant sends to another, is not counted: a driver may wake its own
-    /// receiver with it.
-    ///
-    /// Always inlined: a call per datagram shows.
+    /// Handles a datagram. Always inlined, to save a call per datagram.
     #[inline(always)]
-    pub fn datagram(&mut self, datagram: &[u8]) {
+    fn datagram(&mut self, datagram: &[u8]) {
         if datagram.is_empty() {
             return;
         }
@@ -190,17 +211,15 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         self.message(message.submessages(), None);
     }
 
-    /// Ends the batch: collects what the endpoints answer. Returns when one of them first needs a timeout. A lock that is
-    /// still held is not taken again.
+    /// Ends the batch: collects the answers of the endpoints. A lock that is still held is not taken again.
     #[inline]
-    pub fn finish(mut self, outbox: &mut Outbox) -> Option<Time> {
+    fn finish(mut self, outbox: &mut Outbox) -> Option<Time> {
         let (incoming, mut next) = (self.incoming, Time::MAX);
         match (self.is_as_predicted, incoming.prediction, self.current.take()) {
             (true, Some(prediction), current) => {
                 let lock = || incoming.endpoints.lock(&prediction.reader);
                 let mut core = current.map_or_else(lock, |current| current.core);
-                let news = settle(incoming, &prediction.reader, &mut core, outbox, &mut next);
-                self.batch.end_as_predicted(news);
+                finish_predicted(incoming, prediction, &mut core, self.batch, outbox, &mut next);
             }
             (_, _, current) => self.finish_readers(current, outbox, &mut next),
         }
@@ -210,7 +229,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         (next != Time::MAX).then_some(next)
     }
 
-    /// Takes in the submessages of a message, from its beginning or behind a sample that was written at `timestamp`.
+    /// Handles the submessages of a message, from its beginning or behind a sample written at `timestamp`.
     #[inline(never)]
     fn message(&mut self, submessages: Submessages<'_>, timestamp: Option<Timestamp>) {
         let (own, source) = (self.incoming.prefix, self.header.prefix);
@@ -219,7 +238,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         }
     }
 
-    /// A sample for another reader than the one whose lock is held.
+    /// Handles a sample for another reader than the one that is locked.
     #[inline(never)]
     fn data_unlocked(&mut self, writer: Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
         let (now, block) = (self.incoming.now, self.block);
@@ -266,19 +285,19 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         self.for_writer(nack.writer, |core| core.handle_nack_frag(now, reader, nack));
     }
 
-    /// Calls `f` with a writer, if there is one.
+    /// Passes a writer to `f`, if it exists.
     fn for_writer(&mut self, entity: EntityId, f: impl FnOnce(&mut WriterCore)) {
         let Some(writer) = self.incoming.endpoints.writer(entity) else {
             self.batch.counters.ignored += 1;
             return;
         };
-        // Never two locks at a time.
+        // Only one lock is held at a time.
         self.current = None;
         self.incoming.endpoints.with_writer(writer, f);
-        self.batch.note_writer(writer);
+        self.batch.list_writer(writer);
     }
 
-    /// Whether a submessage of this writer is for the reader whose lock is held.
+    /// Whether a submessage of this writer is for the reader that is locked.
     #[inline(always)]
     fn is_current(&self, writer: &Guid, meant: EntityId) -> bool {
         self.current.as_ref().is_some_and(|current| {
@@ -286,19 +305,18 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         })
     }
 
-    /// Notes that a reader got something that was not predicted.
+    /// Lists a reader that received something that was not predicted.
     #[inline]
-    fn note_reader(&mut self, reader: &E::Reader) {
+    fn list_reader(&mut self, reader: &E::Reader) {
         if core::mem::take(&mut self.is_as_predicted)
             && let Some(prediction) = self.incoming.prediction
         {
-            self.batch.note_reader(&prediction.reader);
+            self.batch.list_reader(&prediction.reader);
         }
-        self.batch.note_reader(reader);
+        self.batch.list_reader(reader);
     }
 
-    /// Calls `f` with the reader that is named, or with all readers that are matched with the writer. Returns `false` if the
-    /// writer is not matched with any.
+    /// Passes to `f` the reader that is named, or all readers matched with the writer. Returns `false` if it has none.
     #[inline]
     fn for_readers(&mut self, writer: Guid, meant: EntityId, mut f: impl FnMut(&mut ReaderCore)) -> bool {
         if self.is_current(&writer, meant)
@@ -307,7 +325,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
             f(&mut current.core);
             return true;
         }
-        // Never two locks at a time.
+        // Only one lock is held at a time.
         self.current = None;
         let Incoming { endpoints, prediction, .. } = self.incoming;
         let readers = match prediction.filter(|prediction| prediction.writer == writer) {
@@ -322,21 +340,21 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
             if meant != EntityId::UNKNOWN && meant != E::entity(reader) {
                 return true;
             }
-            self.note_reader(reader);
+            self.list_reader(reader);
             let mut current = Current { writer, reader, core: endpoints.lock(reader) };
             f(&mut current.core);
             self.current = Some(current);
             return true;
         }
         for reader in readers.iter().filter(|it| meant == EntityId::UNKNOWN || meant == E::entity(it)) {
-            self.note_reader(reader);
+            self.list_reader(reader);
             f(&mut endpoints.lock(reader));
         }
         true
     }
 
-    /// Shows a sample of a writer that no reader is matched with to the readers that take note of it, see
-    /// [`ReaderCore::note_history`]: only Cyclone DDS makes it necessary.
+    /// Passes the readers that want samples of unmatched writers to `f`. Necessary only for Cyclone DDS, see
+    /// [`ReaderCore::note_history`].
     #[cold]
     fn for_unmatched(&mut self, mut f: impl FnMut(&mut ReaderCore)) {
         if self.header.vendor != VendorId::CYCLONE {
@@ -346,14 +364,14 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         endpoints.readers().for_each(|reader| {
             let mut core = endpoints.lock(reader);
             if core.wants_unmatched() {
-                // It may have been matched meanwhile, and have something to say.
+                // The writer may have been matched in the meantime, and the reader may have to answer.
                 f(&mut core);
-                self.note_reader(reader);
+                self.list_reader(reader);
             }
         });
     }
 
-    /// What readers answer other than the predicted one alone.
+    /// Collects the answers of the listed readers.
     #[inline(never)]
     fn finish_readers(
         &mut self,
@@ -362,11 +380,11 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         next: &mut Time,
     ) {
         let incoming = self.incoming;
-        let mut from = None;
+        let mut sender = None;
         match (self.batch.readers_mut(), current) {
             ([only], Some(mut current)) => {
                 let is_senders = self.header.prefix == current.writer.prefix;
-                from = is_senders.then_some((current.writer, self.header));
+                sender = is_senders.then_some((current.writer, self.header));
                 only.news = settle(incoming, &only.reader, &mut current.core, outbox, next);
             }
             (readers, current) => {
@@ -377,10 +395,10 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
                 }
             }
         }
-        self.batch.end_unpredicted(from);
+        self.batch.end_unpredicted(sender);
     }
 
-    /// What the writers answer.
+    /// Collects the answers of the listed writers.
     #[inline(never)]
     fn finish_writers(&mut self, outbox: &mut Outbox, next: &mut Time) {
         let Incoming { endpoints, now, .. } = self.incoming;
@@ -391,7 +409,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
                 *next = (*next).min(core.next_timeout().unwrap_or(Time::MAX));
                 has_publisher && core.is_transmission_due(now)
             });
-            // An acknowledgement may make room for more of a large sample.
+            // An acknowledgement may open the window for more of a large sample.
             if is_due {
                 endpoints.wake_publisher(&writer);
             }
@@ -400,8 +418,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
 }
 
 impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
-    /// Always inlined, as is what the reader does with the sample: nothing of it is passed through memory, which avoids a
-    /// store-forwarding stall.
+    /// Always inlined, like [`ReaderCore::handle_data`].
     #[inline(always)]
     fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
         let (now, block) = (self.incoming.now, self.block);
@@ -423,13 +440,13 @@ impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
             Submessage::Gap(gap) => self.gap(source, gap),
             Submessage::AckNack(acknack) => self.acknack(source, acknack),
             Submessage::Unknown { .. } => self.batch.counters.ignored += 1,
-            // The others were interpreted already, or mean nothing here.
+            // The walk has interpreted the others, or they mean nothing here.
             _ => {}
         }
     }
 }
 
-/// What one reader answers, and what there is for its listener.
+/// Collects the answers of a reader. Returns what is new for its listener.
 #[inline(always)]
 fn settle<E: Endpoints>(
     incoming: Incoming<'_, E>,

@@ -1,4 +1,4 @@
-//! How the receiver finds endpoints, and gets at their cores.
+//! How the receiver finds and locks endpoints.
 
 use core::ops::DerefMut;
 use std::sync::Arc;
@@ -8,20 +8,18 @@ use weir_wire::{EntityId, Guid};
 use crate::reader::ReaderCore;
 use crate::writer::WriterCore;
 
-/// The writers and readers of a participant.
-///
-/// The receiver never holds two locks at a time.
+/// The writers and readers of a participant. The receiver holds only one lock at a time.
 pub trait Endpoints {
-    /// Names a reader.
+    /// Handle of a reader.
     type Reader: Handle;
-    /// Names a writer.
+    /// Handle of a writer.
     type Writer: Handle;
-    /// A reader's core as long as it is locked.
+    /// A locked reader.
     type Locked<'a>: DerefMut<Target = ReaderCore>
     where
         Self: 'a;
 
-    /// The readers that a remote writer is matched with, if there are any.
+    /// The readers matched with a remote writer, if there are any.
     fn readers_of(&self, writer: &Guid) -> Option<&[Self::Reader]>;
 
     /// All readers, in any order.
@@ -36,27 +34,27 @@ pub trait Endpoints {
     /// Locks a reader.
     fn lock<'a>(&'a self, reader: &'a Self::Reader) -> Self::Locked<'a>;
 
-    /// Locks a writer, and calls `f` with it.
+    /// Locks a writer, and passes it to `f`.
     fn with_writer<T>(&self, writer: &Self::Writer, f: impl FnOnce(&mut WriterCore) -> T) -> T;
 
-    /// Called when a batch has left unread samples in a reader, which is locked.
+    /// Called at the end of a batch for each reader with unread samples. The reader is locked.
     #[inline(always)]
     fn note_unread(&self, _reader: &Self::Reader) {}
 
-    /// Whether a thread of its own sends what the writer wrote.
+    /// Whether the writer publishes asynchronously, on a thread of its own.
     #[inline]
     fn has_publisher(&self, _writer: &Self::Writer) -> bool {
         false
     }
 
-    /// Wakes that thread: an acknowledgement has made something due.
+    /// Wakes that thread, because an acknowledgement has made a transmission due.
     #[inline]
     fn wake_publisher(&self, _writer: &Self::Writer) {}
 }
 
-/// Names an endpoint. Comparing is cheaper than cloning.
+/// Handle of an endpoint. Comparing is cheaper than cloning.
 pub trait Handle: Clone {
-    /// Whether both name the same endpoint.
+    /// Whether both are handles of the same endpoint.
     fn is_same(&self, other: &Self) -> bool;
 }
 

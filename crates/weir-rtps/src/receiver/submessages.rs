@@ -1,5 +1,4 @@
-//! The walk over the submessages of a message: each is read in the light of those before it (RTPS 2.5, 8.3.4).
-//!
+//! The walk over the submessages of a message, each interpreted in the context of those before it (RTPS 2.5, 8.3.4).
 //! Shared by user data and metatraffic.
 
 use weir_wire::{
@@ -7,29 +6,29 @@ use weir_wire::{
     Timestamp, UnreadSubmessage,
 };
 
-/// What takes in the submessages for this participant.
+/// Handles the submessages for this participant.
 pub(crate) trait Sink {
-    /// Takes in a sample.
+    /// Handles a sample.
     fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>);
 
-    /// Takes in any other submessage of this sender, or a sample in a rare form.
+    /// Handles any other submessage of this sender, or a sample in a rare form.
     fn other(&mut self, source: GuidPrefix, submessage: &Submessage<'_>, timestamp: Option<Timestamp>);
 
-    /// Notes who sent the submessages that follow.
+    /// Handles INFO_SRC: the sender of the submessages that follow.
     #[inline]
     fn source(&mut self, _info: &InfoSource) {}
 
-    /// Notes for whom the submessages that follow are.
+    /// Handles INFO_DST: the receiver of the submessages that follow.
     #[inline]
     fn destination(&mut self, _info: &InfoDestination) {}
 }
 
-/// What a submessage changes for those that follow in its message.
+/// How a submessage changes the context of those behind it.
 enum Change {
     Nothing,
-    /// When the samples were written.
+    /// The source timestamp of samples.
     Timestamp(Option<Timestamp>),
-    /// Who sent them. The timestamp was another sender's.
+    /// The sender. It invalidates the timestamp.
     Source(GuidPrefix),
     /// Whether they are for this participant.
     Destination {
@@ -37,10 +36,10 @@ enum Change {
     },
 }
 
-/// Passes submessages to `sink` up to the first one that is malformed (RTPS 2.5, 8.3.4.1). `own`: this participant;
-/// `source`, `timestamp`: what is known before the first one.
+/// Passes submessages to `sink` up to the first one that is malformed (RTPS 2.5, 8.3.4.1). `own`: this participant.
+/// `source`, `timestamp`: the context of the first submessage.
 ///
-/// Always inlined, so that nothing of a sample is passed through memory.
+/// Always inlined, like [`ReaderCore::handle_data`](crate::reader::ReaderCore::handle_data).
 #[inline(always)]
 pub(crate) fn walk(
     mut submessages: Submessages<'_>,
@@ -49,7 +48,7 @@ pub(crate) fn walk(
     mut timestamp: Option<Timestamp>,
     sink: &mut impl Sink,
 ) -> Result<(), ParseError> {
-    // The last one of the sender's writers is put together once: reading what was just written in pieces stalls.
+    // The GUID is updated rather than built per sample: reading it right after writing it in parts would stall.
     let mut is_for_us = true;
     let mut writer = Guid::new(source, EntityId::UNKNOWN);
     loop {
@@ -75,8 +74,8 @@ pub(crate) fn walk(
             }
             continue;
         }
-        let known = Known { own, source: writer.prefix, timestamp, is_for_us };
-        match other_submessage(submessage, known, sink)? {
+        let context = Context { own, source: writer.prefix, timestamp, is_for_us };
+        match other_submessage(submessage, context, sink)? {
             Change::Nothing => {}
             Change::Timestamp(at) => timestamp = at,
             Change::Source(source) => (writer.prefix, timestamp) = (source, None),
@@ -85,19 +84,19 @@ pub(crate) fn walk(
     }
 }
 
-/// What is known before a submessage.
-struct Known {
+/// The context of a submessage.
+struct Context {
     own: GuidPrefix,
     source: GuidPrefix,
     timestamp: Option<Timestamp>,
     is_for_us: bool,
 }
 
-/// Takes in a submessage other than DATA. Returns what it changes for those that follow.
+/// Handles a submessage other than DATA. Returns how it changes the context.
 #[inline(never)]
 fn other_submessage(
     submessage: UnreadSubmessage<'_>,
-    Known { own, source, timestamp, is_for_us }: Known,
+    Context { own, source, timestamp, is_for_us }: Context,
     sink: &mut impl Sink,
 ) -> Result<Change, ParseError> {
     let submessage = submessage.read()?;

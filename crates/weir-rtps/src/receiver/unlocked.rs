@@ -1,7 +1,6 @@
-//! The receiver for endpoints that one thread owns: nothing is locked.
+//! The receiver without locks, for endpoints that one thread owns, as in simulations and fuzz targets.
 //!
-//! For simulations, fuzz targets and everything else that drives the cores in one thread. Which readers a writer is matched
-//! with follows from the cores themselves. Holding two locks at a time, which would be a deadlock elsewhere, panics here.
+//! The cores themselves say which readers a writer is matched with. Code that would hold two locks at a time panics.
 
 use core::cell::{RefCell, RefMut};
 
@@ -9,7 +8,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::batch::{Batch, Counters};
 use super::prediction::Prediction;
-use super::{Endpoints, Handle, Incoming, Receiver, receive_single};
+use super::{Endpoints, Handle, Incoming, receive_many, receive_single};
 use crate::outbox::Outbox;
 use crate::reader::ReaderCore;
 use crate::time::Time;
@@ -18,7 +17,7 @@ use crate::writer::WriterCore;
 /// The cores of one participant.
 #[derive(Debug)]
 pub struct Cores<'a, 'c> {
-    /// The participant.
+    /// Prefix of the participant.
     pub prefix: GuidPrefix,
     /// Its writers.
     pub writers: &'a mut [&'c mut WriterCore],
@@ -35,7 +34,7 @@ pub struct UnlockedReceiver {
 }
 
 impl UnlockedReceiver {
-    /// Takes in a batch of datagrams, and collects what the cores answer to all of them.
+    /// Handles a batch of datagrams, and appends the answers of the cores to `outbox`.
     pub fn receive<'d>(
         &mut self,
         now: Time,
@@ -54,10 +53,8 @@ impl UnlockedReceiver {
         match (datagrams.next(), datagrams.next()) {
             (Some(only), None) => _ = receive_single(incoming, only, None, &mut self.batch, outbox),
             (first, second) => {
-                let mut receiver = Receiver::new(incoming, &mut self.batch);
                 let datagrams = first.into_iter().chain(second).chain(datagrams);
-                datagrams.for_each(|datagram| receiver.datagram(datagram));
-                receiver.finish(outbox);
+                receive_many(incoming, datagrams, &mut self.batch, outbox);
             }
         }
         if let Some(next) = self.batch.next_prediction(prediction, 0) {
@@ -67,19 +64,19 @@ impl UnlockedReceiver {
         self.batch.clear_readers();
     }
 
-    /// Whether the next datagram is compared with a prediction.
+    /// Whether there is a prediction for the next datagram.
     #[must_use]
     pub fn has_prediction(&self) -> bool {
         self.prediction.is_some()
     }
 
-    /// What was counted so far.
+    /// Counters since the start.
     pub fn counters(&self) -> Counters {
         self.batch.counters
     }
 }
 
-/// A core, by its place in [`Cores`].
+/// Handle of a core: its index in [`Cores`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     entity: EntityId,
@@ -92,7 +89,7 @@ impl Handle for Slot {
     }
 }
 
-/// What the receiver looks up.
+/// The endpoints and their matches.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     writers: Vec<Slot>,
@@ -103,7 +100,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Brings the table up to date. Returns whether something had changed.
+    /// Updates the table. Returns whether it has changed.
     pub(super) fn update(&mut self, cores: &Cores<'_, '_>) -> bool {
         let slot = |(index, guid): (usize, Guid)| Slot { entity: guid.entity, index };
         let writers = cores.writers.iter().map(|core| core.guid()).enumerate().map(slot);
@@ -136,7 +133,7 @@ impl Table {
     }
 }
 
-/// Cores, and the names that they go by.
+/// The cores and their handles.
 pub(super) struct Unlocked<'t, 'a, 'c> {
     table: &'t Table,
     writers: RefCell<&'a mut [&'c mut WriterCore]>,
@@ -178,7 +175,7 @@ impl Endpoints for Unlocked<'_, '_, '_> {
     }
 
     fn with_writer<T>(&self, writer: &Slot, f: impl FnOnce(&mut WriterCore) -> T) -> T {
-        // The lock of a reader would be the second one.
+        // Panics if a reader is locked.
         drop(self.readers.borrow_mut());
         f(self.writers.borrow_mut()[writer.index])
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::{prop_assert_eq, proptest};
+use weir_netsim::Rng;
 use weir_wire::{
     Data, Endianness, EntityId, GuidPrefix, ParameterId, ParameterList, ParameterListWriter, Payload,
     SequenceNumber, VendorId,
@@ -460,13 +461,12 @@ fn a_hot_instance_among_many_does_not_make_the_cache_grow() {
             topic.write(1, id, 1);
         }
         let hot = topic.reader.find_instance(key(7)).unwrap();
-        let mut state = 1_u32;
+        let mut random = Rng::new(1);
         let mut go_on = |topic: &mut Topic| {
             for _ in 0..200_000 {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 // One in 64 is of a random instance, so that every chunk gets a survivor.
-                let id =
-                    if state >> 26 == 0 && history != History::KeepAll { state >> 4 & 0x3fff } else { 7 };
+                let is_hot = history == History::KeepAll || random.below(64) > 0;
+                let id = if is_hot { 7 } else { random.below(20_000) as u32 };
                 topic.write(1, id, 2);
                 if history == History::KeepAll {
                     topic.access(States::ANY, Some(hot), true);

@@ -8,6 +8,7 @@ mod world;
 
 use core::time::Duration;
 
+use weir_netsim::Rng;
 use weir_rtps::discovery_event::DiscoveryEvent;
 use weir_rtps::participant::{LocalEndpointError, ParticipantCore};
 use weir_rtps::qos::{
@@ -116,11 +117,8 @@ fn the_first_announcements_may_be_lost() {
 #[test]
 fn many_participants_all_match_despite_loss() {
     let mut world = World::new();
-    let mut state = 1_u64;
-    world.passes = Box::new(move |_, _| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % 10 >= 2
-    });
+    let mut random = Rng::new(1);
+    world.passes = Box::new(move |_, _| random.chance(0.8));
     for node in 0..12 {
         world.start();
         world.add_writer(node, 1, "Square", Qos::for_writer());
