@@ -1,12 +1,12 @@
-//! The reader as a state machine: matched writers, reordering, acknowledgements, and the samples that wait for the
-//! application (RTPS 2.5, 8.4.10 to 8.4.12).
+//! The reader as a state machine: matched writers, reordering, acknowledgements, and the samples
+//! that wait for the application (RTPS 2.5, 8.4.10 to 8.4.12).
 //!
-//! Samples of one writer are delivered in order and once. A reliable reader requests missing samples as soon as it sees
-//! a gap, without waiting for a HEARTBEAT. [`ReaderCore::poll_transmit`] returns the answers, once per batch of datagrams
-//! rather than per sample.
+//! Samples of one writer are delivered in order and once. A reliable reader requests missing
+//! samples as soon as it sees a gap, without waiting for a HEARTBEAT. [`ReaderCore::poll_transmit`]
+//! returns the answers, once per batch of datagrams rather than per sample.
 //!
-//! A sample passes through `matched` (which writer), `changes` (which position), `sample` (which instance) and `delivery`
-//! into the `cache`. Fragments are assembled in `fragments` first.
+//! A sample passes through `matched` (which writer), `changes` (which position), `sample` (which
+//! instance) and `delivery` into the `cache`. Fragments are assembled in `fragments` first.
 
 mod assemblies;
 mod assembly;
@@ -82,7 +82,8 @@ pub struct ReaderCore {
     more: Vec<SequenceNumberSet>,
     /// Whether some writer may be owed an answer.
     is_answer_due: bool,
-    /// Whether [`ReaderCore::next_timeout`] may have moved forward since [`ReaderCore::take_timeout`] was last called.
+    /// Whether [`ReaderCore::next_timeout`] may have moved forward since
+    /// [`ReaderCore::take_timeout`] was last called.
     is_timeout_news: bool,
     /// Capacity of all writers' lists of samples, or slightly more, in samples.
     listed: usize,
@@ -111,8 +112,8 @@ impl ReaderCore {
         self.config.guid
     }
 
-    /// Adds a writer, or replaces it if it is matched already. A writer that was matched before is resumed where the
-    /// reader stopped: nothing is delivered twice.
+    /// Adds a writer, or replaces it if it is matched already. A writer that was matched before is
+    /// resumed where the reader stopped: nothing is delivered twice.
     pub fn match_writer(&mut self, now: Time, writer: WriterProxyConfig) {
         self.unmatch_writer(now, writer.guid);
         if self.writers.list.len() >= PROXIES_MAX {
@@ -129,8 +130,8 @@ impl ReaderCore {
         self.is_timeout_news = true;
     }
 
-    /// Removes a writer. Its samples stay until they are taken. Instances that no other writer writes become
-    /// NOT_ALIVE_NO_WRITERS.
+    /// Removes a writer. Its samples stay until they are taken. Instances that no other writer
+    /// writes become NOT_ALIVE_NO_WRITERS.
     pub fn unmatch_writer(&mut self, _now: Time, guid: Guid) {
         let Some(mut proxy) = self.writers.remove(guid) else { return };
         drop_incomplete(&mut proxy, &mut self.fragments, &mut self.delivery.cache);
@@ -145,16 +146,17 @@ impl ReaderCore {
 
     /// Declares that a matched writer keeps samples from before the match.
     ///
-    /// Most writers send none of them to a volatile reader. Cyclone DDS announces them to all readers, and repairs them
-    /// on request. The first HEARTBEAT of its writer therefore does not say where the samples begin that are meant for
-    /// such a reader. They begin with the first sample to arrive, even before the match: the writer sends to this
-    /// participant only once it knows the reader, and may know it first. (A multicast sample may be meant for other
-    /// readers. The reader then receives a few samples from before the match.) If none has arrived, they begin behind the
-    /// HEARTBEAT.
+    /// Most writers send none of them to a volatile reader. Cyclone DDS announces them to all
+    /// readers, and repairs them on request. The first HEARTBEAT of its writer therefore does not
+    /// say where the samples begin that are meant for such a reader. They begin with the first
+    /// sample to arrive, even before the match: the writer sends to this participant only once it
+    /// knows the reader, and may know it first. (A multicast sample may be meant for other readers.
+    /// The reader then receives a few samples from before the match.) If none has arrived, they
+    /// begin behind the HEARTBEAT.
     ///
-    /// One case cannot be told from history: a sample written before the first HEARTBEAT and lost, with every sample
-    /// before it. (Readers of Cyclone DDS begin behind the first HEARTBEAT of any other engine's writer, whatever has
-    /// arrived.)
+    /// One case cannot be distinguished from history: a sample written before the first HEARTBEAT and lost,
+    /// with every sample before it. (Readers of Cyclone DDS begin behind the first HEARTBEAT of any
+    /// other engine's writer, whatever has arrived.)
     pub fn note_history(&mut self, writer: Guid) {
         let proxy = self.writers.get_mut(writer).filter(|proxy| proxy.vendor == VendorId::CYCLONE);
         if let Some(proxy) = proxy {
@@ -176,8 +178,9 @@ impl ReaderCore {
         }
     }
 
-    /// Asks a writer once more for its first HEARTBEAT, if none has arrived. Called when its participant announces itself:
-    /// all earlier requests may have been lost on a link that was down in one direction.
+    /// Asks a writer once more for its first HEARTBEAT, if none has arrived. Called when its
+    /// participant announces itself: all earlier requests may have been lost on a link that was
+    /// down in one direction.
     pub fn prompt_writer(&mut self, now: Time, guid: Guid) {
         self.is_answer_due |= self.writers.get_mut(guid).is_some_and(|proxy| proxy.prompt(now));
     }
@@ -187,8 +190,8 @@ impl ReaderCore {
         self.writers.list.iter().map(|proxy| proxy.guid)
     }
 
-    /// Sets the liveliness that a matched writer offers. Its lease begins now. Without this call the writer counts as
-    /// alive until it is unmatched.
+    /// Sets the liveliness that a matched writer offers. Its lease begins now. Without this call
+    /// the writer counts as alive until it is unmatched.
     pub fn set_liveliness(&mut self, now: Time, writer: Guid, policy: Liveliness) {
         if let Some(proxy) = self.writers.get_mut(writer) {
             proxy.lease = Lease::new(now, policy);
@@ -216,13 +219,14 @@ impl ReaderCore {
         self.writers.liveliness.not_alive_count()
     }
 
-    /// Handles a sample (RTPS 2.5, 8.3.8.2). A sample from an unmatched writer is counted and ignored.
+    /// Handles a sample (RTPS 2.5, 8.3.8.2). A sample from an unmatched writer is counted and
+    /// ignored.
     ///
-    /// `block`: the memory that the datagram lies in. A large payload may stay there, without a copy, until it is taken.
-    /// The block must not be modified while it is shared.
+    /// `block`: the memory that the datagram lies in. A large payload may stay there, without a
+    /// copy, until it is taken. The block must not be modified while it is shared.
     ///
-    /// Always inlined: passing the sample through memory, to be read in other units than it was written in, causes a
-    /// store-forwarding stall.
+    /// Always inlined: passing the sample through memory, to be read in other units than it was
+    /// written in, causes a store-forwarding stall.
     #[inline(always)]
     pub fn handle_data(
         &mut self,
@@ -322,8 +326,8 @@ impl ReaderCore {
         }
     }
 
-    /// Skips a sample that exceeds the limits on reassembly: requesting it would not help, and later samples must not
-    /// wait for it.
+    /// Skips a sample that exceeds the limits on reassembly: requesting it would not help, and
+    /// later samples must not wait for it.
     #[cold]
     fn skip_oversized(&mut self, index: usize, sn: SequenceNumber) {
         let proxy = &mut self.writers.list[index];
@@ -408,8 +412,9 @@ impl ReaderCore {
         self.writers.next_timeout()
     }
 
-    /// [`ReaderCore::next_timeout`], if it may have moved forward since the last call. A caller whose timer is set to the
-    /// last value need not visit all writers again; a timeout that moves backward is not reported.
+    /// [`ReaderCore::next_timeout`], if it may have moved forward since the last call. A caller
+    /// whose timer is set to the last value need not visit all writers again; a timeout that moves
+    /// backward is not reported.
     #[inline]
     pub fn take_timeout(&mut self) -> Option<Time> {
         if core::mem::take(&mut self.is_timeout_news) { self.next_timeout() } else { None }
@@ -425,9 +430,9 @@ impl ReaderCore {
         is_taken
     }
 
-    /// Passes the samples that `selection` names to `f`, oldest first, then removes them (`remove`) or marks them as read.
-    /// A sample for which `f` returns `false` is removed and does not count. Returns the number of samples that count, at
-    /// most `max`.
+    /// Passes the samples that `selection` names to `f`, oldest first, then removes them (`remove`)
+    /// or marks them as read. A sample for which `f` returns `false` is removed and does not count.
+    /// Returns the number of samples that count, at most `max`.
     pub fn access(
         &mut self,
         max: usize,
@@ -443,14 +448,14 @@ impl ReaderCore {
         count
     }
 
-    /// The number of the instance with this key hash. `None`: it never had a sample, or has ended. Topics without a key
-    /// have one instance, whose hash is all zeros.
+    /// The number of the instance with this key hash. `None`: it never had a sample, or has ended.
+    /// Topics without a key have one instance, whose hash is all zeros.
     pub fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
         self.delivery.cache.find_instance(key_hash.into())
     }
 
-    /// The first instance behind the one with key hash `after` that has samples in these states. The order is the
-    /// reader's own. `after` may have ended since it was returned by this method.
+    /// The first instance behind the one with key hash `after` that has samples in these states.
+    /// The order is the reader's own. `after` may have ended since it was returned by this method.
     pub fn next_instance(&mut self, after: Option<[u8; 16]>, states: States) -> Option<u32> {
         self.delivery.cache.next_instance(after.map(Key::from), states)
     }
@@ -482,8 +487,8 @@ impl ReaderCore {
         self.delivery.last_rejection.map(|(rejection, key)| (rejection, key.map(Key::octets)))
     }
 
-    /// Whether a status for listeners may have changed since the last call: liveliness, or the number of lost or rejected
-    /// samples.
+    /// Whether a status for listeners may have changed since the last call: liveliness, or the
+    /// number of lost or rejected samples.
     #[inline]
     pub fn take_status_news(&mut self) -> bool {
         let counters = &self.delivery.counters;
@@ -497,7 +502,8 @@ impl ReaderCore {
         self.writers.list.iter().all(WriterProxy::is_caught_up)
     }
 
-    /// Memory in bytes: samples in the cache, held back or incomplete, and the lists of missing samples.
+    /// Memory in bytes: samples in the cache, held back or incomplete, and the lists of missing
+    /// samples.
     pub fn memory(&self) -> usize {
         self.delivery.cache.memory()
             + self.fragments.memory()

@@ -1,14 +1,16 @@
-//! The message receiver: passes the submessages of user data to writers and readers (RTPS 2.5, 8.3.4).
+//! The message receiver: passes the submessages of user data to writers and readers (RTPS 2.5,
+//! 8.3.4).
 //!
-//! Submessages are parsed in place. Each endpoint is locked once per batch of datagrams, and again only if traffic for
-//! several endpoints alternates. Answers, repairs and news for listeners are collected at the end of the batch, see
-//! [`batch`]. Most datagrams resemble the one before, see [`prediction`].
+//! Submessages are parsed in place. Each endpoint is locked once per batch of datagrams, and again
+//! only if traffic for several endpoints alternates. Answers, repairs and news for listeners are
+//! collected at the end of the batch, see [`batch`]. Most datagrams resemble the one before, see
+//! [`prediction`].
 //!
-//! There is one function per kind of input: [`receive_single`] for a batch of one datagram, which may be predicted, and
-//! [`receive_many`] for any other batch.
+//! There is one function per kind of input: [`receive_single`] for a batch of one datagram, which
+//! may be predicted, and [`receive_many`] for any other batch.
 //!
-//! The receiver finds endpoints through [`Endpoints`], which a driver implements with its locks. [`unlocked`] implements it
-//! for endpoints that one thread owns, as in simulations.
+//! The receiver finds endpoints through [`Endpoints`], which a driver implements with its locks.
+//! [`unlocked`] implements it for endpoints that one thread owns, as in simulations.
 
 pub mod batch;
 mod endpoints;
@@ -58,8 +60,8 @@ impl<E: Endpoints> Clone for Incoming<'_, E> {
 
 impl<E: Endpoints> Copy for Incoming<'_, E> {}
 
-/// Handles a batch of one datagram, and appends the answers to `outbox`. A sample may stay in `block`, the memory that the
-/// datagram lies in, until it is taken.
+/// Handles a batch of one datagram, and appends the answers to `outbox`. A sample may stay in
+/// `block`, the memory that the datagram lies in, until it is taken.
 ///
 /// Returns the earliest timeout of an endpoint that may have moved forward.
 #[inline(never)]
@@ -76,8 +78,8 @@ pub fn receive_single<E: Endpoints>(
     }
 }
 
-/// Handles any other batch, and appends the answers to `outbox`. Empty datagrams, which no participant sends to another,
-/// are not counted: a driver may use one to wake its own receiver.
+/// Handles any other batch, and appends the answers to `outbox`. Empty datagrams, which no
+/// participant sends to another, are not counted: a driver may use one to wake its own receiver.
 ///
 /// Returns the earliest timeout of an endpoint that may have moved forward.
 #[inline(never)]
@@ -105,7 +107,8 @@ fn receive_unpredicted<E: Endpoints>(
     receiver.finish(outbox)
 }
 
-/// Handles a datagram that begins as predicted. Without lookups, and without a [`Receiver`] if nothing follows the sample.
+/// Handles a datagram that begins as predicted. Without lookups, and without a [`Receiver`] if
+/// nothing follows the sample.
 #[inline(always)]
 fn receive_predicted<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -148,7 +151,8 @@ fn receive_behind<'t, E: Endpoints>(
     receiver.finish(outbox)
 }
 
-/// Ends a batch in which the predicted reader, which is locked, received something and no other reader did.
+/// Ends a batch in which the predicted reader, which is locked, received something and no other
+/// reader did.
 #[inline(always)]
 fn finish_predicted<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -211,7 +215,8 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         self.message(message.submessages(), None);
     }
 
-    /// Ends the batch: collects the answers of the endpoints. A lock that is still held is not taken again.
+    /// Ends the batch: collects the answers of the endpoints. A lock that is still held is not
+    /// taken again.
     #[inline]
     fn finish(mut self, outbox: &mut Outbox) -> Option<Time> {
         let (incoming, mut next) = (self.incoming, Time::MAX);
@@ -229,7 +234,8 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         (next != Time::MAX).then_some(next)
     }
 
-    /// Handles the submessages of a message, from its beginning or behind a sample written at `timestamp`.
+    /// Handles the submessages of a message, from its beginning or behind a sample written at
+    /// `timestamp`.
     #[inline(never)]
     fn message(&mut self, submessages: Submessages<'_>, timestamp: Option<Timestamp>) {
         let (own, source) = (self.incoming.prefix, self.header.prefix);
@@ -316,7 +322,8 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         self.batch.list_reader(reader);
     }
 
-    /// Passes to `f` the reader that is named, or all readers matched with the writer. Returns `false` if it has none.
+    /// Passes to `f` the reader that is named, or all readers matched with the writer. Returns
+    /// `false` if it has none.
     #[inline]
     fn for_readers(&mut self, writer: Guid, meant: EntityId, mut f: impl FnMut(&mut ReaderCore)) -> bool {
         if self.is_current(&writer, meant)
@@ -353,8 +360,8 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         true
     }
 
-    /// Passes the readers that want samples of unmatched writers to `f`. Necessary only for Cyclone DDS, see
-    /// [`ReaderCore::note_history`].
+    /// Passes the readers that want samples of unmatched writers to `f`. Necessary only for Cyclone
+    /// DDS, see [`ReaderCore::note_history`].
     #[cold]
     fn for_unmatched(&mut self, mut f: impl FnMut(&mut ReaderCore)) {
         if self.header.vendor != VendorId::CYCLONE {
@@ -364,7 +371,8 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         endpoints.readers().for_each(|reader| {
             let mut core = endpoints.lock(reader);
             if core.wants_unmatched() {
-                // The writer may have been matched in the meantime, and the reader may have to answer.
+                // The writer may have been matched in the meantime, and the reader may have to
+                // answer.
                 f(&mut core);
                 self.list_reader(reader);
             }

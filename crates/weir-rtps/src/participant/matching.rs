@@ -4,21 +4,13 @@
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::ParticipantCore;
-use super::remote::kind_of;
+use super::local_endpoint::Pair;
+use super::remote_participant::kind_of;
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
-use crate::qos::{PolicyId, Qos};
+use crate::qos::Qos;
 use crate::qos_match;
 use crate::sedp::EndpointKind;
-
-/// How a local endpoint and another one of its topic stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pair {
-    /// They communicate.
-    Matched,
-    /// They would, but for this policy.
-    Incompatible(PolicyId),
-}
 
 /// What matching looks at.
 struct Side<'a> {

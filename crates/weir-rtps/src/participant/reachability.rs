@@ -5,9 +5,12 @@
 //! The address from which the announcement came is the best witness.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 
 use super::config::{Interface, ParticipantConfig};
+use super::remote_participant::RemoteParticipant;
 use crate::multicast::GroupRoute;
+use crate::outbox::Destinations;
 
 /// What is known of our own addresses.
 #[derive(Clone, Debug)]
@@ -45,6 +48,22 @@ impl Reachability {
         let interface = own.or_else(|| self.interfaces.iter().find(leads_there))?.address;
         let group = *groups.first()?;
         self.multicast.contains(&interface).then_some(GroupRoute { group, interface })
+    }
+
+    /// Where to send to an endpoint: to the best of its own addresses or, if it has none, of its
+    /// participant's. If it has none of either kind, it listens to the groups of its participant, too.
+    pub(super) fn endpoint_address(
+        &self,
+        remote: &RemoteParticipant,
+        unicast: &[SocketAddrV4],
+        multicast: &[SocketAddrV4],
+    ) -> Option<(Destinations, Option<GroupRoute>)> {
+        let address = self
+            .choose(unicast, remote.from)
+            .or_else(|| self.choose(&remote.data.default_unicast.addresses, remote.from))?;
+        let has_none = unicast.is_empty() && multicast.is_empty();
+        let groups = if has_none { &remote.data.default_multicast.addresses } else { multicast };
+        Some((Arc::from([address]), self.group_route(*address.ip(), groups)))
     }
 
     /// How good an address is, 0 is best. `None`: sending to it would reach somebody else, or many.

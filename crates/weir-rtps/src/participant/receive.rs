@@ -14,7 +14,7 @@ use weir_wire::{
 
 use super::ParticipantCore;
 use super::announcer::{DISPOSED, UNREGISTERED};
-use super::remote::kind_of;
+use super::remote_participant::kind_of;
 use crate::discovery_data::DiscoveryDataError;
 use crate::receiver::submessages::{self, Sink};
 use crate::sedp::{self, EndpointKind};

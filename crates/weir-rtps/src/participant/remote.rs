@@ -1,69 +1,19 @@
 //! What is known of other participants and their endpoints, and for how long (DDSI-RTPS 2.5 §8.5.3.2,
 //! §8.5.5).
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
 use super::ParticipantCore;
+use super::remote_participant::{RemoteEntry, RemoteParticipant};
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
-use crate::multicast::GroupRoute;
-use crate::outbox::Destinations;
-use crate::sedp::{EndpointData, EndpointKind};
+use crate::sedp::EndpointData;
 use crate::spdp::ParticipantData;
 use crate::time::Time;
-
-/// Another participant.
-#[derive(Debug)]
-pub(super) struct RemoteParticipant {
-    pub(super) data: ParticipantData,
-    /// From where it announced itself; says which of its addresses are good.
-    from: Ipv4Addr,
-    /// Where discovery traffic for it goes.
-    pub(super) metatraffic: Destinations,
-    discovered_at: Time,
-    pub(super) last_heard: Time,
-    lease: core::time::Duration,
-    /// Whether it has sent something to us in particular: then its address is no forgery by somebody who
-    /// cannot hear us.
-    pub(super) has_answered: bool,
-    /// Whether it was told who we are, and our builtin endpoints speak to it.
-    is_introduced: bool,
-    pub(super) endpoints: BTreeMap<EntityId, RemoteEntry>,
-}
-
-/// An endpoint of another participant.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct RemoteEntry {
-    pub(super) topic: String,
-    pub(super) type_name: String,
-    /// Its own addresses, if it has some.
-    unicast: Vec<SocketAddrV4>,
-    multicast: Vec<SocketAddrV4>,
-    pub(super) endpoint: RemoteEndpoint,
-}
-
-impl RemoteParticipant {
-    /// When it counts as lost if nothing more is heard.
-    pub(super) fn expires_at(&self) -> Time {
-        let lease = if self.has_answered { self.lease } else { self.lease.min(UNANSWERED_LEASE_MAX) };
-        self.last_heard + lease
-    }
-
-    /// Whether its announcements name the host, or came from there.
-    pub(super) fn is_at(&self, host: Ipv4Addr) -> bool {
-        let named =
-            self.data.metatraffic_unicast.addresses.iter().chain(&self.data.default_unicast.addresses);
-        self.from == host || named.into_iter().any(|address| *address.ip() == host)
-    }
-
-    pub(super) fn vendor(&self) -> VendorId {
-        self.data.vendor
-    }
-}
 
 impl ParticipantCore {
     /// Takes in an announcement. `is_directed`: it was sent to us in particular.
@@ -303,36 +253,6 @@ impl ParticipantCore {
     }
 }
 
-impl super::Reachability {
-    /// Where to send to an endpoint: to the best of its own addresses or, if it has none, of its
-    /// participant's. If it has none of either kind, it listens to the groups of its participant, too.
-    fn endpoint_address(
-        &self,
-        remote: &RemoteParticipant,
-        unicast: &[SocketAddrV4],
-        multicast: &[SocketAddrV4],
-    ) -> Option<(Destinations, Option<GroupRoute>)> {
-        let address = self
-            .choose(unicast, remote.from)
-            .or_else(|| self.choose(&remote.data.default_unicast.addresses, remote.from))?;
-        let has_none = unicast.is_empty() && multicast.is_empty();
-        let groups = if has_none { &remote.data.default_multicast.addresses } else { multicast };
-        Some((Arc::from([address]), self.group_route(*address.ip(), groups)))
-    }
-}
-
-/// Which kind of endpoint an entity id names. `None`: neither a writer nor a reader of an application.
-pub(super) fn kind_of(entity: EntityId) -> Option<EndpointKind> {
-    match (entity.is_builtin(), entity.is_writer(), entity.is_reader()) {
-        (false, true, _) => Some(EndpointKind::Writer),
-        (false, _, true) => Some(EndpointKind::Reader),
-        _ => None,
-    }
-}
-
-/// A participant that has not spoken to us in particular is kept for no longer than this when it falls silent, whatever
-/// it asks for: longer than the 30 s between announcements that the specification proposes (DDSI-RTPS 2.5 §9.6.1.4).
-const UNANSWERED_LEASE_MAX: core::time::Duration = core::time::Duration::from_secs(35);
 /// A participant that was silent for so long makes room for a new one when there is none otherwise.
 const FORGOTTEN_AFTER: core::time::Duration = core::time::Duration::from_secs(60);
 /// Two participants that find each other exchange directed announcements within this time.

@@ -44,8 +44,8 @@ impl Assemblies {
         }
     }
 
-    /// The sample that a fragment belongs to, which is started if it is new. Returns `None` if there is no room, or if
-    /// the fragment contradicts those before it.
+    /// The sample that a fragment belongs to, which is started if it is new. Returns `None` if
+    /// there is no room, or if the fragment contradicts those before it.
     pub(super) fn entry(
         &mut self,
         now: Time,
@@ -177,8 +177,8 @@ impl Assemblies {
         }
     }
 
-    /// Whether there is room for a sample. One sample larger than the whole limit is allowed in addition, so that it
-    /// delays no other.
+    /// Whether there is room for a sample. One sample larger than the whole limit is allowed in
+    /// addition, so that it delays no other.
     fn has_room(&self, writer: Guid, size: usize) -> bool {
         if is_oversize(size) {
             return !self.all.values().any(|known| is_oversize(known.sample_size));
@@ -188,7 +188,8 @@ impl Assemblies {
             && (of_writer == 0 || of_writer + charge(size) <= self.max_bytes / 2)
     }
 
-    /// Drops the sample that has waited longest for a fragment. Returns `None` if no sample is idle.
+    /// Drops the sample that has waited longest for a fragment. Returns `None` if no sample is
+    /// idle.
     fn drop_idle(&mut self, now: Time, chunks: &mut Chunks) -> Option<()> {
         if now < self.idle_from {
             return None;
@@ -204,8 +205,8 @@ impl Assemblies {
     }
 }
 
-/// What a sample counts towards the limit. A small one counts more than its size, for its bookkeeping. One larger than
-/// the limit counts nothing, see [`Assemblies::has_room`].
+/// What a sample counts towards the limit. A small one counts more than its size, for its
+/// bookkeeping. One larger than the limit counts nothing, see [`Assemblies::has_room`].
 fn charge(size: usize) -> usize {
     if is_oversize(size) { 0 } else { size.max(config::ASSEMBLY_MIN_BYTES) }
 }

@@ -9,10 +9,11 @@ use crate::writer::ChangeKind;
 
 /// A sample of which fragments have arrived.
 ///
-/// Its memory is proportional to what has arrived, whatever size the first fragment announces: only the first `reach`
-/// fragments may use memory. The reach is [`config::REASSEMBLY_REACH_MIN_BYTES`] at first, then two to four times the
-/// number of fragments that have arrived. Fragments beyond it are refused, and requested once the reach has grown.
-/// Memory is reserved for the reach, or for the whole sample if one of this size was completed before.
+/// Its memory is proportional to what has arrived, whatever size the first fragment announces: only
+/// the first `reach` fragments may use memory. The reach is [`config::REASSEMBLY_REACH_MIN_BYTES`]
+/// at first, then two to four times the number of fragments that have arrived. Fragments beyond it
+/// are refused, and requested once the reach has grown. Memory is reserved for the reach, or for
+/// the whole sample if one of this size was completed before.
 #[derive(Debug)]
 pub(super) struct Assembly {
     pub(super) sequence_number: SequenceNumber,
@@ -35,7 +36,7 @@ pub(super) struct Assembly {
     whole_words: usize,
     /// The last fragment known to exist: it has arrived, or the writer has announced it.
     highest: u32,
-    /// Whether the writer wants to know which fragments have arrived.
+    /// Whether the writer has requested a progress report.
     pub(super) is_progress_wanted: bool,
     /// When the last fragment arrived.
     pub(super) added_at: Time,
@@ -45,7 +46,8 @@ pub(super) struct Assembly {
 pub(super) enum Added {
     /// It is stored.
     Stored {
-        /// Whether fragments are missing that were not known to exist, or could not be requested before.
+        /// Whether fragments are missing that were not known to exist, or could not be requested
+        /// before.
         reveals_missing: bool,
     },
     /// It lies beyond the reach and was dropped.
@@ -75,7 +77,8 @@ pub(super) struct Word {
     asked: u64,
     /// When the last request was sent.
     asked_at: Time,
-    /// How many times the same fragments were requested. Only the repair of a first request measures the round trip.
+    /// How many times the same fragments were requested. Only the repair of a first request
+    /// measures the round trip.
     tries: u8,
     /// Fragments named by the last request. The repair of any other measures nothing.
     latest: u64,
@@ -88,8 +91,8 @@ impl Word {
         known & !self.received
     }
 
-    /// Marks fragments as requested and returns them: of the first `known`, those never requested before, or all that
-    /// are missing if the last request is `patience_ns` old.
+    /// Marks fragments as requested and returns them: of the first `known`, those never requested
+    /// before, or all that are missing if the last request is `patience_ns` old.
     fn ask(&mut self, now: Time, patience_ns: u64, known: u32) -> u64 {
         let missing = self.missing(known);
         let is_again = missing & self.asked != 0 && now.nanos_since(self.asked_at) >= patience_ns;
@@ -105,8 +108,8 @@ impl Word {
 }
 
 impl Assembly {
-    /// The sample that `frag` belongs to, without fragments. `words` is empty memory for reuse. `is_reserved_whole`:
-    /// memory is to be reserved for all of the sample.
+    /// The sample that `frag` belongs to, without fragments. `words` is empty memory for reuse.
+    /// `is_reserved_whole`: memory is to be reserved for all of the sample.
     pub(super) fn new(
         frag: &DataFrag<'_>,
         (kind, key_hash): (ChangeKind, Option<[u8; 16]>),
@@ -162,7 +165,8 @@ impl Assembly {
             return Added::TooFar { reveals_missing };
         }
         let start = first as usize * self.fragment_size;
-        // The parser has checked that the fragments lie within the sample and that their bytes are there.
+        // The parser has checked that the fragments lie within the sample and that their bytes are
+        // there.
         if !self.has_words() || !self.has_memory(start + frag.payload.len()) {
             return Added::NoMemory;
         }
@@ -192,8 +196,8 @@ impl Assembly {
         self.is_reserved_whole || self.memory.reserve(within_reach.max(end))
     }
 
-    /// Extends the reach to four times what has arrived, once that is half of the reach. Returns whether fragments beyond
-    /// the old reach are known to exist.
+    /// Extends the reach to four times what has arrived, once that is half of the reach. Returns
+    /// whether fragments beyond the old reach are known to exist.
     #[inline]
     fn extend_reach(&mut self) -> bool {
         let (before, arrived) = (self.reach, self.total - self.missing);
@@ -234,7 +238,8 @@ impl Assembly {
     pub(super) fn progress(&self) -> FragmentNumberSet {
         let first = self.first_missing();
         let mut set = FragmentNumberSet::new(FragmentNumber(first + 1));
-        // Missing fragments were requested before. Naming the last one reports how far the reader has looked.
+        // Missing fragments were requested before. Naming the last one reports how far the reader
+        // has looked.
         if first < self.highest {
             let known = self.highest.min(self.reach).min(first + 256);
             let last = (first..known).rev().find(|number| !self.has(*number));
@@ -243,8 +248,8 @@ impl Assembly {
         set
     }
 
-    /// Appends the sets to request now: fragments known to exist, missing, within reach, and not requested within
-    /// `patience_ns`.
+    /// Appends the sets to request now: fragments known to exist, missing, within reach, and not
+    /// requested within `patience_ns`.
     pub(super) fn ask(
         &mut self,
         now: Time,
@@ -252,12 +257,14 @@ impl Assembly {
         out: &mut Vec<(SequenceNumber, FragmentNumberSet)>,
     ) {
         let (mut set, before): (Option<FragmentNumberSet>, _) = (None, out.len());
-        // Without memory for more words, only those that exist are requested. The next HEARTBEAT tries again.
+        // Without memory for more words, only those that exist are requested. The next HEARTBEAT
+        // tries again.
         self.has_words();
         let known = self.highest.min(self.reach);
         let words = (known.div_ceil(FRAGMENTS_PER_WORD) as usize).min(self.words.len());
         for index in self.whole_words..words {
-            // A writer remembers a limited number of requests. The rest is requested with the next answer.
+            // A writer remembers a limited number of requests. The rest is requested with the next
+            // answer.
             if out.len() - before >= config::NACK_FRAG_SETS_MAX || out.len() >= config::NACK_FRAGS_MAX {
                 break;
             }
@@ -300,7 +307,8 @@ impl Assembly {
         self.memory.written() + size_of::<Self>() + self.words.capacity() * size_of::<Word>()
     }
 
-    /// Index of the first missing fragment known to exist; the number of those known to exist if none is missing.
+    /// Index of the first missing fragment known to exist; the number of those known to exist if
+    /// none is missing.
     fn first_missing(&self) -> u32 {
         let from = self.whole_words as u32 * FRAGMENTS_PER_WORD;
         (from..self.highest).find(|number| !self.has(*number)).unwrap_or(self.highest)

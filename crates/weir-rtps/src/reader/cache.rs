@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use super::chunks::{ChunkRef, Chunks};
-use super::config::ReaderConfig;
+use super::config::{KeyPayloadOf, ReaderConfig};
 use super::entries::{Entries, Entry, cost};
 use super::instances::{Instance, Instances};
 use super::limits::Limits;
@@ -19,10 +19,12 @@ use crate::config;
 use crate::key_hasher::Key;
 use crate::writer::ChangeKind;
 
-/// The samples of a reader: those in the queue, and those held back, whose payloads are stored here too.
+/// The samples of a reader: those in the queue, and those held back, whose payloads are stored here
+/// too.
 #[derive(Debug)]
 pub(super) struct Cache {
     limits: Limits,
+    key_payload_of: Option<KeyPayloadOf>,
     chunks: Chunks,
     entries: Entries,
     instances: Instances,
@@ -43,6 +45,7 @@ impl Cache {
     pub(super) fn new(config: &ReaderConfig) -> Self {
         Self {
             limits: Limits::new(config),
+            key_payload_of: config.key_payload_of,
             chunks: Chunks::default(),
             entries: Entries::new(),
             instances: Instances::new(config),
@@ -55,8 +58,9 @@ impl Cache {
         }
     }
 
-    /// Why there is no room for a sample with a payload of `len` bytes, or `None` if there is. An empty cache has room for
-    /// one sample of any size. Samples held back do not count: the sample that they wait for must find room.
+    /// Why there is no room for a sample with a payload of `len` bytes, or `None` if there is. An
+    /// empty cache has room for one sample of any size. Samples held back do not count: the sample
+    /// that they wait for must find room.
     #[inline]
     pub(super) fn refusal(&self, key: Option<Key>, len: usize) -> Option<Rejection> {
         let live = self.entries.live();
@@ -97,7 +101,8 @@ impl Cache {
             || self.bytes + self.held_bytes + cost(len) > self.limits.max_bytes
     }
 
-    /// Estimated number of samples for which there is room, if they are as long as the last one; at least one.
+    /// Estimated number of samples for which there is room, if they are as long as the last one; at
+    /// least one.
     pub(super) fn room(&self) -> usize {
         let samples = match self.limits.depth {
             None => self.limits.max_samples.saturating_sub(self.entries.live() + self.held),
@@ -107,7 +112,8 @@ impl Cache {
         samples.min(bytes / cost(self.recent_len)).max(1)
     }
 
-    /// Whether requesting more samples is pointless. Reached some time before [`Cache::refusal`] refuses one.
+    /// Whether requesting more samples is pointless. Reached some time before [`Cache::refusal`]
+    /// refuses one.
     pub(super) fn is_nearly_full(&self) -> bool {
         self.entries.live() >= self.limits.max_samples || self.bytes > self.limits.max_bytes / 4 * 3
     }
@@ -203,7 +209,8 @@ impl Cache {
         self.held_bytes -= cost(stored.len());
     }
 
-    /// Appends a stored sample, unless it changes nothing: an end of an instance that has ended before.
+    /// Appends a stored sample, unless it changes nothing: an end of an instance that has ended
+    /// before.
     ///
     /// Always inlined, so that the sample stays in registers.
     #[inline(always)]
@@ -213,11 +220,14 @@ impl Cache {
             return;
         };
         // Without a key, the payload says what has ended, as in discovery.
-        let (is_keyed, keeps_keys) = (self.instances.is_keyed(), self.instances.keeps_key_payloads());
+        let is_keyed = self.instances.is_keyed();
         let instance = self.instances.get_mut(index);
         let is_change = instance.change(stored.kind, writer) || !is_keyed;
-        if keeps_keys && instance.key_payload.is_none() {
-            self.instances.keep_key_payload(index, self.chunks.bytes(stored.at), stored.kind);
+        if let Some(key_payload_of) = self.key_payload_of
+            && instance.key_payload.is_none()
+        {
+            let payload = self.chunks.bytes(stored.at);
+            self.instances.keep_key_payload(index, payload, stored.kind, key_payload_of);
         }
         if !is_change {
             self.chunks.release(stored.at);
@@ -228,8 +238,8 @@ impl Cache {
         self.append(index, writer, sn, stored);
     }
 
-    /// KEEP_LAST: removes the value that a new one replaces. A state change replaces an earlier one and no value: it comes
-    /// on top of the depth.
+    /// KEEP_LAST: removes the value that a new one replaces. A state change replaces an earlier one
+    /// and no value: it comes on top of the depth.
     #[inline(always)]
     fn make_room(&mut self, index: u32, kind: ChangeKind) {
         if let Some(depth) = self.limits.depth {
@@ -270,7 +280,8 @@ impl Cache {
         })
     }
 
-    /// Handles the loss of a writer: reports the instances that no writer writes any more, if the topic has a key.
+    /// Handles the loss of a writer: reports the instances that no writer writes any more, if the
+    /// topic has a key.
     pub(super) fn writer_gone(&mut self, writer: Guid) {
         for index in 0..self.instances.end() {
             if !self.instances.get_mut(index).left_by(writer) {
@@ -284,8 +295,9 @@ impl Cache {
         }
     }
 
-    /// Removes the oldest sample and passes it to `f`. Does what [`Cache::show`] and [`Cache::remove`] do for any sample,
-    /// in one step for the first, which is the oldest of its instance.
+    /// Removes the oldest sample and passes it to `f`. Does what [`Cache::show`] and
+    /// [`Cache::remove`] do for any sample, in one step for the first, which is the oldest of its
+    /// instance.
     #[inline(always)]
     pub(super) fn take_next(&mut self, f: impl FnOnce(RawSample<'_>)) -> bool {
         // Every removal trims, unless a function of the application panicked in between.
@@ -310,7 +322,8 @@ impl Cache {
         true
     }
 
-    /// Passes samples to `f`, until `max` of them counted: those for which `f` returned `true`. The others are removed.
+    /// Passes samples to `f`, until `max` of them counted: those for which `f` returned `true`. The
+    /// others are removed.
     pub(super) fn access(
         &mut self,
         max: usize,
@@ -478,8 +491,8 @@ impl Cache {
         }
     }
 
-    /// Whether most chunks are kept for a few small payloads, although [`Cache::sweep`] moves those in the queue: it does
-    /// not reach samples that are held back.
+    /// Whether most chunks are kept for a few small payloads, although [`Cache::sweep`] moves those
+    /// in the queue: it does not reach samples that are held back.
     #[inline]
     pub(super) fn is_sparse(&self) -> bool {
         self.chunks.memory() > config::READER_SPARSE_BYTES
@@ -507,8 +520,8 @@ impl Cache {
         self.entries.compact(&mut self.instances);
     }
 
-    /// Moves some payloads out of chunks that are mostly dead. A full round over all entries takes as long as filling a
-    /// fixed number of chunks, so that no sample is delayed for long.
+    /// Moves some payloads out of chunks that are mostly dead. A full round over all entries takes
+    /// as long as filling a fixed number of chunks, so that no sample is delayed for long.
     #[cold]
     fn sweep(&mut self) {
         let count = self.entries.len();

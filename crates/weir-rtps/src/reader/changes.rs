@@ -72,7 +72,8 @@ impl ChangesFromWriter {
         }
     }
 
-    /// When the sample at this offset from `expected` was last requested and how many times, if it is missing.
+    /// When the sample at this offset from `expected` was last requested and how many times, if it
+    /// is missing.
     pub(super) fn missing_mut(&mut self, offset: usize) -> Option<(&mut Time, &mut u8)> {
         match &mut self.list[offset] {
             Change::Missing { asked_at, tries } => Some((asked_at, tries)),
@@ -100,8 +101,8 @@ impl ChangesFromWriter {
         self.offset(sn) < self.reach(listed)
     }
 
-    /// Number of samples behind the next one that may be listed, when the lists of all writers have the capacity
-    /// `listed`.
+    /// Number of samples behind the next one that may be listed, when the lists of all writers have
+    /// the capacity `listed`.
     pub(super) fn reach(&self, listed: usize) -> usize {
         if listed < config::REORDER_SHARED_SAMPLES {
             config::REORDER_MAX_SAMPLES
@@ -110,8 +111,8 @@ impl ChangesFromWriter {
         }
     }
 
-    /// Removes the next sample to deliver among those held back, if it is there and `has_room`. Skips samples that
-    /// will not arrive.
+    /// Removes the next sample to deliver among those held back, if it is there and `has_room`.
+    /// Skips samples that will not arrive.
     pub(super) fn next_held(&mut self, mut has_room: impl FnMut(&StoredSample) -> bool) -> NextHeld {
         loop {
             match self.list.front() {

@@ -1,11 +1,13 @@
-//! Memory for payloads. Payloads are copied end to end into chunks, so that a small sample never keeps the large buffer
-//! alive that it was received in. A chunk is reused once its last payload is released.
+//! Memory for payloads. Payloads are copied end to end into chunks, so that a small sample never
+//! keeps the large buffer alive that it was received in. A chunk is reused once its last payload is
+//! released.
 //!
-//! A payload with a block of its own, because it was assembled from fragments or is longer than half a chunk, can be shared
-//! with the application. The block is reused once the application has released it too.
+//! A payload with a block of its own, because it was assembled from fragments or is longer than
+//! half a chunk, can be shared with the application. The block is reused once the application has
+//! released it too.
 //!
-//! When more than half of the memory is dead, the cache moves the payloads of mostly dead chunks to the open one, a few at a
-//! time.
+//! When more than half of the memory is dead, the cache moves the payloads of mostly dead chunks to
+//! the open one, a few at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -51,8 +53,8 @@ pub(super) struct Chunks {
     spare: Vec<u32>,
     /// The open chunk, which is being filled.
     current: Option<u32>,
-    /// The memory of the open chunk, and how much of it is used. Kept outside its block, which would have to be checked for
-    /// sharing at each access.
+    /// The memory of the open chunk, and how much of it is used. Kept outside its block, which
+    /// would have to be checked for sharing at each access.
     open: Box<[u8]>,
     used: usize,
     /// Memory of all chunks in bytes.
@@ -102,7 +104,8 @@ impl Chunks {
         self.live += len;
     }
 
-    /// Whether payloads should move: a chunk was filled since the last call, and most memory is dead.
+    /// Whether payloads should move: a chunk was filled since the last call, and most memory is
+    /// dead.
     #[inline]
     pub(super) fn is_wasteful(&mut self) -> bool {
         self.was_filled && self.note_filled()
@@ -126,7 +129,8 @@ impl Chunks {
         self.live
     }
 
-    /// Memory of an earlier large sample, at least `len` bytes, if there is some. Its contents are not cleared.
+    /// Memory of an earlier large sample, at least `len` bytes, if there is some. Its contents are
+    /// not cleared.
     pub(super) fn take_buffer(&mut self, len: usize) -> Option<Arc<Block>> {
         let fits = |block: &mut Arc<Block>| {
             block.len() >= len && block.len() / 2 <= len && Arc::get_mut(block).is_some()
@@ -134,7 +138,8 @@ impl Chunks {
         self.large.iter_mut().position(fits).map(|index| self.large.swap_remove(index))
     }
 
-    /// Keeps memory for the next large sample, within limits. Buffers that the application still shares are dropped first.
+    /// Keeps memory for the next large sample, within limits. Buffers that the application still
+    /// shares are dropped first.
     pub(super) fn give_buffer(&mut self, buffer: Arc<Block>) {
         while !self.has_room_for(buffer.len()) {
             let Some(shared) = self.large.iter_mut().position(|kept| Arc::get_mut(kept).is_none()) else {
@@ -158,8 +163,9 @@ impl Chunks {
         ChunkRef { chunk: index, offset: 0, len: len as u32 }
     }
 
-    /// Leaves a payload in `block`, where it was received, and shares that. Returns `None` if it is to be copied: it is not
-    /// in `block`, a copy is cheaper, or it is so long that it has a chunk of its own.
+    /// Leaves a payload in `block`, where it was received, and shares that. Returns `None` if it is
+    /// to be copied: it is not in `block`, a copy is cheaper, or it is so long that it has a chunk
+    /// of its own.
     #[inline]
     pub(super) fn borrow(&mut self, payload: &[u8], block: &Arc<Block>) -> Option<ChunkRef> {
         if !(config::READER_BORROWED_MIN_BYTES..=SHORT_MAX).contains(&payload.len()) {
@@ -441,9 +447,9 @@ mod tests {
         assert_eq!(Arc::strong_count(&block), 2);
         let stored = chunks.store(&[8; 100]);
         assert_eq!((chunks.bytes(at), chunks.bytes(stored)), (&[7; 8_000][..], &[8; 100][..]));
-        assert!(chunks.payload(at).1.is_none(), "whoever received in it wants it back");
+        assert!(chunks.payload(at).1.is_none(), "its receiver reuses the block");
         chunks.release(at);
-        assert_eq!(Arc::strong_count(&block), 1, "no pool of ours keeps it");
+        assert_eq!(Arc::strong_count(&block), 1, "no pool of the reader keeps it");
         chunks.release(stored);
         assert_eq!(chunks.memory(), config::READER_CHUNK_BYTES);
     }

@@ -5,8 +5,8 @@ use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 use crate::config;
 use crate::qos::{History, Reliability};
 
-/// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the payload holds
-/// only the key. Returns `None` if the payload cannot be decoded.
+/// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the
+/// payload holds only the key. Returns `None` if the payload cannot be decoded.
 pub type KeyOf = fn(payload: &[u8], is_key: bool) -> Option<[u8; 16]>;
 
 /// Converts a payload, as passed to [`KeyOf`], to one that holds only the key.
@@ -29,10 +29,11 @@ pub struct ReaderConfig {
     pub key_payload_of: Option<KeyPayloadOf>,
     /// Whether it wants samples from before it was matched (any durability but VOLATILE).
     pub wants_history: bool,
-    /// Whether it resumes a writer that is matched again where it stopped, so that nothing is delivered twice.
+    /// Whether it resumes a writer that is matched again where it stopped, so that nothing is
+    /// delivered twice.
     pub remembers_writers: bool,
-    /// Maximum number of samples; `None`: only `max_bytes` limits them. A KEEP_LAST reader may hold one more for
-    /// each instance that ended, to report that.
+    /// Maximum number of samples; `None`: only `max_bytes` limits them. A KEEP_LAST reader may hold
+    /// one more for each instance that ended, to report that.
     pub max_samples: Option<u32>,
     /// Maximum number of instances.
     pub max_instances: Option<u32>,
@@ -76,9 +77,11 @@ impl ReaderConfig {
 /// Limits on samples that arrive in fragments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReassemblyLimits {
-    /// Largest sample, in bytes. A reliable reader skips a larger one as if the writer had sent a GAP.
+    /// Largest sample, in bytes. A reliable reader skips a larger one as if the writer had sent a
+    /// GAP.
     pub sample_max_bytes: usize,
-    /// Total size of incomplete samples, in bytes; at most [`config::REASSEMBLY_MAX_BYTES`]. One writer may use half.
+    /// Total size of incomplete samples, in bytes; at most [`config::REASSEMBLY_MAX_BYTES`]. One
+    /// writer may use half.
     pub max_bytes: usize,
 }
 

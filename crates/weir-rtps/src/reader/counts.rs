@@ -13,8 +13,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Records a HEARTBEAT. Returns whether it is neither a repetition nor older than one received before. Counts may
-    /// wrap.
+    /// Records a HEARTBEAT. Returns whether it is neither a repetition nor older than one received
+    /// before. Counts may wrap.
     pub(super) fn is_new_heartbeat(&mut self, now: Time, count: u32) -> bool {
         let is_new = self.heartbeat.is_none_or(|(last, at)| {
             count.wrapping_sub(last).cast_signed() > 0 || now.since(at) >= config::COUNT_TRUST

@@ -39,7 +39,7 @@ impl Delivery {
         self.counters.samples_lost = self.counters.samples_lost.saturating_add(lost);
     }
 
-    /// Handles a sample for which there is no room. A reliable writer is asked for it again later.
+    /// Handles a sample for which there is no room. A reliable reader requests it again later.
     #[cold]
     pub(super) fn reject(
         &mut self,
@@ -80,7 +80,8 @@ impl Delivery {
         }
     }
 
-    /// Delivers a sample that was assembled from fragments, or holds it back. Returns whether an answer is due.
+    /// Delivers a sample that was assembled from fragments, or holds it back. Returns whether an
+    /// answer is due.
     pub(super) fn deliver_whole(
         &mut self,
         config: &ReaderConfig,
@@ -138,7 +139,8 @@ impl Delivery {
         false
     }
 
-    /// Resumes the writers whose samples were refused and may have room now. Returns whether an answer is due.
+    /// Resumes the writers whose samples were refused and may have room now. Returns whether an
+    /// answer is due.
     #[cold]
     pub(super) fn retry_refused(&mut self, writers: &mut [WriterProxy]) -> bool {
         let has_room = !self.cache.is_nearly_full();

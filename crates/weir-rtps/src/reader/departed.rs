@@ -1,8 +1,9 @@
 //! Writers that are no longer matched, and the position at which the reader stopped.
 //!
-//! A writer whose lease expired because its packets were lost is matched again later under the same GUID. Without this
-//! record the reader would start over and deliver everything that the writer still keeps a second time. A GUID names
-//! one writer for ever (RTPS 2.5, 8.2.4.2), so the reader resumes where it stopped.
+//! A writer whose lease expired because its packets were lost is matched again later under the same
+//! GUID. Without this record the reader would start over and deliver everything that the writer
+//! still keeps a second time. A GUID names one writer for ever (RTPS 2.5, 8.2.4.2), so the reader
+//! resumes where it stopped.
 
 use std::collections::VecDeque;
 

@@ -46,7 +46,8 @@ impl Entry {
     };
 }
 
-/// The queue. A sample has an index, its distance from the front, and a position, which never changes.
+/// The queue. A sample has an index, its distance from the front, and a position, which never
+/// changes.
 ///
 /// Samples removed from the middle stay as dead entries until they reach the front.
 #[derive(Debug)]
@@ -202,7 +203,8 @@ impl Entries {
         self.of(instance).find(|position| (self.at(*position).kind == ChangeKind::Alive) == is_value)
     }
 
-    /// Removes an entry from the chain of its instance, which has others. `next`: the position of the next one.
+    /// Removes an entry from the chain of its instance, which has others. `next`: the position of
+    /// the next one.
     #[inline]
     pub(super) fn unlink(&mut self, instance: &mut Instance, position: u64, next: u64) {
         if instance.oldest == position {
@@ -227,8 +229,8 @@ impl Entries {
         }
     }
 
-    /// Removes dead entries between live ones, and chains the others again. An instance that is never taken would
-    /// otherwise keep the entries of all others alive.
+    /// Removes dead entries between live ones, and chains the others again. An instance that is
+    /// never taken would otherwise keep the entries of all others alive.
     pub(super) fn compact(&mut self, instances: &mut Instances) {
         self.ring.retain(|entry| entry.is_live);
         for entry in self.ring.iter() {

@@ -23,7 +23,7 @@ pub(super) struct Fragments {
     assemblies: Assemblies,
     /// Sets to request from one writer. Empty between calls.
     requests: Vec<(SequenceNumber, FragmentNumberSet)>,
-    /// Incomplete samples of the writer that was last [asked](Self::request), in order.
+    /// Incomplete samples of the writer in the last [request](Self::request), in order.
     partial: Vec<SequenceNumber>,
 }
 
@@ -82,7 +82,8 @@ impl Fragments {
         self.assemblies.retain(writer, chunks, |_| false);
     }
 
-    /// Records which fragments of a sample a writer has announced. Returns whether an answer is due.
+    /// Records which fragments of a sample a writer has announced. Returns whether an answer is
+    /// due.
     pub(super) fn announce(&mut self, proxy: &mut WriterProxy, heartbeat: &HeartbeatFrag) -> bool {
         let sn = heartbeat.sequence_number;
         match self.assemblies.get_mut(proxy.guid, sn) {
@@ -141,7 +142,7 @@ impl Fragments {
         self.requests.clear();
     }
 
-    /// Incomplete samples of the writer that was last asked for fragments, in order.
+    /// Incomplete samples of the writer in the last [request](Self::request), in order.
     pub(super) fn partial(&self) -> &[SequenceNumber] {
         &self.partial
     }

@@ -1,7 +1,8 @@
 //! A set of small numbers with a fast search for the next member, however sparse it is.
 
-/// A tree of bit sets. A bit says whether the word below it may have bits set: it is set with the first of them, and cleared
-/// when a search finds the word empty. A number that is added and removed repeatedly thus changes only the lowest level.
+/// A tree of bit sets. A bit says whether the word below it may have bits set: it is set with the
+/// first of them, and cleared when a search finds the word empty. A number that is added and
+/// removed repeatedly thus changes only the lowest level.
 #[derive(Debug, Default)]
 pub(super) struct IndexSet {
     levels: [Vec<u64>; LEVELS],

@@ -1,4 +1,5 @@
-//! The instances of a reader (DDS 1.4, 2.2.2.5.1): their writers, their state, and their samples in the cache.
+//! The instances of a reader (DDS 1.4, 2.2.2.5.1): their writers, their state, and their samples in
+//! the cache.
 
 use hashbrown::HashTable;
 use weir_wire::Guid;
@@ -60,8 +61,8 @@ impl Instance {
         (self.count - self.state_changes) as usize
     }
 
-    /// Records that `writer` wrote or ended the instance. Returns whether there is something to report: a value, or
-    /// another state.
+    /// Records that `writer` wrote or ended the instance. Returns whether there is something to
+    /// report: a value, or another state.
     #[inline(always)]
     pub(super) fn change(&mut self, kind: ChangeKind, writer: Guid) -> bool {
         if kind != ChangeKind::Alive {
@@ -109,7 +110,8 @@ impl Instance {
         self.state = InstanceState::NotAliveDisposed;
     }
 
-    /// Records that `writer` no longer writes the instance. Returns whether it was the last writer of a live instance.
+    /// Records that `writer` no longer writes the instance. Returns whether it was the last writer
+    /// of a live instance.
     pub(super) fn left_by(&mut self, writer: Guid) -> bool {
         if self.more_writers.contains(&writer) {
             self.more_writers = self.more_writers.iter().filter(|other| **other != writer).copied().collect();
@@ -134,8 +136,8 @@ impl Instance {
         }
     }
 
-    /// Whether it has ended: it is not alive, has no writers, and all its samples were taken. Later samples create a new
-    /// instance (DDS 1.4, 2.2.2.5.1.8).
+    /// Whether it has ended: it is not alive, has no writers, and all its samples were taken. Later
+    /// samples create a new instance (DDS 1.4, 2.2.2.5.1.8).
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.state != InstanceState::Alive && self.count == 0 && self.writer == Guid::UNKNOWN
@@ -155,14 +157,15 @@ pub(super) struct Instances {
     table: HashTable<u32>,
     /// The instance that was last looked up.
     recent: Option<(Key, u32)>,
-    /// Whether the instance looked up before `recent` has the index before it. A writer that writes all instances in turn
-    /// usually repeats the order in which they were created. The next index is then tried before the table.
+    /// Whether the instance looked up before `recent` has the index before it. A writer that writes
+    /// all instances in turn usually repeats the order in which they were created. The next index
+    /// is then tried before the table.
     is_in_order: bool,
     /// Instances with samples.
     occupied: IndexSet,
-    /// The last result of [`Instances::next`]. It may have ended when the application asks for the one behind it.
+    /// The last result of [`Instances::next`]. It may have ended when the application asks for the
+    /// one behind it.
     last_next: Option<(Key, u32)>,
-    key_payload_of: Option<KeyPayloadOf>,
     /// Bytes of all key payloads.
     key_bytes: usize,
 }
@@ -181,7 +184,6 @@ impl Instances {
             is_in_order: false,
             occupied: IndexSet::default(),
             last_next: None,
-            key_payload_of: config.key_payload_of,
             key_bytes: 0,
         }
     }
@@ -209,8 +211,8 @@ impl Instances {
         self.table.len() < self.max || self.find(key).is_some()
     }
 
-    /// The index of the instance with this key, which is created if it is new. Returns `None` if there is no room. A topic
-    /// without a key has one instance, whatever key a sample has.
+    /// The index of the instance with this key, which is created if it is new. Returns `None` if
+    /// there is no room. A topic without a key has one instance, whatever key a sample has.
     #[inline(always)]
     pub(super) fn index(&mut self, key: Option<Key>) -> Option<u32> {
         if !self.is_keyed {
@@ -281,20 +283,19 @@ impl Instances {
         self.recent = None;
     }
 
-    /// Whether key payloads are kept.
-    #[inline]
-    pub(super) fn keeps_key_payloads(&self) -> bool {
-        self.key_payload_of.is_some()
-    }
-
     /// Keeps the key of an instance, from the payload of a sample.
     #[cold]
-    pub(super) fn keep_key_payload(&mut self, index: u32, payload: &[u8], kind: ChangeKind) {
+    pub(super) fn keep_key_payload(
+        &mut self,
+        index: u32,
+        payload: &[u8],
+        kind: ChangeKind,
+        key_payload_of: KeyPayloadOf,
+    ) {
         if payload.is_empty() || self.key_bytes >= config::INSTANCE_KEYS_MAX_BYTES {
             return;
         }
-        let is_key = kind != ChangeKind::Alive;
-        let key = self.key_payload_of.and_then(|key_payload_of| key_payload_of(payload, is_key));
+        let key = key_payload_of(payload, kind != ChangeKind::Alive);
         self.key_bytes += key.as_ref().map_or(0, |key| key.len());
         self.list[index as usize].key_payload = key;
     }
@@ -334,8 +335,9 @@ impl Instances {
         }
     }
 
-    /// The first instance behind the one with this key that has samples and `is_meant`. If that one does not exist, and was
-    /// not the last result of this method, the search starts at the beginning.
+    /// The first instance behind the one with this key that has samples and `is_meant`. If that one
+    /// does not exist, and was not the last result of this method, the search starts at the
+    /// beginning.
     pub(super) fn next(
         &mut self,
         after: Option<Key>,

@@ -49,8 +49,8 @@ impl MatchedWriters {
         Some(proxy)
     }
 
-    /// Asserts the liveliness of all writers of a participant that have this kind. Returns whether one was not alive
-    /// before: its lease runs again.
+    /// Asserts the liveliness of all writers of a participant that have this kind. Returns whether
+    /// one was not alive before: its lease runs again.
     pub(super) fn assert_all(&mut self, now: Time, participant: GuidPrefix, kind: LivelinessKind) -> bool {
         let is_meant = |proxy: &&mut WriterProxy| is_of(proxy, participant, kind);
         let liveliness = &mut self.liveliness;
@@ -72,8 +72,8 @@ impl MatchedWriters {
         })
     }
 
-    /// Asserting one MANUAL_BY_PARTICIPANT writer asserts all of its participant. Applied only when a lease is about to
-    /// expire, so that samples cost nothing.
+    /// Asserting one MANUAL_BY_PARTICIPANT writer asserts all of its participant. Applied only when
+    /// a lease is about to expire, so that samples cost nothing.
     fn share_assertions(&mut self, index: usize, now: Time) {
         let kind = LivelinessKind::ManualByParticipant;
         let proxy = &self.list[index];
@@ -104,7 +104,8 @@ impl MatchedWriters {
     }
 }
 
-/// Asserts the liveliness of a writer. Returns whether it was not alive before: its lease runs again.
+/// Asserts the liveliness of a writer. Returns whether it was not alive before: its lease runs
+/// again.
 #[inline]
 pub(super) fn assert_alive(proxy: &mut WriterProxy, now: Time, liveliness: &mut LivelinessChanges) -> bool {
     let has_returned = proxy.lease.assert(now);
@@ -114,8 +115,8 @@ pub(super) fn assert_alive(proxy: &mut WriterProxy, now: Time, liveliness: &mut 
     has_returned
 }
 
-/// Whether a HEARTBEAT asserts the liveliness of its writer. Periodic ones do so only for AUTOMATIC liveliness, since
-/// they say nothing about the application (RTPS 2.5, 8.3.8.6).
+/// Whether a HEARTBEAT asserts the liveliness of its writer. Periodic ones do so only for AUTOMATIC
+/// liveliness, since they say nothing about the application (RTPS 2.5, 8.3.8.6).
 pub(super) fn is_assertion(proxy: &WriterProxy, heartbeat: &Heartbeat) -> bool {
     heartbeat.is_liveliness || proxy.lease.kind() == LivelinessKind::Automatic
 }

@@ -19,8 +19,8 @@ pub struct RawSample<'a> {
     pub kind: ChangeKind,
     /// When it was written, by the writer's clock.
     pub source_timestamp: Option<Timestamp>,
-    /// The payload with encapsulation header: the value, or the key if `kind` is not `Alive`. Empty if only the key hash is
-    /// known.
+    /// The payload with encapsulation header: the value, or the key if `kind` is not `Alive`. Empty
+    /// if only the key hash is known.
     pub payload: &'a [u8],
     /// The memory of a large payload. A clone keeps the payload unchanged.
     pub block: Option<&'a Arc<Block>>,
@@ -36,7 +36,8 @@ pub struct RawSample<'a> {
     pub was_read: bool,
     /// How many times the instance had become alive after being disposed when the sample arrived.
     pub disposed_generation: u32,
-    /// How many times the instance had become alive after losing its writers when the sample arrived.
+    /// How many times the instance had become alive after losing its writers when the sample
+    /// arrived.
     pub no_writers_generation: u32,
 }
 

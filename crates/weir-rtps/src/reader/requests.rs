@@ -1,5 +1,5 @@
-//! When and what a reader requests from one writer. Each missing sample is requested as soon as its absence shows, and
-//! again when its repair is overdue.
+//! When and what a reader requests from one writer. Each missing sample is requested as soon as its
+//! absence shows, and again when its repair is overdue.
 
 use core::time::Duration;
 
@@ -35,11 +35,13 @@ pub(super) struct RepairRequests {
 
 /// What a request may name.
 pub(super) struct RequestScope<'a> {
-    /// Number of missing samples for which the cache has room. Repairs beyond that would be refused.
+    /// Number of missing samples for which the cache has room. Repairs beyond that would be
+    /// refused.
     pub(super) room: usize,
     /// Number of samples behind the next one that fit the sets of one answer.
     pub(super) reach: usize,
-    /// Samples, in order, of which some fragments have arrived. The others are requested one by one.
+    /// Samples, in order, of which some fragments have arrived. The others are requested one by
+    /// one.
     pub(super) partial: &'a [SequenceNumber],
 }
 
@@ -90,8 +92,8 @@ impl RepairRequests {
         self.round_trip.raise_variation();
     }
 
-    /// Measures the repair time of a sample that was missing. A sample that was requested more than once measures
-    /// nothing, since it may answer either request.
+    /// Measures the repair time of a sample that was missing. A sample that was requested more than
+    /// once measures nothing, since it may answer either request.
     pub(super) fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
         let elapsed_ns = now.nanos_since(asked_at);
         if tries == 1 {
@@ -169,8 +171,8 @@ impl RepairRequests {
         is_asking
     }
 
-    /// What makes a sample due that was requested before: the time since then; a request that was answered; and whether
-    /// such samples are to be considered at all.
+    /// What makes a sample due that was requested before: the time since then; a request that was
+    /// answered; and whether such samples are to be considered at all.
     fn start_pass(&mut self, now: Time, is_short_of_room: bool) -> (u64, Time, bool) {
         let is_prompted = core::mem::take(&mut self.is_prompted);
         let is_forced = core::mem::take(&mut self.is_forced);

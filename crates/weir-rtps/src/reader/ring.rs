@@ -1,5 +1,5 @@
-//! A queue whose elements are built in place. Passing one by value would copy it through memory, in other units than it was
-//! written in, which causes a store-forwarding stall.
+//! A queue whose elements are built in place. Passing one by value would copy it through memory, in
+//! other units than it was written in, which causes a store-forwarding stall.
 
 use core::ops::{Index, IndexMut};
 

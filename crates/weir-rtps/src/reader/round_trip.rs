@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use crate::config;
 
-/// Smoothed time from a repair request to the repair, and its variation (as in RFC 6298, section 2).
+/// Smoothed time from a repair request to the repair, and its variation (as in RFC 6298, section
+/// 2).
 #[derive(Debug)]
 pub(super) struct RoundTrip {
     mean_ns: u64,
@@ -32,8 +33,8 @@ impl RoundTrip {
         }
     }
 
-    /// Raises the first guess, until something is measured. Repeated requests cannot be measured, so a guess that is
-    /// too short would never be corrected otherwise.
+    /// Raises the first guess, until something is measured. Repeated requests cannot be measured,
+    /// so a guess that is too short would never be corrected otherwise.
     pub(super) fn raise_guess(&mut self, to: Duration) {
         if !self.is_measured {
             self.mean_ns = to.as_nanos() as u64;
@@ -50,8 +51,8 @@ impl RoundTrip {
         self.mean_ns + (self.variation_ns * 4).max(self.mean_ns / 8)
     }
 
-    /// The minimum time between requests, unless the writer wants an answer. It groups repairs into fewer send calls
-    /// and is short compared with the round trip.
+    /// The minimum time between requests, unless the writer wants an answer. It groups repairs into
+    /// fewer send calls and is short compared with the round trip.
     pub(super) fn pace_ns(&self) -> u64 {
         let pace_max_ns = config::NACK_PACE_MAX.as_nanos() as u64;
         if self.is_measured { (self.mean_ns / config::NACK_PACE_SHARE).min(pace_max_ns) } else { 0 }

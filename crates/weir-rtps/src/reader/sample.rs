@@ -1,4 +1,5 @@
-//! Interpretation of a DATA submessage, or of a sample assembled from fragments: what happened to which instance.
+//! Interpretation of a DATA submessage, or of a sample assembled from fragments: what happened to
+//! which instance.
 
 use weir_wire::{Data, ParameterId, ParameterList, Payload, Timestamp};
 
@@ -17,8 +18,8 @@ pub(super) struct Sample<'a> {
 /// The key cannot be decoded, or is missing.
 pub(super) struct Malformed;
 
-/// Interprets a DATA submessage: kind and instance, from inline QoS or from the payload. Always inlined, so that the result
-/// stays in registers.
+/// Interprets a DATA submessage: kind and instance, from inline QoS or from the payload. Always
+/// inlined, so that the result stays in registers.
 #[inline(always)]
 pub(super) fn sample<'a>(
     config: &ReaderConfig,

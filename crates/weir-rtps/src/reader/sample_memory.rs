@@ -1,7 +1,8 @@
 //! Memory of a sample that is assembled from fragments. It grows with what has arrived.
 //!
-//! The first fragment announces the size of a sample, and a forged one may announce any size. Memory is therefore reserved
-//! in proportion to what has arrived, see [`Assembly`](super::assembly::Assembly). Reserving it may fail.
+//! The first fragment announces the size of a sample, and a forged one may announce any size.
+//! Memory is therefore reserved in proportion to what has arrived, see
+//! [`Assembly`](super::assembly::Assembly). Reserving it may fail.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use crate::config;
 pub(super) enum SampleMemory {
     /// A block of an earlier sample, long enough for this one. Its contents are not cleared.
     Recycled(Arc<Block>),
-    /// The sample up to the last byte that has arrived, with zeros for missing fragments. Fragments in order are appended,
-    /// so that nothing is written twice.
+    /// The sample up to the last byte that has arrived, with zeros for missing fragments. Fragments
+    /// in order are appended, so that nothing is written twice.
     Growing(Vec<u8>),
 }
 
@@ -28,7 +29,8 @@ impl SampleMemory {
         }
     }
 
-    /// Reserves memory for `len` bytes in total, without writing to it. Returns `false` if it cannot be allocated.
+    /// Reserves memory for `len` bytes in total, without writing to it. Returns `false` if it
+    /// cannot be allocated.
     #[cold]
     pub(super) fn reserve(&mut self, len: usize) -> bool {
         match self {
@@ -72,8 +74,8 @@ impl SampleMemory {
         }
     }
 
-    /// The memory of an incomplete sample, for reuse. Returns `None` if most of it was never written to, or it is too large
-    /// to keep.
+    /// The memory of an incomplete sample, for reuse. Returns `None` if most of it was never
+    /// written to, or it is too large to keep.
     pub(super) fn into_spare(self) -> Option<Arc<Block>> {
         match self {
             Self::Growing(mut bytes) => {

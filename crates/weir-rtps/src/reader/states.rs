@@ -15,7 +15,8 @@ pub enum InstanceState {
 
 /// A mask of sample, view and instance states.
 ///
-/// Within each of the three groups, any named state matches. A group of which none is named matches every state.
+/// Within each of the three groups, any named state matches. A group of which none is named matches
+/// every state.
 ///
 /// ```
 /// use weir_rtps::reader::{InstanceState, States};

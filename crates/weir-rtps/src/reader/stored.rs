@@ -11,7 +11,8 @@ use crate::writer::ChangeKind;
 pub(super) struct StoredSample {
     pub(super) at: ChunkRef,
     pub(super) kind: ChangeKind,
-    /// Separate from `key`, since an `Option` of a key is half as large again and a reader may hold back thousands.
+    /// Separate from `key`, since an `Option` of a key is half as large again and a reader may hold
+    /// back thousands.
     has_key: bool,
     key: Key,
     pub(super) source_timestamp: Option<Timestamp>,

@@ -369,11 +369,12 @@ fn what_is_replaced_of_the_history_is_no_loss_of_a_volatile_reader_that_was_told
             ..ReaderConfig::new(READER, Reliability::Reliable)
         };
         let mut reader = with_writer(config, VendorId::UNKNOWN);
-        // Six are kept. Before a GAP says that they are not meant for a volatile reader, six others take their places.
+        // Six are kept. Before a GAP says that they are not meant for a volatile reader, six others
+        // take their places.
         heartbeat_to(&mut reader, READER.entity, 1, 295, 300);
         heartbeat_to(&mut reader, READER.entity, 2, 301, 306);
         assert_eq!(reader.counters().samples_lost, lost[0]);
-        // Three of those are gone before they came.
+        // The writer replaces three of those before they arrive.
         heartbeat_to(&mut reader, READER.entity, 3, 304, 309);
         assert_eq!(reader.counters().samples_lost, lost[1]);
         (304..=309).for_each(|sn| data(&mut reader, sn));
@@ -418,7 +419,8 @@ const FRAGMENT: DataFrag<'static> = DataFrag {
 
 #[test]
 fn what_a_best_effort_writer_left_incomplete_does_not_stand_in_the_way() {
-    // Also not before anything was delivered: twenty samples of two fragments, of which one arrives.
+    // Also not before anything was delivered: twenty samples of two fragments, of which one
+    // arrives.
     let mut reader = reader(Reliability::BestEffort);
     let mut fragment = |sn: i64, start: u32| {
         let frag = DataFrag { sequence_number: SequenceNumber(sn), fragment_start: start, ..FRAGMENT };
@@ -434,7 +436,7 @@ fn what_a_best_effort_writer_left_incomplete_does_not_stand_in_the_way() {
 fn a_malformed_sample_of_fragments_takes_nothing_before_it_away() {
     let mut reader = reader(Reliability::Reliable);
     data(&mut reader, 1);
-    // A key, of which nothing is said.
+    // A key without a status.
     let frag = DataFrag { sequence_number: SequenceNumber(3), sample_size: 4, is_key: true, ..FRAGMENT };
     reader.handle_data_frag(Time(1_000), WRITER, &frag, None);
     assert_eq!(reader.counters().samples_malformed, 1);
@@ -446,7 +448,7 @@ fn a_malformed_sample_of_fragments_takes_nothing_before_it_away() {
     assert_eq!(taken(&mut reader), [4]);
 }
 
-/// The fragments that the reader asks for now.
+/// The fragments that the reader requests now.
 fn fragments_asked_for(reader: &mut ReaderCore, now: Time) -> Vec<u32> {
     let mut out = Outbox::new();
     reader.poll_transmit(now, &mut out);
@@ -524,9 +526,8 @@ fn take_all(reader: &mut ReaderCore) -> Vec<(i64, Vec<u8>)> {
 }
 
 proptest::proptest! {
-    /// However long payloads are, in whatever order they come, and whenever they are taken: a reader that may leave them
-    /// in the blocks that they came in has the same samples as one that copies, and holds no block of a sample that is
-    /// gone.
+    /// A reader that leaves payloads in their blocks has the same samples as one that copies them,
+    /// and keeps no block of a sample that was taken.
     #[test]
     fn payloads_that_stay_where_they_came_in_are_those_that_are_copied(
         steps in proptest::collection::vec((1..40_i64, 0..9_000_usize, proptest::bool::weighted(0.2)), 1..60),

@@ -6,7 +6,8 @@ use weir_wire::{Guid, SequenceNumber};
 
 use crate::config;
 
-/// The lowest sequence number received from each of the last [`config::UNMATCHED_WRITERS_MAX`] unmatched writers.
+/// The lowest sequence number received from each of the last [`config::UNMATCHED_WRITERS_MAX`]
+/// unmatched writers.
 #[derive(Debug, Default)]
 pub(super) struct UnmatchedWriters {
     first: VecDeque<(Guid, SequenceNumber)>,

@@ -156,8 +156,9 @@ impl WriterProxy {
         self.requests.note_repair(now, asked_at, tries);
     }
 
-    /// Records that the cache had no room for a sample that [`WriterProxy::arrival`] called the next. `key`: its instance,
-    /// if only that is full. A best-effort writer does not repeat the sample. Returns whether an earlier refusal stands.
+    /// Records that the cache had no room for a sample that [`WriterProxy::arrival`] called the
+    /// next. `key`: its instance, if only that is full. A best-effort writer does not repeat the
+    /// sample. Returns whether an earlier refusal stands.
     pub(super) fn refuse(&mut self, sn: SequenceNumber, key: Option<Key>) -> bool {
         if self.is_reliable {
             self.changes.announced = self.changes.announced.max(sn);
@@ -207,8 +208,9 @@ impl WriterProxy {
         self.counts.is_new_heartbeat(now, count)
     }
 
-    /// Handles a HEARTBEAT. Returns how many samples it reports lost. Call [`WriterProxy::next_held`] afterwards.
-    /// `wants_history`: samples from before the match are meant for the reader, too.
+    /// Handles a HEARTBEAT. Returns how many samples it reports lost. Call
+    /// [`WriterProxy::next_held`] afterwards. `wants_history`: samples from before the match are
+    /// meant for the reader, too.
     pub(super) fn heartbeat(&mut self, heartbeat: &Heartbeat, wants_history: bool) -> u64 {
         let next = self.changes.expected.max(self.changes.floor);
         let is_skipping = self.start.skips_history && !self.start.has_begun;
@@ -230,14 +232,15 @@ impl WriterProxy {
         lost
     }
 
-    /// The first sample that was written after the match: the first that has arrived, or the one behind the first
-    /// HEARTBEAT.
+    /// The first sample that was written after the match: the first that has arrived, or the one
+    /// behind the first HEARTBEAT.
     fn first_after_match(&self, heartbeat: &Heartbeat) -> SequenceNumber {
         if self.changes.expected > SequenceNumber::FIRST {
             return heartbeat.first;
         }
         let arrived = self.changes.first_held().into_iter().chain(self.start.sent_from).min();
-        // A sample that arrived long ago, from a writer forgotten since, may not be available any more.
+        // A sample that arrived long ago, from a writer forgotten since, may not be available any
+        // more.
         arrived.unwrap_or(heartbeat.last.next()).max(heartbeat.first)
     }
 
@@ -252,8 +255,9 @@ impl WriterProxy {
         self.is_answer_wanted = true;
     }
 
-    /// The ACKNACK to send now, if any. Appends to `more` the sets of missing samples that it cannot hold, if the
-    /// writer accepts them, see [`takes_more`]. `room` and `partial` are those of [`RequestScope`].
+    /// The ACKNACK to send now, if any. Appends to `more` the sets of missing samples that it
+    /// cannot hold, if the writer accepts them, see [`takes_more`]. `room` and `partial` are those
+    /// of [`RequestScope`].
     pub(super) fn answer(
         &mut self,
         now: Time,
@@ -341,7 +345,8 @@ impl WriterProxy {
         !self.is_reliable || (self.start.has_begun && self.changes.expected > self.changes.announced)
     }
 
-    /// Asks for a HEARTBEAT once more, if none has arrived and the reader has given up asking. Returns whether it does.
+    /// Asks for a HEARTBEAT once more, if none has arrived and the reader has given up asking.
+    /// Returns whether it does.
     pub(super) fn prompt(&mut self, now: Time) -> bool {
         let has_given_up = self.is_reliable && !self.start.has_begun && self.preemptive.at.is_none();
         if has_given_up {
@@ -350,15 +355,16 @@ impl WriterProxy {
         has_given_up
     }
 
-    /// What to remember of the writer when it is unmatched; `None` if nothing was delivered. A best-effort writer never
-    /// repeats a sample.
+    /// What to remember of the writer when it is unmatched; `None` if nothing was delivered. A
+    /// best-effort writer never repeats a sample.
     pub(super) fn departed(&self) -> Option<Departed> {
         let (guid, expected, counts) = (self.guid, self.changes.expected, self.counts);
         let is_needed = self.is_reliable && expected > SequenceNumber::FIRST;
         is_needed.then_some(Departed { guid, expected, counts })
     }
 
-    /// Resumes where the reader stopped. Samples that the writer dropped in between are not lost: it was not matched.
+    /// Resumes where the reader stopped. Samples that the writer dropped in between are not lost:
+    /// it was not matched.
     pub(super) fn resume(&mut self, departed: &Departed) {
         if self.is_reliable {
             self.read_from(departed.expected);
@@ -367,7 +373,8 @@ impl WriterProxy {
         }
     }
 
-    /// Whether the first HEARTBEAT since the writer was resumed shows that it has restarted its sequence numbers.
+    /// Whether the first HEARTBEAT since the writer was resumed shows that it has restarted its
+    /// sequence numbers.
     pub(super) fn has_restarted(&mut self, heartbeat: &Heartbeat) -> bool {
         self.start.ends_resumption(heartbeat) && heartbeat.last < self.changes.expected.prev()
     }
@@ -386,8 +393,8 @@ impl WriterProxy {
 }
 
 impl Preemptive {
-    /// An ACKNACK that acknowledges nothing and asks for a HEARTBEAT, if one is due. Cyclone DDS takes base 0 for
-    /// malformed; the engines listed here use it.
+    /// An ACKNACK that acknowledges nothing and asks for a HEARTBEAT, if one is due. Cyclone DDS
+    /// takes base 0 for malformed; the engines listed here use it.
     fn poll(&mut self, now: Time, vendor: VendorId) -> Option<Answer> {
         if self.at.is_none_or(|at| at > now) {
             return None;
@@ -401,10 +408,10 @@ impl Preemptive {
     }
 }
 
-/// Whether a writer accepts several sets at once, as further ACKNACKs with the count of the first. All writers but
-/// Weir's ignore those as repetitions. Weir's repair what is in their sets, and do not take their bases for
-/// acknowledgements. One set spans 256 samples, less than what is in flight during a round trip, so that one set per
-/// round trip would slow the writer down.
+/// Whether a writer accepts several sets at once, as further ACKNACKs with the count of the first.
+/// All writers but Weir's ignore those as repetitions. Weir's repair what is in their sets, and do
+/// not take their bases for acknowledgements. One set spans 256 samples, less than what is in
+/// flight during a round trip, so that one set per round trip would slow the writer down.
 fn takes_more(vendor: VendorId) -> bool {
     vendor == VendorId::WEIR
 }

@@ -1,4 +1,5 @@
-//! The result of a batch of datagrams: news for listeners, endpoints that owe answers, and the next prediction.
+//! The result of a batch of datagrams: news for listeners, endpoints that owe answers, and the next
+//! prediction.
 
 use weir_wire::{Guid, Header};
 
@@ -54,10 +55,11 @@ pub struct Batch<R, W> {
     outcome: Outcome,
     /// Readers that received something. Empty if the outcome is as predicted.
     readers: Vec<ReaderNews<R>>,
-    /// The writer of the last batch with outcome `Single`, unless a datagram was as predicted since.
+    /// The writer of the last batch with outcome `Single`, unless a datagram was as predicted
+    /// since.
     rival: Option<Guid>,
-    /// A reader of an earlier batch, kept because the next batch is usually for the same one: comparing handles is cheaper
-    /// than counting references.
+    /// A reader of an earlier batch, kept because the next batch is usually for the same one:
+    /// comparing handles is cheaper than counting references.
     spare: Option<R>,
     /// Writers that received an ACKNACK or a NACK_FRAG.
     writers: Vec<W>,
@@ -114,8 +116,9 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         matches!(self.outcome, Outcome::Single(..))
     }
 
-    /// The prediction for the next batches, if it differs from `before`. It takes two batches in a row from the same writer,
-    /// so that writers that alternate do not replace each other's prediction. `version`: that of the endpoints.
+    /// The prediction for the next batches, if it differs from `before`. It takes two batches in a
+    /// row from the same writer, so that writers that alternate do not replace each other's
+    /// prediction. `version`: that of the endpoints.
     #[inline(never)]
     pub fn next_prediction(&mut self, before: Option<&Prediction<R>>, version: u64) -> Option<Prediction<R>> {
         let Outcome::Single(writer, header) = self.outcome else { return None };
@@ -141,7 +144,8 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         self.outcome = Outcome::Predicted(news);
     }
 
-    /// Ends any other batch. `from`: its writer, and the header of its messages, if there was only one.
+    /// Ends any other batch. `from`: its writer, and the header of its messages, if there was only
+    /// one.
     #[inline]
     pub(super) fn end_unpredicted(&mut self, from: Option<(Guid, Header)>) {
         self.outcome = from.map_or(Outcome::Readers, |(writer, header)| Outcome::Single(writer, header));

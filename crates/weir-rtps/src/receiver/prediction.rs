@@ -1,8 +1,10 @@
-//! Receive prediction: most datagrams resemble the one before, a sample of the same writer for the same reader.
+//! Receive prediction: most datagrams resemble the one before, a sample of the same writer for the
+//! same reader.
 //!
-//! A receiver remembers writer and reader of the last samples. If a datagram begins with the same header and with a sample
-//! in the usual form (INFO_TS and DATA, little-endian, without inline QoS), nothing is looked up. Every other datagram takes
-//! the general path, which calls the same functions of the reader. A prediction is valid until the endpoints change.
+//! A receiver remembers writer and reader of the last samples. If a datagram begins with the same
+//! header and with a sample in the usual form (INFO_TS and DATA, little-endian, without inline
+//! QoS), nothing is looked up. Every other datagram takes the general path, which calls the same
+//! functions of the reader. A prediction is valid until the endpoints change.
 
 use weir_wire::{Data, Emit, EntityId, Guid, Header, Submessages, Timestamp};
 

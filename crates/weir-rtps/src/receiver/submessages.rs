@@ -1,5 +1,5 @@
-//! The walk over the submessages of a message, each interpreted in the context of those before it (RTPS 2.5, 8.3.4).
-//! Shared by user data and metatraffic.
+//! The walk over the submessages of a message, each interpreted in the context of those before it
+//! (RTPS 2.5, 8.3.4). Shared by user data and metatraffic.
 
 use weir_wire::{
     Data, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, ParseError, Submessage, Submessages,
@@ -36,8 +36,8 @@ enum Change {
     },
 }
 
-/// Passes submessages to `sink` up to the first one that is malformed (RTPS 2.5, 8.3.4.1). `own`: this participant.
-/// `source`, `timestamp`: the context of the first submessage.
+/// Passes submessages to `sink` up to the first one that is malformed (RTPS 2.5, 8.3.4.1). `own`:
+/// this participant. `source`, `timestamp`: the context of the first submessage.
 ///
 /// Always inlined, like [`ReaderCore::handle_data`](crate::reader::ReaderCore::handle_data).
 #[inline(always)]
@@ -48,7 +48,8 @@ pub(crate) fn walk(
     mut timestamp: Option<Timestamp>,
     sink: &mut impl Sink,
 ) -> Result<(), ParseError> {
-    // The GUID is updated rather than built per sample: reading it right after writing it in parts would stall.
+    // The GUID is updated rather than built per sample: reading it right after writing it in parts
+    // would stall.
     let mut is_for_us = true;
     let mut writer = Guid::new(source, EntityId::UNKNOWN);
     loop {

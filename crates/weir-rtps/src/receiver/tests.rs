@@ -58,7 +58,7 @@ impl End {
         receive_single(incoming, datagram, None, batch, outbox)
     }
 
-    /// What a datagram leads to: everything that can be seen of it.
+    /// All visible effects of a datagram.
     fn receive(&mut self, now: Time, prediction: Option<&Prediction<Slot>>, datagram: &[u8]) -> String {
         let next = self.receive_only(now, prediction, datagram);
         let Self { core, batch, outbox, .. } = self;
@@ -74,7 +74,7 @@ impl End {
     }
 }
 
-/// A sample with what may be around it.
+/// A datagram with a sample, and other submessages at random.
 fn datagram(random: &mut Rng, number: &mut i64) -> Vec<u8> {
     let mut out = Vec::new();
     push(&mut out, &HEADER);
@@ -124,7 +124,7 @@ fn relayed() -> InfoSource {
     InfoSource { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: OTHER.prefix }
 }
 
-/// A sample as most are, behind something else if `before` adds that.
+/// A sample in the usual form, behind what `before` adds.
 fn message(header: Header, number: i64, before: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     push(&mut out, &header);
@@ -158,10 +158,10 @@ fn predictions_made(headers: impl Iterator<Item = Header>) -> u32 {
 fn a_prediction_is_made_by_two_samples_in_a_row() {
     assert_eq!(predictions_made([HEADER, header(OTHER)].into_iter().cycle().take(30)), 0);
     assert_eq!(predictions_made([HEADER; 30].into_iter()), 1);
-    // Where there is one, writers that alternate do not take it from each other.
+    // Writers that alternate do not replace a prediction.
     let turns = [header(OTHER), HEADER].into_iter().cycle().take(30);
     assert_eq!(predictions_made([HEADER; 2].into_iter().chain(turns)), 1);
-    // A forged header in front of the same writer's entity id does not stay.
+    // A prediction from a forged header is replaced.
     let forged = Header { vendor: VendorId::RTI, ..HEADER };
     assert_eq!(predictions_made([forged; 2].into_iter().chain([HEADER; 30])), 2);
 }

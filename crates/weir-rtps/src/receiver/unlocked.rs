@@ -1,6 +1,8 @@
-//! The receiver without locks, for endpoints that one thread owns, as in simulations and fuzz targets.
+//! The receiver without locks, for endpoints that one thread owns, as in simulations and fuzz
+//! targets.
 //!
-//! The cores themselves say which readers a writer is matched with. Code that would hold two locks at a time panics.
+//! The cores themselves say which readers a writer is matched with. Code that would hold two locks
+//! at a time panics.
 
 use core::cell::{RefCell, RefMut};
 

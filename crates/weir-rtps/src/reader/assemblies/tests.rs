@@ -124,7 +124,7 @@ fn memory_is_reserved_for_a_whole_sample_when_one_of_its_size_was_completed() {
     let total = 100;
     let reserved = |assembly: &Assembly| match &assembly.memory {
         SampleMemory::Growing(bytes) => bytes.capacity(),
-        SampleMemory::Recycled(_) => panic!("nothing was given back"),
+        SampleMemory::Recycled(_) => panic!("no buffer was kept"),
     };
     let frag = |sn, start, total| DataFrag {
         sequence_number: SequenceNumber(sn),
