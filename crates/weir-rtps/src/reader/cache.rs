@@ -226,8 +226,7 @@ impl Cache {
         if let Some(key_payload_of) = self.key_payload_of
             && instance.key_payload.is_none()
         {
-            let payload = self.chunks.bytes(stored.at);
-            self.instances.keep_key_payload(index, payload, stored.kind, key_payload_of);
+            self.keep_key(index, stored.at, stored.kind, key_payload_of);
         }
         if !is_change {
             self.chunks.release(stored.at);
@@ -236,6 +235,11 @@ impl Cache {
         }
         self.make_room(index, stored.kind);
         self.append(index, writer, sn, stored);
+    }
+
+    #[cold]
+    fn keep_key(&mut self, index: u32, at: ChunkRef, kind: ChangeKind, of: KeyPayloadOf) {
+        self.instances.keep_key_payload(index, self.chunks.bytes(at), kind, of);
     }
 
     /// KEEP_LAST: removes the value that a new one replaces. A state change replaces an earlier one

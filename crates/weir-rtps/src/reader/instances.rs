@@ -284,7 +284,6 @@ impl Instances {
     }
 
     /// Keeps the key of an instance, from the payload of a sample.
-    #[cold]
     pub(super) fn keep_key_payload(
         &mut self,
         index: u32,
