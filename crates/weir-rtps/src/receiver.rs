@@ -23,8 +23,8 @@ pub mod unlocked;
 use std::sync::Arc;
 
 use weir_wire::{
-    AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Header, Heartbeat, HeartbeatFrag, Message,
-    NackFrag, ProtocolVersion, Submessage, Submessages, Timestamp, VendorId,
+    Data, EntityId, Guid, GuidPrefix, Header, Message, ProtocolVersion, Submessage, Submessages, Timestamp,
+    VendorId,
 };
 
 use crate::block::Block;
@@ -34,7 +34,7 @@ use crate::time::Time;
 use crate::writer::WriterCore;
 use batch::{Batch, News};
 use prediction::{Predicted, Prediction};
-use submessages::Sink;
+use submessages::{Addressee, Sink};
 
 pub use endpoints::{Endpoints, Handle};
 
@@ -254,43 +254,6 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         }
     }
 
-    fn data_frag(&mut self, source: GuidPrefix, frag: &DataFrag<'_>, timestamp: Option<Timestamp>) {
-        let now = self.incoming.now;
-        let writer = Guid::new(source, frag.writer);
-        let handle = |core: &mut ReaderCore| core.handle_data_frag(now, writer, frag, timestamp);
-        if !self.for_readers(writer, frag.reader, handle) {
-            self.for_unmatched(handle);
-        }
-    }
-
-    fn heartbeat_frag(&mut self, source: GuidPrefix, heartbeat: &HeartbeatFrag) {
-        let now = self.incoming.now;
-        let writer = Guid::new(source, heartbeat.writer);
-        self.for_readers(writer, heartbeat.reader, |core| core.handle_heartbeat_frag(now, writer, heartbeat));
-    }
-
-    fn heartbeat(&mut self, source: GuidPrefix, heartbeat: &Heartbeat) {
-        let now = self.incoming.now;
-        let writer = Guid::new(source, heartbeat.writer);
-        self.for_readers(writer, heartbeat.reader, |core| core.handle_heartbeat(now, writer, heartbeat));
-    }
-
-    fn gap(&mut self, source: GuidPrefix, gap: &Gap) {
-        let now = self.incoming.now;
-        let writer = Guid::new(source, gap.writer);
-        self.for_readers(writer, gap.reader, |core| core.handle_gap(now, writer, gap));
-    }
-
-    fn acknack(&mut self, source: GuidPrefix, acknack: &AckNack) {
-        let (now, reader) = (self.incoming.now, Guid::new(source, acknack.reader));
-        self.for_writer(acknack.writer, |core| core.handle_acknack(now, reader, acknack));
-    }
-
-    fn nack_frag(&mut self, source: GuidPrefix, nack: &NackFrag) {
-        let (now, reader) = (self.incoming.now, Guid::new(source, nack.reader));
-        self.for_writer(nack.writer, |core| core.handle_nack_frag(now, reader, nack));
-    }
-
     /// Passes a writer to `f`, if it exists.
     fn for_writer(&mut self, entity: EntityId, f: impl FnOnce(&mut WriterCore)) {
         let Some(writer) = self.incoming.endpoints.writer(entity) else {
@@ -439,17 +402,24 @@ impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
 
     #[inline(always)]
     fn other(&mut self, source: GuidPrefix, submessage: &Submessage<'_>, timestamp: Option<Timestamp>) {
-        match submessage {
-            Submessage::Data(data) => self.data_unlocked(Guid::new(source, data.writer), data, timestamp),
-            Submessage::Heartbeat(heartbeat) => self.heartbeat(source, heartbeat),
-            Submessage::DataFrag(frag) => self.data_frag(source, frag, timestamp),
-            Submessage::NackFrag(nack) => self.nack_frag(source, nack),
-            Submessage::HeartbeatFrag(heartbeat) => self.heartbeat_frag(source, heartbeat),
-            Submessage::Gap(gap) => self.gap(source, gap),
-            Submessage::AckNack(acknack) => self.acknack(source, acknack),
-            Submessage::Unknown { .. } => self.batch.counters.ignored += 1,
+        let (now, block) = (self.incoming.now, self.block);
+        match submessages::addressee(source, submessage) {
+            Some(Addressee::Readers { writer, reader }) => {
+                let handle = |core: &mut ReaderCore| {
+                    submessages::to_reader(core, now, writer, submessage, timestamp, block);
+                };
+                let is_sample = matches!(submessage, Submessage::Data(_) | Submessage::DataFrag(_));
+                if !self.for_readers(writer, reader, handle) && is_sample {
+                    self.for_unmatched(handle);
+                }
+            }
+            Some(Addressee::Writer { writer, reader }) => {
+                let handle = |core: &mut WriterCore| submessages::to_writer(core, now, reader, submessage);
+                self.for_writer(writer, handle);
+            }
+            None if matches!(submessage, Submessage::Unknown { .. }) => self.batch.counters.ignored += 1,
             // The walk has interpreted the others, or they mean nothing here.
-            _ => {}
+            None => {}
         }
     }
 }

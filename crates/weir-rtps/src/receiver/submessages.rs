@@ -1,10 +1,17 @@
 //! The walk over the submessages of a message, each interpreted in the context of those before it
 //! (RTPS 2.5, 8.3.4). Shared by user data and metatraffic.
 
+use std::sync::Arc;
+
 use weir_wire::{
-    Data, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, ParseError, Submessage, Submessages,
-    Timestamp, UnreadSubmessage,
+    AckNack, Data, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, NackFrag, ParseError, Submessage,
+    Submessages, Timestamp, UnreadSubmessage,
 };
+
+use crate::block::Block;
+use crate::reader::ReaderCore;
+use crate::time::Time;
+use crate::writer::WriterCore;
 
 /// Handles the submessages for this participant.
 pub(crate) trait Sink {
@@ -115,4 +122,60 @@ fn other_submessage(
         _ => {}
     }
     Ok(Change::Nothing)
+}
+
+/// The endpoints that a submessage is for.
+pub(crate) enum Addressee {
+    /// Readers matched with `writer`: only `reader`, unless that is unknown.
+    Readers { writer: Guid, reader: EntityId },
+    /// The writer that `reader` answers.
+    Writer { writer: EntityId, reader: Guid },
+}
+
+/// The endpoints that a submessage is for, if it is for any. `source`: its sender.
+#[inline]
+pub(crate) fn addressee(source: GuidPrefix, submessage: &Submessage<'_>) -> Option<Addressee> {
+    let (writer, reader) = match submessage {
+        Submessage::Data(it) => (it.writer, it.reader),
+        Submessage::DataFrag(it) => (it.writer, it.reader),
+        Submessage::Heartbeat(it) => (it.writer, it.reader),
+        Submessage::HeartbeatFrag(it) => (it.writer, it.reader),
+        Submessage::Gap(it) => (it.writer, it.reader),
+        Submessage::AckNack(AckNack { writer, reader, .. })
+        | Submessage::NackFrag(NackFrag { writer, reader, .. }) => {
+            return Some(Addressee::Writer { writer: *writer, reader: Guid::new(source, *reader) });
+        }
+        _ => return None,
+    };
+    Some(Addressee::Readers { writer: Guid::new(source, writer), reader })
+}
+
+/// Passes a submessage from `writer` to a reader.
+#[inline]
+pub(crate) fn to_reader(
+    core: &mut ReaderCore,
+    now: Time,
+    writer: Guid,
+    submessage: &Submessage<'_>,
+    timestamp: Option<Timestamp>,
+    block: Option<&Arc<Block>>,
+) {
+    match submessage {
+        Submessage::Data(data) => core.handle_data(now, &writer, data, timestamp, block),
+        Submessage::DataFrag(frag) => core.handle_data_frag(now, writer, frag, timestamp),
+        Submessage::Heartbeat(heartbeat) => core.handle_heartbeat(now, writer, heartbeat),
+        Submessage::HeartbeatFrag(heartbeat) => core.handle_heartbeat_frag(now, writer, heartbeat),
+        Submessage::Gap(gap) => core.handle_gap(now, writer, gap),
+        _ => {}
+    }
+}
+
+/// Passes a submessage from `reader` to a writer.
+#[inline]
+pub(crate) fn to_writer(core: &mut WriterCore, now: Time, reader: Guid, submessage: &Submessage<'_>) {
+    match submessage {
+        Submessage::AckNack(acknack) => core.handle_acknack(now, reader, acknack),
+        Submessage::NackFrag(nack) => core.handle_nack_frag(now, reader, nack),
+        _ => {}
+    }
 }
