@@ -17,7 +17,6 @@ mod config;
 mod counters;
 mod counts;
 mod delivery;
-mod departed;
 mod entries;
 mod fragments;
 mod history_start;
@@ -34,7 +33,7 @@ mod sample;
 mod sample_memory;
 mod states;
 mod stored;
-mod unmatched;
+mod writer_memory;
 mod writer_proxy;
 
 use std::sync::Arc;
@@ -45,7 +44,7 @@ use weir_wire::{
 };
 
 use crate::block::Block;
-use crate::config::{PROXIES_MAX, REORDER_SHARED_SAMPLES};
+use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, REORDER_SHARED_SAMPLES, UNMATCHED_WRITERS_MAX};
 use crate::key_hasher::Key;
 use crate::liveliness::{Lease, LivelinessChangedStatus};
 use crate::outbox::{Destinations, Outbox};
@@ -53,12 +52,11 @@ use crate::qos::{Liveliness, LivelinessKind, Reliability};
 use crate::time::Time;
 use cache::Cache;
 use delivery::Delivery;
-use departed::DepartedWriters;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, is_assertion};
 use sample::{Malformed, sample};
-use unmatched::UnmatchedWriters;
-use writer_proxy::{Answer, Arrival, WriterProxy};
+use writer_memory::WriterMemory;
+use writer_proxy::{Answer, Arrival, Position, WriterProxy};
 
 pub use config::{KeyOf, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
 pub use counters::ReaderCounters;
@@ -74,8 +72,13 @@ pub struct ReaderCore {
     writers: MatchedWriters,
     delivery: Delivery,
     fragments: Fragments,
-    unmatched: UnmatchedWriters,
-    departed: DepartedWriters,
+    /// The lowest sequence number received from each unmatched writer.
+    unmatched: WriterMemory<SequenceNumber, UNMATCHED_WRITERS_MAX>,
+    /// Where the reader stopped in the samples of each writer that was unmatched. A writer whose
+    /// lease expired because its packets were lost is matched again later under the same GUID,
+    /// which names one writer for ever (RTPS 2.5, 8.2.4.2). Without this record the reader would
+    /// start over and deliver everything that the writer still keeps a second time.
+    departed: WriterMemory<Position, DEPARTED_WRITERS_MAX>,
     /// The counters that [`ReaderCore::take_status_news`] has reported, summed.
     reported: u64,
     /// Sets that one ACKNACK cannot hold. Empty between calls.
@@ -96,8 +99,8 @@ impl ReaderCore {
             writers: MatchedWriters::default(),
             delivery: Delivery::new(&config),
             fragments: Fragments::new(&config),
-            unmatched: UnmatchedWriters::default(),
-            departed: DepartedWriters::default(),
+            unmatched: WriterMemory::default(),
+            departed: WriterMemory::default(),
             reported: 0,
             more: Vec::new(),
             is_answer_due: false,
@@ -120,11 +123,9 @@ impl ReaderCore {
             return;
         }
         let is_reliable = writer.reliable && self.config.reliability == Reliability::Reliable;
-        let departed = self.departed.recall(writer.guid);
+        let departed = self.departed.remove(writer.guid);
         let mut proxy = WriterProxy::new(now, writer, is_reliable);
-        if let Some(departed) = departed {
-            proxy.resume(&departed);
-        }
+        departed.into_iter().for_each(|position| proxy.resume(position));
         self.writers.add(proxy);
         self.is_answer_due |= is_reliable;
         self.is_timeout_news = true;
@@ -136,9 +137,9 @@ impl ReaderCore {
         let Some(mut proxy) = self.writers.remove(guid) else { return };
         drop_incomplete(&mut proxy, &mut self.fragments, &mut self.delivery.cache);
         if self.config.remembers_writers
-            && let Some(departed) = proxy.departed()
+            && let Some(position) = proxy.position()
         {
-            self.delivery.counters.writers_forgotten += u64::from(self.departed.remember(departed));
+            self.delivery.counters.writers_forgotten += u64::from(self.departed.add(guid, position));
         }
         self.delivery.cache.writer_gone(guid);
         self.room_was_made();
@@ -154,9 +155,9 @@ impl ReaderCore {
     /// The reader then receives a few samples from before the match.) If none has arrived, they
     /// begin behind the HEARTBEAT.
     ///
-    /// One case cannot be distinguished from history: a sample written before the first HEARTBEAT and lost,
-    /// with every sample before it. (Readers of Cyclone DDS begin behind the first HEARTBEAT of any
-    /// other engine's writer, whatever has arrived.)
+    /// One case cannot be distinguished from history: a sample written before the first HEARTBEAT
+    /// and lost, with every sample before it. (Readers of Cyclone DDS begin behind the first
+    /// HEARTBEAT of any other engine's writer, whatever has arrived.)
     pub fn note_history(&mut self, writer: Guid) {
         let proxy = self.writers.get_mut(writer).filter(|proxy| proxy.vendor == VendorId::CYCLONE);
         if let Some(proxy) = proxy {
@@ -264,7 +265,7 @@ impl ReaderCore {
                 proxy.accept(now, sn);
                 delivery.counters.samples_received += 1;
                 delivery.cache.push(*writer, sn, &sample, block);
-                if !proxy.changes.is_empty() {
+                if !proxy.changes.list.is_empty() {
                     delivery.deliver_held(proxy);
                 }
             }
@@ -283,7 +284,7 @@ impl ReaderCore {
             }
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;
-                proxy.note_duplicate();
+                proxy.requests.round_trip.raise_variation();
             }
         }
     }
@@ -311,7 +312,7 @@ impl ReaderCore {
             Arrival::Ahead if !proxy.changes.is_within_reach(sn, *listed) => return,
             Arrival::Next { .. } if !proxy.is_reliable => {
                 // A best-effort writer does not complete earlier samples.
-                fragments.drop_before(writer, sn, delivery.cache.chunks_mut());
+                fragments.assemblies.drop_before(writer, sn, &mut delivery.cache.chunks);
             }
             _ => {}
         }
@@ -319,9 +320,9 @@ impl ReaderCore {
             return self.skip_oversized(index, sn);
         }
         let Delivery { cache, counters, .. } = delivery;
-        let reveals_missing = fragments.add(now, proxy, frag, source_timestamp, cache.chunks_mut(), counters);
+        let reveals_missing = fragments.add(now, proxy, frag, source_timestamp, &mut cache.chunks, counters);
         self.is_answer_due |= reveals_missing && proxy.is_reliable;
-        if let Some(whole) = fragments.take_complete(writer, sn) {
+        if let Some(whole) = fragments.assemblies.take_complete(writer, sn) {
             self.is_answer_due |= delivery.deliver_whole(config, now, proxy, whole, listed);
         }
     }
@@ -339,7 +340,7 @@ impl ReaderCore {
         self.delivery.count_lost(1);
         let (reader, writer) = (self.config.guid.entity, proxy.guid.entity);
         let list = SequenceNumberSet::new(sn.next());
-        proxy.gap(&Gap { reader, writer, start: sn, list }, &mut self.listed);
+        proxy.changes.gap(&Gap { reader, writer, start: sn, list }, &mut self.listed);
         self.is_answer_due = true;
         self.delivery.deliver_held(proxy);
     }
@@ -351,7 +352,7 @@ impl ReaderCore {
         if is_assertion(proxy, heartbeat) {
             self.is_timeout_news |= assert_alive(proxy, now, &mut self.writers.liveliness);
         }
-        if !proxy.is_reliable || !proxy.is_new_heartbeat(now, heartbeat.count) {
+        if !proxy.is_reliable || !proxy.counts.is_new_heartbeat(now, heartbeat.count) {
             return;
         }
         if proxy.has_restarted(heartbeat) {
@@ -378,7 +379,7 @@ impl ReaderCore {
     pub fn handle_gap(&mut self, _now: Time, writer: Guid, gap: &Gap) {
         let Some(index) = self.find(writer) else { return };
         let Some(proxy) = self.writers.list.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
-        proxy.gap(gap, &mut self.listed);
+        proxy.changes.gap(gap, &mut self.listed);
         self.is_answer_due = true;
         self.delivery.deliver_held(proxy);
     }
@@ -451,7 +452,7 @@ impl ReaderCore {
     /// The number of the instance with this key hash. `None`: it never had a sample, or has ended.
     /// Topics without a key have one instance, whose hash is all zeros.
     pub fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
-        self.delivery.cache.find_instance(key_hash.into())
+        self.delivery.cache.instances.find(key_hash.into())
     }
 
     /// The first instance behind the one with key hash `after` that has samples in these states.
@@ -474,7 +475,7 @@ impl ReaderCore {
     /// Whether some sample was not read yet.
     #[inline]
     pub fn has_unread(&self) -> bool {
-        self.delivery.cache.has_unread()
+        self.delivery.cache.entries.unread > 0
     }
 
     /// The counters.
@@ -506,7 +507,7 @@ impl ReaderCore {
     /// samples.
     pub fn memory(&self) -> usize {
         self.delivery.cache.memory()
-            + self.fragments.memory()
+            + self.fragments.assemblies.memory()
             + self.writers.memory()
             + self.departed.memory()
     }
@@ -523,7 +524,10 @@ impl ReaderCore {
     fn record_unmatched(&mut self, writer: Guid, sn: SequenceNumber) {
         self.delivery.counters.unknown_writers += 1;
         if self.wants_unmatched() {
-            self.unmatched.record(writer, sn);
+            match self.unmatched.get_mut(writer) {
+                Some(first) => *first = sn.min(*first),
+                None => _ = self.unmatched.add(writer, sn),
+            }
         }
     }
 
@@ -540,7 +544,7 @@ impl ReaderCore {
         let cache = &mut self.delivery.cache;
         cache.compact();
         for stored in self.writers.list.iter_mut().flat_map(|proxy| proxy.changes.held_mut()) {
-            cache.compact_held(stored);
+            cache.chunks.relocate(&mut stored.at);
         }
     }
 
@@ -556,9 +560,9 @@ impl ReaderCore {
         let Self { config, fragments, more, .. } = self;
         let Delivery { cache, counters, .. } = &mut self.delivery;
         for proxy in self.writers.list.iter_mut().filter(|proxy| proxy.is_reliable) {
-            fragments.request(now, config, proxy, cache.chunks_mut(), counters, out);
-            let answer = proxy.answer(now, cache.room(), fragments.partial(), &mut self.listed, more);
-            self.is_answer_due |= proxy.is_deferred();
+            fragments.request(now, config, proxy, &mut cache.chunks, counters, out);
+            let answer = proxy.answer(now, cache.room(), &fragments.partial, &mut self.listed, more);
+            self.is_answer_due |= proxy.requests.deferred_to.is_some();
             let Some(Answer { state, count, is_final }) = answer else { continue };
             counters.nacks_sent += u64::from(!state.is_empty() || !more.is_empty());
             let (reader, writer) = (config.guid.entity, proxy.guid.entity);
@@ -577,7 +581,7 @@ impl ReaderCore {
 
 /// Drops the samples of a writer that are held back or incomplete.
 fn drop_incomplete(proxy: &mut WriterProxy, fragments: &mut Fragments, cache: &mut Cache) {
-    fragments.drop_all(proxy.guid, cache.chunks_mut());
+    fragments.assemblies.retain(proxy.guid, &mut cache.chunks, |_| false);
     proxy.changes.take_held().for_each(|stored| cache.drop_held(stored));
 }
 

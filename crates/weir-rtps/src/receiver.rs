@@ -32,7 +32,7 @@ use crate::outbox::Outbox;
 use crate::reader::ReaderCore;
 use crate::time::Time;
 use crate::writer::WriterCore;
-use batch::{Batch, News};
+use batch::{Batch, News, Outcome};
 use prediction::{Predicted, Prediction};
 use submessages::{Addressee, Sink};
 
@@ -74,36 +74,25 @@ pub fn receive_single<E: Endpoints>(
 ) -> Option<Time> {
     match incoming.prediction.and_then(|prediction| Predicted::new::<E>(prediction, datagram)) {
         Some(predicted) => receive_predicted(incoming, predicted, block, batch, outbox),
-        None => receive_unpredicted(incoming, datagram, block, batch, outbox),
+        None => receive_many(incoming, [datagram], block, batch, outbox),
     }
 }
 
 /// Handles any other batch, and appends the answers to `outbox`. Empty datagrams, which no
 /// participant sends to another, are not counted: a driver may use one to wake its own receiver.
+/// `block`: as for [`receive_single`], if all datagrams lie in it.
 ///
 /// Returns the earliest timeout of an endpoint that may have moved forward.
 #[inline(never)]
 pub fn receive_many<'d, E: Endpoints>(
     incoming: Incoming<'_, E>,
     datagrams: impl IntoIterator<Item = &'d [u8]>,
-    batch: &mut Batch<E::Reader, E::Writer>,
-    outbox: &mut Outbox,
-) -> Option<Time> {
-    let mut receiver = Receiver::new(incoming, None, batch);
-    datagrams.into_iter().for_each(|datagram| receiver.datagram(datagram));
-    receiver.finish(outbox)
-}
-
-#[inline(never)]
-fn receive_unpredicted<E: Endpoints>(
-    incoming: Incoming<'_, E>,
-    datagram: &[u8],
     block: Option<&Arc<Block>>,
     batch: &mut Batch<E::Reader, E::Writer>,
     outbox: &mut Outbox,
 ) -> Option<Time> {
     let mut receiver = Receiver::new(incoming, block, batch);
-    receiver.datagram(datagram);
+    datagrams.into_iter().for_each(|datagram| receiver.datagram(datagram));
     receiver.finish(outbox)
 }
 
@@ -118,7 +107,7 @@ fn receive_predicted<E: Endpoints>(
     outbox: &mut Outbox,
 ) -> Option<Time> {
     batch.counters.datagrams += 1;
-    batch.forget_rival();
+    batch.rival = None;
     let mut core = incoming.endpoints.lock(&prediction.reader);
     core.handle_data(incoming.now, &prediction.writer, &data, Some(timestamp), block);
     if !behind.is_empty() {
@@ -163,7 +152,7 @@ fn finish_predicted<E: Endpoints>(
     next: &mut Time,
 ) {
     let news = settle(incoming, &prediction.reader, core, outbox, next);
-    batch.end_as_predicted(news);
+    batch.outcome = Outcome::Predicted(news);
 }
 
 /// The reader that is locked, and the writer whose samples it receives.
@@ -228,7 +217,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
             }
             (_, _, current) => self.finish_readers(current, outbox, &mut next),
         }
-        if self.batch.has_writers() {
+        if !self.batch.writers.is_empty() {
             self.finish_writers(outbox, &mut next);
         }
         (next != Time::MAX).then_some(next)
@@ -352,7 +341,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
     ) {
         let incoming = self.incoming;
         let mut sender = None;
-        match (self.batch.readers_mut(), current) {
+        match (&mut self.batch.readers[..], current) {
             ([only], Some(mut current)) => {
                 let is_senders = self.header.prefix == current.writer.prefix;
                 sender = is_senders.then_some((current.writer, self.header));
@@ -366,14 +355,15 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
                 }
             }
         }
-        self.batch.end_unpredicted(sender);
+        self.batch.outcome =
+            sender.map_or(Outcome::Readers, |(writer, header)| Outcome::Single(writer, header));
     }
 
     /// Collects the answers of the listed writers.
     #[inline(never)]
     fn finish_writers(&mut self, outbox: &mut Outbox, next: &mut Time) {
         let Incoming { endpoints, now, .. } = self.incoming;
-        for writer in self.batch.take_writers() {
+        for writer in self.batch.writers.drain(..) {
             let has_publisher = endpoints.has_publisher(&writer);
             let is_due = endpoints.with_writer(&writer, |core| {
                 core.poll_answers(outbox);

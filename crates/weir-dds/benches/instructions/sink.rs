@@ -64,7 +64,7 @@ impl Sink {
         if let [datagram] = datagrams {
             receive_single(incoming, datagram, None, batch, outbox);
         } else {
-            receive_many(incoming, datagrams.iter().map(Vec::as_slice), batch, outbox);
+            receive_many(incoming, datagrams.iter().map(Vec::as_slice), None, batch, outbox);
         }
         if batch.may_change_prediction()
             && let Some(next) = batch.next_prediction(before, 0)

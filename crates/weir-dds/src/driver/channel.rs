@@ -467,7 +467,7 @@ impl Driver {
             }
             None => {
                 let datagrams = received.messages().flat_map(|message| message.datagrams());
-                receiver::receive_many(incoming, datagrams, batch, outbox)
+                receiver::receive_many(incoming, datagrams, None, batch, outbox)
             }
         };
         if batch.may_change_prediction()

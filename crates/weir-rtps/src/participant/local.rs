@@ -7,9 +7,8 @@ use weir_wire::{EntityId, Guid};
 use super::ParticipantCore;
 use super::local_endpoint::{LocalEndpoint, LocalEndpointError, LocalEntry, manual_lease};
 use super::remote_participant::kind_of;
-use crate::discovery_data::Locators;
 use crate::discovery_event::RemoteEndpoint;
-use crate::sedp::{EndpointData, EndpointKind};
+use crate::sedp::EndpointKind;
 use crate::time::Time;
 
 impl ParticipantCore {
@@ -59,38 +58,25 @@ impl ParticipantCore {
         let group = self.reachability.group_route(*own.ip(), endpoint.multicast.as_slice());
         // Others take what an endpoint says of its addresses for all that it has.
         let unicast = if endpoint.multicast.is_some() { addresses } else { endpoint.unicast };
-        let data = EndpointData {
-            guid,
+        let entry = LocalEntry {
             topic: endpoint.topic,
             type_name: endpoint.type_name,
-            qos: endpoint.qos,
-            unicast: Locators { addresses: unicast, skipped: 0 },
-            multicast: Locators { addresses: endpoint.multicast.into_iter().collect(), skipped: 0 },
-            expects_inline_qos: false,
-            receive_buffer: receive_buffer.filter(|_| kind == EndpointKind::Reader),
-        };
-        self.builtin.announce(now, kind, &data)?;
-        let lease = manual_lease(now, kind, &data.qos);
-        let vendor = self.config.vendor;
-        let seen = RemoteEndpoint {
-            guid,
-            vendor,
-            qos: data.qos,
-            destinations,
-            group,
-            receive_buffer,
-            delimits_keys: true,
-        };
-        let entry = LocalEntry {
-            topic: data.topic,
-            type_name: data.type_name,
-            unicast: data.unicast.addresses,
+            unicast,
             multicast: endpoint.multicast,
             kind,
-            lease,
+            lease: manual_lease(now, kind, &endpoint.qos),
             matches: self.locals.get(&entity).map_or(0, |entry| entry.matches),
-            seen,
+            seen: RemoteEndpoint {
+                guid,
+                vendor: self.config.vendor,
+                qos: endpoint.qos,
+                destinations,
+                group,
+                receive_buffer,
+                delimits_keys: true,
+            },
         };
+        self.builtin.announce(now, kind, &entry.data())?;
         let is_known = self.locals.insert(entity, entry).is_some();
         self.writers_changed(now);
         self.match_local(entity);

@@ -1,5 +1,6 @@
 //! The samples of a reader that are being assembled from fragments, within limits.
 
+use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -107,7 +108,7 @@ impl Assemblies {
         chunks: &mut Chunks,
         is_wanted: impl Fn(SequenceNumber) -> bool,
     ) {
-        let of_writer = self.all.range((writer, SequenceNumber(i64::MIN))..=(writer, SequenceNumber::MAX));
+        let of_writer = self.all.range(of_writer(writer));
         let unwanted: Vec<_> = of_writer.map(|(at, _)| *at).filter(|(_, sn)| !is_wanted(*sn)).collect();
         unwanted.into_iter().for_each(|at| self.discard(at, chunks));
     }
@@ -122,8 +123,7 @@ impl Assemblies {
 
     /// The samples of one writer, in order.
     pub(super) fn of(&mut self, writer: Guid) -> impl Iterator<Item = &mut Assembly> {
-        let all = (writer, SequenceNumber(i64::MIN))..=(writer, SequenceNumber::MAX);
-        self.all.range_mut(all).map(|(_, assembly)| assembly)
+        self.all.range_mut(of_writer(writer)).map(|(_, assembly)| assembly)
     }
 
     /// One sample.
@@ -133,8 +133,7 @@ impl Assemblies {
 
     /// The last sample of a writer.
     pub(super) fn last(&self, writer: Guid) -> Option<SequenceNumber> {
-        let all = (writer, SequenceNumber(i64::MIN))..=(writer, SequenceNumber::MAX);
-        self.all.range(all).next_back().map(|((_, sn), _)| *sn)
+        self.all.range(of_writer(writer)).next_back().map(|((_, sn), _)| *sn)
     }
 
     /// Memory in bytes. Memory that is reserved and was never written to does not count.
@@ -203,6 +202,11 @@ impl Assemblies {
         self.discard(at, chunks);
         Some(())
     }
+}
+
+/// The keys of all samples of a writer.
+fn of_writer(writer: Guid) -> RangeInclusive<(Guid, SequenceNumber)> {
+    (writer, SequenceNumber(i64::MIN))..=(writer, SequenceNumber::MAX)
 }
 
 /// What a sample counts towards the limit. A small one counts more than its size, for its

@@ -224,14 +224,9 @@ impl Assembly {
         is_done
     }
 
-    /// Records that the writer has announced the fragments up to `last`.
+    /// Records that the fragments up to `last`, at most all, are known to exist.
     pub(super) fn announce(&mut self, last: u32) {
         self.highest = self.highest.max(last.min(self.total));
-    }
-
-    /// Records that all fragments exist.
-    pub(super) fn announce_all(&mut self) {
-        self.highest = self.total;
     }
 
     /// The NACK_FRAG set that reports progress: everything before its base has arrived.

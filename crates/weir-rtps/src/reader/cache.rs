@@ -25,11 +25,11 @@ use crate::writer::ChangeKind;
 pub(super) struct Cache {
     limits: Limits,
     key_payload_of: Option<KeyPayloadOf>,
-    chunks: Chunks,
-    entries: Entries,
-    instances: Instances,
+    pub(super) chunks: Chunks,
+    pub(super) entries: Entries,
+    pub(super) instances: Instances,
     /// Samples held back, and their cost.
-    held: usize,
+    pub(super) held: usize,
     held_bytes: usize,
     /// Cost of the samples in the queue.
     bytes: usize,
@@ -63,7 +63,7 @@ impl Cache {
     /// that they wait for must find room.
     #[inline]
     pub(super) fn refusal(&self, key: Option<Key>, len: usize) -> Option<Rejection> {
-        let live = self.entries.live();
+        let live = self.entries.live;
         let is_crowded = live >= self.limits.max_samples
             || (self.bytes + cost(len) > self.limits.max_bytes && live > 0)
             || self.limits.are_per_instance
@@ -76,7 +76,7 @@ impl Cache {
         if !self.instances.has_room(key) {
             return Some(Rejection::InstancesLimit);
         }
-        let (limits, live) = (&self.limits, self.entries.live());
+        let (limits, live) = (&self.limits, self.entries.live);
         let instance = self.instances.lookup(key).map(|index| self.instances.get(index));
         let values = instance.map_or(0, Instance::values);
         let replaced = instance.filter(|_| limits.depth.is_some_and(|depth| values >= depth));
@@ -96,7 +96,7 @@ impl Cache {
     /// Whether there is no room to hold back a sample with a payload of `len` bytes.
     #[inline]
     pub(super) fn is_full_of_held(&self, len: usize) -> bool {
-        let count = self.entries.live() + self.held;
+        let count = self.entries.live + self.held;
         (count >= self.limits.max_samples && self.limits.depth.is_none())
             || self.bytes + self.held_bytes + cost(len) > self.limits.max_bytes
     }
@@ -105,7 +105,7 @@ impl Cache {
     /// least one.
     pub(super) fn room(&self) -> usize {
         let samples = match self.limits.depth {
-            None => self.limits.max_samples.saturating_sub(self.entries.live() + self.held),
+            None => self.limits.max_samples.saturating_sub(self.entries.live + self.held),
             Some(_) => usize::MAX,
         };
         let bytes = self.limits.max_bytes.saturating_sub(self.bytes + self.held_bytes);
@@ -115,23 +115,18 @@ impl Cache {
     /// Whether requesting more samples is pointless. Reached some time before [`Cache::refusal`]
     /// refuses one.
     pub(super) fn is_nearly_full(&self) -> bool {
-        self.entries.live() >= self.limits.max_samples || self.bytes > self.limits.max_bytes / 4 * 3
+        self.entries.live >= self.limits.max_samples || self.bytes > self.limits.max_bytes / 4 * 3
     }
 
     /// Number of samples in the queue.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.entries.live()
-    }
-
-    #[inline]
-    pub(super) fn has_unread(&self) -> bool {
-        self.entries.unread() > 0
+        self.entries.live
     }
 
     /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.chunks.memory() + self.entries.memory() + self.instances.memory()
+        self.chunks.memory + self.entries.memory() + self.instances.memory()
     }
 
     /// Appends a sample. The payload stays in `block` if it lies there and that is worthwhile.
@@ -181,16 +176,6 @@ impl Cache {
         StoredSample::new(self.chunks.adopt(whole, len), kind, key, source_timestamp)
     }
 
-    /// Whether some sample is held back.
-    pub(super) fn has_held(&self) -> bool {
-        self.held > 0
-    }
-
-    /// The memory of payloads.
-    pub(super) fn chunks_mut(&mut self) -> &mut Chunks {
-        &mut self.chunks
-    }
-
     /// Drops a sample that was held back.
     pub(super) fn drop_held(&mut self, stored: StoredSample) {
         self.count_released(stored);
@@ -220,7 +205,7 @@ impl Cache {
             return;
         };
         // Without a key, the payload says what has ended, as in discovery.
-        let is_keyed = self.instances.is_keyed();
+        let is_keyed = self.instances.is_keyed;
         let instance = self.instances.get_mut(index);
         let is_change = instance.change(stored.kind, writer) || !is_keyed;
         if let Some(key_payload_of) = self.key_payload_of
@@ -262,11 +247,6 @@ impl Cache {
         }
     }
 
-    /// The number of the instance with this key.
-    pub(super) fn find_instance(&self, key: Key) -> Option<u32> {
-        self.instances.find(key)
-    }
-
     /// The payload that holds the key of an instance, if it is known.
     pub(super) fn instance_key(&self, instance: u32) -> Option<&[u8]> {
         (instance < self.instances.end()).then(|| self.instances.get(instance).key_payload.as_deref())?
@@ -290,7 +270,7 @@ impl Cache {
         for index in 0..self.instances.end() {
             if !self.instances.get_mut(index).left_by(writer) {
                 self.instances.forget_if_over(index);
-            } else if self.instances.is_keyed() {
+            } else if self.instances.is_keyed {
                 self.make_room(index, ChangeKind::Unregistered);
                 let at = self.chunks.store(&[]);
                 let stored = StoredSample::new(at, ChangeKind::Unregistered, None, None);
@@ -306,8 +286,8 @@ impl Cache {
     pub(super) fn take_next(&mut self, f: impl FnOnce(RawSample<'_>)) -> bool {
         // Every removal trims, unless a function of the application panicked in between.
         self.entries.trim();
-        let is_keyed = self.instances.is_keyed();
-        let Some(&Entry { at, kind, was_read, instance: index, next, .. }) = self.entries.front() else {
+        let is_keyed = self.instances.is_keyed;
+        let Some(&Entry { at, kind, was_read, instance: index, next, .. }) = self.entries.ring.front() else {
             return false;
         };
         self.accesses += 1;
@@ -343,11 +323,11 @@ impl Cache {
         let is_unread_only = states.is_unread_only();
         let mut index = if is_unread_only { self.entries.first_unread() } else { 0 };
         let mut count = 0;
-        while count < max && index < self.entries.len() {
-            if is_unread_only && self.entries.unread() == 0 {
+        while count < max && index < self.entries.ring.len() {
+            if is_unread_only && self.entries.unread == 0 {
                 break;
             }
-            let entry = self.entries.get(index);
+            let entry = &self.entries.ring[index];
             if entry.is_live && (states == States::ANY || self.is_in(index, states)) {
                 let instance = entry.instance;
                 count += usize::from(self.visit(index, remove, &mut f));
@@ -374,7 +354,7 @@ impl Cache {
         let mut count = 0;
         while left > 0 && count < max {
             let index = self.entries.index_of(position);
-            position = self.entries.get(index).next;
+            position = self.entries.ring[index].next;
             left -= 1;
             if self.is_in(index, states) {
                 count += usize::from(self.visit(index, remove, &mut f));
@@ -388,7 +368,7 @@ impl Cache {
     }
 
     fn is_in(&self, index: usize, states: States) -> bool {
-        let entry = self.entries.get(index);
+        let entry = &self.entries.ring[index];
         let instance = self.instances.get(entry.instance);
         let is_new = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
         states.contains(entry.was_read, is_new, instance.state)
@@ -409,7 +389,7 @@ impl Cache {
 
     #[inline(always)]
     fn append(&mut self, index: u32, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
-        if self.entries.is_sparse() {
+        if self.entries.ring.len() > 2 * self.entries.live + 1024 {
             self.compact_entries();
         }
         if self.chunks.is_wasteful() {
@@ -440,8 +420,8 @@ impl Cache {
 
     #[inline(always)]
     fn show(&mut self, index: usize, f: impl FnOnce(RawSample<'_>)) {
-        let is_keyed = self.instances.is_keyed();
-        let entry = self.entries.get(index);
+        let is_keyed = self.instances.is_keyed;
+        let entry = &self.entries.ring[index];
         let instance = self.instances.get_mut(entry.instance);
         let (payload, block) = self.chunks.payload(entry.at);
         let is_new_instance = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
@@ -474,7 +454,8 @@ impl Cache {
     fn release(&mut self, at: ChunkRef, kind: ChangeKind, was_read: bool, instance: u32) -> &mut Instance {
         self.chunks.release(at);
         self.bytes -= cost(at.len as usize);
-        self.entries.count_removed(was_read);
+        self.entries.live -= 1;
+        self.entries.unread -= usize::from(!was_read);
         let instance = self.instances.get_mut(instance);
         instance.count -= 1;
         instance.state_changes -= u32::from(kind != ChangeKind::Alive);
@@ -485,7 +466,7 @@ impl Cache {
     #[inline]
     fn remove(&mut self, index: usize) {
         let position = self.entries.position_of(index);
-        let entry = self.entries.get_mut(index);
+        let entry = &mut self.entries.ring[index];
         entry.is_live = false;
         let &mut Entry { next, at, kind, was_read, instance: number, .. } = entry;
         if self.release(at, kind, was_read, number).count == 0 {
@@ -499,24 +480,20 @@ impl Cache {
     /// in the queue: it does not reach samples that are held back.
     #[inline]
     pub(super) fn is_sparse(&self) -> bool {
-        self.chunks.memory() > config::READER_SPARSE_BYTES
-            && self.chunks.used() > config::READER_SPARSE_BYTES + 4 * self.chunks.live_bytes()
+        self.chunks.memory > config::READER_SPARSE_BYTES
+            && self.chunks.used() > config::READER_SPARSE_BYTES + 4 * self.chunks.live
     }
 
-    /// Moves small payloads of the queue into common chunks.
+    /// Moves small payloads of the queue into common chunks. Those held back are for the caller to
+    /// move.
     pub(super) fn compact(&mut self) {
         self.chunks.seal();
-        for index in 0..self.entries.len() {
-            let entry = self.entries.get_mut(index);
+        for index in 0..self.entries.ring.len() {
+            let entry = &mut self.entries.ring[index];
             if entry.is_live {
                 self.chunks.relocate(&mut entry.at);
             }
         }
-    }
-
-    /// The same for a sample that is held back.
-    pub(super) fn compact_held(&mut self, stored: &mut StoredSample) {
-        self.chunks.relocate(&mut stored.at);
     }
 
     #[cold]
@@ -528,12 +505,12 @@ impl Cache {
     /// as long as filling a fixed number of chunks, so that no sample is delayed for long.
     #[cold]
     fn sweep(&mut self) {
-        let count = self.entries.len();
+        let count = self.entries.ring.len();
         let start = self.swept_to.checked_sub(self.entries.position_of(0)).map_or(0, |start| start as usize);
         let start = if start < count { start } else { 0 };
         let end = (start + SWEPT_AT_A_TIME.max(count / CHUNKS_PER_ROUND)).min(count);
         for index in start..end {
-            let entry = self.entries.get_mut(index);
+            let entry = &mut self.entries.ring[index];
             if entry.is_live && self.chunks.is_stranded(entry.at) {
                 self.chunks.relocate(&mut entry.at);
             }

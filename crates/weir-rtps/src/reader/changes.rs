@@ -39,7 +39,7 @@ pub(super) struct ChangesFromWriter {
     /// The last sample that the writer has announced.
     pub(super) announced: SequenceNumber,
     /// `list[i]` is sample `expected + i`.
-    list: VecDeque<Change>,
+    pub(super) list: VecDeque<Change>,
 }
 
 impl ChangesFromWriter {
@@ -48,37 +48,9 @@ impl ChangesFromWriter {
         Self { expected: first, floor: first, announced: first.prev(), list: VecDeque::new() }
     }
 
-    /// Whether nothing is known about samples behind the next one.
-    #[inline(always)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// Number of samples behind the next one about which something is known.
-    pub(super) fn len(&self) -> usize {
-        self.list.len()
-    }
-
     /// Whether a sample is there already, or irrelevant. It is not before `expected`.
     pub(super) fn has(&self, sn: SequenceNumber) -> bool {
         matches!(self.list.get(self.offset(sn)), Some(Change::Held(_) | Change::Irrelevant))
-    }
-
-    /// When the next sample was last requested and how many times, if it is known to be missing.
-    pub(super) fn next_missing(&self) -> Option<(Time, u8)> {
-        match self.list.front() {
-            Some(Change::Missing { asked_at, tries }) => Some((*asked_at, *tries)),
-            _ => None,
-        }
-    }
-
-    /// When the sample at this offset from `expected` was last requested and how many times, if it
-    /// is missing.
-    pub(super) fn missing_mut(&mut self, offset: usize) -> Option<(&mut Time, &mut u8)> {
-        match &mut self.list[offset] {
-            Change::Missing { asked_at, tries } => Some((asked_at, tries)),
-            Change::Held(_) | Change::Irrelevant => None,
-        }
     }
 
     /// Stores a sample that is ahead. Returns what it was before, or `None` if it is too far ahead.
@@ -211,18 +183,8 @@ impl ChangesFromWriter {
         })
     }
 
-    /// Capacity of the list, in samples.
-    pub(super) fn capacity(&self) -> usize {
-        self.list.capacity()
-    }
-
     /// Returns memory that the list does not need now.
     pub(super) fn shrink(&mut self) {
         self.list.shrink_to(self.list.len().next_power_of_two());
-    }
-
-    /// Memory of the list in bytes, payloads excluded.
-    pub(super) fn memory(&self) -> usize {
-        self.list.capacity() * size_of::<Change>()
     }
 }

@@ -58,9 +58,9 @@ pub(super) struct Chunks {
     open: Box<[u8]>,
     used: usize,
     /// Memory of all chunks in bytes.
-    memory: usize,
+    pub(super) memory: usize,
     /// Length of all payloads in bytes.
-    live: usize,
+    pub(super) live: usize,
     /// Whether a chunk was filled since the last call of [`Chunks::note_filled`].
     was_filled: bool,
     /// Blocks of standard size that the application still shares, oldest first.
@@ -79,12 +79,7 @@ impl Chunks {
     /// Copies a payload into a chunk. Always inlined, so that the result stays in registers.
     #[inline(always)]
     pub(super) fn store(&mut self, payload: &[u8]) -> ChunkRef {
-        let index = match self.current {
-            Some(index) if self.open.len() - self.used >= payload.len() && payload.len() <= SHORT_MAX => {
-                index
-            }
-            _ => self.open(payload.len()),
-        };
+        let index = self.open_for(payload.len());
         let offset = self.used;
         copy(&mut self.open[offset..offset + payload.len()], payload);
         self.used += payload.len();
@@ -94,6 +89,15 @@ impl Chunks {
             self.chunks[index as usize].is_whole = true;
         }
         ChunkRef { chunk: index, offset: offset as u32, len: payload.len() as u32 }
+    }
+
+    /// The open chunk, with room for `len` bytes.
+    #[inline(always)]
+    fn open_for(&mut self, len: usize) -> u32 {
+        match self.current {
+            Some(index) if self.open.len() - self.used >= len && len <= SHORT_MAX => index,
+            _ => self.open(len),
+        }
     }
 
     #[inline]
@@ -122,11 +126,6 @@ impl Chunks {
     pub(super) fn is_stranded(&self, at: ChunkRef) -> bool {
         let chunk = &self.chunks[at.chunk as usize];
         chunk.live_bytes < config::READER_CHUNK_BYTES / 2 && !chunk.is_whole
-    }
-
-    /// Length of all payloads in bytes.
-    pub(super) fn live_bytes(&self) -> usize {
-        self.live
     }
 
     /// Memory of an earlier large sample, at least `len` bytes, if there is some. Its contents are
@@ -231,10 +230,7 @@ impl Chunks {
             return;
         }
         let len = at.len as usize;
-        let index = match self.current {
-            Some(index) if self.open.len() - self.used >= len => index,
-            _ => self.open(len),
-        };
+        let index = self.open_for(len);
         let offset = self.used;
         let Some(from) = &self.chunks[at.chunk as usize].block else { return };
         self.open[offset..offset + len].copy_from_slice(&from.bytes()[at.offset as usize..][..len]);
@@ -247,11 +243,6 @@ impl Chunks {
     /// Memory in use, in bytes.
     pub(super) fn used(&self) -> usize {
         self.memory - self.spare.len() * config::READER_CHUNK_BYTES
-    }
-
-    /// Memory in use or kept for reuse, in bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.memory
     }
 
     /// Opens a chunk with room for `len` bytes.
@@ -350,7 +341,7 @@ mod tests {
             }
             refs.into_iter().rev().for_each(|at| chunks.release(at));
         }
-        assert!(chunks.memory() <= 20 * config::READER_CHUNK_BYTES, "{}", chunks.memory());
+        assert!(chunks.memory <= 20 * config::READER_CHUNK_BYTES, "{}", chunks.memory);
     }
 
     #[test]
@@ -383,7 +374,7 @@ mod tests {
         assert_eq!(chunks.bytes(at), long);
         chunks.release(at);
         assert_eq!(chunks.bytes(behind), b"x");
-        assert!(chunks.memory() <= config::READER_CHUNK_BYTES);
+        assert!(chunks.memory <= config::READER_CHUNK_BYTES);
     }
 
     #[test]
@@ -427,7 +418,7 @@ mod tests {
                 chunks.release(at);
             }
         }
-        assert_eq!(chunks.memory(), 0);
+        assert_eq!(chunks.memory, 0);
         assert!(chunks.large.len() <= config::LARGE_BUFFERS_MAX);
         assert!(chunks.lent.len() <= config::READER_CHUNKS_SPARE_MAX);
     }
@@ -451,7 +442,7 @@ mod tests {
         chunks.release(at);
         assert_eq!(Arc::strong_count(&block), 1, "no pool of the reader keeps it");
         chunks.release(stored);
-        assert_eq!(chunks.memory(), config::READER_CHUNK_BYTES);
+        assert_eq!(chunks.memory, config::READER_CHUNK_BYTES);
     }
 
     #[test]
@@ -463,7 +454,7 @@ mod tests {
         }
         let elsewhere = vec![7; 8_000];
         assert!(chunks.borrow(&elsewhere, &block).is_none());
-        assert_eq!((Arc::strong_count(&block), chunks.memory()), (1, 0));
+        assert_eq!((Arc::strong_count(&block), chunks.memory), (1, 0));
         let end = config::READER_CHUNK_BYTES;
         for range in [0..config::READER_BORROWED_MAX_BYTES, end - config::READER_BORROWED_MIN_BYTES..end] {
             let at = chunks.borrow(&block.bytes()[range.clone()], &block).unwrap();

@@ -100,16 +100,16 @@ impl Delivery {
             if let Arrival::Next { .. } = proxy.arrival(sn) {
                 proxy.accept(now, sn);
             }
-            self.cache.chunks_mut().give_buffer(buffer);
+            self.cache.chunks.give_buffer(buffer);
             return false;
         };
         let Sample { kind, key, source_timestamp, .. } = sample;
         let rejection = match proxy.arrival(sn) {
             Arrival::Next { .. } => self.cache.refusal(key, len),
-            Arrival::Ahead if self.cache.is_full_of_held(len) && self.cache.has_held() => {
+            Arrival::Ahead if self.cache.is_full_of_held(len) && self.cache.held > 0 => {
                 if self.cache.len() == 0 {
                     // Only the missing sample can make room, not the application: go on requesting.
-                    self.cache.chunks_mut().give_buffer(buffer);
+                    self.cache.chunks.give_buffer(buffer);
                     return true;
                 }
                 Some(Rejection::BytesLimit)
@@ -117,7 +117,7 @@ impl Delivery {
             Arrival::Ahead | Arrival::Duplicate => None,
         };
         if let Some(rejection) = rejection {
-            self.cache.chunks_mut().give_buffer(buffer);
+            self.cache.chunks.give_buffer(buffer);
             self.reject(proxy, sn, rejection, key);
             return false;
         }

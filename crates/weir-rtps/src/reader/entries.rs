@@ -52,11 +52,11 @@ impl Entry {
 /// Samples removed from the middle stay as dead entries until they reach the front.
 #[derive(Debug)]
 pub(super) struct Entries {
-    ring: Ring<Entry>,
+    pub(super) ring: Ring<Entry>,
     /// Position of index 0. Positions count up and are never reused.
     front: u64,
-    live: usize,
-    unread: usize,
+    pub(super) live: usize,
+    pub(super) unread: usize,
     /// No sample before this position is unread.
     unread_from: u64,
 }
@@ -66,48 +66,9 @@ impl Entries {
         Self { ring: Ring::new(Entry::VACANT), front: 1, live: 0, unread: 0, unread_from: 0 }
     }
 
-    /// Number of samples.
-    #[inline]
-    pub(super) fn live(&self) -> usize {
-        self.live
-    }
-
-    /// Number of samples that were not read.
-    #[inline]
-    pub(super) fn unread(&self) -> usize {
-        self.unread
-    }
-
-    /// Number of samples and dead entries: one more than the highest index.
-    #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.ring.len()
-    }
-
-    /// Whether most entries are dead.
-    #[inline]
-    pub(super) fn is_sparse(&self) -> bool {
-        self.ring.len() > 2 * self.live + 1024
-    }
-
     /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.ring.capacity() * size_of::<Entry>()
-    }
-
-    #[inline]
-    pub(super) fn front(&self) -> Option<&Entry> {
-        self.ring.front()
-    }
-
-    #[inline]
-    pub(super) fn get(&self, index: usize) -> &Entry {
-        &self.ring[index]
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, index: usize) -> &mut Entry {
-        &mut self.ring[index]
     }
 
     /// The index of the entry at a position.
@@ -152,13 +113,6 @@ impl Entries {
         self.ring.push_back(entry);
         self.live += 1;
         self.unread += 1;
-    }
-
-    /// Counts an entry as removed.
-    #[inline(always)]
-    pub(super) fn count_removed(&mut self, was_read: bool) {
-        self.live -= 1;
-        self.unread -= usize::from(!was_read);
     }
 
     /// Marks an entry as read.

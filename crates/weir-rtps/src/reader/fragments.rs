@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use weir_wire::{
-    DataFrag, FragmentNumber, FragmentNumberSet, Guid, HeartbeatFrag, InfoDestination, NackFrag,
-    SequenceNumber, Timestamp, push,
+    DataFrag, FragmentNumber, FragmentNumberSet, HeartbeatFrag, InfoDestination, NackFrag, SequenceNumber,
+    Timestamp, push,
 };
 
 use super::assemblies::Assemblies;
-use super::assembly::{Added, Assembly, Origin};
+use super::assembly::{Added, Origin};
 use super::chunks::Chunks;
 use super::config::ReaderConfig;
 use super::counters::ReaderCounters;
@@ -20,11 +20,11 @@ use crate::time::Time;
 /// The samples of a reader that arrive in fragments.
 #[derive(Debug)]
 pub(super) struct Fragments {
-    assemblies: Assemblies,
+    pub(super) assemblies: Assemblies,
     /// Sets to request from one writer. Empty between calls.
     requests: Vec<(SequenceNumber, FragmentNumberSet)>,
     /// Incomplete samples of the writer in the last [request](Self::request), in order.
-    partial: Vec<SequenceNumber>,
+    pub(super) partial: Vec<SequenceNumber>,
 }
 
 impl Fragments {
@@ -51,8 +51,8 @@ impl Fragments {
         };
         match assembly.origin(frag) {
             Origin::Original => {}
-            Origin::Repair { asked_at, tries } => proxy.note_repair(now, asked_at, tries),
-            Origin::PrematureRepair => proxy.note_duplicate(),
+            Origin::Repair { asked_at, tries } => proxy.requests.note_repair(now, asked_at, tries),
+            Origin::PrematureRepair => proxy.requests.round_trip.raise_variation(),
         }
         match assembly.add(frag) {
             Added::Stored { reveals_missing } => reveals_missing,
@@ -67,21 +67,6 @@ impl Fragments {
         }
     }
 
-    /// Removes a sample if it is complete.
-    pub(super) fn take_complete(&mut self, writer: Guid, sn: SequenceNumber) -> Option<Assembly> {
-        self.assemblies.take_complete(writer, sn)
-    }
-
-    /// Drops the samples of a writer before `end`.
-    pub(super) fn drop_before(&mut self, writer: Guid, end: SequenceNumber, chunks: &mut Chunks) {
-        self.assemblies.drop_before(writer, end, chunks);
-    }
-
-    /// Drops all samples of a writer.
-    pub(super) fn drop_all(&mut self, writer: Guid, chunks: &mut Chunks) {
-        self.assemblies.retain(writer, chunks, |_| false);
-    }
-
     /// Records which fragments of a sample a writer has announced. Returns whether an answer is
     /// due.
     pub(super) fn announce(&mut self, proxy: &mut WriterProxy, heartbeat: &HeartbeatFrag) -> bool {
@@ -89,7 +74,7 @@ impl Fragments {
         match self.assemblies.get_mut(proxy.guid, sn) {
             Some(assembly) => {
                 assembly.announce(heartbeat.last_fragment);
-                assembly.is_progress_wanted = proxy.wants_progress();
+                assembly.is_progress_wanted = proxy.is_weir();
             }
             // Fragments would find no room.
             None if proxy.refused.is_some() => return false,
@@ -125,8 +110,8 @@ impl Fragments {
             let sn = assembly.sequence_number;
             self.partial.push(sn);
             // Writers send one sample after the other.
-            if sn < last || proxy.is_announced(sn) {
-                assembly.announce_all();
+            if sn < last || sn <= proxy.changes.announced {
+                assembly.announce(u32::MAX);
             }
             let is_progress_wanted = core::mem::take(&mut assembly.is_progress_wanted);
             let before = self.requests.len();
@@ -140,16 +125,6 @@ impl Fragments {
             nack_frags(config, proxy, requests, out);
         }
         self.requests.clear();
-    }
-
-    /// Incomplete samples of the writer in the last [request](Self::request), in order.
-    pub(super) fn partial(&self) -> &[SequenceNumber] {
-        &self.partial
-    }
-
-    /// Memory in bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.assemblies.memory()
     }
 }
 
@@ -169,7 +144,7 @@ fn nack_frags(
         push(message, &config.header());
         push(message, &InfoDestination { prefix: proxy.guid.prefix });
         for &(sequence_number, state) in requests {
-            let count = proxy.next_nack_frag_count();
+            let count = proxy.counts.next_nack_frag();
             push(message, &NackFrag { reader, writer, sequence_number, state, count });
         }
     });

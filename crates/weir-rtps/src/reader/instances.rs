@@ -147,7 +147,7 @@ impl Instance {
 /// The instances of a reader, by index. A topic without a key has one.
 #[derive(Debug)]
 pub(super) struct Instances {
-    is_keyed: bool,
+    pub(super) is_keyed: bool,
     /// Maximum number of instances.
     max: usize,
     hasher: KeyHasher,
@@ -186,11 +186,6 @@ impl Instances {
             last_next: None,
             key_bytes: 0,
         }
-    }
-
-    #[inline]
-    pub(super) fn is_keyed(&self) -> bool {
-        self.is_keyed
     }
 
     /// Whether a new instance may exceed the limit.

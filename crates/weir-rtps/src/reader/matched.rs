@@ -2,6 +2,7 @@
 
 use weir_wire::{Guid, GuidPrefix, Heartbeat};
 
+use super::changes::Change;
 use super::writer_proxy::WriterProxy;
 use crate::liveliness::LivelinessChanges;
 use crate::qos::LivelinessKind;
@@ -95,12 +96,12 @@ impl MatchedWriters {
 
     /// Capacity of all lists of samples, in samples.
     pub(super) fn listed(&self) -> usize {
-        self.list.iter().map(|proxy| proxy.changes.capacity()).sum()
+        self.list.iter().map(|proxy| proxy.changes.list.capacity()).sum()
     }
 
     /// Memory of all lists of samples in bytes, payloads excluded.
     pub(super) fn memory(&self) -> usize {
-        self.list.iter().map(|proxy| proxy.changes.memory()).sum()
+        self.listed() * size_of::<Change>()
     }
 }
 

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use weir_wire::{SequenceNumber, SequenceNumberSet};
 
-use super::changes::ChangesFromWriter;
+use super::changes::{Change, ChangesFromWriter};
 use super::round_trip::RoundTrip;
 use crate::config;
 use crate::time::Time;
@@ -14,23 +14,23 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(super) struct RepairRequests {
     /// Every missing sample before this was requested.
-    frontier: SequenceNumber,
+    pub(super) frontier: SequenceNumber,
     /// No repeated request is due before this.
     recheck_at: Time,
     /// The latest request of which an answer has arrived. Missing answers to earlier ones are lost.
     answered: Time,
     /// The writer has just answered a request. What is still missing was probably lost again.
-    is_prompted: bool,
+    pub(super) is_prompted: bool,
     /// Everything missing is due, whenever it was last requested.
-    is_forced: bool,
+    pub(super) is_forced: bool,
     /// When to repeat the requests if nothing arrives.
     retry_at: Option<Time>,
     retry_delay: Duration,
-    round_trip: RoundTrip,
+    pub(super) round_trip: RoundTrip,
     /// The next request is not sent before this, so that it can name more samples.
     paced_until: Time,
     /// When such a delayed request is sent, if nothing arrives before.
-    deferred_to: Option<Time>,
+    pub(super) deferred_to: Option<Time>,
 }
 
 /// What a request may name.
@@ -62,36 +62,6 @@ impl RepairRequests {
         }
     }
 
-    /// Starts over at sample `first`.
-    pub(super) fn restart_at(&mut self, first: SequenceNumber) {
-        self.frontier = first;
-    }
-
-    /// Makes everything missing due for the next request.
-    pub(super) fn force(&mut self) {
-        self.is_forced = true;
-    }
-
-    /// Whether everything missing is due, whenever it was last requested.
-    pub(super) fn is_forced(&self) -> bool {
-        self.is_forced
-    }
-
-    /// Records that the writer has answered a request.
-    pub(super) fn prompt(&mut self) {
-        self.is_prompted = true;
-    }
-
-    /// The time after which a repair counts as lost.
-    pub(super) fn patience_ns(&self) -> u64 {
-        self.round_trip.patience_ns()
-    }
-
-    /// Records a sample that arrived although a repair of it was in flight.
-    pub(super) fn note_duplicate(&mut self) {
-        self.round_trip.raise_variation();
-    }
-
     /// Measures the repair time of a sample that was missing. A sample that was requested more than
     /// once measures nothing, since it may answer either request.
     pub(super) fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
@@ -101,7 +71,7 @@ impl RepairRequests {
         }
         if tries > 0 {
             // What arrives sooner is a late original or answers an earlier request.
-            if elapsed_ns >= self.round_trip.mean_ns() / 4 * 3 {
+            if elapsed_ns >= self.round_trip.mean_ns / 4 * 3 {
                 self.answered = self.answered.max(asked_at);
             }
             self.retry_delay = self.round_trip.retry_delay();
@@ -116,11 +86,6 @@ impl RepairRequests {
         }
         self.deferred_to.get_or_insert(now + config::NACK_RETRY_MIN);
         true
-    }
-
-    /// Whether a request is delayed.
-    pub(super) fn is_deferred(&self) -> bool {
-        self.deferred_to.is_some()
     }
 
     /// Starts the pacing interval after a request.
@@ -141,10 +106,10 @@ impl RepairRequests {
         let expected = changes.expected;
         let from = if is_recheck { 0 } else { changes.offset(self.frontier.max(expected)) };
         let (mut is_asking, mut oldest) = (false, Time::MAX);
-        let mut to = changes.len().min(reach);
+        let mut to = changes.list.len().min(reach);
         for offset in from..to {
             let sn = SequenceNumber(expected.0 + offset as i64);
-            let Some((asked_at, tries)) = changes.missing_mut(offset) else { continue };
+            let Change::Missing { asked_at, tries } = &mut changes.list[offset] else { continue };
             if room == 0 {
                 to = offset;
                 break;
@@ -178,7 +143,7 @@ impl RepairRequests {
         let is_forced = core::mem::take(&mut self.is_forced);
         let patience_ns = match (is_forced, is_prompted) {
             (true, _) => 0,
-            (_, true) => self.round_trip.mean_ns(),
+            (_, true) => self.round_trip.mean_ns,
             _ => self.round_trip.patience_ns(),
         };
         let answered = core::mem::replace(&mut self.answered, Time::ZERO);

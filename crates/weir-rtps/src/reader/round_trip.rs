@@ -8,7 +8,7 @@ use crate::config;
 /// 2).
 #[derive(Debug)]
 pub(super) struct RoundTrip {
-    mean_ns: u64,
+    pub(super) mean_ns: u64,
     variation_ns: u64,
     is_measured: bool,
 }
@@ -17,10 +17,6 @@ impl RoundTrip {
     /// Nothing is measured yet: the first guess is [`config::NACK_RETRY_FIRST`].
     pub(super) fn new() -> Self {
         Self { mean_ns: config::NACK_RETRY_FIRST.as_nanos() as u64, variation_ns: 0, is_measured: false }
-    }
-
-    pub(super) fn mean_ns(&self) -> u64 {
-        self.mean_ns
     }
 
     /// Adds a measurement.

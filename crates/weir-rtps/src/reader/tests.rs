@@ -403,6 +403,19 @@ fn a_volatile_reader_asks_for_what_cyclone_sent_before_it_was_matched() {
     assert_eq!(reader.counters().samples_lost, 0);
 }
 
+#[test]
+fn the_lowest_sequence_numbers_of_the_last_unmatched_writers_are_known() {
+    let writer = |number: u8| Guid::new(GuidPrefix([number; 12]), EntityId::PARTICIPANT);
+    let config = ReaderConfig::new(READER, Reliability::Reliable);
+    let mut reader = ReaderCore::new(ReaderConfig { wants_history: false, ..config });
+    let last = UNMATCHED_WRITERS_MAX as u8;
+    (0..=last).for_each(|number| reader.record_unmatched(writer(number), SequenceNumber(7)));
+    reader.record_unmatched(writer(1), SequenceNumber(9));
+    reader.record_unmatched(writer(2), SequenceNumber(5));
+    let mut first = |number| reader.unmatched.remove(writer(number)).map(|sn| sn.0);
+    assert_eq!([first(0), first(1), first(2), first(2)], [None, Some(7), Some(5), None]);
+}
+
 /// The first of two fragments of the first sample.
 const FRAGMENT: DataFrag<'static> = DataFrag {
     reader: EntityId::UNKNOWN,

@@ -1,10 +1,9 @@
 //! One matched writer (`WriterProxy`, RTPS 2.5, 8.4.10.4).
 
-use weir_wire::{EntityId, Gap, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
+use weir_wire::{EntityId, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
 
 use super::changes::{Change, ChangesFromWriter, NextHeld};
 use super::counts::Counts;
-use super::departed::Departed;
 use super::history_start::HistoryStart;
 use super::requests::{RepairRequests, RequestScope};
 use super::stored::StoredSample;
@@ -45,6 +44,14 @@ pub(super) struct Answer {
     pub(super) is_final: bool,
 }
 
+/// A position in a writer's samples.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Position {
+    /// The next sample to deliver.
+    expected: SequenceNumber,
+    counts: Counts,
+}
+
 /// A sample of a reliable writer for which the cache has no room.
 #[derive(Debug)]
 pub(super) struct Refused {
@@ -67,10 +74,10 @@ pub(super) struct WriterProxy {
     pub(super) refused: Option<Refused>,
     /// A sample that the writer has announced fragments of, up to this number. None has arrived.
     pub(super) missed_fragments: Option<(SequenceNumber, u32)>,
-    counts: Counts,
+    pub(super) counts: Counts,
     /// Whether the writer wants an ACKNACK.
     is_answer_wanted: bool,
-    requests: RepairRequests,
+    pub(super) requests: RepairRequests,
     preemptive: Preemptive,
 }
 
@@ -128,7 +135,7 @@ impl WriterProxy {
         if !self.is_reliable {
             self.start.has_begun = true;
             self.changes.expected = sn.next();
-        } else if self.changes.is_empty() {
+        } else if self.changes.list.is_empty() {
             self.start.is_known = true;
             self.changes.expected = self.changes.expected.next();
         } else {
@@ -139,21 +146,11 @@ impl WriterProxy {
     /// The same for a sample that was known to be missing, or that others were held back for.
     #[inline(never)]
     fn accept_listed(&mut self, now: Time) {
-        if let Some((asked_at, tries)) = self.changes.next_missing() {
+        if let Some(&Change::Missing { asked_at, tries }) = self.changes.list.front() {
             self.requests.note_repair(now, asked_at, tries);
         }
         self.start.is_known = true;
         self.changes.advance();
-    }
-
-    /// Records that a sample arrived although a repair of it was in flight.
-    pub(super) fn note_duplicate(&mut self) {
-        self.requests.note_duplicate();
-    }
-
-    /// Measures the time that a repair took, see [`RepairRequests::note_repair`].
-    pub(super) fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
-        self.requests.note_repair(now, asked_at, tries);
     }
 
     /// Records that the cache had no room for a sample that [`WriterProxy::arrival`] called the
@@ -203,11 +200,6 @@ impl WriterProxy {
         }
     }
 
-    /// Whether a HEARTBEAT is neither a repetition nor older than one received before.
-    pub(super) fn is_new_heartbeat(&mut self, now: Time, count: u32) -> bool {
-        self.counts.is_new_heartbeat(now, count)
-    }
-
     /// Handles a HEARTBEAT. Returns how many samples it reports lost. Call
     /// [`WriterProxy::next_held`] afterwards. `wants_history`: samples from before the match are
     /// meant for the reader, too.
@@ -225,10 +217,8 @@ impl WriterProxy {
         self.preemptive.at = None;
         self.changes.announced = self.changes.announced.max(heartbeat.last);
         self.is_answer_wanted |= !heartbeat.is_final;
-        if heartbeat.reader != EntityId::UNKNOWN {
-            // A HEARTBEAT for this reader alone follows the requested repairs.
-            self.requests.prompt();
-        }
+        // A HEARTBEAT for this reader alone follows the requested repairs.
+        self.requests.is_prompted |= heartbeat.reader != EntityId::UNKNOWN;
         lost
     }
 
@@ -244,19 +234,14 @@ impl WriterProxy {
         arrived.unwrap_or(heartbeat.last.next()).max(heartbeat.first)
     }
 
-    /// Handles a GAP. Call [`WriterProxy::next_held`] afterwards.
-    pub(super) fn gap(&mut self, gap: &Gap, listed: &mut usize) {
-        self.changes.gap(gap, listed);
-    }
-
     /// Makes the next answer request everything missing, whenever it was last requested.
     pub(super) fn ask_again(&mut self) {
-        self.requests.force();
+        self.requests.is_forced = true;
         self.is_answer_wanted = true;
     }
 
     /// The ACKNACK to send now, if any. Appends to `more` the sets of missing samples that it
-    /// cannot hold, if the writer accepts them, see [`takes_more`]. `room` and `partial` are those
+    /// cannot hold, if the writer is [Weir's](WriterProxy::is_weir). `room` and `partial` are those
     /// of [`RequestScope`].
     pub(super) fn answer(
         &mut self,
@@ -273,12 +258,11 @@ impl WriterProxy {
         if self.requests.is_to_wait(now, self.is_answer_wanted || self.is_all_due()) {
             return None;
         }
-        let changes = &mut self.changes;
+        let (takes_more, changes) = (self.is_weir(), &mut self.changes);
         // No set can begin behind the highest sequence number.
         let mut state = SequenceNumberSet::new(changes.expected.min(SequenceNumber::MAX));
         let is_refused = self.refused.is_some();
         let is_asking = !is_refused && {
-            let takes_more = takes_more(self.vendor);
             let list_max = if takes_more { changes.reach(*listed) } else { SET_SAMPLES };
             let announced = changes.offset(changes.announced.next().max(changes.expected)).min(list_max);
             changes.extend_to(announced, listed);
@@ -286,7 +270,7 @@ impl WriterProxy {
             let scope = RequestScope { room, reach, partial };
             self.requests.ask(now, changes, scope, &mut state, more)
         };
-        let is_waiting = !is_refused && (!self.is_caught_up() || !self.changes.is_empty());
+        let is_waiting = !is_refused && (!self.is_caught_up() || !self.changes.list.is_empty());
         self.requests.arm(now, is_waiting, is_asking);
         if is_asking {
             self.requests.pace(now);
@@ -296,39 +280,28 @@ impl WriterProxy {
         (is_asking || is_wanted).then(|| Answer { state, count: self.counts.next_acknack(), is_final })
     }
 
-    /// Whether a request is delayed for pacing.
-    pub(super) fn is_deferred(&self) -> bool {
-        self.requests.is_deferred()
-    }
-
     /// The time after which a repair counts as lost; 0 if everything missing is due now.
     pub(super) fn patience_ns(&self) -> u64 {
-        if self.is_all_due() { 0 } else { self.requests.patience_ns() }
+        if self.is_all_due() { 0 } else { self.requests.round_trip.patience_ns() }
     }
 
     /// Whether everything missing is due, whenever it was last requested. Without room it can wait.
     fn is_all_due(&self) -> bool {
-        self.requests.is_forced() && self.refused.is_none()
-    }
-
-    /// The count of the next NACK_FRAG.
-    pub(super) fn next_nack_frag_count(&mut self) -> u32 {
-        self.counts.next_nack_frag()
-    }
-
-    /// Whether the writer interprets an empty NACK_FRAG as a progress report.
-    pub(super) fn wants_progress(&self) -> bool {
-        self.vendor == VendorId::WEIR
-    }
-
-    /// Whether the writer has announced this sample.
-    pub(super) fn is_announced(&self, sn: SequenceNumber) -> bool {
-        sn <= self.changes.announced
+        self.requests.is_forced && self.refused.is_none()
     }
 
     /// Whether the reader still waits for this sample, of which fragments have arrived.
     pub(super) fn waits_for(&self, sn: SequenceNumber) -> bool {
         sn >= self.changes.floor && !matches!(self.arrival(sn), Arrival::Duplicate)
+    }
+
+    /// Whether the writer is Weir's. Such a writer interprets an empty NACK_FRAG as a progress
+    /// report, and accepts several sets at once, as further ACKNACKs with the count of the first.
+    /// It repairs what is in their sets, and does not take their bases for acknowledgements. All
+    /// other writers ignore them as repetitions. One set spans 256 samples, less than what is in
+    /// flight during a round trip, so that one set per round trip would slow the writer down.
+    pub(super) fn is_weir(&self) -> bool {
+        self.vendor == VendorId::WEIR
     }
 
     /// Whether a message is due.
@@ -355,20 +328,19 @@ impl WriterProxy {
         has_given_up
     }
 
-    /// What to remember of the writer when it is unmatched; `None` if nothing was delivered. A
+    /// Where the reader stops when the writer is unmatched; `None` if nothing was delivered. A
     /// best-effort writer never repeats a sample.
-    pub(super) fn departed(&self) -> Option<Departed> {
-        let (guid, expected, counts) = (self.guid, self.changes.expected, self.counts);
-        let is_needed = self.is_reliable && expected > SequenceNumber::FIRST;
-        is_needed.then_some(Departed { guid, expected, counts })
+    pub(super) fn position(&self) -> Option<Position> {
+        let (expected, counts) = (self.changes.expected, self.counts);
+        (self.is_reliable && expected > SequenceNumber::FIRST).then_some(Position { expected, counts })
     }
 
     /// Resumes where the reader stopped. Samples that the writer dropped in between are not lost:
     /// it was not matched.
-    pub(super) fn resume(&mut self, departed: &Departed) {
+    pub(super) fn resume(&mut self, Position { expected, counts }: Position) {
         if self.is_reliable {
-            self.read_from(departed.expected);
-            self.counts = departed.counts;
+            self.read_from(expected);
+            self.counts = counts;
             self.start.is_resumed = true;
         }
     }
@@ -388,7 +360,7 @@ impl WriterProxy {
 
     fn read_from(&mut self, first: SequenceNumber) {
         self.changes = ChangesFromWriter::from(first);
-        self.requests.restart_at(first);
+        self.requests.frontier = first;
     }
 }
 
@@ -406,14 +378,6 @@ impl Preemptive {
         let base = if uses_zero { SequenceNumber::ZERO } else { SequenceNumber::FIRST };
         Some(Answer { state: SequenceNumberSet::new(base), count: 0, is_final: false })
     }
-}
-
-/// Whether a writer accepts several sets at once, as further ACKNACKs with the count of the first.
-/// All writers but Weir's ignore those as repetitions. Weir's repair what is in their sets, and do
-/// not take their bases for acknowledgements. One set spans 256 samples, less than what is in
-/// flight during a round trip, so that one set per round trip would slow the writer down.
-fn takes_more(vendor: VendorId) -> bool {
-    vendor == VendorId::WEIR
 }
 
 /// Number of samples that a set in an ACKNACK spans.

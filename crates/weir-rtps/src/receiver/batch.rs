@@ -37,7 +37,7 @@ pub struct Counters {
 
 /// Which readers received something.
 #[derive(Debug, Clone, Copy, Default)]
-enum Outcome {
+pub(super) enum Outcome {
     /// Only the predicted reader.
     Predicted(News),
     /// Only one reader, which was not predicted, from one writer, whose messages have this header.
@@ -52,17 +52,17 @@ enum Outcome {
 pub struct Batch<R, W> {
     /// Counters since the start.
     pub counters: Counters,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     /// Readers that received something. Empty if the outcome is as predicted.
-    readers: Vec<ReaderNews<R>>,
+    pub(super) readers: Vec<ReaderNews<R>>,
     /// The writer of the last batch with outcome `Single`, unless a datagram was as predicted
     /// since.
-    rival: Option<Guid>,
+    pub(super) rival: Option<Guid>,
     /// A reader of an earlier batch, kept because the next batch is usually for the same one:
     /// comparing handles is cheaper than counting references.
     spare: Option<R>,
     /// Writers that received an ACKNACK or a NACK_FRAG.
-    writers: Vec<W>,
+    pub(super) writers: Vec<W>,
 }
 
 impl<R, W> Default for Batch<R, W> {
@@ -132,35 +132,6 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         is_second.then(|| Prediction::new(version, &header, writer, &only.reader))
     }
 
-    /// Records that a datagram was as predicted: another writer needs two batches in a row again.
-    #[inline(always)]
-    pub(super) fn forget_rival(&mut self) {
-        self.rival = None;
-    }
-
-    /// Ends a batch in which only the predicted reader received something.
-    #[inline(always)]
-    pub(super) fn end_as_predicted(&mut self, news: News) {
-        self.outcome = Outcome::Predicted(news);
-    }
-
-    /// Ends any other batch. `from`: its writer, and the header of its messages, if there was only
-    /// one.
-    #[inline]
-    pub(super) fn end_unpredicted(&mut self, from: Option<(Guid, Header)>) {
-        self.outcome = from.map_or(Outcome::Readers, |(writer, header)| Outcome::Single(writer, header));
-    }
-
-    #[inline]
-    pub(super) fn readers_mut(&mut self) -> &mut [ReaderNews<R>] {
-        &mut self.readers
-    }
-
-    #[inline]
-    pub(super) fn has_writers(&self) -> bool {
-        !self.writers.is_empty()
-    }
-
     /// Lists a reader, if it is not listed yet. A batch has few readers.
     #[inline]
     pub(super) fn list_reader(&mut self, reader: &R) {
@@ -179,11 +150,6 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         if !self.writers.iter().any(|known| known.is_same(writer)) {
             self.writers.push(writer.clone());
         }
-    }
-
-    /// Removes the listed writers.
-    pub(super) fn take_writers(&mut self) -> impl Iterator<Item = W> {
-        self.writers.drain(..)
     }
 
     fn keep_spare(&mut self, readers: &mut Vec<ReaderNews<R>>) {

@@ -1,7 +1,7 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_netsim::Rng;
-use weir_wire::{DataHeader, InfoDestination, InfoSource, InfoTimestamp, SequenceNumber, push};
+use weir_wire::{DataHeader, Heartbeat, InfoDestination, InfoSource, InfoTimestamp, SequenceNumber, push};
 
 use super::unlocked::{Cores, Slot, Table, Unlocked, UnlockedReceiver};
 use super::*;

@@ -56,7 +56,7 @@ impl UnlockedReceiver {
             (Some(only), None) => _ = receive_single(incoming, only, None, &mut self.batch, outbox),
             (first, second) => {
                 let datagrams = first.into_iter().chain(second).chain(datagrams);
-                receive_many(incoming, datagrams, &mut self.batch, outbox);
+                receive_many(incoming, datagrams, None, &mut self.batch, outbox);
             }
         }
         if let Some(next) = self.batch.next_prediction(prediction, 0) {
