@@ -15,9 +15,9 @@ const WARM_UP: u64 = 20_000;
 const COUNT: u64 = 20_000;
 /// Fewer of those that are large.
 const LOANS: u64 = 2_000;
-/// For what comes now and then: announcements, queues that grow to a new peak on a busy machine, the test harness. One
-/// per sample would be 20 000.
-const ALLOWED: usize = 500;
+/// For events that depend on time and not on the number of samples: announcements, queues that reach a new peak on a busy
+/// machine, the test harness. One in a hundred samples; the cores alone are held to none, in weir-rtps.
+const ALLOWED: usize = 200;
 
 fn reliable() -> (DataWriterQos, DataReaderQos) {
     let writer = DataWriterQos::default().reliable().keep_all().max_blocking_time(DEADLINE);
