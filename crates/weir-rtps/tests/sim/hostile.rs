@@ -1,5 +1,5 @@
-//! Random and mutated datagrams, from peers that are matched and from strangers, into live cores: nothing
-//! panics, nothing grows without bound, what makes no sense is counted.
+//! Random and mutated datagrams, from peers that are matched and from unmatched writers, into live
+//! cores: nothing panics, nothing grows without bound, what makes no sense is counted.
 
 use core::time::Duration;
 
@@ -184,7 +184,7 @@ fn well_formed_nonsense_from_matched_peers_does_no_harm() {
 }
 
 #[test]
-fn strangers_are_counted_and_change_nothing() {
+fn unmatched_writers_are_counted_and_change_nothing() {
     for seed in seeds(4) {
         let mut sim = busy(seed);
         let mut rng = Rng::new(seed).fork(4);
@@ -202,7 +202,7 @@ fn strangers_are_counted_and_change_nothing() {
         }
         sim.writers[0].core.poll_transmit(sim.now, &mut out);
         sim.readers[0].core.poll_transmit(sim.now, &mut out);
-        assert!(out.is_empty(), "nothing is said to strangers: {sim}");
+        assert!(out.is_empty(), "no answer to unmatched writers: {sim}");
         let counters = sim.readers[0].receiver.counters();
         assert!(counters.ignored > 1_000 && counters.malformed > 1_000, "{counters:?}: {sim}");
         assert!(sim.writers[0].core.counters().acknacks_ignored > ignored + 1_000, "{sim}");
