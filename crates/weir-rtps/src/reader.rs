@@ -85,8 +85,8 @@ pub struct ReaderCore {
     more: Vec<SequenceNumberSet>,
     /// Whether some writer may be owed an answer.
     is_answer_due: bool,
-    /// Whether [`ReaderCore::next_timeout`] may have moved forward since
-    /// [`ReaderCore::take_timeout`] was last called.
+    /// Whether [`ReaderCore::next_timeout`] may be earlier than when [`ReaderCore::take_timeout`]
+    /// was last called.
     is_timeout_news: bool,
     /// Capacity of all writers' lists of samples, or slightly more, in samples.
     listed: usize,
@@ -413,9 +413,9 @@ impl ReaderCore {
         self.writers.next_timeout()
     }
 
-    /// [`ReaderCore::next_timeout`], if it may have moved forward since the last call. A caller
-    /// whose timer is set to the last value need not visit all writers again; a timeout that moves
-    /// backward is not reported.
+    /// [`ReaderCore::next_timeout`], if it may be earlier than at the last call. A caller whose
+    /// timer is set to the last value need not visit all writers again. A later timeout is not
+    /// reported.
     #[inline]
     pub fn take_timeout(&mut self) -> Option<Time> {
         if core::mem::take(&mut self.is_timeout_news) { self.next_timeout() } else { None }

@@ -63,7 +63,7 @@ impl<E: Endpoints> Copy for Incoming<'_, E> {}
 /// Handles a batch of one datagram, and appends the answers to `outbox`. A sample may stay in
 /// `block`, the memory that the datagram lies in, until it is taken.
 ///
-/// Returns the earliest timeout of an endpoint that may have moved forward.
+/// Returns the earliest timeout among those that may be earlier than before.
 #[inline(never)]
 pub fn receive_single<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -82,7 +82,7 @@ pub fn receive_single<E: Endpoints>(
 /// participant sends to another, are not counted: a driver may use one to wake its own receiver.
 /// `block`: as for [`receive_single`], if all datagrams lie in it.
 ///
-/// Returns the earliest timeout of an endpoint that may have moved forward.
+/// Returns the earliest timeout among those that may be earlier than before.
 #[inline(never)]
 pub fn receive_many<'d, E: Endpoints>(
     incoming: Incoming<'_, E>,
