@@ -198,7 +198,7 @@ impl World {
         let timestamp = Some(weir_wire::Timestamp { seconds: 1, fraction: 0 });
         let core = self.nodes[usize::from(is_in)].writer(writer);
         // A full window refuses, which is no fault.
-        if core.write_copy(now, timestamp, change).is_ok() {
+        if core.write_change(now, timestamp, change).is_ok() {
             self.written[topic] += 1;
         }
     }

@@ -44,7 +44,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let changed =
         [&talk[..], &[CHANGED, 40, 0, 1, CHANGED, 60, 0, 0x80, INTACT, DUPLICATED, INTACT, TIME, 9]].concat();
     let mut world = World::new();
-    world.writer.write_copy(world.now, None, SAMPLE).expect("room for one");
+    world.writer.write_change(world.now, None, SAMPLE).expect("room for one");
     world.settle();
     let raw = world.on_the_way.iter().flat_map(|datagram| with_piece(RAW, datagram)).collect();
     vec![("lossy", lossy), ("changed", changed), ("raw", raw)]
@@ -136,7 +136,7 @@ impl World {
             WRITE => {
                 // A full window refuses, which is no fault.
                 let payload = input.piece()?;
-                let _ = self.writer.write_copy(self.now, None, Change { payload, ..SAMPLE });
+                let _ = self.writer.write_change(self.now, None, Change { payload, ..SAMPLE });
             }
             _ => self.take(),
         }

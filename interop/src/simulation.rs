@@ -71,11 +71,11 @@ impl World {
     ///
     /// # Errors
     ///
-    /// As [`WriterCore::write_copy`].
+    /// As [`WriterCore::write_change`].
     pub fn write(&mut self, index: usize, change: Change<'_>) -> Result<(), WriteRefused> {
         let now = time(self.now);
         let timestamp = weir_wire::Timestamp::from_unix_nanos(EPOCH_NS + now.0);
-        self.nodes[index].writer.write_copy(now, Some(timestamp), change)?;
+        self.nodes[index].writer.write_change(now, Some(timestamp), change)?;
         self.transmit();
         Ok(())
     }

@@ -43,6 +43,12 @@ impl WallClock {
     }
 }
 
+/// A wall-clock time as a timestamp; times before 1970 become 1970.
+pub(crate) fn timestamp_of(time: SystemTime) -> Timestamp {
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_unix_nanos(since_epoch.as_nanos() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,12 +20,13 @@ use weir_rtps::writer::ChangeKind;
 use weir_wire::Guid;
 
 use crate::clock;
-use crate::data_writer::key_hash_of;
-use crate::driver::Driver;
 use crate::driver::endpoints::ReaderEndpoint;
+use crate::driver::events::ReaderEvent;
+use crate::driver::shared::Driver;
+use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::listener::{DataReaderListener, ReaderEvent};
-use crate::participant::Handle;
+use crate::key::key_hash_of;
+use crate::listener::DataReaderListener;
 use crate::qos::{DataReaderQos, DataRepresentation};
 use crate::random;
 use crate::sample::{InstanceHandle, Sample, SampleInfo, SampleSeq};
@@ -285,7 +286,7 @@ impl<T: DdsType> DataReader<T> {
                     ReaderEvent::SampleLost => listener.on_sample_lost(&reader, reader.sample_lost_status()),
                 }
             };
-            Arc::new(call) as crate::listener::ReaderListener
+            Arc::new(call) as crate::driver::events::ReaderListener
         }));
     }
 }

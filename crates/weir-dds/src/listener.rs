@@ -9,8 +9,6 @@
 //!   listeners take their time, one call may tell of several changes.
 //! - A listener that panics has lost that call and nothing else: the next news are told as ever.
 
-use std::sync::Arc;
-
 use crate::data_reader::DataReader;
 use crate::data_writer::DataWriter;
 use crate::status::{
@@ -43,27 +41,3 @@ pub trait DataWriterListener<T>: Send + Sync {
     /// The application has not asserted the writer within its lease.
     fn on_liveliness_lost(&self, _writer: &DataWriter<T>, _status: LivelinessLostStatus) {}
 }
-
-/// What a reader's listener is called for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReaderEvent {
-    DataAvailable,
-    Matched,
-    Incompatible,
-    LivelinessChanged,
-    SampleRejected,
-    SampleLost,
-}
-
-/// What a writer's listener is called for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WriterEvent {
-    Matched,
-    Incompatible,
-    LivelinessLost,
-}
-
-/// A reader's listener without its type.
-pub(crate) type ReaderListener = Arc<dyn Fn(ReaderEvent) + Send + Sync>;
-/// A writer's listener without its type.
-pub(crate) type WriterListener = Arc<dyn Fn(WriterEvent) + Send + Sync>;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use weir_cdr::DdsType;
 use weir_wire::{Guid, GuidPrefix};
 
-use crate::driver::Driver;
 use crate::driver::receive_counters::ReceiveCounters;
+use crate::driver::shared::Driver;
+use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 use crate::publisher::Publisher;
 use crate::settings::ParticipantSettings;
@@ -42,17 +43,6 @@ const TOPIC_NAME_MAX: usize = 256;
 #[derive(Clone)]
 pub struct DomainParticipant {
     handle: Arc<Handle>,
-}
-
-/// Keeps a participant in its domain.
-pub(crate) struct Handle {
-    pub(crate) driver: Arc<Driver>,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.driver.stop();
-    }
 }
 
 impl DomainParticipant {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use weir_cdr::DdsType;
 
 use crate::data_writer::DataWriter;
+use crate::driver::start::Handle;
 use crate::error::Result;
-use crate::participant::Handle;
 use crate::qos::DataWriterQos;
 use crate::topic::Topic;
 

@@ -6,7 +6,6 @@
 
 use weir_udp::RecvBatch;
 
-use super::driver::endpoints::ReaderEndpoint;
 use crate::clock;
 
 /// The last time that a writer gave something to the kernel.
@@ -36,8 +35,8 @@ pub struct ReceiveTimes {
 /// When a batch came.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Came {
-    stamped_ns: Option<u64>,
-    returned_ns: u64,
+    pub(crate) stamped_ns: Option<u64>,
+    pub(crate) returned_ns: u64,
 }
 
 impl Came {
@@ -49,12 +48,5 @@ impl Came {
             Came { stamped_ns: batch.stamped_ns(), returned_ns: clock::now().0 }
         }
         is_kept.then(|| look(batch))
-    }
-
-    /// Notes for a reader that what came lies in its cache now. Whoever takes it finds that, if the cache is still locked.
-    #[cold]
-    pub(crate) fn note(self, reader: &ReaderEndpoint) {
-        let Self { stamped_ns, returned_ns } = self;
-        *reader.times.lock() = Some(ReceiveTimes { stamped_ns, returned_ns, sorted_ns: clock::now().0 });
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use weir_cdr::DdsType;
 
 use crate::data_reader::DataReader;
+use crate::driver::start::Handle;
 use crate::error::Result;
 use crate::listener::DataReaderListener;
-use crate::participant::Handle;
 use crate::qos::DataReaderQos;
 use crate::topic::Topic;
 

@@ -12,7 +12,7 @@ use weir_netsim::Rng;
 use weir_rtps::qos::{Durability, History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, SampleSelection, States, WriterProxyConfig};
 use weir_rtps::time::Time;
-use weir_rtps::writer::{WriterConfig, WriterCore};
+use weir_rtps::writer::{Stamp, WriterConfig, WriterCore};
 use weir_wire::{Data, EntityId, Guid, GuidPrefix, Payload, SequenceNumber, Timestamp, VendorId};
 
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
@@ -38,10 +38,12 @@ fn writer(instances: u32) {
         for n in 0..count {
             let began = Instant::now();
             let id = next(n);
-            let Ok(mut room) = core.reserve(PAYLOAD_BYTES) else { continue };
-            room.payload().fill(id as u8);
-            let stamp = Timestamp { seconds: 1, fraction: 0 };
-            let _ = room.commit(Time(0), stamp, Some(key(id)));
+            let stamp = Stamp { timestamp: Timestamp { seconds: 1, fraction: 0 }, key: Some(key(id)) };
+            let fill = |room: &mut [u8]| {
+                room.fill(id as u8);
+                Ok::<_, std::convert::Infallible>(())
+            };
+            let _ = core.write(Time(0), stamp, PAYLOAD_BYTES, fill);
             longest = longest.max(began.elapsed().as_micros());
         }
         report(&format!("writer: {what}"), started, count, longest, core.memory(), instances);

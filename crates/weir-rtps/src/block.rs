@@ -91,6 +91,13 @@ impl BlockSlice {
         Self { block, start, end }
     }
 
+    /// Adds the next `len` bytes of the block.
+    #[inline]
+    pub(crate) fn extend(&mut self, len: u32) {
+        self.end += len;
+        debug_assert!(self.end as usize <= self.block.len());
+    }
+
     /// The bytes of the slice.
     #[inline]
     pub fn bytes(&self) -> &[u8] {

@@ -6,8 +6,10 @@
 //! KEEP_LAST over many instances leaves holes. Neither they nor the survivors between them may hold up memory: what
 //! is old and still there moves to a second, sparse index, which is searched, and the survivors of blocks that are
 //! mostly dead move into other blocks. Both happen in small steps whenever a block is full, so that no write waits
-//! long for them. Whoever is sending from a block holds it, so bytes in flight stay where they are.
+//! long for them. A thread that sends from a block holds it, so bytes in flight stay where they are.
 
+mod block;
+mod moving;
 pub(crate) mod pieces;
 mod spare;
 
@@ -17,101 +19,9 @@ use std::sync::Arc;
 
 use weir_wire::SequenceNumber;
 
+use self::block::HistoryBlock;
+pub(crate) use self::block::{DATAGRAM_HEAD_LEN, Entry};
 use crate::block::{Block, BlockSlice};
-
-/// Length of what every datagram begins with, in bytes: RTPS header and INFO_TS. A sample of a batch that outlives
-/// the others takes a copy of it along.
-pub(crate) const DATAGRAM_HEAD_LEN: usize = 32;
-
-/// Where one sample's datagram lies. Samples of a batch share one: the entry of each ends where the sample
-/// ends, which is a whole message as well, and that of the last one is the datagram.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
-    block: u32,
-    /// Offset of the datagram in its block, in bytes.
-    pub(crate) offset: u32,
-    /// Length of the datagram in bytes; 0 when the sample is no longer in the history.
-    pub(crate) len: u32,
-    /// 0: the bytes are a datagram. Otherwise they are a payload that leaves in fragments of so many bytes.
-    pub(crate) fragment_size: u16,
-    /// Offset in the datagram where the sample's own bytes begin; 0 for the first sample of a datagram.
-    own_at: u16,
-    /// Everything charged against the window up to and with this sample, in bytes.
-    pub(crate) charged: u64,
-}
-
-impl Entry {
-    /// Whether the sample is still there.
-    #[inline]
-    pub(crate) fn is_alive(&self) -> bool {
-        self.len != 0
-    }
-
-    /// Number of fragments; 0 for a datagram.
-    #[inline]
-    pub(crate) fn fragments(&self) -> u32 {
-        if self.fragment_size == 0 { 0 } else { self.len.div_ceil(self.fragment_size.into()) }
-    }
-
-    /// Whether `next` is a later sample in the same datagram.
-    #[inline]
-    pub(crate) fn is_extended_by(&self, next: &Self) -> bool {
-        self.block == next.block && self.offset == next.offset
-    }
-
-    /// Whether `next` lies right behind this one in the same block and is as long.
-    #[inline]
-    pub(crate) fn continues_with(&self, next: &Self) -> bool {
-        self.block == next.block && self.offset + self.len == next.offset && self.len == next.len
-    }
-
-    /// Bytes that only this sample takes.
-    #[inline]
-    fn own_len(&self) -> usize {
-        self.len as usize - usize::from(self.own_at)
-    }
-
-    #[inline]
-    fn clear(&mut self) {
-        (self.len, self.own_at) = (0, 0);
-    }
-}
-
-#[derive(Debug, Default)]
-struct HistoryBlock {
-    /// `None`: the place is vacant, or taken by a sample in pieces.
-    block: Option<Arc<Block>>,
-    /// The memory of a large sample that came piece by piece, in order.
-    pieces: Vec<Arc<Block>>,
-    is_in_pieces: bool,
-    used: usize,
-    /// Bytes of samples that are still there.
-    live: usize,
-    /// The samples that were laid here when they were written, those that are gone included.
-    first: i64,
-    last: i64,
-    /// The samples that were moved here, in the order in which they lie.
-    moved: Vec<i64>,
-}
-
-impl HistoryBlock {
-    fn len(&self) -> usize {
-        self.block.as_ref().map_or(0, |block| block.len())
-    }
-
-    /// Whether nobody is sending from the memory. References to it are handed out only by this history, so that nobody can
-    /// have come to hold it when its bytes are asked for next.
-    #[inline]
-    fn is_unshared(&self) -> bool {
-        self.block.as_ref().is_some_and(|block| Arc::strong_count(block) == 1)
-    }
-
-    /// The memory, for the one who holds it alone.
-    #[inline]
-    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
-        Some(Arc::get_mut(self.block.as_mut()?)?.bytes_mut())
-    }
-}
 
 /// The samples of one writer, by sequence number.
 #[derive(Debug)]
@@ -121,7 +31,7 @@ pub(crate) struct History {
     vacant: Vec<u32>,
     /// The block that is written to.
     open: Option<u32>,
-    /// The block that was written to before, until nothing is left in it: somebody was sending from it, or a sample did not
+    /// The block that was written to before, until nothing is left in it: a thread was sending from it, or a sample did not
     /// fit there.
     previous: Option<u32>,
     /// The block that survivors move to.
@@ -255,11 +165,17 @@ impl History {
 
     /// The sample with this number, when it is (or was) between first and last.
     #[inline]
-    pub(crate) fn entry(&self, sn: SequenceNumber) -> Option<Entry> {
+    pub(crate) fn get(&self, sn: SequenceNumber) -> Option<&Entry> {
         match usize::try_from(sn.0 - self.dense) {
-            Ok(index) => self.entries.get(index).copied(),
-            Err(_) => self.find_old(sn.0).map(|index| self.old[index].1),
+            Ok(index) => self.entries.get(index),
+            Err(_) => self.find_old(sn.0).map(|index| &self.old[index].1),
         }
+    }
+
+    /// A copy of it.
+    #[inline]
+    pub(crate) fn entry(&self, sn: SequenceNumber) -> Option<Entry> {
+        self.get(sn).copied()
     }
 
     /// The first sample at or behind `sn` that is there, or the next to be written.
@@ -284,6 +200,12 @@ impl History {
     pub(crate) fn reserve(&mut self, len: usize) -> &mut [u8] {
         self.prepare(len);
         self.reserved(len)
+    }
+
+    /// The same for a payload that leaves in fragments.
+    #[cold]
+    pub(crate) fn reserve_large(&mut self, len: usize) -> &mut [u8] {
+        self.reserve(len)
     }
 
     /// Sees to it that there is memory for a datagram of `len` bytes.
@@ -335,33 +257,35 @@ impl History {
         true
     }
 
-    /// Makes the `len` bytes that were reserved last the next sample, which costs `charge` bytes in flight.
-    pub(crate) fn commit(&mut self, len: usize, charge: u64) -> SequenceNumber {
-        self.commit_fragmented(len, 0, charge)
+    /// Makes the `len` bytes that were reserved last the next sample: a datagram, or with `fragment_size` a payload that
+    /// leaves in fragments of so many bytes. It costs `charge` bytes in flight.
+    pub(crate) fn commit(&mut self, len: usize, fragment_size: u32, charge: u64) {
+        if let Some(open) = self.open {
+            let offset = self.blocks[open as usize].used;
+            self.append(open, (offset, len), fragment_size, charge);
+        }
     }
 
-    /// Makes the `len` bytes that were reserved last the payload of the next sample, which leaves in fragments of
-    /// `fragment_size` bytes (0: the bytes are a datagram).
-    pub(crate) fn commit_fragmented(
+    /// Makes a part of the block at `place`, by offset and length, the next sample.
+    #[inline]
+    fn append(
         &mut self,
-        len: usize,
+        place: u32,
+        (offset, len): (usize, usize),
         fragment_size: u32,
         charge: u64,
     ) -> SequenceNumber {
         let sn = self.next();
         self.charged += charge;
-        if let Some(open) = self.open {
-            let offset = self.blocks[open as usize].used as u32;
-            self.entries.push_back(Entry {
-                block: open,
-                offset,
-                len: len as u32,
-                fragment_size: fragment_size as u16,
-                own_at: 0,
-                charged: self.charged,
-            });
-            self.grow(open, len, sn.0);
-        }
+        self.entries.push_back(Entry {
+            block: place,
+            offset: offset as u32,
+            len: len as u32,
+            fragment_size: fragment_size as u16,
+            own_at: 0,
+            charged: self.charged,
+        });
+        self.grow(place, len, sn.0);
         sn
     }
 
@@ -382,10 +306,10 @@ impl History {
         }
     }
 
-    /// The last datagram and `extra` bytes of room behind it, to be filled and then committed by
-    /// [`History::commit_extension`]; `None` when there is no room, or somebody is sending from the block.
-    #[inline]
-    pub(crate) fn extend(&mut self, extra: usize) -> Option<&mut [u8]> {
+    /// `extra` bytes of room behind the last datagram, to be filled and then committed by
+    /// [`History::commit_extension`]; `None` when there is no room, or a thread is sending from the block.
+    #[inline(always)]
+    pub(crate) fn extension(&mut self, extra: usize) -> Option<&mut [u8]> {
         let last = self.entries.back()?;
         let block = self.blocks.get_mut(self.open? as usize)?;
         let end = (last.offset + last.len) as usize;
@@ -393,7 +317,7 @@ impl History {
         if !is_last || last.len == 0 || last.fragment_size != 0 || last.len > u32::from(u16::MAX) {
             return None;
         }
-        block.bytes_mut()?.get_mut(last.offset as usize..end + extra)
+        block.bytes_mut()?.get_mut(end..end + extra)
     }
 
     /// Makes the `extra` bytes behind the last datagram the next sample.
@@ -428,10 +352,10 @@ impl History {
         self.alive += 1;
     }
 
-    /// The bytes from the datagram of `from` to the end of that of `to`, which lie in one block.
-    pub(crate) fn slice(&self, from: &Entry, to: &Entry) -> Option<BlockSlice> {
-        let block = self.blocks.get(from.block as usize)?.block.as_ref()?;
-        Some(BlockSlice::new(Arc::clone(block), from.offset, to.offset + to.len))
+    /// The bytes of a sample's datagram.
+    pub(crate) fn slice(&self, entry: &Entry) -> Option<BlockSlice> {
+        let block = self.blocks.get(entry.block as usize)?.block.as_ref()?;
+        Some(BlockSlice::new(Arc::clone(block), entry.offset, entry.offset + entry.len))
     }
 
     /// The bytes of one fragment, counted from 0.
@@ -553,28 +477,11 @@ impl History {
 
     /// Makes a part of a block that was filled elsewhere the next sample: a datagram, or with `fragment_size` a payload
     /// that leaves in fragments of so many bytes. Nothing else comes into the block.
-    pub(crate) fn adopt(
-        &mut self,
-        block: Arc<Block>,
-        part: Range<usize>,
-        fragment_size: u32,
-        charge: u64,
-    ) -> SequenceNumber {
+    pub(crate) fn adopt(&mut self, block: Arc<Block>, part: Range<usize>, fragment_size: u32, charge: u64) {
         self.close_unused();
         self.tidy();
-        let sn = self.next();
-        self.charged += charge;
         let place = self.take_in(block);
-        self.entries.push_back(Entry {
-            block: place,
-            offset: part.start as u32,
-            len: part.len() as u32,
-            fragment_size: fragment_size as u16,
-            own_at: 0,
-            charged: self.charged,
-        });
-        self.grow(place, part.len(), sn.0);
-        sn
+        self.append(place, (part.start, part.len()), fragment_size, charge);
     }
 
     /// Lets go of the open block when nothing was committed to it, or all of its samples are gone.
@@ -624,140 +531,10 @@ impl History {
         (block.used, block.live, block.first, block.last) = (0, 0, 0, -1);
         place
     }
-
-    /// A step towards less memory, as large as a block's worth of samples.
-    fn tidy(&mut self) {
-        if self.entries.len() > 2 * self.alive + DENSE_SPARE {
-            self.age();
-        }
-        for _ in 0..VICTIMS_AT_A_TIME {
-            // Half of what is held is dead, and more than is worth the trouble.
-            if self.used - self.live <= self.live + BLOCKS_DEAD_MAX * self.block_len {
-                break;
-            }
-            let Some(victim) = self.victim() else { break };
-            self.evacuate(victim);
-        }
-    }
-
-    /// Moves the oldest entries of the dense index to the sparse one.
-    fn age(&mut self) {
-        for _ in 0..AGED_AT_A_TIME.min(self.entries.len()) {
-            let Some(entry) = self.entries.pop_front() else { break };
-            self.charged_old = entry.charged;
-            if entry.is_alive() {
-                self.old.push_back((self.dense, entry));
-            }
-            self.dense += 1;
-        }
-    }
-
-    /// The block with the largest share of dead bytes, if it is worth moving the rest.
-    fn victim(&self) -> Option<u32> {
-        let is_open = |place| Some(place) == self.open || Some(place) == self.refuge;
-        let blocks = self.blocks.iter().zip(0_u32..).filter(|(block, place)| {
-            block.block.is_some() && !is_open(*place) && block.len() == self.block_len
-        });
-        let (block, place) = blocks.max_by_key(|(block, _)| block.used - block.live)?;
-        (block.used - block.live >= block.used / 4).then_some(place)
-    }
-
-    /// Moves what is left in a block to another one. The samples of a batch part: each becomes a datagram.
-    fn evacuate(&mut self, victim: u32) {
-        let (first, last) = (self.blocks[victim as usize].first, self.blocks[victim as usize].last);
-        let moved = core::mem::take(&mut self.blocks[victim as usize].moved);
-        for &sn in &moved {
-            self.move_sample(victim, sn);
-        }
-        let mut index = self.old.partition_point(|(sn, _)| *sn < first);
-        while let Some(&(sn, _)) = self.old.get(index).filter(|(sn, _)| *sn <= last) {
-            self.move_sample(victim, sn);
-            index += 1;
-        }
-        for sn in first.max(self.dense)..=last {
-            self.move_sample(victim, sn);
-        }
-        // The list keeps its memory.
-        self.blocks[victim as usize].moved = moved;
-        self.retire(victim);
-    }
-
-    fn move_sample(&mut self, victim: u32, sn: i64) {
-        let Some(entry) = self.entry(SequenceNumber(sn)) else { return };
-        if !entry.is_alive() || entry.block != victim {
-            return;
-        }
-        let Some(source) = self.blocks[victim as usize].block.clone() else { return };
-        let (offset, own_at) = (entry.offset as usize, usize::from(entry.own_at));
-        let own = &source.bytes()[offset + own_at..offset + entry.len as usize];
-        let head = if own_at == 0 { &[][..] } else { &source.bytes()[offset..offset + DATAGRAM_HEAD_LEN] };
-        let len = head.len() + own.len();
-        let place = match self.refuge {
-            Some(place) if self.block_len - self.blocks[place as usize].used >= len => place,
-            _ => self.new_refuge(),
-        };
-        let block = &mut self.blocks[place as usize];
-        let at = block.used;
-        // Nobody sends from what was not filled yet, but somebody may send what was.
-        let Some(bytes) = block.bytes_mut() else { return self.leave_refuge(victim, sn) };
-        bytes[at..at + head.len()].copy_from_slice(head);
-        bytes[at + head.len()..at + len].copy_from_slice(own);
-        block.used += len;
-        block.live += len;
-        block.moved.push(sn);
-        self.used += len;
-        self.live += len;
-        self.let_go_of_moved(victim, own.len());
-        self.place(sn, Entry { block: place, offset: at as u32, len: len as u32, own_at: 0, ..entry });
-    }
-
-    /// Somebody is sending from the block that survivors move to: they move to another one.
-    fn leave_refuge(&mut self, victim: u32, sn: i64) {
-        self.new_refuge();
-        self.move_sample(victim, sn);
-    }
-
-    fn new_refuge(&mut self) -> u32 {
-        if let Some(full) = self.refuge.take()
-            && self.blocks[full as usize].live == 0
-        {
-            self.retire(full);
-        }
-        let place = self.new_block(self.block_len);
-        self.refuge = Some(place);
-        place
-    }
-
-    /// As [`History::let_go`], but the block is retired by the caller.
-    fn let_go_of_moved(&mut self, place: u32, own: usize) {
-        self.blocks[place as usize].live -= own;
-        self.live -= own;
-    }
-
-    /// Sets where a sample lies.
-    fn place(&mut self, sn: i64, entry: Entry) {
-        let place = match usize::try_from(sn - self.dense) {
-            Ok(index) => self.entries.get_mut(index),
-            Err(_) => self.find_old(sn).and_then(|index| self.old.get_mut(index)).map(|(_, entry)| entry),
-        };
-        if let Some(place) = place {
-            *place = entry;
-        }
-    }
 }
 
-/// Entries that the dense index may have beyond two per sample, and how many of them move at a time: several times
-/// as many as a block holds.
-const DENSE_SPARE: usize = 8192;
-/// See [`DENSE_SPARE`].
-const AGED_AT_A_TIME: usize = 16_384;
 /// Holes in the sparse index beyond half of it.
 const OLD_DEAD_SPARE: usize = 1024;
-/// Dead bytes that are held beyond as many as there are live ones, in blocks.
-const BLOCKS_DEAD_MAX: usize = 16;
-/// Blocks that are evacuated whenever one is full. Each of them is at least half dead when half of everything is, so
-/// two would do.
-const VICTIMS_AT_A_TIME: usize = 4;
 
 #[cfg(test)]
 mod tests;

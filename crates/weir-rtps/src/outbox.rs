@@ -9,6 +9,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::block::BlockSlice;
+use crate::config;
 
 /// The addresses that one message goes to. Shared: made when endpoints match, not per message.
 pub type Destinations = Arc<[SocketAddrV4]>;
@@ -46,6 +47,41 @@ pub struct Item {
     pub joins: bool,
 }
 
+impl Item {
+    /// One datagram: a sample, or a control message behind no sample.
+    #[inline]
+    pub fn of(to: Destinations, slice: Option<BlockSlice>) -> Self {
+        Self {
+            to,
+            slice,
+            scratch: 0..0,
+            is_scratch_first: false,
+            segment: 0,
+            datagrams: 1,
+            samples: 0,
+            joins: false,
+        }
+    }
+
+    /// Adds a datagram that is as long as those of the slice, `len` bytes, and follows them in their block. `false`, and
+    /// nothing has happened: one send takes no more.
+    #[inline]
+    pub(crate) fn add_datagram(&mut self, len: u32, samples: u16) -> bool {
+        // One segment and 64 bytes are left for a HEARTBEAT.
+        let bytes = (usize::from(self.datagrams) + 1) * len as usize;
+        let Some(slice) = &mut self.slice else { return false };
+        if usize::from(self.datagrams) >= config::SEGMENTS_MAX - 1 || bytes > config::SEGMENTED_MAX_BYTES - 64
+        {
+            return false;
+        }
+        slice.extend(len);
+        self.segment = len as u16;
+        self.datagrams += 1;
+        self.samples += samples;
+        true
+    }
+}
+
 impl Outbox {
     /// An empty outbox.
     pub fn new() -> Self {
@@ -81,16 +117,7 @@ impl Outbox {
         write(&mut self.scratch);
         let scratch = start..self.scratch.len();
         let to = self.reference(to);
-        self.items.push(Item {
-            to,
-            slice: None,
-            scratch,
-            is_scratch_first: false,
-            segment: 0,
-            datagrams: 1,
-            samples: 0,
-            joins: true,
-        });
+        self.items.push(Item { scratch, joins: true, ..Item::of(to, None) });
     }
 
     /// The two parts of an item, to be sent end to end.
@@ -153,14 +180,11 @@ mod tests {
         let slice = Some(BlockSlice::new(block, 0, 8));
         outbox.scratch.extend_from_slice(b"end");
         outbox.items.push(Item {
-            to,
-            slice,
             scratch: 2..5,
-            is_scratch_first: false,
             segment: 4,
             datagrams: 3,
             samples: 2,
-            joins: false,
+            ..Item::of(to, slice)
         });
         let mut seen = Vec::new();
         outbox.for_each_datagram(|_, datagram| seen.push(datagram.to_vec()));

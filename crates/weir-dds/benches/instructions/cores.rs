@@ -9,7 +9,8 @@ use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::{History, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{
-    BatchPolicy, Coalescing, LoneDatagram, LonePayload, ReaderProxyConfig, WriterConfig, WriterCore,
+    BatchPolicy, Coalescing, DirectDatagram, DirectPayload, ReaderProxyConfig, Stamp, WriterConfig,
+    WriterCore,
 };
 use weir_wire::{
     AckNack, EntityId, Guid, GuidPrefix, SequenceNumber, SequenceNumberSet, Timestamp, VendorId,
@@ -32,7 +33,7 @@ pub(crate) enum Pace {
 
 pub(crate) const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
 pub(crate) const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, true));
-const STAMP: Timestamp = Timestamp { seconds: 1, fraction: 0 };
+const STAMP: Stamp = Stamp { timestamp: Timestamp { seconds: 1, fraction: 0 }, key: None };
 
 const WARM_UP: u32 = 4_096;
 const SAMPLES: u32 = 16_384;
@@ -60,25 +61,25 @@ pub(crate) fn write(size_bytes: usize, pace: Pace) -> u32 {
     SAMPLES
 }
 
-/// The same, each sample a millisecond after the one before, in the one step that a lone sample takes.
-pub(crate) fn write_lone(size_bytes: usize) -> u32 {
+/// The same, each sample a millisecond after the one before, in the one step that a single sample takes.
+pub(crate) fn write_single(size_bytes: usize) -> u32 {
     let mut source = Source::new(Pace::Alone, History::KeepAll);
     let mut sample = TestData::of(size_bytes);
     let mut run = |count: u32| {
-        let mut lone = 0;
+        let mut single = 0;
         for number in 0..count {
             sample.seq_num = number;
-            lone += u32::from(source.write_lone(&sample));
+            single += u32::from(source.write_single(&sample));
             source.outbox.clear();
             if (number + 1) % ROUND == 0 {
                 source.acknowledge();
             }
         }
-        lone
+        single
     };
     run(WARM_UP);
-    let lone = measured(|| run(SAMPLES));
-    assert!(lone > SAMPLES / 10 * 9, "{lone} of {SAMPLES} samples were lone ones");
+    let single = measured(|| run(SAMPLES));
+    assert!(single > SAMPLES / 10 * 9, "{single} of {SAMPLES} samples were single ones");
     SAMPLES
 }
 
@@ -213,18 +214,18 @@ impl Source {
         self.now = self.now + self.step;
         let len = weir_cdr::payload_len_in(sample, Encoding::Xcdr1);
         let fill = |room: &mut [u8]| weir_cdr::encode_payload_in(sample, Encoding::Xcdr1, room).map(drop);
-        self.core.write_with(self.now, (STAMP, key), len, fill).unwrap().unwrap();
+        self.core.write(self.now, Stamp { key, ..STAMP }, len, fill).unwrap().unwrap();
         self.core.poll_transmit(self.now, &mut self.outbox);
     }
 
-    /// The same as a lone sample, if it is one; whether it is. What a driver tells of sending is told.
-    fn write_lone<T: DdsType>(&mut self, sample: &T) -> bool {
+    /// The same as a single sample, if it is one; whether it is. What a driver tells of sending is told.
+    fn write_single<T: DdsType>(&mut self, sample: &T) -> bool {
         let now = self.now + self.step;
         let len = weir_cdr::payload_len_in(sample, Encoding::Xcdr1);
         let fill = |room: &mut [u8]| weir_cdr::encode_payload_in(sample, Encoding::Xcdr1, room);
-        let payload = LonePayload::of(len);
-        let send = |datagram: LoneDatagram<'_>| _ = std::hint::black_box(datagram);
-        let is_lone = self.core.write_lone(now, (STAMP, None), payload, fill, send).unwrap();
+        let payload = DirectPayload { len, bulk: &[] };
+        let send = |datagram: DirectDatagram<'_>| _ = std::hint::black_box(datagram);
+        let is_lone = self.core.write_direct(now, STAMP, payload, fill, send).unwrap();
         if is_lone {
             self.now = now;
         } else {

@@ -33,7 +33,7 @@ const CASES: [(&str, Case); 18] = [
     ("encode-1024", || codec::encode(1024)),
     ("decode-32", || codec::decode(32)),
     ("write-alone-32", || cores::write(32, cores::Pace::Alone)),
-    ("write-lone-32", || cores::write_lone(32)),
+    ("write-single-32", || cores::write_single(32)),
     ("write-burst-32", || cores::write(32, cores::Pace::Burst)),
     ("write-batch-32", || cores::write(32, cores::Pace::Batch)),
     ("write-batch-1024", || cores::write(1024, cores::Pace::Batch)),

@@ -6,20 +6,17 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use weir_cdr::DdsType;
-use weir_rtps::block::Block;
-use weir_rtps::time::Time;
-use weir_rtps::writer::{LOAN_FRONT_BYTES, WriteRefused, WriterCore};
-use weir_wire::{SequenceNumber, Timestamp};
+use weir_rtps::writer::LOAN_FRONT_BYTES;
+use weir_wire::Timestamp;
 
-use super::{DataWriter, Inner, key_hash_of, timestamp_of};
-use crate::clock;
+use super::DataWriter;
+use super::memory::Memory;
+use super::write::Source;
+use crate::clock::timestamp_of;
 use crate::error::{DdsError, Result};
 
 /// Room for the members in front of the bulk, in bytes. Those that take more cost a copy of the bulk.
 const FRONT_BYTES: usize = 4096;
-
-/// Room for padding behind the bulk, in bytes.
-const PADDING_MAX: usize = 3;
 
 impl<T: DdsType> DataWriter<T> {
     /// Lends memory for a sample that ends in a sequence of numbers, an image or a point cloud, with room for `count`
@@ -113,7 +110,8 @@ impl<T: DdsType> Loan<T> {
         let inner = Arc::clone(&self.memory.writer);
         let key = inner.key_of_sample(&self.sample)?;
         let payload = self.frame()?;
-        self.memory.write(&inner, payload, key, timestamp)
+        let len = payload.len();
+        inner.write(Source::<T>::Loan(&mut self.memory, payload), (key, len), timestamp)
     }
 
     /// Puts the other members in front of the bulk, and says where the payload is.
@@ -172,126 +170,5 @@ impl<T: DdsType> fmt::Debug for NotWritten<T> {
 impl<T: DdsType> From<NotWritten<T>> for DdsError {
     fn from(not_written: NotWritten<T>) -> Self {
         not_written.error
-    }
-}
-
-/// A block that a writer has lent, and the part of it that the application fills.
-pub(super) struct Memory {
-    writer: Arc<Inner>,
-    /// `None` once it was written.
-    block: Option<Arc<Block>>,
-    start: usize,
-    len: usize,
-}
-
-impl Memory {
-    /// Borrows `len` bytes with `front` bytes of room before them.
-    fn lend(writer: &Arc<Inner>, front: usize, len: usize) -> Result<Self> {
-        let total = front.saturating_add(len).saturating_add(PADDING_MAX);
-        let block = writer.endpoint.core.lock().lend(total).map_err(refusal)?;
-        Ok(Self { writer: Arc::clone(writer), block: Some(block), start: front, len })
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.block.as_ref().map_or(&[], |block| &block.bytes()[self.start..self.start + self.len])
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        let part = self.start..self.start + self.len;
-        self.block_mut().get_mut(part).unwrap_or_default()
-    }
-
-    /// The whole block, which is lent to nobody else.
-    fn block_mut(&mut self) -> &mut [u8] {
-        self.block.as_mut().and_then(Arc::get_mut).map_or(&mut [], Block::bytes_mut)
-    }
-
-    /// Moves to a block with `front` bytes of room: the exception.
-    #[cold]
-    fn make_front(&mut self, front: usize) {
-        let mut block = Block::new(front + self.len + PADDING_MAX);
-        if let Some(room) = Arc::get_mut(&mut block) {
-            room.bytes_mut()[front..front + self.len].copy_from_slice(self.bytes());
-        }
-        self.start = front;
-        self.block = Some(block);
-    }
-
-    /// Writes a part of the block as a payload.
-    fn write(
-        &mut self,
-        writer: &Inner,
-        payload: Range<usize>,
-        key: Option<[u8; 16]>,
-        timestamp: Option<Timestamp>,
-    ) -> Result<()> {
-        writer.write_with((key, payload.len()), timestamp, |core, now, timestamp| {
-            let Some(block) = self.block.take() else { return Ok(core.last_sequence_number()) };
-            core.commit_loan(now, timestamp, key, block, payload.clone()).map_err(|(refused, block)| {
-                self.block = Some(block);
-                refused
-            })
-        })
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if let Some(block) = self.block.take() {
-            self.writer.endpoint.core.lock().take_back(block);
-        }
-    }
-}
-
-impl Inner {
-    /// Writes what `commit` lays into the history, as [`DataWriter::write`] does: a payload of an instance, when that
-    /// matters, and of a size. `commit` is called again after a refusal, when there is room.
-    pub(super) fn write_with(
-        &self,
-        size: (Option<[u8; 16]>, usize),
-        timestamp: Option<Timestamp>,
-        mut commit: impl FnMut(
-            &mut WriterCore,
-            Time,
-            Timestamp,
-        ) -> std::result::Result<SequenceNumber, WriteRefused>,
-    ) -> Result<()> {
-        let mut waiting_since = None;
-        loop {
-            let now = clock::now();
-            let stamp = timestamp.unwrap_or_else(|| self.driver().wall_clock.timestamp(now));
-            let mut turn = self.turn_to_write();
-            if timestamp.is_some() {
-                // The samples of a batch have one time stamp: this one, and those that follow, have others.
-                turn.core.seal();
-            }
-            let Err(refused) = commit(&mut turn.core, now, stamp) else {
-                if timestamp.is_some() {
-                    turn.core.seal();
-                }
-                self.send(turn, now);
-                self.note_assertion(now);
-                return Ok(());
-            };
-            self.flush(turn, now);
-            self.make_room(refused, size, now, &mut waiting_since)?;
-        }
-    }
-
-    /// The key hash of a sample, if the writer has to know it.
-    fn key_of_sample<T: DdsType>(&self, sample: &T) -> Result<Option<[u8; 16]>> {
-        let needs_key = T::HAS_KEY && self.needs_key();
-        needs_key.then(|| key_hash_of(sample, self.encoding)).transpose()
-    }
-}
-
-/// A refusal that waiting does not help against.
-pub(super) fn refusal(refused: WriteRefused) -> DdsError {
-    match refused {
-        WriteRefused::TooLarge { .. } => DdsError::BadParameter(refused.to_string()),
-        WriteRefused::WindowFull
-        | WriteRefused::LimitReached
-        | WriteRefused::TooManyInstances
-        | WriteRefused::TooManyLoans { .. } => DdsError::OutOfResources(refused.to_string()),
     }
 }

@@ -5,7 +5,9 @@ use std::time::SystemTime;
 use weir_cdr::{DdsType, Encoding};
 use weir_wire::Timestamp;
 
-use super::{DataWriter, timestamp_of};
+use super::DataWriter;
+use super::write::Source;
+use crate::clock::timestamp_of;
 use crate::data_reader;
 use crate::error::{DdsError, Result};
 
@@ -14,7 +16,7 @@ const PADDING_BITS: u8 = 3;
 
 impl<T: DdsType> DataWriter<T> {
     /// Writes a sample that is serialized already: CDR behind an encapsulation header, in the representation of this
-    /// writer. It is copied as it is; beyond its key, nobody looks whether it is a value of the type.
+    /// writer. It is copied as it is; beyond its key, it is not checked to be a value of the type.
     ///
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for another representation, or when there is no key to be
@@ -46,16 +48,17 @@ impl<T: DdsType> DataWriter<T> {
             None
         };
         let padded = payload.len().next_multiple_of(4);
-        inner.write_with((key, padded), timestamp, |core, now, timestamp| {
-            let mut reservation = core.reserve(padded)?;
-            let room = reservation.payload();
-            let (value, padding) = room.split_at_mut(payload.len());
-            value.copy_from_slice(payload);
-            if !padding.is_empty() {
-                value[3] = value[3] & !PADDING_BITS | padding.len() as u8;
-                padding.fill(0);
-            }
-            reservation.commit(now, timestamp, key)
-        })
+        inner.write(Source::<T>::Serialized(payload), (key, padded), timestamp)
     }
+}
+
+/// Copies a payload to `room`, padded to its length, and notes the padding in the encapsulation header.
+pub(super) fn copy_padded(payload: &[u8], room: &mut [u8]) -> Result<()> {
+    let (value, padding) = room.split_at_mut(payload.len());
+    value.copy_from_slice(payload);
+    if !padding.is_empty() {
+        value[3] = value[3] & !PADDING_BITS | padding.len() as u8;
+        padding.fill(0);
+    }
+    Ok(())
 }

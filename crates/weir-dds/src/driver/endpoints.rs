@@ -1,28 +1,19 @@
-//! Writers and readers as the driver knows them, without their types, and how the message receiver finds them.
+//! Writers and readers as the driver knows them, without their types.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
-use foldhash::fast::RandomState;
-use parking_lot::{Mutex, MutexGuard, RwLock};
-use weir_rtps::outbox::Outbox;
+use parking_lot::Mutex;
 use weir_rtps::qos::Liveliness;
 use weir_rtps::reader::ReaderCore;
-use weir_rtps::receiver::Endpoints;
-use weir_rtps::time::Time;
-use weir_rtps::writer::WriterCore;
-use weir_udp::UdpSocket;
+use weir_rtps::receiver::batch::News;
 use weir_wire::{EntityId, Guid};
 
-use super::liveliness::Assertions;
-use super::publishing::Publishing;
-use super::straight::WriterState;
-use super::transport::{SendCounters, Sender};
+use super::assertions::Assertions;
+use super::events::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
+use super::lane::Lane;
 use crate::clock;
-use crate::listener::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
-use crate::stage_times::{Came, ReceiveTimes, SendTimes};
+use crate::stage_times::{Came, ReceiveTimes};
 use crate::status::{
     IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, Rejected, SampleCountStatus,
 };
@@ -30,114 +21,30 @@ use crate::status::{
 /// A writer.
 pub(crate) struct WriterEndpoint {
     pub(crate) entity: EntityId,
-    /// Held while samples are handed out and sent, so that they leave in the order of their numbers. Taken
-    /// before `core`. A lone sample is sent with `core` alone locked, while nobody has this.
-    pub(crate) sending: Mutex<Sending>,
-    pub(crate) core: Mutex<WriterState>,
-    /// The next sample is probably a lone one: the last one was, and whatever was sent before it is known to the core.
-    pub(crate) expects_lone: AtomicBool,
+    pub(crate) lane: Lane,
     pub(crate) matched: Mutex<MatchedStatus>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
     pub(crate) assertions: Assertions,
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
     /// Readers that listen to a multicast group get samples by it.
     pub(crate) uses_multicast: bool,
-    /// Of a writer whose samples a thread of its own sends.
-    pub(crate) publishing: Option<Publishing>,
     /// Matched readers that do not delimit keys in XCDR2.
     pub(crate) without_key_delimiters: Mutex<BTreeSet<Guid>>,
     listener: Mutex<Option<WriterListener>>,
 }
 
-/// What is needed to send.
-#[derive(Default)]
-pub(crate) struct Sending {
-    pub(crate) outbox: Outbox,
-    pub(crate) sender: Sender,
-    /// When the last send call ended.
-    pub(crate) sent_at: Option<Time>,
-    /// How long the write that it ended took, if the writer was not told yet.
-    pub(crate) send_time: Option<Duration>,
-}
-
 impl WriterEndpoint {
-    pub(crate) fn new(
-        entity: EntityId,
-        core: WriterCore,
-        liveliness: Liveliness,
-        uses_multicast: bool,
-        publishing: Option<Publishing>,
-    ) -> Self {
+    pub(crate) fn new(entity: EntityId, lane: Lane, liveliness: Liveliness, uses_multicast: bool) -> Self {
         Self {
             entity,
-            sending: Mutex::default(),
-            core: Mutex::new(WriterState::new(core)),
-            expects_lone: AtomicBool::new(false),
+            lane,
             matched: Mutex::default(),
             incompatible: Mutex::default(),
             assertions: Assertions::new(liveliness),
             liveliness_lost: Mutex::default(),
             uses_multicast,
-            publishing,
             without_key_delimiters: Mutex::default(),
             listener: Mutex::default(),
-        }
-    }
-
-    /// Keeps sockets connected to the groups that samples go to, or to the only address if there is only one: the
-    /// kernel then looks up the route once and not per datagram.
-    pub(crate) fn connect(&self) {
-        let mut sending = self.sending.lock();
-        let (destinations, routes) = {
-            let core = self.core.lock();
-            (Arc::clone(core.destinations()), core.routes().to_vec())
-        };
-        sending.sender.connect(&destinations, &routes);
-        let straight = sending.sender.connected_to(&destinations).filter(|_| self.publishing.is_none());
-        self.core.lock().set_way(straight.map(|socket| (destinations, socket)));
-    }
-
-    /// Has it noted when samples are sent.
-    pub(crate) fn keep_times(&self) {
-        self.sending.lock().sender.times = Some(SendTimes::default());
-        self.core.lock().keep_times();
-    }
-
-    /// When something was last sent, if somebody wants to know.
-    pub(crate) fn last_send_times(&self) -> Option<SendTimes> {
-        let sending = self.sending.lock();
-        let straight = self.core.lock().straight_times();
-        sending.sender.times.into_iter().chain(straight).max_by_key(|times| times.called_ns)
-    }
-
-    /// What was sent, repairs by other threads not included.
-    pub(crate) fn send_counters(&self) -> SendCounters {
-        let sending = self.sending.lock();
-        let straight = self.core.lock().straight_counters();
-        sending.sender.counters.plus(straight)
-    }
-
-    /// Has the thread that publishes look at the core, if there is such a thread.
-    pub(crate) fn tell_publisher(&self) {
-        self.publishing.iter().for_each(Publishing::tell);
-    }
-
-    /// Sends what automatic coalescing holds back.
-    pub(crate) fn end_burst(&self, socket: &UdpSocket) {
-        if self.publishing.is_some() {
-            self.core.lock().interrupt_burst();
-            self.tell_publisher();
-            return;
-        }
-        let mut sending = self.sending.lock();
-        let sending = &mut *sending;
-        {
-            let mut core = self.core.lock();
-            core.end_burst(clock::now(), &mut sending.outbox);
-        }
-        if !sending.outbox.is_empty() {
-            sending.sender.send(socket, &mut sending.outbox);
-            sending.sent_at = Some(clock::now());
         }
     }
 
@@ -169,7 +76,7 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) lost: Mutex<SampleCountStatus>,
     pub(crate) rejected: Mutex<Rejected>,
     pub(crate) malformed: AtomicU64,
-    /// Of the last batch, where somebody wants to know.
+    /// Of the last batch; `None`: stage timing is disabled.
     pub(crate) times: Mutex<Option<ReceiveTimes>>,
     calls: Mutex<Calls>,
     has_listener: AtomicBool,
@@ -236,8 +143,46 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Tells the listener of new samples. When some thread does so already, that one does it once more.
-    pub(crate) fn notify_data(&self) {
+    /// Notes when samples arrived that have just been put into the cache.
+    #[cold]
+    pub(super) fn note_times(&self, came: Came) {
+        let Came { stamped_ns, returned_ns } = came;
+        *self.times.lock() = Some(ReceiveTimes { stamped_ns, returned_ns, sorted_ns: clock::now().0 });
+    }
+
+    /// Calls the listener for what a batch brought, with no lock held.
+    #[inline]
+    pub(super) fn notify_of(&self, news: News) {
+        if news.has_status_news {
+            self.notify_news();
+        } else if news.has_unread {
+            self.notify_data();
+        }
+    }
+
+    /// Calls the listener for what is new, with no lock held.
+    pub(super) fn notify_news(&self) {
+        let (has_unread, counters, has_liveliness_news) = {
+            let core = self.core.lock();
+            (core.has_unread(), core.counters(), core.has_liveliness_news())
+        };
+        if has_liveliness_news {
+            self.notify(ReaderEvent::LivelinessChanged);
+        }
+        if self.lost.lock().total_count != counters.samples_lost {
+            self.notify(ReaderEvent::SampleLost);
+        }
+        let rejected = counters.samples_rejected + counters.samples_refused;
+        if self.rejected.lock().rejected != rejected {
+            self.notify(ReaderEvent::SampleRejected);
+        }
+        if has_unread {
+            self.notify_data();
+        }
+    }
+
+    /// Calls the listener for new samples. When a thread does so already, that one does it once more.
+    fn notify_data(&self) {
         let (mut listener, mut version) = {
             let mut calls = self.calls.lock();
             if calls.is_telling {
@@ -280,107 +225,10 @@ fn survive(call: impl FnOnce()) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
 }
 
-/// The routes from entity ids and GUIDs to endpoints: a table that is replaced when it changes, so that whoever
-/// receives looks things up without a lock.
-#[derive(Default)]
-pub(crate) struct Routes {
-    table: RwLock<Arc<Table>>,
-    version: AtomicU64,
-}
-
-/// One state of the routes. Peers choose GUIDs: the hashes depend on a seed that they do not know.
-#[derive(Default, Clone)]
-pub(crate) struct Table {
-    pub(crate) writers: HashMap<EntityId, Arc<WriterEndpoint>, RandomState>,
-    pub(crate) readers: HashMap<EntityId, Arc<ReaderEndpoint>, RandomState>,
-    /// The readers that a remote (or own) writer is matched with.
-    pub(crate) readers_of: HashMap<Guid, Vec<Arc<ReaderEndpoint>>, RandomState>,
-}
-
-impl Routes {
-    /// The current table.
-    pub(crate) fn table(&self) -> Arc<Table> {
-        Arc::clone(&self.table.read())
-    }
-
-    /// Goes up with every change.
-    #[inline]
-    pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
-    }
-
-    /// Changes the table.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Table)) {
-        let mut table = self.table.write();
-        change(Arc::make_mut(&mut table));
-        self.version.fetch_add(1, Ordering::Release);
-    }
-}
-
-/// The endpoints as the message receiver knows them during a batch.
-pub(crate) struct BatchEndpoints<'t> {
-    pub(crate) table: &'t Table,
-    /// When the batch arrived; `None`: stage timing is disabled.
-    pub(crate) came: Option<Came>,
-}
-
-impl Endpoints for BatchEndpoints<'_> {
-    type Reader = Arc<ReaderEndpoint>;
-    type Writer = Arc<WriterEndpoint>;
-    type Locked<'a>
-        = MutexGuard<'a, ReaderCore>
-    where
-        Self: 'a;
-
-    #[inline]
-    fn readers_of(&self, writer: &Guid) -> Option<&[Arc<ReaderEndpoint>]> {
-        self.table.readers_of.get(writer).map(Vec::as_slice)
-    }
-
-    fn readers(&self) -> impl Iterator<Item = &Arc<ReaderEndpoint>> {
-        self.table.readers.values()
-    }
-
-    #[inline]
-    fn writer(&self, entity: EntityId) -> Option<&Arc<WriterEndpoint>> {
-        self.table.writers.get(&entity)
-    }
-
-    #[inline(always)]
-    fn entity(reader: &Arc<ReaderEndpoint>) -> EntityId {
-        reader.entity
-    }
-
-    #[inline(always)]
-    fn lock<'a>(&'a self, reader: &'a Arc<ReaderEndpoint>) -> MutexGuard<'a, ReaderCore> {
-        reader.core.lock()
-    }
-
-    #[inline]
-    fn with_writer<T>(&self, writer: &Arc<WriterEndpoint>, f: impl FnOnce(&mut WriterCore) -> T) -> T {
-        f(&mut writer.core.lock())
-    }
-
-    #[inline(always)]
-    fn note_unread(&self, reader: &Arc<ReaderEndpoint>) {
-        if let Some(came) = self.came {
-            came.note(reader);
-        }
-    }
-
-    #[inline]
-    fn has_publisher(&self, writer: &Arc<WriterEndpoint>) -> bool {
-        writer.publishing.is_some()
-    }
-
-    #[inline]
-    fn wake_publisher(&self, writer: &Arc<WriterEndpoint>) {
-        writer.tell_publisher();
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use weir_rtps::qos::Reliability;
     use weir_rtps::reader::ReaderConfig;
     use weir_wire::GuidPrefix;

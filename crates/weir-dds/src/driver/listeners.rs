@@ -1,15 +1,12 @@
-//! Calls of listeners that tell of statuses, on a thread of their own: a listener that waits for another match, or
-//! that takes its time, does not hold up discovery.
+//! Calls of listeners that wait to be made.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::Driver;
-use super::channel;
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
-use crate::listener::{ReaderEvent, WriterEvent};
+use super::events::{ReaderEvent, WriterEvent};
 
 /// Calls that wait while a listener takes its time; beyond them, one for each endpoint and kind of news.
 const CALLS_MAX: usize = 256;
@@ -29,6 +26,63 @@ pub(crate) struct Listeners {
     changed: Condvar,
 }
 
+impl Listeners {
+    /// Starts the thread by `start` if there is none. Where there can be none, the thread that has news calls.
+    pub(super) fn start(&self, start: impl FnOnce() -> bool) {
+        let mut state = self.state.lock();
+        if !state.has_thread {
+            state.has_thread = start();
+        }
+    }
+
+    /// Has the thread make calls of listeners that are set. Without a thread, makes them. No lock may be held.
+    pub(crate) fn call(&self, calls: impl IntoIterator<Item = Call>) {
+        let mut calls = calls.into_iter().filter(Call::has_listener).peekable();
+        if calls.peek().is_none() {
+            return;
+        }
+        let mut state = self.state.lock();
+        if !state.has_thread {
+            drop(state);
+            calls.for_each(Call::make);
+            return;
+        }
+        for call in calls {
+            if state.calls.len() < CALLS_MAX || !state.calls.iter().any(|other| other.is_same(&call)) {
+                state.calls.push_back(call);
+            }
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Makes the thread check whether it should end.
+    pub(super) fn wake(&self) {
+        // It has either not checked yet or sleeps.
+        drop(self.state.lock());
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next call to be made; `None` once `is_stopping`.
+    pub(super) fn next(&self, is_stopping: impl Fn() -> bool) -> Option<Call> {
+        let mut state = self.state.lock();
+        while !is_stopping() {
+            if let Some(call) = state.calls.pop_front() {
+                return Some(call);
+            }
+            self.changed.wait(&mut state);
+        }
+        None
+    }
+
+    /// Drops the calls that were not made.
+    pub(super) fn clear(&self) {
+        let rest = core::mem::take(&mut self.state.lock().calls);
+        // Not under the lock: the endpoints may hold handles of others.
+        drop(rest);
+    }
+}
+
 #[derive(Default)]
 struct State {
     calls: VecDeque<Call>,
@@ -36,17 +90,17 @@ struct State {
 }
 
 impl Call {
-    fn has_listener(&self) -> bool {
+    pub(super) fn has_listener(&self) -> bool {
         match self {
             Self::Reader(reader, _) | Self::News(reader) => reader.has_listener(),
             Self::Writer(writer, _) => writer.has_listener(),
         }
     }
 
-    fn make(self) {
+    pub(super) fn make(self) {
         match self {
             Self::Reader(reader, event) => reader.notify(event),
-            Self::News(reader) => channel::notify(&reader),
+            Self::News(reader) => reader.notify_news(),
             Self::Writer(writer, event) => writer.notify(event),
         }
     }
@@ -64,66 +118,4 @@ impl Call {
             _ => false,
         }
     }
-}
-
-impl Driver {
-    /// Sees to it that there is a thread for calls: a listener was set.
-    pub(crate) fn start_calling(self: &Arc<Self>) {
-        let mut state = self.listeners.state.lock();
-        if !state.has_thread {
-            // Where there can be no thread, whoever has news calls.
-            state.has_thread = self.spawn("weir-listeners", run).is_ok();
-        }
-    }
-
-    /// Has listeners called. No lock may be held.
-    pub(crate) fn call(&self, calls: impl IntoIterator<Item = Call>) {
-        let mut calls = calls.into_iter().filter(Call::has_listener).peekable();
-        if calls.peek().is_none() {
-            return;
-        }
-        let mut state = self.listeners.state.lock();
-        if !state.has_thread {
-            drop(state);
-            calls.for_each(Call::make);
-            return;
-        }
-        for call in calls {
-            if state.calls.len() < CALLS_MAX || !state.calls.iter().any(|other| other.is_same(&call)) {
-                state.calls.push_back(call);
-            }
-        }
-        drop(state);
-        self.listeners.changed.notify_one();
-    }
-
-    /// Makes the thread look whether it should end.
-    pub(crate) fn wake_calling(&self) {
-        // It has either not looked yet or sleeps.
-        drop(self.listeners.state.lock());
-        self.listeners.changed.notify_all();
-    }
-
-    fn next_call(&self) -> Option<Call> {
-        let mut state = self.listeners.state.lock();
-        while !self.is_stopping() {
-            if let Some(call) = state.calls.pop_front() {
-                return Some(call);
-            }
-            self.listeners.changed.wait(&mut state);
-        }
-        None
-    }
-}
-
-/// The thread.
-fn run(driver: &Driver) {
-    while let Some(call) = driver.next_call() {
-        call.make();
-        // What the listener wrote.
-        driver.flush_queued();
-    }
-    // The endpoints may hold handles of others.
-    let rest = core::mem::take(&mut driver.listeners.state.lock().calls);
-    drop(rest);
 }

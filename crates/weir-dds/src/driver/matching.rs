@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
 use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::ParticipantCore;
@@ -11,51 +10,12 @@ use weir_rtps::reader::WriterProxyConfig;
 use weir_rtps::time::Time;
 use weir_rtps::writer::ReaderProxyConfig;
 
-use super::Driver;
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
+use super::events::{ReaderEvent, WriterEvent};
+use super::interfaces::segment_max;
 use super::listeners::Call;
-use super::transport::{self, Sender};
+use super::shared::Driver;
 use crate::clock;
-use crate::listener::{ReaderEvent, WriterEvent};
-
-/// The participant's discovery, behind one lock that also keeps its events in order.
-pub(crate) struct Discovery {
-    state: Mutex<State>,
-    /// Notified after every change of matches.
-    changed: Condvar,
-    epoch: Mutex<u64>,
-}
-
-struct State {
-    core: ParticipantCore,
-    outbox: Outbox,
-    user_outbox: Outbox,
-    sender: Sender,
-}
-
-impl Discovery {
-    pub(crate) fn new(core: ParticipantCore) -> Self {
-        let (outbox, user_outbox) = (Outbox::new(), Outbox::new());
-        let state = Mutex::new(State { core, outbox, user_outbox, sender: Sender::default() });
-        Self { state, changed: Condvar::new(), epoch: Mutex::new(0) }
-    }
-
-    /// Sleeps until matches change so that `is_done`, or until `deadline`; `true` when it is done.
-    pub(crate) fn wait_until(&self, deadline: Time, mut is_done: impl FnMut() -> bool) -> bool {
-        let mut epoch = self.epoch.lock();
-        loop {
-            if is_done() {
-                return true;
-            }
-            let left = deadline.since(clock::now());
-            if left.is_zero() {
-                return false;
-            }
-            self.changed.wait_for(&mut epoch, left);
-        }
-    }
-}
-
 impl Driver {
     /// Lets `f` work on discovery, then sends what comes of it and makes matches of its events.
     pub(crate) fn with_discovery<R>(&self, f: impl FnOnce(&mut ParticipantCore, Time) -> R) -> R {
@@ -68,23 +28,22 @@ impl Driver {
             while let Some(event) = state.core.poll_event() {
                 self.apply(now, event, &mut state.user_outbox, &mut calls);
             }
-            // Only now: whoever is matched by what we say finds us ready.
+            // Only now: a peer that matches because of this finds us ready.
             state.core.poll_transmit(now, &mut state.outbox);
             self.meta.send(&state.outbox);
             state.outbox.clear();
             if !state.user_outbox.is_empty() {
-                state.sender.send(&self.channel.socket, &mut state.user_outbox);
+                self.outlet.send(&mut state.sender, &mut state.user_outbox);
             }
             if let Some(at) = state.core.next_timeout() {
-                self.timers.arm(at);
+                self.outlet.timers.arm(at);
             }
             result
         };
         if !calls.is_empty() {
-            *self.discovery.epoch.lock() += 1;
-            self.discovery.changed.notify_all();
+            self.discovery.announce_change();
         }
-        self.call(calls);
+        self.listeners.call(calls);
         result
     }
 
@@ -95,7 +54,7 @@ impl Driver {
             return Some(next);
         }
         self.with_discovery(|core, now| {
-            self.tell_assertions(core, now);
+            self.report_assertions(core, now);
             core.handle_timeout(now);
             core.next_timeout()
         })
@@ -111,30 +70,30 @@ impl Driver {
                     writer.without_key_delimiters.lock().insert(guid);
                 }
                 self.match_reader(now, writer, reader, out);
-                // Only now: whoever waits for this match may write the moment that it is counted.
+                // Only now: a thread that waits for this match may write the moment that it is counted.
                 writer.matched.lock().matched(guid);
                 calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
             DiscoveryEvent::ReaderChanged { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
-                let segment_max = transport::segment_max(&reader.destinations);
-                let mut core = writer.core.lock();
+                let segment_max = segment_max(&reader.destinations);
+                let mut core = writer.lane.core();
                 let group = reader.group.filter(|_| writer.uses_multicast);
                 core.move_reader(now, reader.guid, reader.destinations, group);
                 core.limit_segments(segment_max);
                 drop(core);
-                writer.connect();
-                writer.tell_publisher();
+                writer.lane.connect();
+                writer.lane.tell_publisher();
             }
             DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
-                writer.core.lock().unmatch_reader(now, reader);
+                writer.lane.core().unmatch_reader(now, reader);
                 writer.without_key_delimiters.lock().remove(&reader);
-                writer.connect();
+                writer.lane.connect();
                 // A sample that waited for it goes on without it.
-                writer.tell_publisher();
+                writer.lane.tell_publisher();
                 writer.matched.lock().unmatched(reader);
-                // Whoever waits for this reader's acknowledgements waits no longer.
+                // Threads that wait for this reader's acknowledgements wait no longer.
                 self.channel.announce_change();
                 calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
@@ -182,7 +141,7 @@ impl Driver {
                 });
                 calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
                 calls.push(Call::News(Arc::clone(reader)));
-                // Instances without writers are news for whoever waits for data.
+                // Instances without writers are news for threads that wait for data.
                 self.channel.announce_change();
             }
             DiscoveryEvent::RequestedIncompatibleQos { reader, policy, .. } => {
@@ -206,8 +165,8 @@ impl Driver {
     }
 
     fn match_reader(&self, now: Time, writer: &WriterEndpoint, reader: RemoteEndpoint, out: &mut Outbox) {
-        let segment_max = transport::segment_max(&reader.destinations);
-        let mut core = writer.core.lock();
+        let segment_max = segment_max(&reader.destinations);
+        let mut core = writer.lane.core();
         core.match_reader(
             now,
             ReaderProxyConfig {
@@ -223,10 +182,10 @@ impl Driver {
         core.limit_segments(segment_max);
         core.poll_answers(out);
         if let Some(at) = core.next_timeout() {
-            self.timers.arm(at);
+            self.outlet.timers.arm(at);
         }
         drop(core);
-        writer.connect();
+        writer.lane.connect();
     }
 
     fn match_writer(
@@ -254,7 +213,7 @@ impl Driver {
             }
             core.poll_transmit(now, out);
             if let Some(at) = core.next_timeout() {
-                self.timers.arm(at);
+                self.outlet.timers.arm(at);
             }
         }
         self.routes.change(|table| {

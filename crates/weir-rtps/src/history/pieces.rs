@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use weir_wire::SequenceNumber;
 
-use super::{Entry, History, HistoryBlock};
+use super::History;
+use super::block::{Entry, HistoryBlock};
 use crate::block::{Block, BlockSlice};
 use crate::config;
 
@@ -36,20 +37,9 @@ impl History {
     pub(crate) fn begin_pieces(&mut self, len: usize, fragment_size: u32, charge: u64) -> SequenceNumber {
         self.close_unused();
         self.tidy();
-        let sn = self.next();
-        self.charged += charge;
         let place = self.vacant_place();
         self.blocks[place as usize].is_in_pieces = true;
-        self.entries.push_back(Entry {
-            block: place,
-            offset: 0,
-            len: len as u32,
-            fragment_size: fragment_size as u16,
-            own_at: 0,
-            charged: self.charged,
-        });
-        self.grow(place, len, sn.0);
-        sn
+        self.append(place, (0, len), fragment_size, charge)
     }
 
     /// Adds the next piece of the sample that was begun last, as long as [`piece_len`] but for the last one.

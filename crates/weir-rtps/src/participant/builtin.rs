@@ -125,7 +125,7 @@ impl BuiltinEndpoints {
         payload.clear();
         sedp::encode(kind, data, self.vendor, &mut payload);
         let change = Change { kind: ChangeKind::Alive, key: Some(data.guid.to_bytes()), payload: &payload };
-        let written = self.exchange(kind).writer.write_copy(now, None, change);
+        let written = self.exchange(kind).writer.write_change(now, None, change);
         self.payload = payload;
         written.map(drop)
     }
@@ -168,7 +168,7 @@ impl BuiltinEndpoints {
             Change { kind: ChangeKind::DisposedUnregistered, key: Some(guid.to_bytes()), payload: &payload };
         // The instance is there since it was announced, the payload is short, and nothing bounds the number
         // of samples.
-        let _never_refused = self.exchange(kind).writer.write_copy(now, None, change);
+        let _never_refused = self.exchange(kind).writer.write_change(now, None, change);
         self.payload = payload;
     }
 
@@ -178,7 +178,7 @@ impl BuiltinEndpoints {
         let payload = participant_message::encode(key);
         let change = Change { kind: ChangeKind::Alive, key: Some(key), payload: &payload };
         // There are two instances, and KEEP_LAST replaces what was not delivered.
-        let _never_refused = self.messages.writer.write_copy(now, None, change);
+        let _never_refused = self.messages.writer.write_change(now, None, change);
     }
 
     /// Takes one participant message that has arrived: from whom, and what it says.

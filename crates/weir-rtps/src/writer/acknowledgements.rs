@@ -2,8 +2,8 @@
 
 use weir_wire::{AckNack, Guid, SequenceNumber};
 
-use super::WriterCore;
 use super::reader_proxy::ReaderProxy;
+use super::state::WriterCore;
 use crate::config;
 use crate::time::Time;
 
@@ -52,6 +52,12 @@ impl WriterCore {
         } else {
             self.counters.acknacks_ignored += 1;
         }
+    }
+
+    /// Asks all reliable readers for an answer with the next transmission: for a thread that waits for acknowledgements.
+    pub fn request_acknowledgement(&mut self) {
+        let is_news = self.heartbeat.charged < self.history.charged() || self.has_unsent();
+        self.heartbeat.is_due |= is_news && self.has_unacknowledged();
     }
 
     /// Works out anew what all reliable readers, of which there are some, have acknowledged: one of them, new or started

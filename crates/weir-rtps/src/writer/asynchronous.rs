@@ -7,7 +7,7 @@
 
 use weir_wire::SequenceNumber;
 
-use super::WriterCore;
+use super::state::WriterCore;
 use crate::config;
 use crate::outbox::Outbox;
 use crate::qos::History;
@@ -50,7 +50,7 @@ impl WriterCore {
     /// Whether a write that was refused may find room by what was handed out just now: no acknowledgement is waited for,
     /// and no more than half of what may be unsent is.
     pub fn makes_room_by_sending(&self) -> bool {
-        !self.has_reliable_readers() && self.unsent_charge() <= config::UNSENT_MAX_BYTES / 2
+        !self.has_reliable && self.unsent_charge() <= config::UNSENT_MAX_BYTES / 2
     }
 
     /// What is charged for the samples that were not handed out yet.

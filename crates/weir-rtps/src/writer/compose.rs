@@ -5,7 +5,7 @@ use weir_wire::{
     ProtocolVersion, SequenceNumber, Timestamp, push,
 };
 
-use super::{Change, ChangeKind, WriterConfig};
+use super::settings::{Change, ChangeKind, WriterConfig};
 use crate::config;
 
 /// Offset of the payload in a datagram, in bytes.

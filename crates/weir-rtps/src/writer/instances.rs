@@ -6,11 +6,12 @@ use std::collections::VecDeque;
 use hashbrown::HashTable;
 use weir_wire::SequenceNumber;
 
-use super::{WriteRefused, WriterConfig};
+use super::refusal::WriteRefused;
+use super::settings::WriterConfig;
 use crate::config;
 use crate::history::History as Store;
 use crate::key_hasher::KeyHasher;
-use crate::qos::{Durability, History};
+use crate::qos::History;
 
 /// One instance.
 #[derive(Debug)]
@@ -427,13 +428,5 @@ impl Instances {
                 .sum::<usize>()
             + self.unsent.capacity() * size_of::<(u32, SequenceNumber)>()
             + self.kept.capacity() * size_of::<(SequenceNumber, u32)>()
-    }
-}
-
-impl WriterConfig {
-    /// Whether samples are let go of once every matched reader has them. A best-effort writer has no reader that could
-    /// ask for what was before it.
-    pub(super) fn keeps_nothing_for_late_readers(&self) -> bool {
-        self.durability == Durability::Volatile || self.reliability == crate::qos::Reliability::BestEffort
     }
 }

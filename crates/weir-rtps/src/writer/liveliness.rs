@@ -3,7 +3,8 @@
 
 use weir_wire::{Heartbeat, InfoDestination, push};
 
-use super::{WriterCore, compose};
+use super::compose;
+use super::state::WriterCore;
 use crate::outbox::Outbox;
 use crate::time::Time;
 
@@ -44,7 +45,7 @@ mod tests {
 
     use super::*;
     use crate::qos::Reliability;
-    use crate::writer::{ReaderProxyConfig, WriterConfig};
+    use crate::writer::{Change, ChangeKind, ReaderProxyConfig, WriterConfig};
 
     const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
 
@@ -69,9 +70,8 @@ mod tests {
                 },
             );
         }
-        let mut room = writer.reserve(8).unwrap();
-        room.payload().fill(0);
-        room.commit(Time(1), Timestamp::from_unix_nanos(0), None).unwrap();
+        let change = Change { kind: ChangeKind::Alive, key: None, payload: &[0; 8] };
+        writer.write_change(Time(1), Some(Timestamp::from_unix_nanos(0)), change).unwrap();
         let mut out = Outbox::new();
         writer.poll_transmit(Time(1), &mut out);
         out.clear();

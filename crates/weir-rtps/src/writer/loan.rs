@@ -1,26 +1,30 @@
 //! Memory of the history that the application fills itself, outside the lock of the writer.
 //!
 //! A block is lent, filled, and becomes a part of the history where it is: a large payload is not copied. Small ones
-//! are, because many of them leave by one send only when they lie end to end. What is written meanwhile goes into other
-//! blocks.
+//! are, because many of them leave by one send only when they lie end to end. Samples that are written meanwhile use
+//! other blocks.
 
 use core::ops::Range;
 use std::sync::Arc;
 
-use weir_wire::{SequenceNumber, Timestamp};
+use weir_wire::SequenceNumber;
 
-use super::{WriteRefused, WriterCore, compose};
+use super::admit::{Form, large_charge};
+use super::compose;
+use super::refusal::WriteRefused;
+use super::settings::{Change, ChangeKind, Stamp};
+use super::state::WriterCore;
 use crate::block::Block;
 use crate::config;
 use crate::time::Time;
 use crate::window::charge;
 
-/// Bytes that stay free in front of a payload in a block that was lent: the headers of its datagram go there.
+/// Bytes that stay free in front of a payload in a block that was lent: the headers of its datagram are put there.
 pub const LOAN_FRONT_BYTES: usize = compose::PAYLOAD_AT;
 
 impl WriterCore {
-    /// Lends a block of at least `len` bytes, to be given to [`WriterCore::commit_loan`] or
-    /// [`WriterCore::take_back`]. What is in it is left from before.
+    /// Lends a block of at least `len` bytes, to be given to [`WriterCore::commit_loan`] or [`WriterCore::take_back`].
+    /// Its contents are left from before.
     ///
     /// # Errors
     /// [`WriteRefused::TooLarge`], [`WriteRefused::TooManyLoans`].
@@ -36,7 +40,7 @@ impl WriterCore {
         Ok(self.history.lend(len))
     }
 
-    /// Takes back a block that is not wanted any more.
+    /// Takes back a block that was not written.
     pub fn take_back(&mut self, block: Arc<Block>) {
         self.loans = self.loans.saturating_sub(1);
         self.history.keep(block);
@@ -46,69 +50,80 @@ impl WriterCore {
     /// multiple of four bytes, at least [`LOAN_FRONT_BYTES`] behind the start of the block.
     ///
     /// # Errors
-    /// As [`WriterCore::reserve`]; the block is still lent then.
+    /// As [`WriterCore::write`]; the block is still lent then.
     pub fn commit_loan(
         &mut self,
         now: Time,
-        timestamp: Timestamp,
-        key: Option<[u8; 16]>,
-        block: Arc<Block>,
+        stamp: Stamp,
+        mut block: Arc<Block>,
         payload: Range<usize>,
     ) -> Result<SequenceNumber, (WriteRefused, Arc<Block>)> {
-        match self.admit_loan(key, &block, &payload) {
-            Ok((Form::Copy, _)) => self.copy_loan(now, timestamp, key, block, payload),
-            Ok((Form::Datagram, instance)) => {
-                Ok(self.adopt_datagram(now, timestamp, instance, block, payload))
+        let Some(form) = self.form_of_loan(&block, &payload) else {
+            return self.copy_loan(now, stamp, block, payload);
+        };
+        let (form, instance) = match self.admit_loan(form, stamp.key, payload.len()) {
+            Ok(admitted) => admitted,
+            Err(refused) => return Err((refused, block)),
+        };
+        let sn = self.history.next();
+        let (part, size, cost) = match form {
+            Form::Fragments { size } => (payload.clone(), size, large_charge(payload.len(), size)),
+            _ => {
+                let part = payload.start - LOAN_FRONT_BYTES..payload.end;
+                if let Some(memory) = Arc::get_mut(&mut block) {
+                    let datagram = &mut memory.bytes_mut()[part.clone()];
+                    self.template.fill(datagram, sn, stamp.timestamp, payload.len());
+                }
+                let cost = charge(part.len());
+                (part, 0, cost)
             }
-            Ok((Form::Fragments { size }, instance)) => {
-                let (sn, len) = (self.history.next(), payload.len());
-                self.note_large(sn, timestamp);
-                let cost = self.large_charge(len, size);
-                self.history.adopt(block, payload, size, cost);
-                self.adopted(now, sn, len, instance);
-                Ok(sn)
-            }
-            Err(refused) => Err((refused, block)),
-        }
+        };
+        let len = part.len();
+        self.loans = self.loans.saturating_sub(1);
+        self.instances.committed(instance, sn);
+        self.history.adopt(block, part, size, cost);
+        self.laid(now, stamp.timestamp, form, sn, len);
+        Ok(sn)
     }
 
-    /// How a payload leaves, if it may, and its instance.
-    fn admit_loan(
-        &mut self,
-        key: Option<[u8; 16]>,
-        block: &Arc<Block>,
-        payload: &Range<usize>,
-    ) -> Result<(Form, Option<u32>), WriteRefused> {
+    /// How a payload leaves from where it is; `None`: it is copied, to leave with others of its size.
+    fn form_of_loan(&self, block: &Arc<Block>, payload: &Range<usize>) -> Option<Form> {
         let len = compose::datagram_len(payload.len());
-        let instance = self.admit(key, len)?;
         if len + compose::HEARTBEAT_LEN > self.datagram_max {
-            let size = self.admit_large(payload.len())?;
-            return Ok((Form::Fragments { size }, instance));
+            return Some(Form::Fragments { size: compose::fragment_size(self.datagram_max) });
         }
         let has_front = payload.start >= LOAN_FRONT_BYTES && Arc::strong_count(block) == 1;
-        if 2 * len <= config::SEGMENTED_MAX_BYTES || !has_front || !payload.len().is_multiple_of(4) {
-            return Ok((Form::Copy, instance));
+        let is_apt = 2 * len > config::SEGMENTED_MAX_BYTES && has_front && payload.len().is_multiple_of(4);
+        is_apt.then_some(Form::Datagram)
+    }
+
+    fn admit_loan(
+        &mut self,
+        form: Form,
+        key: Option<[u8; 16]>,
+        payload_len: usize,
+    ) -> Result<(Form, Option<u32>), WriteRefused> {
+        let len = compose::datagram_len(payload_len);
+        let instance = self.admit_instance(key, len)?;
+        if form != Form::Datagram {
+            return Ok((self.admit_large(payload_len)?, instance));
         }
         if !self.has_room(charge(len)) {
             return Err(self.refuse(WriteRefused::WindowFull));
         }
         self.open = None;
-        Ok((Form::Datagram, instance))
+        Ok((form, instance))
     }
 
     fn copy_loan(
         &mut self,
         now: Time,
-        timestamp: Timestamp,
-        key: Option<[u8; 16]>,
+        stamp: Stamp,
         block: Arc<Block>,
         payload: Range<usize>,
     ) -> Result<SequenceNumber, (WriteRefused, Arc<Block>)> {
-        let written = self.reserve(payload.len()).and_then(|mut room| {
-            room.payload().copy_from_slice(&block.bytes()[payload]);
-            room.commit(now, timestamp, key)
-        });
-        match written {
+        let change = Change { kind: ChangeKind::Alive, key: stamp.key, payload: &block.bytes()[payload] };
+        match self.write_change(now, Some(stamp.timestamp), change) {
             Ok(sn) => {
                 self.take_back(block);
                 Ok(sn)
@@ -116,42 +131,6 @@ impl WriterCore {
             Err(refused) => Err((refused, block)),
         }
     }
-
-    fn adopt_datagram(
-        &mut self,
-        now: Time,
-        timestamp: Timestamp,
-        instance: Option<u32>,
-        mut block: Arc<Block>,
-        payload: Range<usize>,
-    ) -> SequenceNumber {
-        let sn = self.history.next();
-        let part = payload.start - LOAN_FRONT_BYTES..payload.end;
-        if let Some(memory) = Arc::get_mut(&mut block) {
-            self.template.fill(&mut memory.bytes_mut()[part.clone()], sn, timestamp, payload.len());
-        }
-        let len = part.len();
-        self.history.adopt(block, part, 0, charge(len));
-        self.adopted(now, sn, len, instance);
-        sn
-    }
-
-    fn adopted(&mut self, now: Time, sn: SequenceNumber, len: usize, instance: Option<u32>) {
-        self.loans = self.loans.saturating_sub(1);
-        self.burst.datagrams += 1;
-        self.instances.committed(instance, sn);
-        self.committed(now, sn, len);
-    }
-}
-
-/// How a payload that was filled elsewhere leaves.
-enum Form {
-    /// Among others of its size.
-    Copy,
-    /// Alone, from where it is.
-    Datagram,
-    /// In fragments, from where it is.
-    Fragments { size: u32 },
 }
 
 #[cfg(test)]

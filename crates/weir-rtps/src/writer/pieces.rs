@@ -1,57 +1,52 @@
-//! Large samples that are filled piece by piece, outside the lock of the writer: what is filled may leave while the next piece
-//! is being filled.
+//! Large samples that are filled piece by piece, outside the lock of the writer: what is filled may leave while the next
+//! piece is being filled.
 //!
 //! A sample is in the history from its beginning on, and is always the last one there until it is whole: nothing else
-//! may be written meanwhile. Fragments that are not filled are not handed out, and nothing behind them. Nobody waits for a
-//! reader while a sample is not whole.
+//! may be written meanwhile. Fragments that are not filled are not handed out, nor anything behind them. No thread waits
+//! for a reader while a sample is not whole.
 
 use std::sync::Arc;
 
-use weir_wire::{SequenceNumber, Timestamp};
+use weir_wire::SequenceNumber;
 
-use super::{WriteRefused, WriterCore, compose};
+use super::admit::{Form, large_charge};
+use super::compose;
+use super::fragments::Filling;
+use super::refusal::WriteRefused;
+use super::settings::Stamp;
+use super::state::WriterCore;
 use crate::block::Block;
 use crate::config;
 use crate::history::pieces::piece_len;
 use crate::time::Time;
 
-/// The sample that is being filled.
-#[derive(Debug)]
-pub(super) struct Filling {
-    sn: SequenceNumber,
-    payload_len: usize,
-    fragment_size: u32,
-    /// Bytes that are filled.
-    filled: usize,
-}
-
 impl WriterCore {
-    /// Begins a sample that is to be filled piece by piece, and says how long its pieces are, in bytes; the last one may be
-    /// shorter. `None`, and nothing has happened: it is not worth it, or no reader says how far it is. Such a sample is
-    /// written as others are.
+    /// Begins a sample that is filled piece by piece, and returns the length of its pieces, in bytes; the last one may be
+    /// shorter. `None`, and nothing has happened: it is too short, or no reader reports how far it is. Write it by
+    /// [`WriterCore::write`].
     ///
     /// # Errors
-    /// As [`WriterCore::reserve`].
+    /// As [`WriterCore::write`].
     pub fn begin_pieces(
         &mut self,
         now: Time,
-        (timestamp, key): (Timestamp, Option<[u8; 16]>),
+        stamp: Stamp,
         payload_len: usize,
     ) -> Result<Option<usize>, WriteRefused> {
-        let is_large = compose::datagram_len(payload_len) + compose::HEARTBEAT_LEN > self.datagram_max;
-        let is_apt = is_large && payload_len > config::PIECE_BYTES && self.has_reliable_readers();
+        let len = compose::datagram_len(payload_len);
+        let is_large = len + compose::HEARTBEAT_LEN > self.datagram_max;
+        let is_apt = is_large && payload_len > config::PIECE_BYTES && self.has_reliable;
         if !is_apt || self.config.is_asynchronous || self.filling.is_some() {
             return Ok(None);
         }
-        let fragment_size = self.admit_large(payload_len)?;
-        let instance = self.admit(key, compose::datagram_len(payload_len))?;
-        let cost = self.large_charge(payload_len, fragment_size);
+        let form = self.admit_large(payload_len)?;
+        let Form::Fragments { size: fragment_size } = form else { return Ok(None) };
+        let instance = self.admit_instance(stamp.key, len)?;
+        let cost = large_charge(payload_len, fragment_size);
         let sn = self.history.begin_pieces(payload_len, fragment_size, cost);
         self.filling = Some(Filling { sn, payload_len, fragment_size, filled: 0 });
         self.instances.committed(instance, sn);
-        self.note_large(sn, timestamp);
-        self.burst.datagrams += 1;
-        self.committed(now, sn, payload_len);
+        self.laid(now, stamp.timestamp, form, sn, payload_len);
         Ok(Some(piece_len(fragment_size)))
     }
 
@@ -71,7 +66,7 @@ impl WriterCore {
         self.history.add_piece(sn, piece);
     }
 
-    /// Gives up the sample that was begun, if it is not whole: readers that have a part of it hear that it is gone.
+    /// Gives up the sample that was begun, if it is not whole: a GAP tells readers that have a part of it.
     pub fn abandon_pieces(&mut self) {
         if let Some(filling) = self.filling.take() {
             self.history.remove(filling.sn);

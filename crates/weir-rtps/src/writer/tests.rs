@@ -1,21 +1,30 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
+use core::time::Duration;
+use std::sync::Arc;
 
-use weir_wire::{AckNack, EntityId, GuidPrefix, Message, SequenceNumberSet, Submessage};
+use weir_wire::{
+    AckNack, EntityId, Guid, GuidPrefix, Message, SequenceNumber, SequenceNumberSet, Submessage, Timestamp,
+    VendorId,
+};
 
 use super::*;
+use crate::config;
 use crate::outbox::Outbox;
+use crate::qos::{Durability, History, Reliability};
+use crate::time::Time;
+use crate::window::charge;
 
 mod asynchronous;
 mod batches;
 mod bursts;
+mod direct;
 mod limits;
-mod lone;
 mod pauses;
 mod restarts;
 
 pub(super) const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
 pub(super) const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
-pub(super) const TIMESTAMP: Timestamp = Timestamp { seconds: 1, fraction: 0 };
+pub(super) const STAMP: Stamp = Stamp { timestamp: Timestamp { seconds: 1, fraction: 0 }, key: None };
 
 fn config(reliability: Reliability) -> WriterConfig {
     WriterConfig { history: History::KeepAll, ..WriterConfig::new(WRITER, reliability) }
@@ -33,19 +42,22 @@ pub(super) fn reader(guid: Guid, reliable: bool) -> ReaderProxyConfig {
     }
 }
 
-fn write(writer: &mut WriterCore, now: Time, payload: &[u8]) -> Result<SequenceNumber, WriteRefused> {
-    let mut room = writer.reserve(payload.len())?;
-    room.payload().copy_from_slice(payload);
-    room.commit(now, TIMESTAMP, None)
+pub(super) fn write(
+    writer: &mut WriterCore,
+    now: Time,
+    payload: &[u8],
+) -> Result<SequenceNumber, WriteRefused> {
+    write_keyed(writer, now, None, payload)
 }
 
-/// The same in one step.
-fn write_at_once(writer: &mut WriterCore, now: Time, payload: &[u8]) -> Result<SequenceNumber, WriteRefused> {
-    let fill = |room: &mut [u8]| {
-        room.copy_from_slice(payload);
-        Ok::<_, core::convert::Infallible>(())
-    };
-    writer.write_with(now, (TIMESTAMP, None), payload.len(), fill).unwrap_or_else(|never| match never {})
+fn write_keyed(
+    writer: &mut WriterCore,
+    now: Time,
+    key: Option<[u8; 16]>,
+    payload: &[u8],
+) -> Result<SequenceNumber, WriteRefused> {
+    let change = Change { kind: ChangeKind::Alive, key, payload };
+    writer.write_change(now, Some(STAMP.timestamp), change)
 }
 
 /// Every submessage that the writer sends now, in words.
@@ -244,7 +256,7 @@ fn keep_last_counts_per_instance() {
     writer.match_reader(Time(0), reader(READER, true));
     for key in [1, 2, 1, 1] {
         let change = Change { kind: ChangeKind::Alive, key: Some([key; 16]), payload: &[0; 8] };
-        writer.write_copy(Time(0), Some(TIMESTAMP), change).unwrap();
+        writer.write_change(Time(0), Some(STAMP.timestamp), change).unwrap();
     }
     sent(&mut writer, Time(0));
     acknack(&mut writer, 1, 1, &[1, 2, 3, 4]);
@@ -389,7 +401,7 @@ fn send_large_sample(is_left: bool) {
     assert_eq!(fragments, (1..=16).collect::<Vec<_>>());
     assert!(!writer.has_unsent() && !writer.is_amid_sample());
     acknack(&mut writer, 2, 2, &[]);
-    assert_eq!((writer.history.len(), writer.large.len()), (0, 0));
+    assert!(writer.history.is_empty() && writer.large.is_empty());
 }
 
 #[test]
@@ -449,40 +461,12 @@ fn what_was_sent_is_announced_although_a_large_sample_waits_for_room_behind_it()
 }
 
 #[test]
-fn a_sample_that_is_written_in_one_step_is_one_that_was_reserved_and_committed() {
-    let batch = BatchPolicy { max_bytes: 4_096, max_samples: 100, max_delay: Duration::from_millis(1) };
-    for batch in [None, Some(batch)] {
-        let config = || WriterConfig { batch, ..config(Reliability::Reliable) };
-        let (mut one, mut other) = (WriterCore::new(config()), WriterCore::new(config()));
-        // Padded ones, one of the window's size and one that leaves in fragments among them.
-        let sizes = [4, 5, 6, 7, 1_000, 60_000, 100_000, 8, 0];
-        let mut datagrams = [const { Vec::new() }; 2];
-        for writer in [&mut one, &mut other] {
-            writer.match_reader(Time(1), reader(READER, true));
-        }
-        for (step, size) in sizes.into_iter().cycle().take(100).enumerate() {
-            let now = Time(1_000_000 * (step as u64 + 1));
-            let payload = vec![step as u8; size];
-            let written = (write(&mut one, now, &payload), write_at_once(&mut other, now, &payload));
-            assert_eq!(written.0, written.1, "step {step}");
-            for (writer, datagrams) in [&mut one, &mut other].into_iter().zip(&mut datagrams) {
-                let mut out = Outbox::new();
-                writer.poll_transmit(now, &mut out);
-                out.for_each_datagram(|to, datagram| datagrams.push((to.clone(), datagram.to_vec())));
-            }
-        }
-        assert!(!datagrams[0].is_empty() && datagrams[0] == datagrams[1]);
-        assert_eq!(one.window(), other.window());
-    }
-}
-
-#[test]
 fn a_sample_whose_filling_fails_was_not_written() {
     let mut writer = WriterCore::new(config(Reliability::BestEffort));
     writer.match_reader(Time(1), reader(READER, false));
-    let failed = writer.write_with(Time(2), (TIMESTAMP, None), 8, |_| Err("no"));
+    let failed = writer.write(Time(2), STAMP, 8, |_| Err("no"));
     assert_eq!(failed, Err("no"));
     assert_eq!(writer.last_sequence_number(), SequenceNumber::ZERO);
-    assert_eq!(write_at_once(&mut writer, Time(3), &[1; 8]), Ok(SequenceNumber(1)));
+    assert_eq!(write(&mut writer, Time(3), &[1; 8]), Ok(SequenceNumber(1)));
     assert_eq!(sent(&mut writer, Time(3)), ["DATA 1"]);
 }

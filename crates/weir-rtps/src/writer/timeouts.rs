@@ -1,6 +1,6 @@
 //! What a writer does when time has passed.
 
-use super::WriterCore;
+use super::state::WriterCore;
 use crate::config;
 use crate::time::Time;
 

@@ -3,45 +3,14 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use weir_wire::{EntityId, Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
+use weir_wire::{EntityId, Heartbeat, SequenceNumber, push};
 
-use super::{WriterCore, compose};
+use super::compose;
+use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
 use crate::outbox::{Destinations, Item, Outbox};
 use crate::time::Time;
-use crate::window::charge;
-
-/// Datagrams of equal length that lie end to end.
-struct Run {
-    first: Entry,
-    last: Entry,
-    datagrams: u16,
-    samples: u16,
-}
-
-/// Samples that are no longer there: everything from `start` to the base of the list, and what the list names.
-struct Hole {
-    start: SequenceNumber,
-    list: SequenceNumberSet,
-}
-
-impl Hole {
-    fn contains(&self, sn: SequenceNumber) -> bool {
-        sn < self.list.base() || self.list.contains(sn)
-    }
-
-    /// Adds the samples from `start` to before `end`, if the list reaches that far. All of a hole is told at once: it
-    /// may be long, and would be asked for piece by piece.
-    fn add(&mut self, start: SequenceNumber, end: SequenceNumber) -> bool {
-        let reaches = end.0 - self.list.base().0 <= 256;
-        (start.0..end.0).take_while(|_| reaches).for_each(|sn| _ = self.list.insert(SequenceNumber(sn)));
-        reaches
-    }
-}
-
-/// Most holes in one message; what is missing beyond is asked for again.
-const HOLES_MAX: usize = 256;
 
 impl WriterCore {
     /// Appends everything that is to be sent now to `out`: samples that were committed and not yet sent,
@@ -82,15 +51,6 @@ impl WriterCore {
         self.poll_transmit(now, out);
     }
 
-    /// Whether so much of a burst is there that more would not fit one send.
-    #[inline]
-    pub(super) fn is_burst_complete(&self) -> bool {
-        let open = self.open.map_or(0, |open| open.len);
-        let (datagrams, bytes) = (self.burst.datagrams - usize::from(open > 0), self.burst.bytes - open);
-        datagrams >= config::SEGMENTS_MAX - 1
-            || bytes + bytes.checked_div(datagrams).unwrap_or(0) > config::SEGMENTED_MAX_BYTES
-    }
-
     /// Hands out everything before `end`.
     fn send_new(&mut self, now: Time, end: SequenceNumber, out: &mut Outbox) {
         self.burst.queued_since = None;
@@ -105,22 +65,14 @@ impl WriterCore {
             let destinations = Arc::clone(&self.destinations);
             self.append_new(now, end, &destinations, out);
         }
-        if self.config.is_asynchronous {
-            self.replace_unsent();
-        } else {
-            // Not earlier: a sample that waits in a burst was written, and leaves, even when the next one replaces it.
-            self.instances.replace(&mut self.history, self.unsent.prev(), None);
-        }
-        if !self.has_reliable_readers() {
-            self.note_all_acknowledged();
-            self.release();
+        if !self.handed_out() {
             return;
         }
         let since_last = self.history.charged() - self.heartbeat.charged;
         // A large sample that waits for room comes by here again and again, and sends nothing.
         let has_sent = out.items.len() > first_item;
         if since_last >= self.window.size() / config::HEARTBEAT_WINDOW_SHARE
-            || (has_sent && self.goes_alone(now))
+            || (has_sent && self.brings_heartbeat(now))
         {
             self.heartbeat.is_due = true;
         }
@@ -136,8 +88,7 @@ impl WriterCore {
     /// Appends everything before `end`, large samples as far as there is room for their fragments.
     fn append_new(&mut self, now: Time, end: SequenceNumber, to: &Destinations, out: &mut Outbox) {
         while self.unsent < end {
-            let next_large = self.large.partition_point(|(sn, _)| *sn < self.unsent);
-            let next_large = self.large.get(next_large).map(|(sn, _)| *sn).filter(|sn| *sn < end);
+            let next_large = self.large.next_from(self.unsent).filter(|sn| *sn < end);
             let stop = next_large.unwrap_or(end);
             self.append_samples(self.unsent..stop, to, out);
             self.unsent = stop;
@@ -236,202 +187,62 @@ impl WriterCore {
     }
 
     /// Appends the samples of `range` that are still there, as few sends as possible.
-    fn append_samples(&self, range: Range<SequenceNumber>, to: &Destinations, out: &mut Outbox) {
+    pub(super) fn append_samples(&self, range: Range<SequenceNumber>, to: &Destinations, out: &mut Outbox) {
         if to.is_empty() {
             return;
         }
+        let entry_at = |sn: i64| {
+            let entry = self.history.get(SequenceNumber(sn));
+            entry.filter(|entry| sn < range.end.0 && entry.is_alive() && entry.fragment_size == 0)
+        };
         if range.start.next() == range.end {
-            let entry = self.history.entry(range.start);
-            if let Some(only) = entry.filter(|entry| entry.is_alive() && entry.fragment_size == 0) {
-                self.append_run(Some(Run { first: only, last: only, datagrams: 1, samples: 1 }), to, out);
+            if let Some(only) = entry_at(range.start.0) {
+                self.append_single(only, to, out);
             }
             return;
         }
-        let segment_max = self.config.coalescing.map_or(0, |coalescing| coalescing.segment_max as usize);
-        let mut run: Option<Run> = None;
-        // A datagram, as far as samples of it were seen, and their number.
-        let mut current: Option<(Entry, u16)> = None;
-        for sn in range.start.0..range.end.0 {
-            let entry = self.history.entry(SequenceNumber(sn));
-            let entry = entry.filter(|entry| entry.is_alive() && entry.fragment_size == 0);
-            match (&mut current, entry) {
-                (Some((datagram, samples)), Some(entry)) if datagram.is_extended_by(&entry) => {
-                    *datagram = entry;
-                    *samples += 1;
-                }
-                (_, entry) => {
-                    if let Some(datagram) = core::mem::replace(&mut current, entry.map(|entry| (entry, 1))) {
-                        self.append_datagram(&mut run, datagram, segment_max, to, out);
-                    }
-                }
+        let mut previous = None;
+        let mut sn = range.start.0;
+        let mut next = entry_at(sn);
+        while sn < range.end.0 {
+            sn += 1;
+            let first = core::mem::replace(&mut next, entry_at(sn));
+            let Some(mut datagram) = first else { continue };
+            let mut samples = 1;
+            while let Some(entry) = next.filter(|entry| datagram.is_extended_by(entry)) {
+                (datagram, samples, sn) = (entry, samples + 1, sn + 1);
+                next = entry_at(sn);
             }
+            self.append_datagram(previous, datagram, samples, to, out);
+            previous = Some(datagram);
         }
-        if let Some(datagram) = current {
-            self.append_datagram(&mut run, datagram, segment_max, to, out);
-        }
-        self.append_run(run, to, out);
     }
 
-    /// Adds a datagram to the run, or sends the run and begins another one.
-    #[inline]
+    /// Appends a datagram by itself. Apart, so that it does not carry the loop over several.
+    #[inline(never)]
+    fn append_single(&self, entry: &Entry, to: &Destinations, out: &mut Outbox) {
+        self.append_datagram(None, entry, 1, to, out);
+    }
+
+    /// Adds a datagram to the last item, behind `previous`, or begins another item.
+    #[inline(always)]
     fn append_datagram(
         &self,
-        run: &mut Option<Run>,
-        (entry, samples): (Entry, u16),
-        segment_max: usize,
+        previous: Option<&Entry>,
+        entry: &Entry,
+        samples: u16,
         to: &Destinations,
         out: &mut Outbox,
     ) {
-        match run {
-            // One segment and 64 bytes are left for a HEARTBEAT.
-            Some(run)
-                if run.last.continues_with(&entry)
-                    && entry.len as usize <= segment_max
-                    && (run.datagrams as usize) < config::SEGMENTS_MAX - 1
-                    && (run.datagrams as usize + 1) * entry.len as usize
-                        <= config::SEGMENTED_MAX_BYTES - 64 =>
-            {
-                run.last = entry;
-                run.datagrams += 1;
-                run.samples += samples;
-            }
-            _ => {
-                let full = run.replace(Run { first: entry, last: entry, datagrams: 1, samples });
-                self.append_run(full, to, out);
-            }
+        let joins = self.config.coalescing.is_some_and(|it| entry.len <= u32::from(it.segment_max));
+        let is_added = joins
+            && previous.is_some_and(|previous| previous.continues_with(entry))
+            && out.items.last_mut().is_some_and(|item| item.add_datagram(entry.len, samples));
+        if !is_added {
+            let (to, slice) = (out.reference(to), self.history.slice(entry));
+            let mut item = Item::of(to, slice);
+            (item.samples, item.joins) = (samples, joins);
+            out.items.push(item);
         }
-    }
-
-    fn append_run(&self, run: Option<Run>, to: &Destinations, out: &mut Outbox) {
-        let Some(Run { first, last, datagrams, samples }) = run else { return };
-        let segment = if datagrams > 1 { first.len as u16 } else { 0 };
-        let slice = self.history.slice(&first, &last);
-        let to = out.reference(to);
-        let joins = self.config.coalescing.is_some_and(|it| first.len <= u32::from(it.segment_max));
-        out.items.push(Item {
-            to,
-            slice,
-            scratch: 0..0,
-            is_scratch_first: false,
-            segment,
-            datagrams,
-            samples,
-            joins,
-        });
-    }
-
-    /// Sends what single readers wait for: repairs, GAPs, HEARTBEATs of their own.
-    fn answer_readers(&mut self, out: &mut Outbox) {
-        self.is_answer_due = false;
-        for index in 0..self.proxies.len() {
-            if !self.proxies[index].requested_fragments.is_empty() {
-                self.repair_fragments(index, out);
-            }
-            let proxy = &mut self.proxies[index];
-            let mut requested = core::mem::take(&mut proxy.requested);
-            let gap_to = proxy.gap_to.take();
-            let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
-            let (guid, to, start) = (proxy.guid, Arc::clone(&proxy.destinations), proxy.start);
-            let is_introduced = proxy.is_introduced;
-            if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
-                continue;
-            }
-            let (gone, charged) = self.repair(&mut requested, &to, out);
-            requested.clear();
-            self.proxies[index].requested = requested;
-            self.proxies[index].note_repaired(charged);
-            let first = start.max(self.history.first());
-            // Directed HEARTBEATs count on their own line, and do not move the timer.
-            self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
-            self.counters.heartbeats_sent += 1;
-            let heartbeat = Heartbeat {
-                reader: guid.entity,
-                writer: self.config.guid.entity,
-                first,
-                last: if is_introduced { self.unsent.prev().max(first.prev()) } else { first.prev() },
-                count: self.heartbeat.count,
-                is_final: false,
-                is_liveliness: false,
-            };
-            self.tell(guid, &to, gap_to, &gone, &heartbeat, out);
-        }
-    }
-
-    /// Sends the samples that were asked for again, at most a window of them, and returns those that are no
-    /// longer there, and what was charged. What is asked for was charged when it was first sent and was lost, so a
-    /// window of it overruns nobody.
-    fn repair(
-        &mut self,
-        requested: &mut Vec<SequenceNumber>,
-        to: &Destinations,
-        out: &mut Outbox,
-    ) -> (Vec<Hole>, u64) {
-        let mut gone: Vec<Hole> = Vec::new();
-        let window = self.window.size();
-        let mut budget = window;
-        let mut wanted: Option<Range<SequenceNumber>> = None;
-        requested.sort_unstable();
-        requested.dedup();
-        for &sn in requested.iter() {
-            let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
-                if gone.last().is_none_or(|hole| !hole.contains(sn)) {
-                    let end = self.history.first_alive(sn).min(self.unsent);
-                    if !gone.last_mut().is_some_and(|hole| hole.add(sn, end)) && gone.len() < HOLES_MAX {
-                        gone.push(Hole { start: sn, list: SequenceNumberSet::new(end) });
-                    }
-                }
-                continue;
-            };
-            if entry.fragment_size != 0 {
-                self.counters.samples_repaired += 1;
-                self.repair_large(sn, &entry, to, &mut budget, out);
-                continue;
-            }
-            let cost = charge(entry.len as usize);
-            if cost > budget {
-                break;
-            }
-            budget -= cost;
-            self.window.on_repaired(cost);
-            self.counters.samples_repaired += 1;
-            match &mut wanted {
-                Some(range) if range.end == sn => range.end = sn.next(),
-                _ => {
-                    if let Some(range) = wanted.replace(sn..sn.next()) {
-                        self.append_samples(range, to, out);
-                    }
-                }
-            }
-        }
-        if let Some(range) = wanted {
-            self.append_samples(range, to, out);
-        }
-        (gone, window - budget)
-    }
-
-    /// One message to one reader: GAPs for what is gone, then what there is.
-    fn tell(
-        &mut self,
-        reader: Guid,
-        to: &Destinations,
-        gap_to: Option<SequenceNumber>,
-        gone: &[Hole],
-        heartbeat: &Heartbeat,
-        out: &mut Outbox,
-    ) {
-        let header = compose::header(&self.config);
-        let writer = self.config.guid.entity;
-        // Everything before `gap_to` in one GAP; the holes behind it in others.
-        let front = gap_to.map(|end| (SequenceNumber::FIRST, SequenceNumberSet::new(end)));
-        let behind = gone.iter().map(|hole| (hole.start, hole.list));
-        self.counters.gaps_sent += u64::from(front.is_some()) + gone.len() as u64;
-        out.message(to, |message| {
-            push(message, &header);
-            push(message, &InfoDestination { prefix: reader.prefix });
-            for (start, list) in front.into_iter().chain(behind) {
-                push(message, &Gap { reader: reader.entity, writer, start, list });
-            }
-            push(message, heartbeat);
-        });
     }
 }

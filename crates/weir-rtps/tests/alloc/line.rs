@@ -10,7 +10,7 @@ use weir_rtps::qos::{History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
 use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
 use weir_rtps::time::Time;
-use weir_rtps::writer::{ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
+use weir_rtps::writer::{ReaderProxyConfig, Stamp, WriteRefused, WriterConfig, WriterCore};
 use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
 
 /// What is exchanged.
@@ -144,10 +144,9 @@ impl Line {
             self.written += 1;
             return true;
         }
-        match self.writer.reserve(self.setup.len) {
-            Ok(mut room) => {
-                fill(room.payload()).unwrap();
-                room.commit(self.now, Timestamp { seconds: 1, fraction: 0 }, key).unwrap();
+        let stamp = Stamp { timestamp: Timestamp { seconds: 1, fraction: 0 }, key };
+        match self.writer.write(self.now, stamp, self.setup.len, fill).unwrap() {
+            Ok(_) => {
                 self.written += 1;
                 true
             }

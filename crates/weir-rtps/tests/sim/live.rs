@@ -234,7 +234,7 @@ impl Live {
         let now = self.now;
         let change = Change { kind: ChangeKind::Alive, key, payload };
         let timestamp = Some(weir_wire::Timestamp { seconds: 1, fraction: 0 });
-        self.nodes[node].writer(entity).write_copy(now, timestamp, change).expect("there is room");
+        self.nodes[node].writer(entity).write_change(now, timestamp, change).expect("there is room");
         self.transmit();
     }
 

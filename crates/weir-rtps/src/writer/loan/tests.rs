@@ -1,5 +1,5 @@
-use super::super::WriterConfig;
-use super::super::tests::{self as common, READER, TIMESTAMP, WRITER};
+use super::super::settings::WriterConfig;
+use super::super::tests::{self as common, READER, STAMP, WRITER};
 use super::*;
 use crate::outbox::Outbox;
 use crate::qos::{History, Reliability};
@@ -39,13 +39,11 @@ fn filled(writer: &mut WriterCore, payload: &[u8]) -> (Arc<Block>, Range<usize>)
 fn commit(writer: &mut WriterCore, payload: &[u8]) -> (SequenceNumber, *const u8) {
     let (block, range) = filled(writer, payload);
     let at = &raw const block.bytes()[range.start];
-    (writer.commit_loan(Time(0), TIMESTAMP, None, block, range).unwrap(), at)
+    (writer.commit_loan(Time(0), STAMP, block, range).unwrap(), at)
 }
 
 fn write(writer: &mut WriterCore, payload: &[u8]) -> SequenceNumber {
-    let mut room = writer.reserve(payload.len()).unwrap();
-    room.payload().copy_from_slice(payload);
-    room.commit(Time(0), TIMESTAMP, None).unwrap()
+    common::write(writer, Time(0), payload).unwrap()
 }
 
 fn sent(writer: &mut WriterCore) -> Outbox {
@@ -88,9 +86,9 @@ fn other_writes_go_on_while_a_loan_is_out() {
     let (block, range) = filled(&mut writer, &payload(300_000));
     let (other, other_range) = filled(&mut writer, &payload(40_000));
     assert_eq!(write(&mut writer, &[2; 100]), SequenceNumber(2));
-    writer.commit_loan(Time(0), TIMESTAMP, None, block, range).unwrap();
+    writer.commit_loan(Time(0), STAMP, block, range).unwrap();
     assert_eq!(write(&mut writer, &[3; 100]), SequenceNumber(4));
-    writer.commit_loan(Time(0), TIMESTAMP, None, other, other_range).unwrap();
+    writer.commit_loan(Time(0), STAMP, other, other_range).unwrap();
     assert_eq!(write(&mut writer, &[4; 100]), SequenceNumber(6));
     let out = sent(&mut writer);
     let samples: u16 = out.items.iter().map(|item| item.samples).sum();
@@ -124,7 +122,7 @@ fn limits_hold_and_a_refused_loan_can_be_written_later() {
     let mut accepted = 0;
     let (mut block, range) = loop {
         let (block, range) = filled(&mut writer, &payload(40_000));
-        match writer.commit_loan(Time(0), TIMESTAMP, None, block, range.clone()) {
+        match writer.commit_loan(Time(0), STAMP, block, range.clone()) {
             Ok(_) => accepted += 1,
             Err((refused, block)) => {
                 assert_eq!(refused, WriteRefused::WindowFull);
@@ -133,8 +131,8 @@ fn limits_hold_and_a_refused_loan_can_be_written_later() {
         }
     };
     sent(&mut writer);
-    (_, block) = writer.commit_loan(Time(0), TIMESTAMP, None, block, range.clone()).unwrap_err();
+    (_, block) = writer.commit_loan(Time(0), STAMP, block, range.clone()).unwrap_err();
     acknack(&mut writer, 2, accepted + 1);
-    assert!(writer.commit_loan(Time(0), TIMESTAMP, None, block, range).is_ok());
+    assert!(writer.commit_loan(Time(0), STAMP, block, range).is_ok());
     assert_eq!(writer.loans, 0);
 }

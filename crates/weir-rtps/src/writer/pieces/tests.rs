@@ -1,6 +1,6 @@
 use weir_wire::{FragmentNumber, FragmentNumberSet, Guid, GuidPrefix, Message, NackFrag, Submessage};
 
-use super::super::tests::{self as common, READER, TIMESTAMP, WRITER};
+use super::super::tests::{self as common, READER, STAMP, WRITER};
 use super::super::{Change, ChangeKind, ReaderProxyConfig, WriterConfig};
 use super::*;
 use crate::outbox::Outbox;
@@ -63,7 +63,7 @@ fn payload() -> Vec<u8> {
 }
 
 fn begin(writer: &mut WriterCore) -> usize {
-    writer.begin_pieces(Time(0), (TIMESTAMP, None), LEN).unwrap().unwrap()
+    writer.begin_pieces(Time(0), STAMP, LEN).unwrap().unwrap()
 }
 
 fn add(writer: &mut WriterCore, part: &[u8]) -> *const u8 {
@@ -145,7 +145,7 @@ fn memory_is_used_again_the_last_first() {
     assert_eq!(writer.memory(), memory);
     // A sample larger than what is kept leaves no more than that behind.
     let huge = 2 * config::LARGE_BUFFERS_MAX_BYTES;
-    let len = writer.begin_pieces(Time(0), (TIMESTAMP, None), huge).unwrap().unwrap();
+    let len = writer.begin_pieces(Time(0), STAMP, huge).unwrap().unwrap();
     for _ in 0..huge.div_ceil(len) {
         add(&mut writer, &[]);
     }
@@ -239,7 +239,7 @@ fn a_sample_that_is_given_up_is_told_to_be_gone() {
     // The room that it took is free again when the reader has seen that.
     acknack(&mut writer, 3, 2);
     let next = Change { kind: ChangeKind::Alive, key: None, payload: &[0; 8] };
-    writer.write_copy(Time(0), Some(TIMESTAMP), next).unwrap();
+    writer.write_change(Time(0), Some(STAMP.timestamp), next).unwrap();
     sent(&mut writer);
     acknack(&mut writer, 4, 3);
     assert_eq!(writer.kept(), 0);
@@ -248,7 +248,7 @@ fn a_sample_that_is_given_up_is_told_to_be_gone() {
 #[test]
 fn what_is_not_worth_it_or_not_possible_is_left_to_the_other_way() {
     let is_begun = |writer: &mut WriterCore, len| {
-        let begun = writer.begin_pieces(Time(0), (TIMESTAMP, None), len);
+        let begun = writer.begin_pieces(Time(0), STAMP, len);
         begun.map(|pieces| pieces.is_some())
     };
     let mut reliable = writer(History::KeepAll, 8 << 20);

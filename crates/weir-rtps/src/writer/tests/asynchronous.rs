@@ -22,9 +22,7 @@ fn write(writer: &mut WriterCore, now: Time, payload: &[u8]) -> Result<SequenceN
 }
 
 fn write_key(writer: &mut WriterCore, key: u8, len: usize) {
-    let mut room = writer.reserve(len).unwrap();
-    room.payload().fill(key);
-    room.commit(Time(0), TIMESTAMP, Some([key; 16])).unwrap();
+    write_keyed(writer, Time(0), Some([key; 16]), &vec![key; len]).unwrap();
     writer.replace_unsent();
 }
 

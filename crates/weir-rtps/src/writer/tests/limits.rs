@@ -14,13 +14,11 @@ fn key(n: u32) -> Option<[u8; 16]> {
 }
 
 fn write_instance(writer: &mut WriterCore, n: u32, len: usize) -> Result<SequenceNumber, WriteRefused> {
-    let mut reservation = writer.reserve(len)?;
-    reservation.payload().fill(n as u8);
-    reservation.commit(Time(0), TIMESTAMP, key(n))
+    write_keyed(writer, Time(0), key(n), &vec![n as u8; len])
 }
 
 fn change(writer: &mut WriterCore, n: u32, kind: ChangeKind) -> Result<SequenceNumber, WriteRefused> {
-    writer.write_copy(Time(0), Some(TIMESTAMP), Change { kind, key: key(n), payload: &[0; 8] })
+    writer.write_change(Time(0), Some(STAMP.timestamp), Change { kind, key: key(n), payload: &[0; 8] })
 }
 
 #[test]

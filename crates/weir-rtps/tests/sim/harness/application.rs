@@ -12,7 +12,9 @@ use weir_rtps::qos::{Durability, History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
 use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
 use weir_rtps::time::Time;
-use weir_rtps::writer::{BatchPolicy, Coalescing, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
+use weir_rtps::writer::{
+    BatchPolicy, Coalescing, ReaderProxyConfig, Stamp, WriteRefused, WriterConfig, WriterCore,
+};
 use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
 
 use super::address;
@@ -245,10 +247,9 @@ impl WriterHost {
         let outcome = match self.core.extend_batch(len, None, fill) {
             Ok(Some(sn)) => Ok(sn),
             Ok(None) if self.begins_pieces(now, timestamp, &payload) => Ok(self.core.last_sequence_number()),
-            Ok(None) => self.core.reserve(len).and_then(|mut room| {
-                room.payload().copy_from_slice(&payload);
-                room.commit(now, timestamp, None)
-            }),
+            Ok(None) => {
+                self.core.write(now, Stamp { timestamp, key: None }, len, fill).and_then(|written| written)
+            }
             Err(refused) => Err(refused),
         };
         match outcome {
@@ -277,7 +278,8 @@ impl WriterHost {
         if self.fills_pieces_in.is_none() {
             return false;
         }
-        let Ok(Some(piece_len)) = self.core.begin_pieces(now, (timestamp, None), payload.len()) else {
+        let Ok(Some(piece_len)) = self.core.begin_pieces(now, Stamp { timestamp, key: None }, payload.len())
+        else {
             return false;
         };
         self.filling = Some(Filling { payload: payload.to_vec(), piece_len, filled: 0 });

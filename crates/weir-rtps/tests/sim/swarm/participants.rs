@@ -222,7 +222,7 @@ impl Swarm {
         let timestamp = Some(weir_wire::Timestamp { seconds: 1, fraction: 0 });
         let change = Change { kind: ChangeKind::Alive, key: None, payload: &payload };
         let writer = self.nodes[source.node].writer(source.entity);
-        match writer.write_copy(self.now, timestamp, change) {
+        match writer.write_change(self.now, timestamp, change) {
             Ok(_) => source.written += 1,
             Err(WriteRefused::WindowFull) => {}
             Err(refused) => panic!("{refused:?}: {self}"),

@@ -46,7 +46,7 @@ impl Twins {
             room.copy_from_slice(&payload);
             Ok::<_, ()>(())
         };
-        let first = self.one.write_with(now, (TIMESTAMP, key), size, fill);
+        let first = self.one.write(now, Stamp { key, ..STAMP }, size, fill);
         // A part of the payload may be left where it lies.
         let start = self.random(size as u32 + 1) as usize;
         let octets = &payload[start..][..self.random((size - start) as u32 + 1) as usize];
@@ -57,17 +57,17 @@ impl Twins {
             Ok::<_, ()>(start)
         };
         let mut sent = None;
-        let send = |datagram: LoneDatagram<'_>| {
-            sent = Some([datagram.front, datagram.octets, datagram.back].concat());
+        let send = |datagram: DirectDatagram<'_>| {
+            sent = Some([datagram.front, datagram.bulk, datagram.back].concat());
         };
-        let lone = LonePayload { len: size, octets };
-        if self.other.write_lone(now, (TIMESTAMP, key), lone, fill_around, send).unwrap() {
+        let lone = DirectPayload { len: size, bulk: octets };
+        if self.other.write_direct(now, Stamp { key, ..STAMP }, lone, fill_around, send).unwrap() {
             self.lone += 1;
             self.sent[1].push(sent.unwrap());
             assert_eq!(first, Ok(Ok(self.other.last_sequence_number())));
         } else {
             assert_eq!(sent, None);
-            assert_eq!(first, self.other.write_with(now, (TIMESTAMP, key), size, fill));
+            assert_eq!(first, self.other.write(now, Stamp { key, ..STAMP }, size, fill));
         }
     }
 

@@ -8,8 +8,8 @@ use core::time::Duration;
 
 use weir_wire::SequenceNumber;
 
-use super::WriterCore;
 use super::reader_proxy::ReaderProxy;
+use super::state::WriterCore;
 use crate::config;
 use crate::time::Time;
 
@@ -40,7 +40,7 @@ impl WriterCore {
     /// Whether a sample that was just handed out should bring its HEARTBEAT along: it is not in a stream of others,
     /// and losses are to be expected.
     #[inline]
-    pub(super) fn goes_alone(&self, now: Time) -> bool {
+    pub(super) fn brings_heartbeat(&self, now: Time) -> bool {
         self.is_tail(self.unsent.prev()) && self.is_lossy(now)
     }
 
@@ -58,7 +58,7 @@ impl WriterCore {
             self.history.entry(*sn).is_some_and(|entry| entry.is_alive() && entry.fragment_size == 0)
         };
         let may_probe = self.heartbeat.probes < config::TAIL_PROBES_MAX && !self.has_unsent();
-        if !may_probe || !self.goes_alone(now) {
+        if !may_probe || !self.brings_heartbeat(now) {
             return false;
         }
         let tail = (self.acknowledged.0 + 1..=last.0).map(SequenceNumber);

@@ -1,0 +1,258 @@
+//! What all handles of a writer share, and the waits of its writes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use parking_lot::Mutex;
+use weir_cdr::{DdsType, Encoding};
+use weir_rtps::qos::History;
+use weir_rtps::time::Time;
+use weir_rtps::writer::{Change, ChangeKind, WriteRefused, WriterCore};
+use weir_wire::SequenceNumber;
+
+use crate::clock;
+use crate::driver::endpoints::WriterEndpoint;
+use crate::driver::lane::Turn;
+use crate::driver::publishing::Publishing;
+use crate::driver::shared::Driver;
+use crate::driver::start::Handle;
+use crate::error::{DdsError, Result};
+use crate::key::key_hash_of;
+use crate::qos::DataWriterQos;
+use crate::sample::InstanceHandle;
+use crate::wait_strategy::WaitStrategy;
+
+pub(super) struct Inner {
+    pub(super) handle: Arc<Handle>,
+    pub(super) endpoint: Arc<WriterEndpoint>,
+    /// The thread that publishes, if there is one.
+    pub(super) publisher: Option<JoinHandle<()>>,
+    pub(super) qos: DataWriterQos,
+    /// The encoding of the representation that the QoS offers.
+    pub(super) encoding: Encoding,
+    /// Instances that were registered, with the payloads that name them.
+    pub(super) registered: Mutex<HashMap<InstanceHandle, Box<[u8]>, RandomState>>,
+    /// Removes the delimiters from a payload that names an instance.
+    pub(super) undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
+}
+
+impl Inner {
+    #[inline]
+    pub(super) fn driver(&self) -> &Driver {
+        &self.handle.driver
+    }
+
+    /// What happens to an instance that is unregistered (WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21).
+    pub(super) fn unregistration(&self) -> ChangeKind {
+        if self.qos.autodispose_unregistered_instances {
+            ChangeKind::DisposedUnregistered
+        } else {
+            ChangeKind::Unregistered
+        }
+    }
+
+    /// The form of a payload naming an instance that all matched readers understand, if it differs: some do not delimit
+    /// keys in XCDR2, and would take the delimiter for the key. Weir's readers understand both.
+    pub(super) fn undelimited(&self, payload: &[u8]) -> Option<Vec<u8>> {
+        let is_wanted =
+            self.encoding != Encoding::Xcdr1 && !self.endpoint.without_key_delimiters.lock().is_empty();
+        is_wanted.then(|| (self.undelimited_key)(payload).ok()).flatten()
+    }
+
+    /// Ends the instances that are still registered, as far as there is room at once. Returns the last sample that says
+    /// so, if there is one. Discovery announces the end of the writer in any case.
+    fn unregister_all(&self, core: &mut WriterCore) -> Option<SequenceNumber> {
+        let now = clock::now();
+        let timestamp = Some(self.driver().wall_clock.timestamp(now));
+        let kind = self.unregistration();
+        let mut registered: Vec<_> = self.registered.lock().drain().collect();
+        registered.sort_unstable_by_key(|(handle, _)| *handle);
+        let mut last = None;
+        for (handle, payload) in registered {
+            let undelimited = self.undelimited(&payload);
+            let payload = undelimited.as_deref().unwrap_or(&payload);
+            let change = Change { kind, key: Some(handle.0), payload };
+            match core.write_change(now, timestamp, change) {
+                Ok(sn) => last = Some(sn),
+                Err(_) => break,
+            }
+        }
+        if last.is_some() {
+            core.request_acknowledgement();
+        }
+        last
+    }
+
+    /// The application is alive, as what it has just done shows.
+    #[inline]
+    pub(super) fn note_assertion(&self, now: Time) {
+        if self.endpoint.assertions.is_watched() {
+            self.driver().note_assertion(&self.endpoint, now);
+        }
+    }
+
+    /// Whether the writer has to know the instance of a sample: only to find what it replaces, or to count.
+    #[inline]
+    pub(super) fn needs_key(&self) -> bool {
+        let limits = &self.qos.policies.resource_limits;
+        self.qos.policies.history != History::KeepAll
+            || limits.max_instances.is_some()
+            || limits.max_samples_per_instance.is_some()
+    }
+
+    /// The key hash of a sample, if the writer has to know it.
+    #[inline]
+    pub(super) fn key_of_sample<T: DdsType>(&self, sample: &T) -> Result<Option<[u8; 16]>> {
+        let needs_key = T::HAS_KEY && self.needs_key();
+        needs_key.then(|| key_hash_of(sample, self.encoding)).transpose()
+    }
+
+    /// Ends a turn in which a sample was written: sends it, or sees to it that it is sent in time.
+    #[inline]
+    pub(super) fn send(&self, turn: Turn<'_>, now: Time) {
+        let (driver, lane) = (self.driver(), &self.endpoint.lane);
+        let Some(sent) = lane.send(&driver.outlet, turn, now) else { return };
+        if sent.is_amid_sample {
+            self.finish_sample();
+        } else if sent.awaits_acknowledgements && sent.has_sent {
+            // Taking them in here spares the background thread a wake-up.
+            driver.receive_what_is_there();
+            lane.note_busy();
+        }
+    }
+
+    /// Ends a turn: sends everything, also what waits for more of a burst or a batch.
+    pub(super) fn flush(&self, turn: Turn<'_>, now: Time) {
+        self.endpoint.lane.flush(&self.driver().outlet, turn, now);
+    }
+
+    /// Sends the rest of a large sample as readers make room, or after pauses if they are best-effort. When none makes
+    /// room for as long as a write may block, the timers' thread goes on with it.
+    #[cold]
+    fn finish_sample(&self) {
+        loop {
+            let may_go_on = self.wait_amid_sample();
+            let sent = self.endpoint.lane.send_more(&self.driver().outlet, !may_go_on);
+            if !sent.is_amid_sample || !may_go_on {
+                return;
+            }
+        }
+    }
+
+    /// Waits until more of a large sample may leave, and receives meanwhile. `false`: no reader has made room for as long
+    /// as a write may block.
+    fn wait_amid_sample(&self) -> bool {
+        let (driver, lane) = (self.driver(), &self.endpoint.lane);
+        let paused_until = lane.core().paused_until();
+        // A receive call that blocks ends a pause only to the tick of the kernel, which is longer.
+        if let Some(until) = paused_until.filter(|_| driver.wait != WaitStrategy::Spin) {
+            driver.receive_what_is_there();
+            std::thread::sleep(until.since(clock::now()));
+            return true;
+        }
+        let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.policies.max_blocking_time);
+        let is_done = || lane.core().can_go_on(clock::now());
+        driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()
+    }
+
+    /// Waits for room after a refusal, or returns why there is none.
+    #[cold]
+    pub(super) fn make_room(
+        &self,
+        refused: WriteRefused,
+        (key, payload_len): (Option<[u8; 16]>, usize),
+        now: Time,
+        waiting_since: &mut Option<Time>,
+    ) -> Result<()> {
+        if refused != WriteRefused::WindowFull {
+            return Err(refusal(refused));
+        }
+        let patience = self.qos.policies.max_blocking_time;
+        let deadline = *waiting_since.get_or_insert(now) + patience;
+        let lane = &self.endpoint.lane;
+        let _waiting = lane.publishing.as_ref().map(Publishing::wait_for_room);
+        let is_done = || lane.core().has_room_for(key, payload_len);
+        if self.driver().receive_until(Some(deadline), self.driver().wait, is_done) {
+            lane.note_busy();
+            return Ok(());
+        }
+        Err(DdsError::Timeout {
+            what: "room for another sample",
+            waited: patience,
+            hint: self.lagging_hint(),
+        })
+    }
+
+    /// Waits until the publishing thread has given a sample, and all before it, to the kernel. Whether it has.
+    pub(super) fn wait_until_published(
+        &self,
+        publishing: &Publishing,
+        last: SequenceNumber,
+        deadline: Time,
+    ) -> bool {
+        let lane = &self.endpoint.lane;
+        let _waiting = publishing.wait_for_end();
+        let is_done = || lane.core().is_handed_out(last);
+        let is_published = self.driver().receive_until(Some(deadline), self.driver().wait, is_done);
+        lane.wait_for_sender();
+        is_published
+    }
+
+    /// What to add to the error of a wait that timed out.
+    pub(super) fn lagging_hint(&self) -> String {
+        let core = self.endpoint.lane.core();
+        match core.lagging_readers().next() {
+            Some(reader) => {
+                format!(": reader {reader} is furthest behind and has not acknowledged what was written")
+            }
+            None if core.has_unsent() => ": what was written before was not sent yet".to_owned(),
+            None => String::new(),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let entity = self.endpoint.entity;
+        // A listener may hold handles, and the endpoint lives as long as a thread has an old table of routes.
+        self.endpoint.set_listener(None);
+        // What automatic coalescing holds back was written, and is sent.
+        let mut turn = self.endpoint.lane.turn();
+        let last = self.unregister_all(&mut turn.core);
+        let end = turn.core.last_sequence_number();
+        self.flush(turn, clock::now());
+        if let Some(publishing) = &self.endpoint.lane.publishing {
+            let patience = self.qos.policies.max_blocking_time.max(FAREWELL_TIME);
+            self.wait_until_published(publishing, end, clock::now() + patience);
+        }
+        if let Some(last) = last {
+            let is_done = || self.endpoint.lane.core().is_acknowledged(last);
+            self.driver().receive_until(Some(clock::now() + FAREWELL_TIME), self.driver().wait, is_done);
+        }
+        if let (Some(publishing), Some(publisher)) = (&self.endpoint.lane.publishing, self.publisher.take()) {
+            publishing.stop();
+            // It runs no code of the application, so this is another thread. A panic is on standard error already.
+            let _ = publisher.join();
+        }
+        self.driver().with_discovery(|core, now| core.remove_writer(now, entity));
+        self.driver().routes.change(|table| _ = table.writers.remove(&entity));
+    }
+}
+
+/// A refusal that waiting does not help against.
+pub(super) fn refusal(refused: WriteRefused) -> DdsError {
+    match refused {
+        WriteRefused::TooLarge { .. } => DdsError::BadParameter(refused.to_string()),
+        WriteRefused::WindowFull
+        | WriteRefused::LimitReached
+        | WriteRefused::TooManyInstances
+        | WriteRefused::TooManyLoans { .. } => DdsError::OutOfResources(refused.to_string()),
+    }
+}
+
+/// How long a writer that is dropped waits until readers have acknowledged the end of its registered instances. After
+/// that, they learn that the writer is gone.
+const FAREWELL_TIME: Duration = Duration::from_secs(1);

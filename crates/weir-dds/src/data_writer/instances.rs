@@ -1,0 +1,116 @@
+//! Instances: registered, disposed and unregistered (DDS 1.4, 2.2.2.4.2).
+
+use weir_cdr::DdsType;
+use weir_rtps::config;
+use weir_rtps::writer::ChangeKind;
+
+use super::DataWriter;
+use super::write::Source;
+use crate::error::{DdsError, Result};
+use crate::key::key_hash_of;
+use crate::sample::InstanceHandle;
+
+impl<T: DdsType> DataWriter<T> {
+    /// Disposes an instance. Only the key members of `sample` matter.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for a topic without a key.
+    pub fn dispose(&self, sample: &T) -> Result<()> {
+        let (handle, payload) = self.key_of(sample)?;
+        self.change(handle, &payload, ChangeKind::Disposed)
+    }
+
+    /// [`DataWriter::dispose`] of an instance that was registered.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] when the instance is not registered.
+    pub fn dispose_by_handle(&self, handle: InstanceHandle) -> Result<()> {
+        let payload = self.registered(handle)?;
+        self.change(handle, &payload, ChangeKind::Disposed)
+    }
+
+    /// Registers an instance, so that it can be disposed or unregistered by its handle; it is unregistered with the
+    /// writer at the latest. Only the key members of `sample` matter; nothing is sent. Writing needs no registration.
+    ///
+    /// # Errors
+    /// [`DdsError::BadParameter`] for a topic without a key, [`DdsError::OutOfResources`] for one instance more than
+    /// `max_instances`, [`DdsError::Encoding`] when the type does not allow the key.
+    pub fn register_instance(&self, sample: &T) -> Result<InstanceHandle> {
+        let (handle, payload) = self.key_of(sample)?;
+        let mut registered = self.inner.registered.lock();
+        if registered.len() >= config::INSTANCES_MAX && !registered.contains_key(&handle) {
+            let text = format!("{} instances are registered already", config::INSTANCES_MAX);
+            return Err(DdsError::OutOfResources(text));
+        }
+        let known = self.inner.endpoint.lane.core().register_instance(handle.0);
+        known.map_err(|refused| DdsError::OutOfResources(refused.to_string()))?;
+        registered.insert(handle, payload.into_boxed_slice());
+        Ok(handle)
+    }
+
+    /// Returns a sample with the key members of a registered instance, the others at their defaults.
+    pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
+        let payload = self.registered(handle).ok()?;
+        weir_cdr::from_key_payload(&payload).ok()
+    }
+
+    /// Unregisters an instance: this writer no longer writes it. With
+    /// [`DataWriterQos::autodispose_unregistered_instances`](crate::DataWriterQos::autodispose_unregistered_instances) it
+    /// is disposed as well. Only the key members of `sample` matter.
+    ///
+    /// # Errors
+    /// As [`DataWriter::dispose`].
+    pub fn unregister_instance(&self, sample: &T) -> Result<()> {
+        let (handle, payload) = self.key_of(sample)?;
+        self.unregister(handle, &payload)
+    }
+
+    /// [`DataWriter::unregister_instance`] of an instance that was registered.
+    ///
+    /// # Errors
+    /// As [`DataWriter::dispose_by_handle`].
+    pub fn unregister_by_handle(&self, handle: InstanceHandle) -> Result<()> {
+        let payload = self.registered(handle)?;
+        self.unregister(handle, &payload)
+    }
+
+    fn unregister(&self, handle: InstanceHandle, payload: &[u8]) -> Result<()> {
+        self.change(handle, payload, self.inner.unregistration())?;
+        self.inner.registered.lock().remove(&handle);
+        Ok(())
+    }
+
+    fn registered(&self, handle: InstanceHandle) -> Result<Box<[u8]>> {
+        let known = self.inner.registered.lock().get(&handle).cloned();
+        known.ok_or_else(|| {
+            DdsError::BadParameter(
+                "no instance with this handle is registered: call register_instance".to_owned(),
+            )
+        })
+    }
+
+    fn change(&self, handle: InstanceHandle, payload: &[u8], kind: ChangeKind) -> Result<()> {
+        let inner = &*self.inner;
+        let undelimited = inner.undelimited(payload);
+        let payload = undelimited.as_deref().unwrap_or(payload);
+        inner.write(Source::<T>::End(kind, payload), (Some(handle.0), payload.len()), None)
+    }
+
+    /// The handle of an instance, and the payload that names it.
+    fn key_of(&self, sample: &T) -> Result<(InstanceHandle, Vec<u8>)> {
+        if !T::HAS_KEY {
+            let text = format!("topics of type {} have no key, and so no instances", T::TYPE_NAME);
+            return Err(DdsError::BadParameter(text));
+        }
+        let encoding = self.inner.encoding;
+        Ok((InstanceHandle(key_hash_of(sample, encoding)?), weir_cdr::key_payload(sample, encoding)?))
+    }
+
+    /// Returns the handle of the instance that a sample belongs to.
+    ///
+    /// # Errors
+    /// [`DdsError::Encoding`] when the type does not allow the key.
+    pub fn lookup_instance(&self, sample: &T) -> Result<InstanceHandle> {
+        Ok(InstanceHandle(key_hash_of(sample, self.inner.encoding)?))
+    }
+}

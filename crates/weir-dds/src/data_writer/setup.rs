@@ -1,0 +1,61 @@
+//! From the QoS of a writer to its configuration.
+
+use weir_cdr::Encoding;
+use weir_rtps::qos::{Durability, Reliability};
+use weir_rtps::writer::{Coalescing as CoreCoalescing, WriterConfig};
+use weir_wire::Guid;
+
+use crate::error::{DdsError, Result};
+use crate::qos::{Coalescing, DataRepresentation, DataWriterQos, PublishMode};
+
+/// The smallest message that a batch may be limited to: headers, and some room for samples.
+const BATCH_BYTES_MIN: usize = 128;
+
+/// The encoding that the QoS stands for, if it makes sense.
+pub(super) fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
+    let policies = &qos.policies;
+    if let Some(batch) = qos.batch
+        && (batch.max_bytes < BATCH_BYTES_MIN || batch.max_samples == 0)
+    {
+        let text =
+            format!("BATCH: max_bytes should be at least {BATCH_BYTES_MIN}, and max_samples at least 1");
+        return Err(DdsError::InconsistentPolicy(text));
+    }
+    crate::qos::check_policies(policies)?;
+    if policies.durability > Durability::TransientLocal {
+        let text = "DURABILITY: there is no service for TRANSIENT and PERSISTENT; TRANSIENT_LOCAL keeps samples \
+                    as long as their writer lives";
+        return Err(DdsError::InconsistentPolicy(text.to_owned()));
+    }
+    match policies.representation[..] {
+        [] => Ok(Encoding::Xcdr1),
+        [id] => Ok(DataRepresentation::from_id(id)?.encoding()),
+        _ => Err(DdsError::InconsistentPolicy(
+            "DATA_REPRESENTATION: a writer has one representation".to_owned(),
+        )),
+    }
+}
+
+pub(super) fn core_config(guid: Guid, qos: &DataWriterQos, hash_seed: u64) -> WriterConfig {
+    let policies = &qos.policies;
+    let is_reliable = policies.reliability == Reliability::Reliable;
+    WriterConfig {
+        history: policies.history,
+        durability: policies.durability,
+        // A best-effort writer keeps nothing that could be limited, but instances.
+        max_samples: policies.resource_limits.max_samples.filter(|_| is_reliable),
+        max_samples_per_instance: policies.resource_limits.max_samples_per_instance.filter(|_| is_reliable),
+        max_instances: policies.resource_limits.max_instances,
+        max_bytes: policies.resource_limits.max_bytes.filter(|_| is_reliable),
+        hash_seed,
+        coalescing: match qos.coalescing {
+            Coalescing::Off => None,
+            Coalescing::Automatic { delay_max } => {
+                Some(CoreCoalescing { delay_max, ..CoreCoalescing::default() })
+            }
+        },
+        batch: qos.batch,
+        is_asynchronous: qos.publish_mode == PublishMode::Asynchronous,
+        ..WriterConfig::new(guid, policies.reliability)
+    }
+}

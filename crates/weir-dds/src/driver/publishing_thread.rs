@@ -1,0 +1,41 @@
+//! The thread of a writer that publishes asynchronously: it sends what other threads write.
+//!
+//! It runs no code of the application: it never receives, so it calls no listener, and a listener may write and wait as
+//! usual.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use super::endpoints::WriterEndpoint;
+use super::shared::Driver;
+use crate::error::Result;
+
+impl Driver {
+    /// Starts the thread of a writer that publishes asynchronously; `None` for others.
+    pub(crate) fn start_publishing(
+        self: &Arc<Self>,
+        writer: &Arc<WriterEndpoint>,
+    ) -> Result<Option<JoinHandle<()>>> {
+        if writer.lane.publishing.is_none() {
+            return Ok(None);
+        }
+        let (driver, writer) = (Arc::clone(self), Arc::clone(writer));
+        Self::thread("weir-publish", move || run(&driver, &writer)).map(Some)
+    }
+}
+
+fn run(driver: &Driver, writer: &WriterEndpoint) {
+    let lane = &writer.lane;
+    let Some(publishing) = &lane.publishing else { return };
+    publishing.begin();
+    // The pauses in large samples are shorter than the usual slack is worth.
+    let _ = weir_udp::affinity::set_timer_slack_ns(1_000);
+    while publishing.begin_round() {
+        let sent = lane.publish(&driver.outlet);
+        let (is_room_awaited, is_end_awaited) = publishing.waiting();
+        if sent.makes_room && is_room_awaited || !sent.is_amid_sample && is_end_awaited {
+            driver.channel.announce_change();
+        }
+        publishing.wait(driver.wait, driver.has_one_cpu, sent.paused_until);
+    }
+}

@@ -1,0 +1,335 @@
+//! Receiving: what arrives is passed to the endpoints, their answers are sent, and listeners are called.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::MutexGuard;
+use weir_rtps::receiver::{self, Incoming};
+use weir_rtps::time::Time;
+use weir_udp::Wait;
+
+use super::channel::{Arrived, Prediction, RECEIVE_TIMEOUT, ReaderNews, Role};
+use super::endpoints::ReaderEndpoint;
+use super::routes::BatchEndpoints;
+use super::shared::Driver;
+use crate::clock;
+use crate::stage_times::Came;
+use crate::wait_strategy::{WaitStrategy, YIELD_EVERY};
+
+/// Rounds of [`CHECKS_BETWEEN_CLOCK_READS`] that found nothing before a spinning thread checks what it waits for all
+/// the same.
+const ROUNDS_BETWEEN_CHECKS: u32 = 4;
+/// Checks of a spinning thread between two clock reads.
+const CHECKS_BETWEEN_CLOCK_READS: u32 = 16;
+
+/// A batch that was taken in.
+#[derive(Clone, Copy)]
+pub(super) struct TakenIn {
+    /// When it came.
+    at: Time,
+    /// Samples lie in the reader that the thread waits for: no need to lock it again and ask.
+    has_awaited: bool,
+}
+
+impl Driver {
+    /// Receives until `is_done` or `deadline`; `true` when it is done. What is received meanwhile goes to all
+    /// endpoints of the participant.
+    pub(crate) fn receive_until(
+        &self,
+        deadline: Option<Time>,
+        strategy: WaitStrategy,
+        is_done: impl FnMut() -> bool,
+    ) -> bool {
+        self.receive_for(None, deadline, strategy, is_done)
+    }
+
+    /// Receives until this reader has something that was not read, or `deadline`; `true` when it has.
+    pub(crate) fn receive_until_unread(
+        &self,
+        reader: &ReaderEndpoint,
+        deadline: Time,
+        strategy: WaitStrategy,
+    ) -> bool {
+        self.receive_for(Some(reader), Some(deadline), strategy, || reader.core.lock().has_unread())
+    }
+
+    #[inline]
+    fn receive_for(
+        &self,
+        reader: Option<&ReaderEndpoint>,
+        deadline: Option<Time>,
+        strategy: WaitStrategy,
+        mut is_done: impl FnMut() -> bool,
+    ) -> bool {
+        self.flush_queued();
+        if is_done() {
+            return true;
+        }
+        self.channel.begin_waiting();
+        let deadline = deadline.unwrap_or(Time::MAX);
+        let is_done = self.receive_while_waiting(reader, deadline, strategy, &mut is_done);
+        self.channel.end_waiting();
+        is_done
+    }
+
+    fn receive_while_waiting(
+        &self,
+        reader: Option<&ReaderEndpoint>,
+        deadline: Time,
+        strategy: WaitStrategy,
+        is_done: &mut impl FnMut() -> bool,
+    ) -> bool {
+        let mut now = clock::now();
+        let spin_until = strategy.spin_time().map_or(Time::MAX, |time| now + time);
+        for rounds in 1_u32.. {
+            let received = match self.channel.role.try_lock() {
+                Some(role) if now < spin_until => self.receive_spinning(role, now, reader),
+                // Only who has the place is woken for certain by what happens from here on.
+                Some(_) if is_done() => return true,
+                Some(role) => self.receive_blocking(role, deadline.since(now), reader),
+                None => {
+                    self.channel.sleep_until_progress(deadline, is_done);
+                    Some(TakenIn { at: clock::now(), has_awaited: false })
+                }
+            };
+            now = received.map_or_else(clock::now, |taken_in| taken_in.at);
+            self.channel.note_application(now);
+            if received.is_some_and(|taken_in| taken_in.has_awaited) {
+                return true;
+            }
+            // Without news of the socket there may be news of discovery, which are not that urgent.
+            let is_check_due =
+                received.is_some() || now >= spin_until || rounds.is_multiple_of(ROUNDS_BETWEEN_CHECKS);
+            if is_check_due && is_done() {
+                return true;
+            }
+            if now >= deadline {
+                return is_done();
+            }
+        }
+        is_done()
+    }
+
+    /// Looks for messages a few times in quick succession, and takes in what there is. `Some`: there was something,
+    /// which is taken to have arrived at `now`, the beginning of these looks.
+    #[inline]
+    pub(super) fn receive_spinning(
+        &self,
+        mut role: MutexGuard<'_, Role>,
+        now: Time,
+        reader: Option<&ReaderEndpoint>,
+    ) -> Option<TakenIn> {
+        for _ in 0..CHECKS_BETWEEN_CLOCK_READS {
+            let arrived = self.channel.receive(&mut role, Wait::DontWait);
+            if arrived.count > 0 {
+                return Some(self.take_in(role, now, arrived, reader));
+            }
+            role.is_caught_up = true;
+            std::hint::spin_loop();
+        }
+        let is_yield_due = self.has_one_cpu && now.since(role.yielded_at) >= YIELD_EVERY;
+        if is_yield_due {
+            role.yielded_at = now;
+        }
+        drop(role);
+        self.channel.announce_progress();
+        if is_yield_due {
+            std::thread::yield_now();
+        }
+        None
+    }
+
+    /// Takes in what has arrived already, if nobody else is at it: for writers, whose acknowledgements come
+    /// this way, so that the background thread need not be woken for them.
+    pub(crate) fn receive_what_is_there(&self) {
+        if let Some(role) = self.channel.role.try_lock() {
+            self.receive_batch(role, Wait::DontWait, None);
+            self.channel.note_application(clock::now());
+        }
+    }
+
+    fn receive_blocking(
+        &self,
+        mut role: MutexGuard<'_, Role>,
+        left: Duration,
+        reader: Option<&ReaderEndpoint>,
+    ) -> Option<TakenIn> {
+        // Rounded up to whole milliseconds, so that a loop with a steady timeout sets it once.
+        let left = Duration::from_millis(left.min(RECEIVE_TIMEOUT).as_millis() as u64 + 1);
+        self.channel.set_patience(&mut role, left);
+        self.receive_batch(role, Wait::Block, reader)
+    }
+
+    /// Receives one batch and takes it in; `None` when nothing came.
+    pub(super) fn receive_batch(
+        &self,
+        mut role: MutexGuard<'_, Role>,
+        wait: Wait,
+        reader: Option<&ReaderEndpoint>,
+    ) -> Option<TakenIn> {
+        let arrived = self.channel.receive(&mut role, wait);
+        if arrived.count == 0 {
+            drop(role);
+            self.channel.announce_progress();
+            return None;
+        }
+        let now = clock::now();
+        Some(self.take_in(role, now, arrived, reader))
+    }
+
+    /// Hands the batch that was just received to the endpoints, sends their answers, gives the role away, and calls
+    /// listeners.
+    #[inline]
+    fn take_in(
+        &self,
+        mut role: MutexGuard<'_, Role>,
+        now: Time,
+        arrived: Arrived,
+        reader: Option<&ReaderEndpoint>,
+    ) -> TakenIn {
+        self.hand_out(&mut role, now, arrived);
+        TakenIn { at: now, has_awaited: self.finish_batch(role, reader) }
+    }
+
+    /// Hands the batch that was just received to the endpoints, and sends their answers.
+    #[inline(always)]
+    fn hand_out(&self, role_mut: &mut Role, now: Time, arrived: Arrived) {
+        let came = Came::now(self.keeps_times, &role_mut.received);
+        role_mut.adapt_limit(arrived.count, now);
+        if role_mut.table_version != self.routes.version() {
+            role_mut.table_version = self.routes.version();
+            role_mut.table = self.routes.table();
+            role_mut.prediction = None;
+        }
+        let Role {
+            received, blocks, table, table_version, batch, prediction, counters, outbox, sender, ..
+        } = role_mut;
+        counters.batches += 1;
+        let before = batch.counters.datagrams;
+        let endpoints = BatchEndpoints { table, came };
+        let incoming =
+            Incoming { endpoints: &endpoints, prediction: prediction.as_deref(), prefix: self.prefix, now };
+        let next = match received.lone_datagram_len() {
+            Some(len) => {
+                let block = blocks.take_lone(received, len);
+                let datagram = block.map_or_else(|| received.first_bytes(len), |block| &block.bytes()[..len]);
+                receiver::receive_single(incoming, datagram, block, batch, outbox)
+            }
+            None => {
+                let datagrams = received.messages().flat_map(|message| message.datagrams());
+                receiver::receive_many(incoming, datagrams, None, batch, outbox)
+            }
+        };
+        if batch.may_change_prediction()
+            && let Some(next) = batch.next_prediction(prediction.as_deref(), *table_version)
+        {
+            *prediction = Some(Box::new(next));
+        }
+        if arrived.is_multicast {
+            counters.multicast += batch.counters.datagrams - before;
+        }
+        if !outbox.is_empty() {
+            self.outlet.send(sender, outbox);
+        }
+        if let Some(at) = next {
+            self.outlet.timers.arm(at);
+        }
+        self.channel.counters.store(*counters, batch.counters);
+    }
+
+    /// [`Driver::receive_what_is_there`] for a thread that holds locks which listeners may need: it calls them itself later,
+    /// by [`Driver::call_data_listeners`], those of the readers that are added to `later`.
+    pub(crate) fn receive_quietly(&self, later: &mut Vec<ReaderNews>) {
+        let Some(mut role) = self.channel.role.try_lock() else { return };
+        let arrived = self.channel.receive(&mut role, Wait::DontWait);
+        let now = clock::now();
+        if arrived.count > 0 {
+            self.hand_out(&mut role, now, arrived);
+            let Role { batch, prediction, .. } = &mut *role;
+            if let (Some(news), Some(prediction)) = (batch.take_predicted(), prediction.as_deref())
+                && prediction.reader().has_listener()
+            {
+                later.push(ReaderNews { reader: Arc::clone(prediction.reader()), news });
+            }
+            let mut readers = batch.take_readers();
+            later.extend(readers.extract_if(.., |it| it.reader.has_listener()));
+            batch.give_back(readers);
+        }
+        drop(role);
+        self.channel.note_application(now);
+        self.channel.announce_progress();
+    }
+
+    /// Gives the role away, then calls the listeners of the readers that got something. Returns whether samples lie in
+    /// `reader`, as far as is known: listeners may take those of others, too.
+    #[inline]
+    fn finish_batch(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
+        let Some(news) = role.batch.take_predicted() else { return self.finish_readers(role, reader) };
+        let has_listener = role.prediction.as_ref().is_some_and(|it| it.reader().has_listener());
+        if !has_listener {
+            let is_awaited = |prediction: &Prediction| {
+                reader.is_some_and(|reader| core::ptr::eq(&**prediction.reader(), reader))
+            };
+            let has_awaited = news.has_unread && role.prediction.as_deref().is_some_and(is_awaited);
+            drop(role);
+            self.channel.announce_progress();
+            return has_awaited;
+        }
+        let prediction = role.prediction.take();
+        drop(role);
+        self.channel.announce_progress();
+        if let Some(prediction) = prediction {
+            prediction.reader().notify_of(news);
+            self.flush_queued();
+            self.give_back(prediction);
+        }
+        false
+    }
+
+    /// The same when there was something for readers other than the predicted one.
+    #[inline(never)]
+    fn finish_readers(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
+        let batch = &mut role.batch;
+        if batch.readers().iter().all(|it| !it.reader.has_listener()) {
+            let is_awaited =
+                |it: &ReaderNews, reader| it.news.has_unread && core::ptr::eq(&*it.reader, reader);
+            let has_awaited =
+                reader.is_some_and(|reader| batch.readers().iter().any(|it| is_awaited(it, reader)));
+            batch.clear_readers();
+            drop(role);
+            self.channel.announce_progress();
+            return has_awaited;
+        }
+        let readers = batch.take_readers();
+        drop(role);
+        self.channel.announce_progress();
+        self.call_data_listeners(&readers);
+        self.give_back_list(readers);
+        false
+    }
+
+    /// Calls the listeners of these readers for what is new, with no lock held.
+    pub(crate) fn call_data_listeners(&self, readers: &[ReaderNews]) {
+        for it in readers.iter().filter(|it| it.reader.has_listener()) {
+            it.reader.notify_of(it.news);
+        }
+        self.flush_queued();
+    }
+
+    /// Leaves the prediction to the next batch, unless that has made another one.
+    fn give_back(&self, prediction: Box<Prediction>) {
+        if let Some(mut role) = self.channel.role.try_lock()
+            && role.prediction.is_none()
+            && role.table_version == prediction.version()
+        {
+            role.prediction = Some(prediction);
+        }
+    }
+
+    /// Lends the memory of the list to the next batch.
+    fn give_back_list(&self, readers: Vec<ReaderNews>) {
+        if let Some(mut role) = self.channel.role.try_lock() {
+            role.batch.give_back(readers);
+        }
+    }
+}

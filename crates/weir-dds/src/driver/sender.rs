@@ -1,0 +1,252 @@
+//! How an outbox becomes system calls, and a single datagram one.
+
+use std::io::IoSlice;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+
+use weir_rtps::multicast::GroupRoute;
+use weir_rtps::outbox::{Item, Outbox};
+use weir_rtps::writer::DirectDatagram;
+use weir_udp::{Outgoing, SendScratch, SocketOptions, UdpSocket};
+
+use crate::clock;
+use crate::settings::SOCKET_BUFFER_BYTES;
+use crate::stage_times::SendTimes;
+
+/// What a sender of user data counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SendCounters {
+    /// Samples, repaired ones included, once for every destination.
+    pub samples: u64,
+    /// Datagrams that the kernel took.
+    pub datagrams: u64,
+    /// System calls that sent them.
+    pub system_calls: u64,
+    /// Datagrams that the kernel did not take.
+    pub refused: u64,
+}
+
+impl SendCounters {
+    /// Both together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            samples: self.samples + other.samples,
+            datagrams: self.datagrams + other.datagrams,
+            system_calls: self.system_calls + other.system_calls,
+            refused: self.refused + other.refused,
+        }
+    }
+}
+
+/// Sends outboxes through a socket; one for each thread of execution that sends.
+#[derive(Default)]
+pub(crate) struct Sender {
+    scratch: SendScratch,
+    connected: Option<Connection>,
+    /// The groups among its destinations, with a socket connected to each.
+    groups: Vec<(GroupRoute, Connection)>,
+    pub(crate) counters: SendCounters,
+    /// Of the last send call; `None`: stage timing is disabled.
+    pub(crate) times: Option<SendTimes>,
+}
+
+impl Sender {
+    /// Opens sockets that are connected to multicast groups, and to the only one of `destinations`: the kernel then looks
+    /// up the route once and not per datagram. Where none is to be had, the common one does.
+    pub(crate) fn connect(&mut self, destinations: &[SocketAddrV4], routes: &[GroupRoute]) {
+        let only = match destinations {
+            [only] if !only.ip().is_multicast() => Some(*only),
+            _ => None,
+        };
+        if self.connected.as_ref().map(|connection| connection.to) != only {
+            let any = SocketOptions::new(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+            self.connected = only.and_then(|to| Connection::open(to, any));
+        }
+        self.groups.retain(|(known, _)| routes.contains(known));
+        for route in routes {
+            if !self.groups.iter().any(|(known, _)| known == route) {
+                let options = SocketOptions {
+                    multicast_interface: Some(route.interface),
+                    multicast_loop: true,
+                    ..SocketOptions::new(SocketAddrV4::new(route.interface, 0))
+                };
+                self.groups.extend(Connection::open(route.group, options).map(|it| (*route, it)));
+            }
+        }
+    }
+
+    /// The connection to the only one of `destinations`.
+    pub(crate) fn connection_to(&self, destinations: &[SocketAddrV4]) -> Option<Connection> {
+        let only = only(self.connected.as_ref(), &self.groups);
+        only.filter(|only| destinations == [only.to]).cloned()
+    }
+
+    /// Sends everything in `outbox` and empties it; `socket` sends where no connection does.
+    #[inline]
+    pub(super) fn send(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
+        if self.times.is_none() {
+            return self.send_all(socket, outbox);
+        }
+        let called_ns = clock::now().0;
+        self.send_all(socket, outbox);
+        self.times = Some(SendTimes { called_ns, returned_ns: clock::now().0 });
+    }
+
+    fn send_all(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
+        let Self { scratch, connected, groups, counters, .. } = self;
+        let only = only(connected.as_ref(), groups);
+        match only.filter(|only| outbox.items.iter().all(|item| item.to[..] == [only.to])) {
+            Some(only) => {
+                let messages = outbox.items.iter().map(|item| (item, None));
+                send_messages(&only.socket, outbox, messages, scratch, counters);
+            }
+            None => self.send_to_each(socket, outbox),
+        }
+        outbox.clear();
+    }
+
+    /// Sends every item to each of its destinations: the same bytes, by as few system calls as possible.
+    fn send_to_each(&mut self, socket: &UdpSocket, outbox: &Outbox) {
+        let Self { scratch, groups, counters, .. } = self;
+        // What many wait for leaves first.
+        for (route, connection) in groups.iter() {
+            let messages = outbox.items.iter().filter(|item| item.to.contains(&route.group));
+            send_messages(&connection.socket, outbox, messages.map(|item| (item, None)), scratch, counters);
+        }
+        let is_sent = |to: &SocketAddrV4| groups.iter().any(|(route, _)| route.group == *to);
+        // All messages to the same readers leave to one of them after the other, so that they can join.
+        let alike = outbox.items.chunk_by(|a, b| Arc::ptr_eq(&a.to, &b.to));
+        let messages = alike.flat_map(|items| {
+            let destinations = items.iter().take(1).flat_map(|item| item.to.iter());
+            let left = destinations.filter(|to| !is_sent(to));
+            left.flat_map(|to| items.iter().map(move |item| (item, Some(*to))))
+        });
+        send_messages(socket, outbox, messages, scratch, counters);
+    }
+}
+
+/// The connection to the only destination that there is one for.
+#[inline]
+fn only<'a>(
+    connected: Option<&'a Connection>,
+    groups: &'a [(GroupRoute, Connection)],
+) -> Option<&'a Connection> {
+    match (connected, groups) {
+        (Some(connection), _) | (None, [(_, connection)]) => Some(connection),
+        _ => None,
+    }
+}
+
+/// A socket that is connected to its only destination.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    to: SocketAddrV4,
+    socket: Arc<UdpSocket>,
+}
+
+impl Connection {
+    /// `None` when the system has no more sockets.
+    fn open(to: SocketAddrV4, options: SocketOptions) -> Option<Self> {
+        let socket =
+            UdpSocket::bind(&SocketOptions { send_buffer: Some(SOCKET_BUFFER_BYTES), ..options }).ok()?;
+        socket.connect(to).ok()?;
+        Some(Self { to, socket: Arc::new(socket) })
+    }
+
+    /// Sends one datagram. Whether the kernel takes it. Always inlined: passing the parts in memory shows.
+    #[inline(always)]
+    pub(super) fn send(&self, DirectDatagram { front, bulk, back }: DirectDatagram<'_>) -> bool {
+        if bulk.is_empty() { self.socket.send(front).is_ok() } else { self.send_parts([front, bulk, back]) }
+    }
+
+    #[inline(never)]
+    fn send_parts(&self, parts: [&[u8]; 3]) -> bool {
+        let count = if parts[2].is_empty() { 2 } else { 3 };
+        self.socket.send_vectored(&parts.map(IoSlice::new)[..count]).is_ok()
+    }
+}
+
+#[inline]
+fn send_messages<'a>(
+    socket: &UdpSocket,
+    outbox: &'a Outbox,
+    messages: impl Iterator<Item = (&'a Item, Option<SocketAddrV4>)>,
+    scratch: &mut SendScratch,
+    counters: &mut SendCounters,
+) {
+    let outgoing = messages.map(|(item, to)| {
+        let (head, tail) = outbox.parts(item);
+        counters.samples += u64::from(item.samples);
+        Outgoing { to, head, tail, segment: item.segment, joins: item.joins }
+    });
+    let outcome = socket.send_all(outgoing, scratch);
+    counters.datagrams += outcome.datagrams;
+    counters.system_calls += outcome.system_calls;
+    counters.refused += outcome.refused;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use weir_rtps::block::{Block, BlockSlice};
+    use weir_udp::{RecvBatch, Wait};
+
+    use super::*;
+
+    fn socket() -> UdpSocket {
+        UdpSocket::bind(&SocketOptions::new(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))).unwrap()
+    }
+
+    /// One block for these addresses, sent by `sender`.
+    fn send(sender: &mut Sender, to: &[SocketAddrV4]) {
+        let mut block = Block::new(8);
+        Arc::get_mut(&mut block).unwrap().bytes_mut().copy_from_slice(b"payload!");
+        let mut outbox = Outbox::new();
+        let slice = Some(BlockSlice::new(block, 0, 8));
+        outbox.items.push(Item { samples: 1, ..Item::of(Arc::from(to), slice) });
+        sender.send(&socket(), &mut outbox);
+        assert!(outbox.is_empty());
+    }
+
+    #[test]
+    fn one_call_sends_a_block_to_many() {
+        let readers: Vec<_> = (0..40).map(|_| socket()).collect();
+        let addresses: Vec<_> = readers.iter().map(UdpSocket::local_addr).collect();
+        let mut sender = Sender::default();
+        sender.connect(&addresses, &[]);
+        send(&mut sender, &addresses);
+        let SendCounters { samples, datagrams, system_calls, refused } = sender.counters;
+        assert_eq!((samples, datagrams, system_calls, refused), (40, 40, 1, 0));
+        let mut batch = RecvBatch::new(1);
+        for reader in &readers {
+            assert_eq!(reader.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
+            assert_eq!(batch.get(0).unwrap().bytes, b"payload!");
+        }
+    }
+
+    #[test]
+    fn a_group_and_the_addresses_beside_it_get_one_datagram_each() {
+        let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 77, 9), socket().local_addr().port());
+        let route = GroupRoute { group, interface: Ipv4Addr::LOCALHOST };
+        let options = SocketOptions { reuse_address: true, ..SocketOptions::new(group) };
+        let listeners = [0; 2].map(|_| UdpSocket::bind(&options).unwrap());
+        listeners.iter().for_each(|it| it.join_multicast(*group.ip(), Ipv4Addr::LOCALHOST).unwrap());
+        let beside = socket();
+        let mut sender = Sender::default();
+        let mut batch = RecvBatch::new(1);
+        for to in [vec![group], vec![group, beside.local_addr()]] {
+            sender.connect(&to, &[route]);
+            let before = sender.counters;
+            send(&mut sender, &to);
+            assert_eq!(sender.counters.datagrams - before.datagrams, to.len() as u64);
+            assert_eq!(sender.counters.system_calls - before.system_calls, to.len() as u64);
+            for listener in listeners.iter().chain((to.len() > 1).then_some(&beside)) {
+                assert_eq!(listener.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
+                assert_eq!(batch.get(0).unwrap().bytes, b"payload!");
+            }
+        }
+        sender.connect(&[beside.local_addr()], &[]);
+        assert!(sender.groups.is_empty() && sender.connected.is_some());
+    }
+}

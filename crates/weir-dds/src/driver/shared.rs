@@ -1,0 +1,118 @@
+//! Everything that the threads and handles of a participant share.
+
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+use weir_wire::{EntityId, Guid, GuidPrefix};
+
+use super::channel::Channel;
+use super::discovery::Discovery;
+use super::listeners::Listeners;
+use super::outlet::Outlet;
+use super::routes::Routes;
+use super::sockets::MetaSockets;
+use crate::clock::WallClock;
+use crate::error::{DdsError, Result};
+use crate::multicast::MulticastGroup;
+use crate::wait_strategy::WaitStrategy;
+
+/// Everything that the threads and handles of a participant share.
+pub(crate) struct Driver {
+    pub(crate) prefix: GuidPrefix,
+    pub(crate) domain_id: u32,
+    pub(crate) wait: WaitStrategy,
+    /// The process may use one processor only.
+    pub(crate) has_one_cpu: bool,
+    /// Whether stage timing is enabled.
+    pub(crate) keeps_times: bool,
+    pub(crate) wall_clock: WallClock,
+    pub(crate) outlet: Outlet,
+    pub(crate) channel: Channel,
+    pub(crate) routes: Routes,
+    pub(crate) discovery: Discovery,
+    pub(crate) listeners: Listeners,
+    pub(crate) meta: MetaSockets,
+    /// The multicast group of readers that name none.
+    pub(super) data_multicast: Option<SocketAddrV4>,
+    pub(super) uses_multicast: bool,
+    pub(super) is_stopping: AtomicBool,
+    pub(super) next_entity: AtomicU32,
+    pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Driver {
+    /// The group that a reader is to listen to which asks for `asked`.
+    pub(crate) fn group_for(&self, asked: Option<MulticastGroup>) -> Result<Option<SocketAddrV4>> {
+        asked.map_or(Ok(self.data_multicast), |group| group.address(self.domain_id).map(Some))
+    }
+
+    /// Listens to a group on behalf of one more reader.
+    pub(crate) fn join(&self, group: Option<SocketAddrV4>) -> Result<()> {
+        let Some(group) = group else { return Ok(()) };
+        if !self.uses_multicast {
+            let text = "a multicast group for user data needs a participant that uses multicast";
+            return Err(DdsError::BadParameter(text.to_owned()));
+        }
+        self.channel.groups.join(group)?;
+        // Whoever sleeps in a receive call does not know of the group.
+        self.channel.kick();
+        Ok(())
+    }
+
+    /// Undoes one [`Driver::join`].
+    pub(crate) fn leave(&self, group: Option<SocketAddrV4>) {
+        if let Some(group) = group {
+            self.channel.groups.leave(group);
+        }
+    }
+
+    /// Sends what any writer holds back: an application that waits for an answer has nothing more to write for now.
+    #[inline]
+    pub(crate) fn flush_queued(&self) {
+        if self.outlet.has_queued() {
+            self.end_bursts();
+        }
+    }
+
+    /// Apart, so that callers with nothing to send do not carry it.
+    #[inline(never)]
+    fn end_bursts(&self) {
+        if self.outlet.take_queued() {
+            self.routes.table().writers.values().for_each(|writer| writer.lane.end_burst(&self.outlet));
+        }
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn new_writer_id(&self, is_keyed: bool) -> EntityId {
+        EntityId::user_writer(self.next_entity.fetch_add(1, Ordering::Relaxed), is_keyed)
+    }
+
+    pub(crate) fn new_reader_id(&self, is_keyed: bool) -> EntityId {
+        EntityId::user_reader(self.next_entity.fetch_add(1, Ordering::Relaxed), is_keyed)
+    }
+
+    pub(crate) fn guid(&self, entity: EntityId) -> Guid {
+        Guid::new(self.prefix, entity)
+    }
+
+    pub(super) fn spawn(self: &Arc<Self>, name: &str, run: fn(&Self)) -> Result<()> {
+        let driver = Arc::clone(self);
+        let thread = Self::thread(name, move || run(&driver))?;
+        self.threads.lock().push(thread);
+        Ok(())
+    }
+
+    pub(super) fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .stack_size(1 << 20)
+            .spawn(run)
+            .map_err(|error| DdsError::network(format!("cannot start the thread {name}"), error))
+    }
+}

@@ -1,0 +1,131 @@
+//! Starts and stops a participant.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+use weir_rtps::participant::{ParticipantConfig, ParticipantCore};
+use weir_rtps::ports;
+use weir_wire::GuidPrefix;
+
+use super::channel::Channel;
+use super::discovery::Discovery;
+use super::groups::Groups;
+use super::interfaces::Selected;
+use super::listeners::Listeners;
+use super::outlet::Outlet;
+use super::routes::Routes;
+use super::shared::Driver;
+use super::sockets::{self, MetaSockets};
+use super::timers::Timers;
+use super::{receive_thread, timer_thread};
+use crate::clock::{self, WallClock};
+use crate::error::{DdsError, Result};
+use crate::settings::ParticipantSettings;
+
+/// Ends the participant's threads with the last handle.
+pub(crate) struct Handle {
+    pub(crate) driver: Arc<Driver>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.driver.stop();
+    }
+}
+
+impl Driver {
+    /// Opens the sockets and starts the threads.
+    pub(crate) fn start(domain_id: u32, settings: &ParticipantSettings) -> Result<Arc<Self>> {
+        if ports::metatraffic_unicast_port(domain_id, 0).is_none() {
+            let text = format!("domain id {domain_id} is not possible: it is a number from 0 to 232");
+            return Err(DdsError::BadParameter(text));
+        }
+        if let Some(copier) = weir_udp::wide_copy() {
+            weir_cdr::copy::use_copier(copier);
+        }
+        let cpus = weir_udp::affinity::allowed_cpus().map_or(1, |cpus| cpus.len());
+        let selected = Selected::new(settings)?;
+        let (user, meta) = sockets::open(domain_id, settings, &selected)?;
+        let data_multicast = settings.data_multicast.map(|group| group.address(domain_id)).transpose()?;
+        let prefix = new_prefix(crate::random::secret()?);
+        let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
+        config.default_multicast = data_multicast;
+        let timers = Timers::new().map_err(|error| DdsError::network("cannot make an eventfd", error))?;
+        let user = Arc::new(user);
+        let driver = Arc::new(Self {
+            prefix,
+            domain_id,
+            wait: settings.wait,
+            has_one_cpu: cpus < 2,
+            keeps_times: settings.stage_times,
+            wall_clock: WallClock::new(),
+            outlet: Outlet::new(Arc::clone(&user), timers),
+            channel: Channel::new(user, Groups::new(selected.addresses(), settings.receive_buffer)),
+            routes: Routes::default(),
+            discovery: Discovery::new(ParticipantCore::new(config, clock::now())),
+            listeners: Listeners::default(),
+            meta,
+            data_multicast,
+            uses_multicast: settings.multicast,
+            is_stopping: AtomicBool::new(false),
+            next_entity: AtomicU32::new(1),
+            threads: Mutex::new(Vec::new()),
+        });
+        driver.join(data_multicast)?;
+        driver.spawn("weir-receive", receive_thread::run)?;
+        driver.spawn("weir-timers", timer_thread::run)?;
+        Ok(driver)
+    }
+
+    /// Says goodbye, and ends the threads.
+    pub(crate) fn stop(&self) {
+        self.with_discovery(|core, now| core.close(now));
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.outlet.timers.wake();
+        self.channel.kick();
+        self.listeners.wake();
+        let me = std::thread::current().id();
+        for thread in self.threads.lock().drain(..) {
+            // The last handle may be dropped in a listener, on one of these threads: that one ends by itself.
+            if thread.thread().id() != me {
+                // A thread that panicked has said so on standard error.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// A prefix that no other participant has: the vendor id (RTPS 2.5 §9.3.1.5), the process id, 48 random bits.
+fn new_prefix(random: u64) -> GuidPrefix {
+    let mut prefix = [0; 12];
+    prefix[..2].copy_from_slice(&weir_wire::VendorId::WEIR.0);
+    prefix[2..6].copy_from_slice(&std::process::id().to_be_bytes());
+    prefix[6..].copy_from_slice(&random.to_be_bytes()[..6]);
+    GuidPrefix(prefix)
+}
+
+fn participant_config(
+    prefix: GuidPrefix,
+    domain_id: u32,
+    settings: &ParticipantSettings,
+    selected: &Selected,
+    user: &weir_udp::UdpSocket,
+    meta: &MetaSockets,
+) -> ParticipantConfig {
+    let mut config = ParticipantConfig::new(prefix, domain_id);
+    config.metatraffic_unicast = selected.announced(meta.unicast.local_addr().port());
+    config.default_unicast = selected.announced(user.local_addr().port());
+    config.interfaces = selected.networks();
+    if settings.multicast {
+        config.multicast_interfaces = selected.multicast_addresses();
+    } else {
+        config.metatraffic_multicast = None;
+    }
+    config.initial_peers = settings.peers.iter().flat_map(|peer| peer.addresses(domain_id)).collect();
+    config.lease_duration = settings.lease_duration;
+    config.announce_period = (settings.lease_duration / 3).min(config.announce_period);
+    config.entity_name.clone_from(&settings.name);
+    config.receive_buffer = u32::try_from(user.granted_recv_buffer()).unwrap_or(u32::MAX);
+    config
+}

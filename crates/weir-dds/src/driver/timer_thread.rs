@@ -1,0 +1,105 @@
+//! The thread of metatraffic and timers: discovery, HEARTBEATs that are due, bursts that have waited long enough,
+//! requests that were not answered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_rtps::outbox::Outbox;
+use weir_rtps::time::Time;
+use weir_udp::{RecvBatch, UdpSocket, Wait};
+
+use super::endpoints::ReaderEndpoint;
+use super::listeners::Call;
+use super::sender::Sender;
+use super::shared::Driver;
+use crate::clock;
+
+/// How often the difference between wall clock and monotonic clock is measured.
+const ADJUST_CLOCK_EVERY: Duration = Duration::from_secs(1);
+
+/// The thread.
+pub(crate) fn run(driver: &Driver) {
+    // Bounded delays of a few hundred microseconds need timers that fire when they should.
+    let _ = weir_udp::affinity::set_timer_slack_ns(1_000);
+    let mut batch = RecvBatch::new(8);
+    let mut work = Work { outbox: Outbox::new(), sender: Sender::default() };
+    let mut adjusted_at = clock::now();
+    let sockets: Vec<&UdpSocket> =
+        std::iter::once(&driver.meta.unicast).chain(&driver.meta.multicast).collect();
+    let timers = &driver.outlet.timers;
+    while !driver.is_stopping() {
+        timers.begin_round();
+        let now = clock::now();
+        if now.since(adjusted_at) >= ADJUST_CLOCK_EVERY {
+            driver.wall_clock.adjust();
+            adjusted_at = now;
+        }
+        let next = driver.timer_round(now, &mut work);
+        if !timers.end_round(next) {
+            continue;
+        }
+        let timeout = if next == Time::MAX { ADJUST_CLOCK_EVERY } else { next.since(clock::now()) };
+        let Ok(ready) = weir_udp::poll(&sockets, Some(&timers.waker), Some(timeout)) else { continue };
+        if ready.is_woken() {
+            timers.waker.drain();
+        }
+        for index in ready.readable() {
+            receive_metatraffic(driver, sockets[index], &mut batch);
+        }
+    }
+}
+
+struct Work {
+    outbox: Outbox,
+    sender: Sender,
+}
+
+fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, batch: &mut RecvBatch) {
+    let limit = batch.capacity();
+    let Ok(count) = socket.recv_batch(batch, limit, Wait::DontWait) else { return };
+    if count == 0 {
+        return;
+    }
+    driver.with_discovery(|core, now| {
+        for message in batch.messages() {
+            for datagram in message.datagrams() {
+                core.handle_datagram(now, message.from, datagram);
+            }
+        }
+    });
+}
+
+impl Driver {
+    /// Does everything that is due and says when something is due next.
+    fn timer_round(&self, now: Time, work: &mut Work) -> Time {
+        let discovery = self.discovery_timeout(now);
+        let table = self.routes.table();
+        let assertions = self.assertions_timeout(now, &table);
+        let writers =
+            table.writers.values().filter_map(|writer| writer.lane.timeout(&self.outlet, now)).min();
+        let readers =
+            table.readers.values().filter_map(|reader| self.reader_timeout(reader, now, work)).min();
+        [discovery, assertions, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)
+    }
+
+    fn reader_timeout(&self, reader: &Arc<ReaderEndpoint>, now: Time, work: &mut Work) -> Option<Time> {
+        let (next, is_writer_lost) = {
+            let mut core = reader.core.lock();
+            let before = core.not_alive_writers();
+            if core.next_timeout()? <= now {
+                core.handle_timeout(now);
+                core.poll_transmit(now, &mut work.outbox);
+            }
+            (core.next_timeout(), core.not_alive_writers() > before)
+        };
+        if is_writer_lost {
+            // Its instances are news for a thread that waits for data.
+            self.channel.announce_change();
+            self.listeners.call([Call::News(Arc::clone(reader))]);
+        }
+        if !work.outbox.is_empty() {
+            self.outlet.send(&mut work.sender, &mut work.outbox);
+        }
+        next
+    }
+}

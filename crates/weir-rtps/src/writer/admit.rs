@@ -1,0 +1,175 @@
+//! The first step of a write: how a sample leaves, and whether there is room for it.
+
+use super::compose;
+use super::refusal::WriteRefused;
+use super::state::WriterCore;
+use crate::config;
+use crate::history::History as Store;
+use crate::qos::History;
+use crate::window::charge;
+
+/// How a sample leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// In a datagram of its own.
+    Datagram,
+    /// In a datagram that later samples are added to.
+    FirstOfBatch,
+    /// In the datagram of the open batch, which grows by so many bytes.
+    Extension { bytes: usize },
+    /// In DATA_FRAGs of so many bytes.
+    Fragments { size: u32 },
+}
+
+impl Form {
+    /// Bytes of a datagram that a payload of this length takes, for resource limits.
+    #[inline]
+    pub(super) fn datagram_bytes(self, payload_len: usize) -> usize {
+        match self {
+            Self::Extension { bytes } => bytes,
+            _ => compose::datagram_len(payload_len),
+        }
+    }
+
+    /// Memory for a sample in the history, and where its payload begins in there.
+    #[inline(always)]
+    pub(super) fn reserve(self, history: &mut Store, payload_len: usize) -> (&mut [u8], usize) {
+        match self {
+            Self::Datagram | Self::FirstOfBatch => {
+                (history.reserve(compose::datagram_len(payload_len)), compose::PAYLOAD_AT)
+            }
+            Self::Extension { bytes } => (history.extension(bytes).unwrap_or_default(), compose::DATA_LEN),
+            Self::Fragments { .. } => (history.reserve_large(payload_len), 0),
+        }
+    }
+}
+
+impl WriterCore {
+    /// How a payload leaves, if the window has room for it.
+    #[inline(always)]
+    pub(super) fn admit_payload(&mut self, payload_len: usize) -> Result<Form, WriteRefused> {
+        let len = compose::datagram_len(payload_len);
+        if len + compose::HEARTBEAT_LEN > self.datagram_max {
+            return self.admit_large(payload_len);
+        }
+        if self.config.batch.is_some() {
+            return self.admit_to_batch(payload_len);
+        }
+        if self.has_room(charge(len)) {
+            Ok(Form::Datagram)
+        } else {
+            Err(self.refuse(WriteRefused::WindowFull))
+        }
+    }
+
+    /// The same for a payload that may be added to the open batch, or begins another one.
+    fn admit_to_batch(&mut self, payload_len: usize) -> Result<Form, WriteRefused> {
+        let Some(policy) = self.config.batch else { return Ok(Form::Datagram) };
+        let bytes = compose::extension_len(payload_len);
+        let open =
+            self.open.filter(|open| open.takes(&policy, bytes) && self.history.extension(bytes).is_some());
+        let cost = open.map_or(charge(compose::datagram_len(payload_len)), |open| open.charge_of(bytes));
+        if !self.has_room(cost) {
+            return Err(self.refuse(WriteRefused::WindowFull));
+        }
+        if open.is_some() {
+            return Ok(Form::Extension { bytes });
+        }
+        self.open = None;
+        self.history.make_room(policy.max_bytes);
+        Ok(Form::FirstOfBatch)
+    }
+
+    /// The same for a payload that leaves in fragments. It is admitted when there is room for its beginning; how fast it
+    /// leaves is decided fragment by fragment.
+    #[cold]
+    pub(super) fn admit_large(&mut self, payload_len: usize) -> Result<Form, WriteRefused> {
+        if payload_len > config::SAMPLE_MAX_BYTES {
+            return Err(WriteRefused::TooLarge { len: payload_len, max: config::SAMPLE_MAX_BYTES });
+        }
+        let size = compose::fragment_size(self.datagram_max);
+        let beginning = large_charge(payload_len, size).min(self.window.size() / 4);
+        if !self.has_room(beginning) {
+            return Err(self.refuse(WriteRefused::WindowFull));
+        }
+        self.open = None;
+        Ok(Form::Fragments { size })
+    }
+
+    /// The instance of a sample that takes `len` bytes, if the resource limits allow another one.
+    #[inline]
+    pub(super) fn admit_instance(
+        &mut self,
+        key: Option<[u8; 16]>,
+        len: usize,
+    ) -> Result<Option<u32>, WriteRefused> {
+        if let Some(max) = self.config.max_bytes.filter(|max| len > *max) {
+            return Err(WriteRefused::TooLarge { len, max });
+        }
+        let last = self.acknowledged.min(self.unsent.prev());
+        self.instances.admit(key, len, &mut self.history, last).map_err(|refused| self.refuse(refused))
+    }
+
+    /// Makes an instance known before it is written; it counts until it is unregistered.
+    ///
+    /// # Errors
+    /// [`WriteRefused::TooManyInstances`].
+    pub fn register_instance(&mut self, key: [u8; 16]) -> Result<(), WriteRefused> {
+        let last = self.acknowledged.min(self.unsent.prev());
+        self.instances.register(key, &mut self.history, last)
+    }
+
+    /// Takes note of a refusal that the caller will wait after, if waiting helps.
+    #[cold]
+    pub(super) fn refuse(&mut self, refused: WriteRefused) -> WriteRefused {
+        if refused == WriteRefused::WindowFull {
+            // The answer to this HEARTBEAT is what makes room.
+            self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
+            self.heartbeat.is_awaited = !self.heartbeat.is_hurried;
+        }
+        refused
+    }
+
+    /// Whether the write of a payload of this many bytes, which was refused, should be tried again: it fits, and enough
+    /// for many more if it is small, so that a waiting thread is not woken for each sample.
+    pub fn has_room_for(&self, key: Option<[u8; 16]>, payload_len: usize) -> bool {
+        let (len, window) = (compose::datagram_len(payload_len), self.window.size());
+        if !self.instances.has_room(key, len, &self.history) {
+            return false;
+        }
+        let cost = if len + compose::HEARTBEAT_LEN > self.datagram_max {
+            large_charge(payload_len, compose::fragment_size(self.datagram_max))
+        } else {
+            charge(len)
+        };
+        if !self.has_reliable {
+            return self.has_room(cost.clamp(config::UNSENT_MAX_BYTES / 2, config::UNSENT_MAX_BYTES));
+        }
+        self.has_room(cost.clamp(window / 8, (window / 4).max(cost.min(config::WINDOW_MIN_BYTES))))
+    }
+
+    #[inline]
+    pub(super) fn has_room(&self, charge: u64) -> bool {
+        self.config.history != History::KeepAll
+            || if self.has_reliable {
+                self.in_flight() + charge <= self.window.size() && self.has_room_behind_hole(charge)
+            } else {
+                self.has_room_unsent(charge)
+            }
+    }
+
+    /// Whether a reader that misses a sample can keep more of what follows it, and whether we can.
+    #[inline]
+    pub(super) fn has_room_behind_hole(&self, charge: u64) -> bool {
+        let samples = self.history.next().0 - self.acknowledged.0;
+        let unacknowledged = self.history.charged() - self.acknowledged_charge;
+        samples <= config::REORDER_MAX_SAMPLES as i64
+            && unacknowledged + charge <= config::UNACKNOWLEDGED_WINDOWS * self.window.size()
+    }
+}
+
+/// What a payload that leaves in fragments is charged.
+pub(super) fn large_charge(payload_len: usize, fragment_size: u32) -> u64 {
+    let fragments = payload_len.div_ceil(fragment_size as usize) as u64;
+    fragments * charge(compose::FRAGMENT_AT + fragment_size as usize)
+}

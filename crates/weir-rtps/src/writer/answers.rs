@@ -1,0 +1,152 @@
+//! What single readers asked for: repairs, GAPs for samples that are gone, HEARTBEATs of their own.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use weir_wire::{Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
+
+use super::compose;
+use super::state::WriterCore;
+use crate::history::Entry;
+use crate::outbox::{Destinations, Outbox};
+use crate::window::charge;
+
+/// Samples that are no longer there: everything from `start` to the base of the list, and what the list names.
+struct Hole {
+    start: SequenceNumber,
+    list: SequenceNumberSet,
+}
+
+impl Hole {
+    fn contains(&self, sn: SequenceNumber) -> bool {
+        sn < self.list.base() || self.list.contains(sn)
+    }
+
+    /// Adds the samples from `start` to before `end`, if the list reaches that far. All of a hole is told at once: it
+    /// may be long, and would be asked for piece by piece.
+    fn add(&mut self, start: SequenceNumber, end: SequenceNumber) -> bool {
+        let reaches = end.0 - self.list.base().0 <= 256;
+        (start.0..end.0).take_while(|_| reaches).for_each(|sn| _ = self.list.insert(SequenceNumber(sn)));
+        reaches
+    }
+}
+
+/// Most holes in one message; what is missing beyond is asked for again.
+const HOLES_MAX: usize = 256;
+
+impl WriterCore {
+    /// Sends what single readers wait for: repairs, GAPs, HEARTBEATs of their own.
+    pub(super) fn answer_readers(&mut self, out: &mut Outbox) {
+        self.is_answer_due = false;
+        for index in 0..self.proxies.len() {
+            if !self.proxies[index].requested_fragments.is_empty() {
+                self.repair_fragments(index, out);
+            }
+            let proxy = &mut self.proxies[index];
+            let mut requested = core::mem::take(&mut proxy.requested);
+            let gap_to = proxy.gap_to.take();
+            let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
+            let (guid, to, start) = (proxy.guid, Arc::clone(&proxy.destinations), proxy.start);
+            let is_introduced = proxy.is_introduced;
+            if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
+                continue;
+            }
+            let (gone, charged) = self.repair(&mut requested, &to, out);
+            requested.clear();
+            self.proxies[index].requested = requested;
+            self.proxies[index].note_repaired(charged);
+            let first = start.max(self.history.first());
+            // Directed HEARTBEATs count on their own line, and do not move the timer.
+            self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
+            self.counters.heartbeats_sent += 1;
+            let heartbeat = Heartbeat {
+                reader: guid.entity,
+                writer: self.config.guid.entity,
+                first,
+                last: if is_introduced { self.unsent.prev().max(first.prev()) } else { first.prev() },
+                count: self.heartbeat.count,
+                is_final: false,
+                is_liveliness: false,
+            };
+            self.tell(guid, &to, gap_to, &gone, &heartbeat, out);
+        }
+    }
+
+    /// Sends the samples that were asked for again, at most a window of them, and returns those that are no
+    /// longer there, and what was charged. What is asked for was charged when it was first sent and was lost, so a
+    /// window of it overruns nobody.
+    fn repair(
+        &mut self,
+        requested: &mut Vec<SequenceNumber>,
+        to: &Destinations,
+        out: &mut Outbox,
+    ) -> (Vec<Hole>, u64) {
+        let mut gone: Vec<Hole> = Vec::new();
+        let window = self.window.size();
+        let mut budget = window;
+        let mut wanted: Option<Range<SequenceNumber>> = None;
+        requested.sort_unstable();
+        requested.dedup();
+        for &sn in requested.iter() {
+            let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
+                if gone.last().is_none_or(|hole| !hole.contains(sn)) {
+                    let end = self.history.first_alive(sn).min(self.unsent);
+                    if !gone.last_mut().is_some_and(|hole| hole.add(sn, end)) && gone.len() < HOLES_MAX {
+                        gone.push(Hole { start: sn, list: SequenceNumberSet::new(end) });
+                    }
+                }
+                continue;
+            };
+            if entry.fragment_size != 0 {
+                self.counters.samples_repaired += 1;
+                self.repair_large(sn, &entry, to, &mut budget, out);
+                continue;
+            }
+            let cost = charge(entry.len as usize);
+            if cost > budget {
+                break;
+            }
+            budget -= cost;
+            self.window.on_repaired(cost);
+            self.counters.samples_repaired += 1;
+            match &mut wanted {
+                Some(range) if range.end == sn => range.end = sn.next(),
+                _ => {
+                    if let Some(range) = wanted.replace(sn..sn.next()) {
+                        self.append_samples(range, to, out);
+                    }
+                }
+            }
+        }
+        if let Some(range) = wanted {
+            self.append_samples(range, to, out);
+        }
+        (gone, window - budget)
+    }
+
+    /// One message to one reader: GAPs for what is gone, then what there is.
+    fn tell(
+        &mut self,
+        reader: Guid,
+        to: &Destinations,
+        gap_to: Option<SequenceNumber>,
+        gone: &[Hole],
+        heartbeat: &Heartbeat,
+        out: &mut Outbox,
+    ) {
+        let header = compose::header(&self.config);
+        let writer = self.config.guid.entity;
+        // Everything before `gap_to` in one GAP; the holes behind it in others.
+        let front = gap_to.map(|end| (SequenceNumber::FIRST, SequenceNumberSet::new(end)));
+        let behind = gone.iter().map(|hole| (hole.start, hole.list));
+        self.counters.gaps_sent += u64::from(front.is_some()) + gone.len() as u64;
+        out.message(to, |message| {
+            push(message, &header);
+            push(message, &InfoDestination { prefix: reader.prefix });
+            for (start, list) in front.into_iter().chain(behind) {
+                push(message, &Gap { reader: reader.entity, writer, start, list });
+            }
+            push(message, heartbeat);
+        });
+    }
+}

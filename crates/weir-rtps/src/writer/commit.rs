@@ -1,0 +1,227 @@
+//! The third step of a write: the sample gets its sequence number. And the writes that are made of the three steps.
+
+use weir_wire::{SequenceNumber, Timestamp};
+
+use super::admit::{Form, large_charge};
+use super::burst::OpenBatch;
+use super::compose;
+use super::refusal::WriteRefused;
+use super::settings::{Change, ChangeKind, Stamp};
+use super::state::WriterCore;
+use crate::config;
+use crate::time::Time;
+use crate::window::charge;
+
+impl WriterCore {
+    /// Writes a sample: `fill` gets the room for its payload, `payload_len` bytes, the encapsulation header first.
+    ///
+    /// # Errors
+    /// The outer one is that of `fill`, the inner one says why the sample is refused; nothing has happened then.
+    /// `WindowFull` only for KEEP_ALL, or when as much as a resource limit allows is unacknowledged.
+    #[inline]
+    pub fn write<E>(
+        &mut self,
+        now: Time,
+        stamp: Stamp,
+        payload_len: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Result<SequenceNumber, WriteRefused>, E> {
+        let form = match self.admit_payload(payload_len) {
+            Ok(form) => form,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        self.encode(form, stamp.timestamp, payload_len, fill)?;
+        let instance = match self.admit_instance(stamp.key, form.datagram_bytes(payload_len)) {
+            Ok(instance) => instance,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        Ok(Ok(self.commit(now, stamp.timestamp, form, payload_len, instance)))
+    }
+
+    /// Adds a sample to the open batch, if there is one with room for it and nothing else is due: `fill` gets the room
+    /// for its payload. This needs no time and hands nothing out: what ends the batch is a write that does not fit, or
+    /// the timer.
+    ///
+    /// `None`, and nothing has happened: write it by [`WriterCore::write`].
+    ///
+    /// # Errors
+    /// That of `fill`; nothing has happened then.
+    #[inline]
+    pub fn extend_batch<E>(
+        &mut self,
+        payload_len: usize,
+        key: Option<[u8; 16]>,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Option<SequenceNumber>, E> {
+        let (Some(policy), Some(open)) = (&self.config.batch, self.open) else { return Ok(None) };
+        let bytes = compose::extension_len(payload_len);
+        let is_timed = self.heartbeat.next_at.is_some() || !self.has_reliable;
+        let cost = open.charge_of(bytes);
+        let is_simple = is_timed && !self.proxies.is_empty() && self.has_room(cost);
+        if !is_simple || !open.takes(policy, bytes) {
+            return Ok(None);
+        }
+        let sn = self.history.next();
+        let Some(room) = self.history.extension(bytes) else { return Ok(None) };
+        fill(&mut room[compose::DATA_LEN..][..payload_len])?;
+        self.template.fill_extension(room, sn, payload_len);
+        let Ok(instance) = self.admit_instance(key, bytes) else { return Ok(None) };
+        self.instances.committed(instance, sn);
+        self.commit_extension(open, bytes, cost);
+        self.burst.add_untimed(bytes);
+        Ok(Some(sn))
+    }
+
+    /// Copies a change into the history: for the changes that carry inline QoS (dispose and unregister), and for
+    /// traffic whose speed does not matter.
+    ///
+    /// # Errors
+    /// As [`WriterCore::write`].
+    pub fn write_change(
+        &mut self,
+        now: Time,
+        timestamp: Option<Timestamp>,
+        change: Change<'_>,
+    ) -> Result<SequenceNumber, WriteRefused> {
+        if let (ChangeKind::Alive, Some(timestamp)) = (change.kind, timestamp) {
+            let stamp = Stamp { timestamp, key: change.key };
+            let copy = |room: &mut [u8]| {
+                room.copy_from_slice(change.payload);
+                Ok::<_, core::convert::Infallible>(())
+            };
+            return self.write(now, stamp, change.payload.len(), copy).unwrap_or_else(|never| match never {});
+        }
+        let len = compose::datagram_len_with_inline_qos(change.payload.len());
+        if len > config::DATAGRAM_MAX_BYTES - compose::HEARTBEAT_LEN {
+            return Err(WriteRefused::TooLarge { len: change.payload.len(), max: compose::PAYLOAD_MAX });
+        }
+        if !self.has_room(charge(len)) {
+            return Err(self.refuse(WriteRefused::WindowFull));
+        }
+        let instance = self.admit_instance(change.key, len)?;
+        self.open = None;
+        let sn = self.history.next();
+        let len = compose::with_inline_qos(&self.config, sn, timestamp, &change, self.history.reserve(len));
+        self.history.commit(len, 0, charge(len));
+        self.instances.committed(instance, sn);
+        if matches!(change.kind, ChangeKind::Unregistered | ChangeKind::DisposedUnregistered) {
+            self.instances.ended(instance, sn, change.kind == ChangeKind::DisposedUnregistered);
+        }
+        self.laid(now, Timestamp::INVALID, Form::Datagram, sn, len);
+        Ok(sn)
+    }
+
+    /// Makes the payload that was encoded last the next sample.
+    #[inline(always)]
+    fn commit(
+        &mut self,
+        now: Time,
+        timestamp: Timestamp,
+        form: Form,
+        payload_len: usize,
+        instance: Option<u32>,
+    ) -> SequenceNumber {
+        let sn = self.history.next();
+        self.instances.committed(instance, sn);
+        if let (Form::Extension { bytes }, Some(open)) = (form, self.open) {
+            self.commit_extension(open, bytes, open.charge_of(bytes));
+            self.committed(now, sn, bytes);
+            return sn;
+        }
+        let (len, size, cost) = match form {
+            Form::Fragments { size } => (payload_len, size, large_charge(payload_len, size)),
+            _ => {
+                let len = compose::datagram_len(payload_len);
+                (len, 0, charge(len))
+            }
+        };
+        self.history.commit(len, size, cost);
+        self.laid(now, timestamp, form, sn, len);
+        sn
+    }
+
+    #[inline]
+    fn commit_extension(&mut self, open: OpenBatch, bytes: usize, cost: u64) {
+        self.history.commit_extension(bytes, cost);
+        self.open = Some(OpenBatch { len: open.len + bytes, samples: open.samples + 1, ..open });
+    }
+
+    /// Book-keeping after sample `sn` was laid into the history by itself, `len` bytes.
+    #[inline]
+    pub(super) fn laid(
+        &mut self,
+        now: Time,
+        timestamp: Timestamp,
+        form: Form,
+        sn: SequenceNumber,
+        len: usize,
+    ) {
+        match form {
+            Form::FirstOfBatch => self.open = Some(OpenBatch { first: sn, len, samples: 1, since: now }),
+            Form::Fragments { .. } => self.large.note(sn, timestamp, &self.history),
+            Form::Datagram | Form::Extension { .. } => {}
+        }
+        self.burst.datagrams += 1;
+        self.committed(now, sn, len);
+    }
+
+    /// Book-keeping after sample `sn` was laid into the history in `len` new bytes.
+    #[inline]
+    fn committed(&mut self, now: Time, sn: SequenceNumber, len: usize) {
+        if self.proxies.is_empty() {
+            self.unsent = sn.next();
+            self.fragments.end();
+            self.open = None;
+            (self.burst.datagrams, self.burst.bytes) = (0, 0);
+            self.handed_out();
+            return;
+        }
+        self.burst.bytes += len;
+        self.note_unacknowledged(now);
+        self.note_write(now, len);
+    }
+
+    /// Book-keeping after everything before `unsent` was handed out. Whether reliable readers have to acknowledge it.
+    #[inline]
+    pub(super) fn handed_out(&mut self) -> bool {
+        if self.config.is_asynchronous {
+            self.replace_unsent();
+        } else {
+            // Not earlier: a sample that waits in a burst was written, and leaves, even when the next one replaces it.
+            self.instances.replace(&mut self.history, self.unsent.prev(), None);
+        }
+        if !self.has_reliable {
+            self.note_all_acknowledged();
+            self.release();
+        }
+        self.has_reliable
+    }
+
+    /// There is something that reliable readers have not acknowledged.
+    #[inline]
+    pub(super) fn note_unacknowledged(&mut self, now: Time) {
+        if self.heartbeat.next_at.is_none() && self.has_reliable {
+            self.heartbeat.delay = self.heartbeat_delay(now);
+            self.heartbeat.next_at = Some(now + self.heartbeat.delay);
+        }
+    }
+
+    /// No reader that could ask for it again misses anything that was handed out.
+    #[inline]
+    pub(super) fn note_all_acknowledged(&mut self) {
+        self.acknowledged = self.unsent.prev();
+        self.acknowledged_charge = self.history.charged();
+        self.seen_charge = self.acknowledged_charge;
+    }
+
+    /// Releases the samples that no reader can ask for any more.
+    pub(super) fn release(&mut self) {
+        let last = self.acknowledged.min(self.unsent.prev());
+        if self.config.keeps_nothing_for_late_readers() {
+            self.instances.released(&self.history, last);
+            self.history.release_to(last);
+            self.large.release(self.history.first());
+        }
+        self.instances.release_ended(&mut self.history, last);
+    }
+}

@@ -1,0 +1,310 @@
+//! Large samples leave in fragments (RTPS 2.5, 8.4.14.1), no more at a time than the window allows.
+//!
+//! The payload lies in the history as it was encoded; each fragment is a slice of it behind headers of its own. A
+//! HEARTBEAT_FRAG now and then asks how far the readers are. Weir readers answer each with a NACK_FRAG, whose set may
+//! be empty: everything before its base has arrived. Other readers answer only when something is missing, so they get
+//! more at a fixed pace.
+//!
+//! Best-effort readers never answer. Where there are no others, or the others were matched amid the sample, a sample that
+//! would fill more than half of the smallest socket buffer leaves in parts, with pauses between: see
+//! [`config::BEST_EFFORT_PAUSE`].
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use weir_wire::{Guid, Header, HeartbeatFrag, NackFrag, SequenceNumber, push};
+
+use super::compose;
+use super::reader_proxy::ReaderProxy;
+use super::state::WriterCore;
+use crate::config;
+use crate::history::Entry;
+use crate::outbox::{Destinations, Item, Outbox};
+use crate::time::Time;
+use crate::window::charge;
+
+impl WriterCore {
+    /// Whether a large sample was begun and not finished, for want of room at a reader or for a pause.
+    #[inline]
+    pub fn is_amid_sample(&self) -> bool {
+        self.fragments.sent > 0
+    }
+
+    /// Whether [`WriterCore::poll_transmit`] would send more of the large sample that was begun.
+    pub fn can_go_on(&self, now: Time) -> bool {
+        let Some(entry) = self.history.entry(self.unsent) else { return true };
+        self.fragments.sent == 0
+            || if self.is_counted() { self.has_credit(&entry) } else { !self.fragments.is_pausing(now) }
+    }
+
+    /// Nobody waits any longer to go on with the large sample that was begun: from now on [`WriterCore::next_timeout`] asks for
+    /// that as soon as readers have made room.
+    pub fn leave_sample(&mut self) {
+        self.fragments.is_left = self.is_amid_sample();
+    }
+
+    /// When a sample that was left goes on: at once, if readers have made room. While a burst is held back behind it, that
+    /// has a time of its own, before which nothing would be sent.
+    pub(super) fn left_sample_timeout(&self) -> Option<Time> {
+        if !self.fragments.is_left || self.burst.queued_since.is_some() || !self.is_counted() {
+            return None;
+        }
+        let entry = self.history.entry(self.unsent)?;
+        self.has_credit(&entry).then_some(Time(0))
+    }
+
+    /// The end of the pause in a large sample that best-effort readers get, if there is one: until then nothing leaves,
+    /// whatever is received.
+    #[inline]
+    pub fn paused_until(&self) -> Option<Time> {
+        self.fragments.paced_at.filter(|_| self.is_amid_sample() && !self.is_counted())
+    }
+
+    /// Takes in which fragments a reader misses (RTPS 2.5 §8.3.8.12).
+    pub fn handle_nack_frag(&mut self, now: Time, reader: Guid, nack: &NackFrag) {
+        let sn = nack.sequence_number;
+        let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && entry.fragment_size != 0);
+        let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == reader && proxy.is_reliable);
+        let (Some(entry), Some(proxy)) = (entry.filter(|_| sn <= self.unsent), proxy) else {
+            self.counters.acknacks_ignored += 1;
+            return;
+        };
+        self.counters.acknacks_received += 1;
+        proxy.note_fragments(sn, nack.state.base().0.min(entry.fragments()));
+        let may_ask = proxy.may_ask(now, self.window.size());
+        self.counters.repairs_held_back += u64::from(!may_ask);
+        let sent = if sn == self.unsent { self.fragments.sent } else { entry.fragments() };
+        let mut seen = nack.state.base().0.saturating_sub(1);
+        for number in nack.state.iter().filter(|number| number.0 <= sent) {
+            seen = seen.max(number.0);
+            if may_ask && proxy.requested_fragments.len() < config::REORDER_MAX_SAMPLES {
+                proxy.requested_fragments.push((sn, number.0 - 1));
+            }
+        }
+        if sn < self.unsent {
+            // Fragments arrive in the order in which they left, but for repairs.
+            let looked_to = if seen >= sent { sn } else { sn.prev() };
+            proxy.seen = proxy.seen.max(looked_to);
+        } else if proxy.see_fragments(sn, seen.min(sent)) {
+            self.window.on_acknowledged(fragment_charge(&entry));
+        }
+        let is_loss = !proxy.requested_fragments.is_empty();
+        self.is_answer_due |= is_loss;
+        if is_loss {
+            self.note_loss(now);
+        }
+        if sn < self.unsent {
+            self.update_acknowledged(now);
+        }
+    }
+
+    /// Gives readers that do not say how far they are more, when it is time.
+    pub(super) fn pace_fragments(&mut self, now: Time) {
+        if self.fragments.paced_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.fragments.paced_at = None;
+        let Some(entry) = self.history.entry(self.unsent) else { return };
+        let more = (config::FRAGMENT_PACE_BYTES / fragment_charge(&entry)).max(1) as u32;
+        let (sn, sent) = (self.unsent, self.fragments.sent);
+        for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && !proxy.tells_fragments()) {
+            let seen = proxy.seen_fragments(sn);
+            proxy.see_fragments(sn, (seen + more).min(sent));
+        }
+    }
+
+    /// Hands out fragments of the large sample that is next, as far as there is room. Whether that was all.
+    pub(super) fn send_fragments(&mut self, now: Time, entry: &Entry, out: &mut Outbox) -> bool {
+        if !self.is_counted() {
+            return self.send_unanswered(now, entry, out);
+        }
+        let sn = self.unsent;
+        let to = Arc::clone(&self.destinations);
+        let (total, cost) = (entry.fragments(), fragment_charge(entry));
+        let filled = self.filled_fragments(sn, total);
+        while self.fragments.sent < filled && self.has_credit(entry) {
+            self.append_fragment(sn, entry, self.fragments.sent, &to, out);
+            self.fragments.sent += 1;
+            self.fragments.since_heartbeat += cost;
+            let share = self.window.size() / config::HEARTBEAT_WINDOW_SHARE;
+            if self.fragments.since_heartbeat >= share && self.fragments.sent < total {
+                self.heartbeat_frag(sn, &to, out);
+            }
+        }
+        if self.fragments.sent == total {
+            self.fragments.end();
+            // Its arrival makes room for the next.
+            self.heartbeat.is_due = true;
+            return true;
+        }
+        if self.fragments.sent == filled {
+            // More comes at once: what is there is asked about with that.
+            return false;
+        }
+        if self.fragments.since_heartbeat > 0 {
+            self.heartbeat_frag(sn, &to, out);
+        }
+        if self.fragments.paced_at.is_none()
+            && self.proxies.iter().any(|p| p.is_reliable && !p.tells_fragments())
+        {
+            self.fragments.paced_at = Some(now + config::FRAGMENT_PACE_INTERVAL);
+        }
+        false
+    }
+
+    /// Hands out fragments to readers of which none ever answers: all of a sample that fits, a part of a longer one.
+    /// Whether that was all.
+    fn send_unanswered(&mut self, now: Time, entry: &Entry, out: &mut Outbox) -> bool {
+        if self.fragments.is_pausing(now) || !self.is_whole(self.unsent) {
+            return false;
+        }
+        let to = Arc::clone(&self.destinations);
+        let (total, cost) = (entry.fragments(), fragment_charge(entry));
+        let quarter = self.fragments.quarter.max(1);
+        // The pause is in proportion, so that a longer beginning is no faster.
+        let burst = if self.fragments.sent == 0 { 2 * quarter } else { quarter };
+        let mut charged = 0;
+        while self.fragments.sent < total && charged < burst {
+            self.append_fragment(self.unsent, entry, self.fragments.sent, &to, out);
+            self.fragments.sent += 1;
+            charged += cost;
+        }
+        if self.fragments.sent == total {
+            self.fragments.end();
+            return true;
+        }
+        let pause_ns = config::BEST_EFFORT_PAUSE.as_nanos() as u64 * charged / quarter;
+        self.fragments.paced_at = Some(now + Duration::from_nanos(pause_ns));
+        false
+    }
+
+    /// Says how many fragments of the sample that is under way there are, to everybody.
+    pub(super) fn heartbeat_amid_sample(&mut self, out: &mut Outbox) {
+        let to = Arc::clone(&self.destinations);
+        self.heartbeat_frag(self.unsent, &to, out);
+    }
+
+    /// Sends the fragments that a reader asked for again, at most a window of them, then says what there is.
+    pub(super) fn repair_fragments(&mut self, index: usize, out: &mut Outbox) {
+        let mut requested = core::mem::take(&mut self.proxies[index].requested_fragments);
+        let to = Arc::clone(&self.proxies[index].destinations);
+        requested.sort_unstable();
+        requested.dedup();
+        let mut budget = self.window.size();
+        let mut last = None;
+        for &(sn, number) in &requested {
+            let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && number < entry.fragments());
+            let Some(entry) = entry else { continue };
+            let cost = fragment_charge(&entry);
+            if cost > budget {
+                break;
+            }
+            budget -= cost;
+            self.window.on_repaired(cost);
+            self.append_fragment(sn, &entry, number, &to, out);
+            last = Some(sn);
+        }
+        requested.clear();
+        self.proxies[index].requested_fragments = requested;
+        let charged = self.window.size() - budget;
+        self.proxies[index].note_repaired(charged);
+        if let Some(sn) = last {
+            self.counters.samples_repaired += 1;
+            self.heartbeat_frag(sn, &to, out);
+        }
+    }
+
+    /// Sends fragments of a sample that a reader has nothing of, as many as `budget` allows. The HEARTBEAT that
+    /// follows makes it ask for the others.
+    pub(super) fn repair_large(
+        &mut self,
+        sn: SequenceNumber,
+        entry: &Entry,
+        to: &Destinations,
+        budget: &mut u64,
+        out: &mut Outbox,
+    ) {
+        let cost = fragment_charge(entry);
+        for number in 0..entry.fragments() {
+            if cost > *budget {
+                break;
+            }
+            *budget -= cost;
+            self.window.on_repaired(cost);
+            self.append_fragment(sn, entry, number, to, out);
+        }
+    }
+
+    /// The readers that count the fragments of the sample that is next. A reliable one that came later does not put it together,
+    /// and never says how far it is.
+    fn counting(&self) -> impl Iterator<Item = &ReaderProxy> {
+        self.proxies.iter().filter(|proxy| proxy.is_reliable && proxy.start <= self.unsent)
+    }
+
+    /// Whether there is such a reader; else fragments leave as to best-effort readers.
+    fn is_counted(&self) -> bool {
+        self.counting().next().is_some()
+    }
+
+    /// Whether one more fragment finds room at every reader that counts them.
+    fn has_credit(&self, entry: &Entry) -> bool {
+        let (sn, cost) = (self.unsent, fragment_charge(entry));
+        let seen = self.counting().map(|proxy| proxy.seen_fragments(sn)).min().unwrap_or(self.fragments.sent);
+        let inside = u64::from(self.fragments.sent.saturating_sub(seen)) * cost;
+        let before = self.history.charged_to(sn.prev()).saturating_sub(self.seen_charge);
+        before + inside == 0 || before + inside + cost <= self.window.size()
+    }
+
+    fn append_fragment(
+        &self,
+        sn: SequenceNumber,
+        entry: &Entry,
+        index: u32,
+        to: &Destinations,
+        out: &mut Outbox,
+    ) {
+        let Some(slice) = self.history.fragment(entry, index) else { return };
+        let start = out.scratch.len();
+        let sizes = (entry.len, u32::from(entry.fragment_size));
+        let fragment = (index, slice.bytes().len());
+        compose::fragment_header(
+            &self.config,
+            sn,
+            self.large.timestamp_of(sn),
+            sizes,
+            fragment,
+            &mut out.scratch,
+        );
+        out.items.push(Item {
+            scratch: start..out.scratch.len(),
+            is_scratch_first: true,
+            samples: u16::from(index + 1 == entry.fragments()),
+            joins: true,
+            ..Item::of(Arc::clone(to), Some(slice))
+        });
+    }
+
+    fn heartbeat_frag(&mut self, sn: SequenceNumber, to: &Destinations, out: &mut Outbox) {
+        let Some(entry) = self.history.entry(sn) else { return };
+        self.fragments.since_heartbeat = 0;
+        self.fragments.count = self.fragments.count.wrapping_add(1);
+        self.counters.heartbeats_sent += 1;
+        let header: Header = compose::header(&self.config);
+        let heartbeat = HeartbeatFrag {
+            reader: weir_wire::EntityId::UNKNOWN,
+            writer: self.config.guid.entity,
+            sequence_number: sn,
+            last_fragment: if sn == self.unsent { self.fragments.sent.max(1) } else { entry.fragments() },
+            count: self.fragments.count,
+        };
+        out.message(to, |message| {
+            push(message, &header);
+            push(message, &heartbeat);
+        });
+    }
+}
+
+/// What one fragment of a sample is charged.
+pub(super) fn fragment_charge(entry: &Entry) -> u64 {
+    charge(compose::FRAGMENT_AT + usize::from(entry.fragment_size))
+}

@@ -1,0 +1,75 @@
+//! Matching: the readers that a writer sends to.
+
+use std::sync::Arc;
+
+use weir_wire::Guid;
+
+use super::reader_proxy::{ReaderProxy, ReaderProxyConfig};
+use super::state::WriterCore;
+use crate::config;
+use crate::multicast::{GroupRoute, Plan};
+use crate::outbox::Destinations;
+use crate::qos::{Durability, Reliability};
+use crate::time::Time;
+
+impl WriterCore {
+    /// Adds a reader. A reader that is matched already is replaced.
+    pub fn match_reader(&mut self, now: Time, reader: ReaderProxyConfig) {
+        self.unmatch_reader(now, reader.guid);
+        if self.proxies.len() >= config::PROXIES_MAX {
+            return;
+        }
+        let is_reliable = reader.reliable && self.config.reliability == Reliability::Reliable;
+        let wants_history = reader.wants_history && self.config.durability != Durability::Volatile;
+        let start = if wants_history { self.history.first() } else { self.history.next() };
+        self.proxies.push(ReaderProxy::new(reader, is_reliable, wants_history, start));
+        self.readers_changed(now);
+    }
+
+    /// Forgets a reader; samples that only it had not acknowledged are released.
+    pub fn unmatch_reader(&mut self, now: Time, guid: Guid) {
+        let before = self.proxies.len();
+        self.proxies.retain(|proxy| proxy.guid != guid);
+        if self.proxies.len() != before {
+            self.readers_changed(now);
+        }
+    }
+
+    /// Sends to other addresses from now on.
+    pub fn move_reader(
+        &mut self,
+        now: Time,
+        guid: Guid,
+        destinations: Destinations,
+        group: Option<GroupRoute>,
+    ) {
+        if let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == guid) {
+            proxy.destinations = destinations;
+            proxy.group = group;
+            self.readers_changed(now);
+        }
+    }
+
+    fn readers_changed(&mut self, now: Time) {
+        self.has_reliable = self.proxies.iter().any(|proxy| proxy.is_reliable);
+        let plan = Plan::new(self.proxies.iter().map(|proxy| (&proxy.destinations, proxy.group)));
+        self.destinations = Arc::from(plan.destinations);
+        self.routes = plan.routes;
+        let buffers = self.proxies.iter().filter(|proxy| proxy.is_reliable).map(|proxy| proxy.receive_buffer);
+        self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
+        self.fragments.set_receive_buffers(self.proxies.iter().map(|proxy| proxy.receive_buffer));
+        if self.has_reliable {
+            self.recount_acknowledged(now);
+        } else {
+            self.acknowledged = self.unsent.prev();
+            self.acknowledged_charge = self.history.charged_to(self.acknowledged);
+            self.seen_charge = self.acknowledged_charge;
+            self.heartbeat.next_at = None;
+            self.heartbeat.is_due = false;
+            // A sample that waited for room at a reliable reader goes on without it.
+            let is_waiting = self.is_amid_sample() && self.fragments.paced_at.is_none();
+            self.fragments.paced_at = if is_waiting { Some(now) } else { self.fragments.paced_at };
+        }
+        self.release();
+    }
+}
