@@ -51,9 +51,17 @@ impl Environment {
         command
     }
 
-    /// Where that `cargo` puts what it makes.
+    /// Target folder of the main workspace.
     pub(crate) fn target_folder(&self) -> PathBuf {
-        self.root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+        self.target_folder_of("")
+    }
+
+    /// Target folder of the workspace in this folder, e.g. `fuzz`.
+    pub(crate) fn target_folder_of(&self, workspace: &str) -> PathBuf {
+        match std::env::var_os("CARGO_TARGET_DIR") {
+            Some(folder) => self.root.join(folder),
+            None => self.root.join(workspace).join("target"),
+        }
     }
 
     /// Makes sure that the tools are there, installing them where that is possible.

@@ -4,7 +4,7 @@
 //! explicit target, so that build scripts and procedural macros stay as they are. There is no address sanitizer (that needs nightly);
 //! the crates under test are safe code, so panics, overflows, hangs and growth are what there is to find.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,10 +13,9 @@ use crate::environment::Environment;
 use crate::process;
 use crate::steps;
 
-/// Cargo arguments for the fuzz workspace: the subcommand, then where it is, then the rest.
+/// Cargo arguments for the workspace of the fuzz targets.
 pub(crate) fn manifest<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-    let (subcommand, rest) = arguments.split_at(1);
-    [subcommand, &["--manifest-path", "fuzz/Cargo.toml"], rest].concat()
+    steps::with_manifest("fuzz/Cargo.toml", arguments)
 }
 
 /// Runs the committed corpus as a normal test, then every target for [`SECONDS`].
@@ -35,7 +34,7 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
     if !built.is_success {
         return Outcome::Failed(built.text);
     }
-    let folder = target_folder(environment).join(&host).join("release");
+    let folder = environment.target_folder_of("fuzz").join(&host).join("release");
     let targets = target_names(&environment.root);
     for target in &targets {
         if let Outcome::Failed(text) = fuzz(environment, &folder, target) {
@@ -73,10 +72,6 @@ fn target_names(root: &Path) -> Vec<String> {
     names
 }
 
-fn target_folder(environment: &Environment) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| environment.root.join("fuzz/target"), PathBuf::from)
-}
-
 fn host_triple(environment: &Environment) -> Option<String> {
     let said =
         process::run(Command::new("rustc").arg("-vV").current_dir(&environment.root), steps::PROBE_LIMIT)
@@ -93,13 +88,3 @@ const TARGET_LIMIT: Duration = Duration::from_secs(300);
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions=on -Coverflow-checks=on -Ccodegen-units=1";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_manifest_follows_the_subcommand() {
-        assert_eq!(manifest(&["fmt", "--check"]), ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]);
-    }
-}

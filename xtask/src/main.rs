@@ -3,7 +3,7 @@
 //! - [`ci`]: the steps in order of cheapness, and the closing line.
 //! - [`steps`]: what each step runs.
 //! - [`fuzz`], [`instructions`], [`bench_smoke`] and [`peers`]: the steps with a life of their own.
-//! - [`charts`]: pictures of the tables in the documentation.
+//! - [`docs`]: the generated pages and pictures of the documentation.
 //! - [`tidy`]: the rules that no compiler checks.
 //! - [`environment`]: which tools are there, and installing them on Debian.
 //! - [`process`]: running a program with its output kept and its time limited; [`watchdog`]: the limits.
@@ -14,8 +14,8 @@
 use std::process::ExitCode;
 
 mod bench_smoke;
-mod charts;
 mod ci;
+mod docs;
 mod environment;
 mod fuzz;
 mod instructions;
@@ -37,7 +37,12 @@ fn main() -> ExitCode {
             Err(reason) => refuse(&reason),
         },
         ["seeds"] => ci::run_one("seeds", steps::seeds),
-        ["charts"] => ci::run_one("charts", charts::step),
+        // By itself it writes what ci only compares.
+        ["docs"] => ci::run_one("docs", docs::write),
+        ["docs", "--measure"] => ci::run_one("docs", |environment| docs::measure(environment, None)),
+        ["docs", "--measure", weir] => {
+            ci::run_one("docs", |environment| docs::measure(environment, Some(weir.as_ref())))
+        }
         ["help" | "--help" | "-h"] => {
             print!("{}", usage());
             ExitCode::SUCCESS
@@ -68,13 +73,13 @@ fn refuse(reason: &str) -> ExitCode {
 
 fn usage() -> String {
     let mut text = String::from(
-        "Usage: cargo xtask ci | STEP... | sim --seeds N\n\n  ci           every step below, in this order\n",
+        "Usage: cargo xtask ci | STEP... | sim --seeds N | docs [--measure [WEIR]]\n\n  ci           every step below, in this order\n",
     );
     for step in steps::ALL {
         text += &format!("  {:<12} {}\n", step.name, step.about);
     }
     text += "\n  sim          the simulated swarm with N random configurations, optimised; not part of ci\n";
-    text += "  charts       pictures of the tables in docs/; not part of ci\n";
+    text += "  docs         alone: writes the generated pages; with --measure, measures their results first, as root\n";
     text += "  seeds        RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
     text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"
 }

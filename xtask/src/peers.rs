@@ -1,4 +1,7 @@
-//! The engines of others: what they need is installed, `weir` is built with them, and each has a short session.
+//! Other engines: installs what they need, builds the `weir` of `peers/` with them, and runs a short session of each.
+//!
+//! `peers/` has a target folder of its own: both workspaces build a `weir`, and in one folder each build would
+//! replace the other program. They share little else, since other features of the same crates are on.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,12 +11,17 @@ use crate::environment::{Environment, Tool};
 use crate::process;
 use crate::steps;
 
-/// Builds `weir`, optimised, with the engines that are built in a few minutes, and tries them: the step of `ci`.
+/// Cargo arguments for the workspace of the other engines.
+pub(crate) fn manifest<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    steps::with_manifest("peers/Cargo.toml", arguments)
+}
+
+/// Builds and tries the engines that are built in a few minutes: the step of `ci`.
 pub(crate) fn step(environment: &Environment) -> Outcome {
     build_and_try(environment, FEATURES, None)
 }
 
-/// Builds `weir`, optimised, with all engines that this machine can have, and tries them.
+/// Builds and tries all engines that this machine can have.
 pub(crate) fn all(environment: &Environment) -> Outcome {
     match environment.require(&AERON).and_then(|()| cmake(environment)) {
         Ok(cmake) => build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES},aeron"), Some(&cmake)),
@@ -31,26 +39,27 @@ fn build_and_try(environment: &Environment, features: &str, cmake: Option<&Path>
     }
     let cargo = |arguments: &[&str]| {
         let mut cargo = environment.cargo(arguments);
-        // The variable that the crate `cmake` looks at.
+        // Read by the crate `cmake`.
         cargo.envs(cmake.map(|cmake| ("CMAKE", cmake)));
         cargo
     };
-    let chosen = ["--features", features, "--package", "weir-cli", "--locked"];
-    let lints = ["clippy", "--quiet", "--all-targets", "--package", "weir-peers", "--package", "weir-bench"];
-    let lints = [&lints[..], &chosen, &["--", "--deny", "warnings"]].concat();
+    let chosen = ["--workspace", "--features", features, "--locked"];
+    let lints = manifest(
+        &[&["clippy", "--quiet", "--all-targets"], &chosen[..], &["--", "--deny", "warnings"]].concat(),
+    );
     if let Outcome::Failed(text) = process::check(&mut cargo(&lints), steps::BUILD_LIMIT) {
         return Outcome::Failed(text);
     }
-    let test = [&["test", "--release", "--test", "it"][..], &chosen, &["peers::"]].concat();
-    match steps::tests(cargo, &test) {
+    match steps::tests(cargo, &manifest(&[&["test", "--release"], &chosen[..]].concat())) {
         Outcome::Passed(tests) => {
-            Outcome::Passed(format!("{tests}; release/weir has the engines {features}"))
+            let program = environment.target_folder_of("peers").join("release/weir");
+            Outcome::Passed(format!("{tests}; {} has the engines {features}", program.display()))
         }
         outcome => outcome,
     }
 }
 
-/// A cmake that builds Aeron: this machine's, or one from PyPI in a folder of its own, since Debian 12 has an older one.
+/// A cmake that builds Aeron: this machine's, or one from PyPI in a folder of its own, since that of Debian 12 is too old.
 fn cmake(environment: &Environment) -> Result<PathBuf, String> {
     let system = PathBuf::from("cmake");
     if is_new_enough(&system) {
@@ -76,7 +85,7 @@ fn cmake(environment: &Environment) -> Result<PathBuf, String> {
     Ok(own)
 }
 
-/// What Aeron asks for.
+/// The oldest cmake that builds Aeron.
 const CMAKE: (u32, u32) = (3, 30);
 
 fn is_new_enough(cmake: &Path) -> bool {
@@ -90,11 +99,11 @@ fn cmake_version(said: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Those of weir-cli, one for each engine.
+/// Those that are built in a few minutes.
 const FEATURES: &str = "peers,rust-peers";
 
-/// Those that would double the time of `ci`, by four minutes and more each on two processors. Aeron, which is C, does not take
-/// long, but a cmake from outside of Debian, and clang to read its headers.
+/// Each takes four minutes and more on two processors, which would double the time of `ci`. Aeron builds fast,
+/// but needs a cmake that Debian lacks, and clang to read its headers.
 const SLOW_FEATURES: &str = "slow-peers";
 
 const ZEROMQ: [Tool; 2] = [

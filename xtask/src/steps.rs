@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use crate::ci::{Outcome, Step};
 use crate::environment::{Environment, Tool};
-use crate::{bench_smoke, fuzz, instructions, peers, process, tidy};
+use crate::{bench_smoke, docs, fuzz, instructions, peers, process, tidy};
 
 /// Every step, in the order in which `ci` runs them.
 pub(crate) const ALL: &[Step] = &[
     step("fmt", "formatting of all code, without changing it", fmt),
     step("tidy", "the project's own rules", tidy::step),
-    step("clippy", "lints of all targets, fuzz targets included", clippy),
+    step("clippy", "lints of all targets, fuzz targets and peers/ without engines included", clippy),
     step("doc", "documentation, private items included, without warnings", doc),
     step("test", "all tests that need nothing but Cargo", test),
+    step("docs", "generated pages against the committed results (alone: writes them)", docs::check),
     step("harness", "unit tests of the crate that talks to other implementations, which need none", harness),
     step("fuzz", "every fuzz target, ten seconds each", fuzz::step),
     required(
@@ -27,7 +28,7 @@ pub(crate) const ALL: &[Step] = &[
     step("fastdds", "talking to Fast DDS 2 (libfastrtps-dev)", fastdds),
     step(
         "peers",
-        "`weir` built with the engines of others, installing what they need; a session of each (alone: all of them)",
+        "lints and tests of peers/ with other engines, installing what they need; a session of each (alone: of all)",
         peers::step,
     ),
     required("netns", "network namespaces with loss on the way (root, iproute2, nftables, ethtool)", netns),
@@ -47,29 +48,18 @@ const fn required(name: &'static str, about: &'static str, run: fn(&Environment)
 }
 
 fn fmt(environment: &Environment) -> Outcome {
-    both(environment, &FMT, fuzz::manifest(&FMT))
+    checks(environment, &[FMT.to_vec(), fuzz::manifest(&FMT), peers::manifest(&FMT)])
 }
 
 fn clippy(environment: &Environment) -> Outcome {
     let arguments =
         ["clippy", "--quiet", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"];
-    both(
-        environment,
-        &arguments,
-        fuzz::manifest(&["clippy", "--quiet", "--all-targets", "--locked", "--", "--deny", "warnings"]),
-    )
+    checks(environment, &[arguments.to_vec(), fuzz::manifest(&arguments), peers::manifest(&arguments)])
 }
 
 fn doc(environment: &Environment) -> Outcome {
-    let mut cargo = environment.cargo(&[
-        "doc",
-        "--quiet",
-        "--workspace",
-        "--no-deps",
-        "--document-private-items",
-        "--locked",
-    ]);
-    process::check(cargo.env("RUSTDOCFLAGS", "--deny warnings"), BUILD_LIMIT)
+    let arguments = ["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items", "--locked"];
+    checks(environment, &[arguments.to_vec(), peers::manifest(&arguments)])
 }
 
 /// Tests in network namespaces skip themselves where there can be none, and only there.
@@ -195,12 +185,22 @@ const NETNS: [Tool; 5] = [
     Tool { program: "unshare", package: "util-linux" },
 ];
 
-/// The same for the workspace and for that of the fuzz targets; one failure is enough.
-fn both(environment: &Environment, workspace: &[&str], fuzz: Vec<&str>) -> Outcome {
-    match process::check(&mut environment.cargo(workspace), BUILD_LIMIT) {
-        Outcome::Passed(_) => process::check(&mut environment.cargo(&fuzz), BUILD_LIMIT),
-        outcome => outcome,
+/// Runs these cargo commands until one fails; warnings of rustdoc are failures.
+fn checks(environment: &Environment, commands: &[Vec<&str>]) -> Outcome {
+    for arguments in commands {
+        let mut cargo = environment.cargo(arguments);
+        let outcome = process::check(cargo.env("RUSTDOCFLAGS", "--deny warnings"), BUILD_LIMIT);
+        if !matches!(outcome, Outcome::Passed(_)) {
+            return outcome;
+        }
     }
+    Outcome::Passed(String::new())
+}
+
+/// Cargo arguments for another workspace: the subcommand, then its manifest, then the rest.
+pub(crate) fn with_manifest<'a>(manifest: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+    let (subcommand, rest) = arguments.split_at(1);
+    [subcommand, &["--manifest-path", manifest], rest].concat()
 }
 
 /// `cargo` with these variables set to `1`.
@@ -281,6 +281,14 @@ mod tests {
         let text = "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored\n\ntest result: ok. 40 passed; 0 failed\n";
         assert_eq!(passed_tests(text), 42);
         assert_eq!(passed_tests("nothing"), 0);
+    }
+
+    #[test]
+    fn the_manifest_follows_the_subcommand() {
+        assert_eq!(
+            with_manifest("fuzz/Cargo.toml", &["fmt", "--check"]),
+            ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]
+        );
     }
 
     #[test]

@@ -23,7 +23,7 @@ use weir_bench::rally::Rally;
 use weir_bench::signal::Signal;
 use weir_bench::sink::SampleSink;
 use weir_bench::{clock, engine, latency, throughput};
-use weir_peers::{Header, PeerError, Writer, Written};
+use weir_peer_api::{Header, PeerError, Writer, Written};
 use weir_results::{Reliability, Test, WaitStrategy};
 
 fn main() -> Result<(), Box<dyn Error>> {

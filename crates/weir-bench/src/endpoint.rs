@@ -20,7 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use thiserror::Error;
-use weir_peers::{PeerError, Setting};
+use weir_peer_api::{PeerError, Setting};
 use weir_results::{Reliability, SocketBuffers};
 
 use crate::breakdown::Trace;
@@ -315,10 +315,7 @@ pub enum EndpointError {
 
 impl From<PeerError> for EndpointError {
     fn from(error: PeerError) -> Self {
-        match error {
-            PeerError::NotBuilt { .. } => Self::Environment(error.to_string()),
-            PeerError::Setting { .. } | PeerError::Engine(_) => Self::Engine(error.to_string()),
-        }
+        Self::Engine(error.to_string())
     }
 }
 

@@ -1,8 +1,7 @@
 //! The engines that this build knows.
 //!
-//! An engine is one file in `engine/` that implements [`Engine`], and one entry of [`registry`].
-//! Engines of others are in weir-peers.
-//! Names that are not there are unknown engines, refused before a run begins.
+//! An engine is one file in `engine/` that implements [`Engine`], and one entry of [`registry`]. Other
+//! engines are [`Peer`]s, which a program passes to [`register`] when it starts.
 
 mod mock;
 mod peer;
@@ -12,38 +11,47 @@ mod udp;
 mod udp_gso;
 mod weir;
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
-use weir_peers::{PEERS, Peer};
+use weir_peer_api::{KNOWN, Known};
 
 use crate::endpoint::Engine;
 
 use mock::Mock;
 
-/// All engines that this build has, in the order in which tables show them: the floors first, then
+pub use weir_peer_api::Peer;
+
+/// Adds other engines to the [`registry`], for the rest of the process.
+///
+/// Every process of a case looks engines up by name, so that a program with peers calls this first in
+/// each of them, and before it parses arguments: their help lists the engines.
+///
+/// # Panics
+/// When called twice, or after the first look into the registry.
+pub fn register(peers: &'static [Peer]) {
+    assert!(REGISTRY.set(all(peers)).is_ok(), "peers are registered once, before engines are looked up");
+}
+
+/// All engines that this build has, in the order in which tables show them: the baselines first, then
 /// the engines measured against them; hidden ones last.
 #[must_use]
 pub fn registry() -> &'static [&'static dyn Engine] {
-    static REGISTRY: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
-        let ours: [&'static dyn Engine; 3] = [&udp::Udp, &udp_gso::UdpGso, &weir::Weir];
-        let mocks: [&'static dyn Engine; 7] = [
-            &Mock::Sound,
-            &Mock::Lossy,
-            &Mock::Corrupt,
-            &Mock::Hang,
-            &Mock::Crash,
-            &Mock::Stall,
-            &Mock::Clock,
-        ];
-        let peers = PEERS.iter().filter(|peer| peer.is_built()).map(|peer| peer as &'static dyn Engine);
-        ours.into_iter().chain(peers).chain(mocks).collect()
-    });
-    &REGISTRY
+    REGISTRY.get_or_init(|| all(&[]))
 }
 
-/// Engines that the project knows and this build has not got.
-pub fn missing() -> impl Iterator<Item = &'static Peer> {
-    PEERS.iter().filter(|peer| !peer.is_built())
+static REGISTRY: OnceLock<Vec<&'static dyn Engine>> = OnceLock::new();
+
+fn all(peers: &'static [Peer]) -> Vec<&'static dyn Engine> {
+    let ours: [&'static dyn Engine; 3] = [&udp::Udp, &udp_gso::UdpGso, &weir::Weir];
+    let mocks: [&'static dyn Engine; 7] =
+        [&Mock::Sound, &Mock::Lossy, &Mock::Corrupt, &Mock::Hang, &Mock::Crash, &Mock::Stall, &Mock::Clock];
+    let peers = peers.iter().map(|peer| peer as &'static dyn Engine);
+    ours.into_iter().chain(peers).chain(mocks).collect()
+}
+
+/// Other engines that this build lacks.
+pub fn missing() -> impl Iterator<Item = &'static Known> {
+    KNOWN.iter().filter(|known| find(known.name).is_none())
 }
 
 /// The engine of this name.

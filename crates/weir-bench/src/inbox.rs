@@ -4,7 +4,7 @@
 //! sample. The harness takes what has come every now and then, and is never woken for it.
 
 use parking_lot::Mutex;
-use weir_peers::Header;
+use weir_peer_api::Header;
 
 use crate::case::CaseSpec;
 use crate::clock;

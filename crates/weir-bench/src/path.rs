@@ -19,7 +19,7 @@ use thiserror::Error;
 
 pub use veth::{Place, VethError, VethPath};
 
-/// What was asked for by `--path`: `veth[,mtu=N][,rate=N][,queue=N][,burst=N][,loss=N%][,gso=on|off]`. The text of a value
+/// What was asked for by `--link`: `veth[,mtu=N][,rate=N][,queue=N][,burst=N][,loss=N%][,gso=on|off]`. The text of a value
 /// names everything that differs from a plain cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathSpec {
@@ -45,7 +45,7 @@ pub struct PathSpec {
 pub enum PathError {
     /// Not of that form.
     #[error(
-        "`{0}` is no path: it is veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
+        "`{0}` is not a link: expected veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
     )]
     Form(String),
     /// A value out of range.
@@ -90,33 +90,33 @@ impl FromStr for PathSpec {
             }
         }
         if !(576..=65_535).contains(&spec.mtu) {
-            return Err(PathError::Range("the mtu of --path is 576 to 65535 bytes"));
+            return Err(PathError::Range("the mtu of --link is 576 to 65535 bytes"));
         }
         if spec.rate_bps.is_some_and(|rate| !(1_000_000..=400_000_000_000).contains(&rate)) {
-            return Err(PathError::Range("the rate of --path is 1M to 400G bits per second"));
+            return Err(PathError::Range("the rate of --link is 1M to 400G bits per second"));
         }
         if spec.queue_bytes.is_some() && spec.rate_bps.is_none() {
-            return Err(PathError::Range("a queue of --path needs a rate: without one nothing waits"));
+            return Err(PathError::Range("a queue of --link needs a rate: without one nothing waits"));
         }
         if spec.burst_bytes.is_some() && spec.rate_bps.is_none() {
             return Err(PathError::Range(
-                "a burst of --path needs a rate: without one everything passes at once",
+                "a burst of --link needs a rate: without one everything passes at once",
             ));
         }
         if spec.burst_bytes.is_some_and(|burst| burst < spec.mtu + FRAME_MORE_BYTES) {
             return Err(PathError::Range(
-                "the burst of --path lets at least one packet pass: its mtu and 100 bytes",
+                "the burst of --link lets at least one packet pass: its mtu and 100 bytes",
             ));
         }
         if spec.queue_bytes.is_some_and(|queue| queue < QUEUE_MIN_BYTES) {
-            return Err(PathError::Range("the queue of --path holds at least one send: 66000 bytes"));
+            return Err(PathError::Range("the queue of --link holds at least one send: 66000 bytes"));
         }
         if spec.loss_e4 >= 10_000 {
-            return Err(PathError::Range("the loss of --path is less than 100%"));
+            return Err(PathError::Range("the loss of --link is less than 100%"));
         }
         if spec.loss_e4 > 0 && gso == Some(true) {
             return Err(PathError::Range(
-                "with gso=on a --path would lose whole sends and not datagrams: leave gso=on or the loss out",
+                "with gso=on a --link would lose whole sends and not datagrams: leave gso=on or the loss out",
             ));
         }
         spec.gso = gso.unwrap_or(spec.loss_e4 == 0);
@@ -224,10 +224,10 @@ mod tests {
             "veth,gso=maybe",
             "veth,rate=1T",
         ] {
-            check(text, "is no path: it is veth[,");
+            check(text, "is not a link: expected veth[,");
         }
-        check("veth,mtu=100", "mtu of --path");
-        check("veth,rate=1", "rate of --path");
+        check("veth,mtu=100", "mtu of --link");
+        check("veth,rate=1", "rate of --link");
         check("veth,queue=256k", "needs a rate");
         check("veth,rate=1G,queue=10k", "at least one send");
         check("veth,burst=9k", "needs a rate");

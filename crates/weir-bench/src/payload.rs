@@ -81,8 +81,8 @@ impl SampleHeader {
     /// The same, as other engines take it.
     #[must_use]
     #[inline]
-    pub fn to_peer(self) -> weir_peers::Header {
-        weir_peers::Header {
+    pub fn to_peer(self) -> weir_peer_api::Header {
+        weir_peer_api::Header {
             key: self.key,
             entity_id: self.entity_id,
             seq_num: self.seq_num,
@@ -95,7 +95,7 @@ impl SampleHeader {
     /// What another engine gave.
     #[must_use]
     #[inline]
-    pub fn from_peer(header: &weir_peers::Header) -> Self {
+    pub fn from_peer(header: &weir_peer_api::Header) -> Self {
         Self {
             key: header.key,
             entity_id: header.entity_id,

@@ -410,8 +410,8 @@ fn find_engines(names: &[String]) -> Result<Vec<&'static dyn Engine>, PlanError>
     check_list("--engines", names)?;
     let unknown = names.iter().find(|name| engine::find(name).is_none());
     if let Some(name) = unknown {
-        if let Some(peer) = weir_peers::catalogue::find(name) {
-            return Err(PlanError::NotBuilt { name: name.clone(), advice: peer.advice() });
+        if let Some(known) = weir_peer_api::known::find(name) {
+            return Err(PlanError::NotBuilt { name: name.clone(), advice: known.advice() });
         }
         let known: Vec<&str> = engine::registry()
             .iter()
@@ -457,7 +457,7 @@ fn check_breakdown(options: &PlanOptions) -> Result<(), PlanError> {
     } else if !options.rates.is_empty() {
         "--breakdown follows one sample at a time on its way, which --rate does not wait for: leave one of them out"
     } else if options.method.count_system_calls {
-        "--costs counts system calls, which makes each of them slower and --breakdown wrong: leave one of them out"
+        "--resources counts system calls, which makes each of them slower and --breakdown wrong: leave one of them out"
     } else if !options.outside.is_empty() {
         "--outside-checks are programs that --breakdown cannot look into: leave one of them out"
     } else {
@@ -541,6 +541,8 @@ fn check_list<T: Ord + ToString>(option: &'static str, values: &[T]) -> Result<(
 
 #[cfg(test)]
 mod tests {
+    use weir_peer_api::{Abilities, Calls, Peer, PeerError};
+
     use super::*;
 
     fn options(engines: &[&str]) -> PlanOptions {
@@ -617,7 +619,7 @@ mod tests {
         let rates = vec![Rate::PerSecond(1_000)];
         assert!(refused(PlanOptions { rates, ..of_latency.clone() }).contains("--rate"));
         let method = Method { count_system_calls: true, ..of_latency.method.clone() };
-        assert!(refused(PlanOptions { method, ..of_latency }).contains("--costs"));
+        assert!(refused(PlanOptions { method, ..of_latency }).contains("--resources"));
     }
 
     #[test]
@@ -707,19 +709,26 @@ mod tests {
 
     #[test]
     fn what_blocks_in_any_case_is_not_measured_as_spinning() {
-        let of = |name: &str, wait| {
+        let of = |spinning, wait| {
             let case = CaseSpec {
-                engine: name.to_owned(),
+                engine: "peer".to_owned(),
                 wait,
                 reliability: Reliability::Reliable,
-                ..base_case(&options(&[name]), Test::Latency, 32, 1)
+                ..base_case(&options(&["peer"]), Test::Latency, 32, 1)
             };
-            action(weir_peers::catalogue::find(name).unwrap(), &case) == Action::Measure
+            let peer = Peer {
+                name: "peer",
+                about: "",
+                settings: &[],
+                abilities: Abilities { spinning, ..Abilities::DDS },
+                calls: Calls { open: |_, _| Err(PeerError::Engine(String::new())), version: String::new },
+            };
+            action(&peer, &case) == Action::Measure
         };
         let spin_then_block = WaitStrategy::SpinThenBlock { spin_us: 10 };
-        for (name, expected) in [("cyclonedds", [true, false, false]), ("aeron", [true, true, true])] {
+        for (spinning, expected) in [(false, [true, false, false]), (true, [true, true, true])] {
             let waits = [WaitStrategy::Block, WaitStrategy::Spin, spin_then_block];
-            assert_eq!(waits.map(|wait| of(name, wait)), expected, "{name}");
+            assert_eq!(waits.map(|wait| of(spinning, wait)), expected, "spinning: {spinning}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use weir_peers::{Header, Writer};
+use weir_peer_api::{Header, Writer};
 
 use crate::case::CaseSpec;
 use crate::clock;
@@ -123,7 +123,7 @@ const WATCH_PAUSE: Duration = Duration::from_millis(50);
 mod tests {
     use super::*;
     use crate::case::tests::case;
-    use weir_peers::{PeerError, Written};
+    use weir_peer_api::{PeerError, Written};
     use weir_results::Test;
 
     /// Sends every sample back to a listener, or loses it.

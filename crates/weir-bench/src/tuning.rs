@@ -1,4 +1,4 @@
-//! The settings of engines: what there is to tune, and what the user chose instead.
+//! The settings of engines: defaults, and the user's choices.
 //!
 //! In TOML, a table for each engine:
 //!
@@ -11,34 +11,42 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use thiserror::Error;
-use weir_peers::settings::{Settings, effective, unknown};
+use weir_peer_api::settings::{Settings, effective, unknown};
 
 use crate::endpoint::Engine;
 use crate::engine;
 
-/// What the user chose, by engine.
+/// The user's choices by engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineSettings {
     chosen: BTreeMap<String, Settings>,
 }
 
-/// Why a file of settings makes no sense.
+/// Why a file of settings is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SettingsError {
-    /// It is no TOML, or not tables of values.
+    /// It is not TOML, or not tables of values.
     #[error("{0}")]
     Form(String),
     /// No such engine.
     #[error("`{0}` is not an engine of this program")]
     UnknownEngine(String),
+    /// This build lacks the engine.
+    #[error("{name} is not built in: {advice}")]
+    NotBuilt {
+        /// The engine.
+        name: &'static str,
+        /// The commands that build it in.
+        advice: String,
+    },
     /// The engine has no such setting.
     #[error("{engine} has no setting `{name}`; it has {known}")]
     UnknownName {
         /// The engine.
         engine: String,
-        /// What was chosen.
+        /// The name in the file.
         name: String,
-        /// What there is.
+        /// The settings that it has.
         known: String,
     },
 }
@@ -47,7 +55,7 @@ impl EngineSettings {
     /// Reads TOML: a table for each engine, with text, numbers or booleans.
     ///
     /// # Errors
-    /// When it is something else, or names what is not there.
+    /// When it is something else, or names an unknown engine or setting.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
         let tables: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             SettingsError::Form(format!("the settings are not TOML: {}", error.message()))
@@ -72,7 +80,7 @@ impl EngineSettings {
         effective(engine.settings(), self.chosen.get(engine.name()).unwrap_or(&Settings::new()))
     }
 
-    /// All settings of all engines in the form that [`EngineSettings::parse`] reads, with what they mean.
+    /// All settings of all engines in the form that [`EngineSettings::parse`] reads, with descriptions.
     #[must_use]
     pub fn show(&self) -> String {
         let mut text = String::new();
@@ -103,7 +111,10 @@ fn plain(engine: &str, key: &str, value: toml::Value) -> Result<String, Settings
 }
 
 fn check(name: &str, settings: &Settings) -> Result<(), SettingsError> {
-    let engine = engine::find(name).ok_or_else(|| SettingsError::UnknownEngine(name.to_owned()))?;
+    let engine = engine::find(name).ok_or_else(|| match weir_peer_api::known::find(name) {
+        Some(known) => SettingsError::NotBuilt { name: known.name, advice: known.advice() },
+        None => SettingsError::UnknownEngine(name.to_owned()),
+    })?;
     match unknown(engine.settings(), settings) {
         None => Ok(()),
         Some(name) => {
@@ -132,6 +143,7 @@ mod tests {
         let error = |text: &str| EngineSettings::parse(text).unwrap_err().to_string();
         assert_eq!(error("[mind]\nreader = 1"), "`mind` is not an engine of this program");
         assert_eq!(error("[weir]\nturbo = true"), "weir has no setting `turbo`; it has publish_mode");
+        assert!(error("[fastdds]\nmax_samples = 77").starts_with("fastdds is not built in: build with"));
         assert!(error("weir = 1").starts_with("`weir` is not a table"));
         assert!(error("[weir]\nturbo = []").starts_with("`turbo` of [weir] is not one value"));
         assert!(error("[weir").starts_with("the settings are not TOML"));

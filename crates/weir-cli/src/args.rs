@@ -1,49 +1,53 @@
-//! What can be typed.
+//! The command line of `weir`: one file per command.
 
 mod bench;
 mod by_hand;
 mod doctor;
-mod goals;
-mod seeds;
+mod published;
+mod report;
+mod targets;
 mod udp;
+mod values;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use weir_bench::control::Role;
 
-pub(crate) use bench::{BenchArgs, Cpus};
-pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
-pub(crate) use doctor::{DoctorArgs, ScriptPurpose};
-pub(crate) use goals::GoalsArgs;
-pub(crate) use seeds::{SeedsArgs, SeedsCommand, SeedsEndArgs, SeedsRunArgs};
-pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpRate, UdpServerArgs, Way};
+use crate::exit::exit_codes;
 
-/// Measures what a network and a publish/subscribe middleware carry.
-///
-/// Weir brings its own DDS engine, so that measuring works on a bare machine, and the raw UDP floor
-/// to compare it with.
+pub(crate) use bench::BenchArgs;
+pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
+pub(crate) use doctor::DoctorArgs;
+pub(crate) use published::{
+    PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
+};
+pub(crate) use report::ReportArgs;
+pub(crate) use targets::TargetsArgs;
+pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpServerArgs};
+pub(crate) use values::{Cpus, Direction, Format, PlotTest, Program, ScriptPurpose, TelemetryForm, UdpRate};
+
+/// Measure what a network and a publish/subscribe middleware carry
 #[derive(Debug, Parser)]
-#[command(name = "weir", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "weir", version, max_term_width = 100, after_help = NOTES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  weir bench                       measure this machine, about a minute
-  weir udp server                  one end of tests of UDP itself...
-  weir udp --to HOST               ...and the other one, on another host
-  weir sub --interface eth0        one end of a case by hand...
-  weir pub --interface eth0        ...and the other one, on another host
-  weir doctor                      what would spoil a measurement on this host, and what fixes it
-  weir report weir-results/RUN     print the tables of an earlier run again
-  weir seeds run TABLE             measure a published table, ours beside theirs
+const NOTES: &str = concat!(
+    "Weir contains its own DDS engine and a raw UDP baseline, so a bare host is enough to measure.
 
-Exit codes: 0 all well, 1 data lost or damaged where none may be, 2 usage,
-            3 environment or peer, 130 interrupted";
+Examples:
+  weir doctor                      # what would distort a measurement on this host, and the fixes
+  weir bench                       # latency and throughput on this host, about a minute
+  weir udp --to HOST               # raw UDP to another host, which runs `weir udp server`
+  weir report weir-results/RUN     # the tables of an earlier run
+
+",
+    exit_codes!()
+);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -52,102 +56,67 @@ pub(crate) enum Command {
     Pub(PubArgs),
     Sub(SubArgs),
     Doctor(DoctorArgs),
-    Goals(GoalsArgs),
+    #[command(alias = "goals")]
+    Targets(TargetsArgs),
     Report(ReportArgs),
-    Seeds(SeedsArgs),
+    #[command(alias = "seeds")]
+    Published(PublishedArgs),
     Completions(CompletionsArgs),
+    Man(ManArgs),
+    #[command(hide = true)]
+    Reference(ReferenceArgs),
     #[command(hide = true)]
     Agent(AgentArgs),
     #[command(hide = true)]
-    SeedsEnd(SeedsEndArgs),
+    PublishedEnd(PublishedEndArgs),
 }
 
-/// How results are printed on stdout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Tables for people
-    Table,
-    /// One table for spreadsheets
-    Csv,
-    /// One JSON document
-    Json,
-}
-
-/// Print the tables of an earlier run again, in any format, or draw its plots.
+/// Print a shell completion script for one of the four commands
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Examples:
-  weir report weir-results/20261121T200000Z
-  weir report weir-results/20261121T200000Z --relative-to weir
-  weir report weir-results/20261121T200000Z --format csv > run.csv
-  weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
-  weir report weir-results/20261121T200000Z --plot latency --plot throughput")]
-pub(crate) struct ReportArgs {
-    /// The folder of the run, or its results file
-    #[arg(value_name = "DIR")]
-    pub(crate) run: PathBuf,
+perftest has scripts for bash, zsh and fish.
 
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
-
-    /// The engine that the others are compared with
-    #[arg(long, value_name = "ENGINE", default_value = "udp")]
-    pub(crate) relative_to: String,
-
-    /// Show what both ends of each case cost
-    #[arg(long)]
-    pub(crate) costs: bool,
-
-    /// Print what the hosts did during each case instead: csv, or log for hpcbench's system log
-    #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["plot", "format", "costs"])]
-    pub(crate) telemetry: Option<TelemetryForm>,
-
-    /// Write SVG plots of this test instead of printing; may be given twice
-    #[arg(long, value_enum, value_name = "TEST")]
-    pub(crate) plot: Vec<PlotTest>,
-
-    /// Where to write the plots [default: the folder of the run]
-    #[arg(long, value_name = "DIR", requires = "plot")]
-    pub(crate) output: Option<PathBuf>,
-}
-
-/// How telemetry is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TelemetryForm {
-    /// One table for spreadsheets
-    Csv,
-    /// hpcbench's system log
-    Log,
-}
-
-/// What can be plotted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PlotTest {
-    /// One-way latency by size
-    Latency,
-    /// Throughput by size
-    Throughput,
-    /// The stages of latency by size and engine (of a run with --breakdown)
-    Breakdown,
-}
-
-/// Print the completion script of a shell.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
 Examples:
   weir completions bash > /etc/bash_completion.d/weir
-  weir completions zsh > ~/.zfunc/_weir")]
+  weir completions bash perftest > /etc/bash_completion.d/perftest
+  weir completions zsh udptest > ~/.zfunc/_udptest
+
+Exit codes: 0 success, 2 usage, 3 environment")]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// The shell that reads the script
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+
+    /// The command to complete
+    #[arg(value_enum, default_value_t = Program::Weir)]
+    pub(crate) command: Program,
+}
+
+/// Write man pages of the four commands and their subcommands
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir man --output man/man1                  # then: man -l man/man1/weir-bench.1
+  sudo weir man --output /usr/local/share/man/man1
+
+Exit codes: 0 success, 2 usage, 3 environment")]
+pub(crate) struct ManArgs {
+    /// Write the pages to this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+}
+
+/// Writes the reference page of the documentation.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReferenceArgs {
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 /// One end of a case; started by `weir bench`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
-    #[arg(long, value_parser = parse_role)]
+    #[arg(long, value_parser = values::parse_role)]
     pub(crate) role: Role,
 
     #[arg(long)]
@@ -157,17 +126,11 @@ pub(crate) struct AgentArgs {
     pub(crate) index: u32,
 }
 
-fn parse_role(text: &str) -> Result<Role, String> {
-    [Role::Publisher, Role::Subscriber]
-        .into_iter()
-        .find(|role| role.name() == text)
-        .ok_or_else(|| "it is publisher or subscriber".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clap::CommandFactory;
+
+    use super::*;
 
     #[test]
     fn the_arguments_are_well_formed() {

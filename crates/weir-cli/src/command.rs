@@ -1,11 +1,13 @@
-//! What to do about what was typed: one file per command.
+//! The commands of `weir`: one file each.
 
 pub(crate) mod agent;
 pub(crate) mod bench;
 pub(crate) mod by_hand;
 pub(crate) mod completions;
 pub(crate) mod doctor;
-pub(crate) mod goals;
+pub(crate) mod manual;
+pub(crate) mod published;
 pub(crate) mod report;
-pub(crate) mod seeds;
+mod setup;
+pub(crate) mod targets;
 pub(crate) mod udp;

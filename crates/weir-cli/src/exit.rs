@@ -1,31 +1,38 @@
-//! The exit codes, all of them.
+//! The exit codes.
 //!
 //! | code | meaning |
 //! |------|---------|
-//! | 0    | all well |
-//! | 1    | data was lost or damaged where none may be; `weir doctor`: something would spoil a measurement |
-//! | 2    | usage: an option or value makes no sense; nothing was run |
+//! | 0    | success |
+//! | 1    | reliable data was lost, or data was corrupted; `weir doctor`: a problem was found |
+//! | 2    | usage: an invalid option or value; nothing was run |
 //! | 3    | environment: no peer, a process that died, no permission, a port in use, an unwritable folder |
 //! | 130  | interrupted (Ctrl-C) |
 //!
-//! When several apply, the first of 130, 1, 3 does: lost data is a verdict on what was measured,
-//! trouble only a hole in it.
+//! When several apply, the order of precedence is 130, 1, 3.
 
 use std::fmt;
 use std::process::ExitCode;
 
+/// The paragraph on exit codes in a help text.
+macro_rules! exit_codes {
+    () => {
+        "Exit codes: 0 success, 1 data lost or corrupted, 2 usage, 3 environment or peer, 130 interrupted"
+    };
+}
+pub(crate) use exit_codes;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All well.
+    /// Success.
     Success,
-    /// Data was lost or damaged where none may be.
+    /// Reliable data was lost, or data was corrupted.
     DataLost,
-    /// `weir doctor` found something.
+    /// `weir doctor` found a problem.
     Found,
-    /// An option or value makes no sense.
+    /// An option or value is invalid.
     Usage,
-    /// The host or a peer did not play along.
+    /// The host or a peer failed.
     Environment,
     /// Ctrl-C.
     Interrupted,
@@ -43,7 +50,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do its work: one sentence for the user, and the code.
+/// Why a command failed: one sentence for the user, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -51,19 +58,19 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// An option or value makes no sense.
+    /// An option or value is invalid.
     pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::Usage, error: error.into() }
     }
 
-    /// The host or a peer does not play along.
+    /// The host or a peer failed.
     pub(crate) fn environment(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::Environment, error: error.into() }
     }
 }
 
 impl fmt::Display for Failure {
-    /// The error and its causes, each of them once: many errors quote their cause already.
+    /// The error and its causes. A cause that the text already quotes is left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = self.error.to_string();
         for cause in self.error.chain().skip(1).map(ToString::to_string) {
@@ -83,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_that_is_quoted_already_is_not_said_again() {
+    fn a_cause_that_is_already_quoted_is_not_repeated() {
         let of = |error: anyhow::Error| Failure::environment(error).to_string();
         assert_eq!(of(anyhow!("no room left").context("cannot write x")), "cannot write x: no room left");
         let quoted = anyhow!("no room left").context("cannot write x: no room left; choose another folder");

@@ -1,4 +1,4 @@
-//! Where text goes: stdout is data, stderr is talk.
+//! Output: data on stdout, messages on stderr.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
@@ -7,10 +7,10 @@ use anyhow::Context;
 
 use crate::exit::Failure;
 
-/// Writes data to stdout, with a line end after the last line. A reader that has gone (`weir report
-/// DIR | head`) is no error. As in [`talk`], no character reaches a terminal that it would obey: a server's name of its host is in tables.
+/// Writes data to stdout, ending in a newline. A closed pipe (`weir report DIR | head`) is not an error. Control
+/// characters are escaped as in [`talk`], since tables contain names that a server sent.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
-    let text = harmless(text);
+    let text = escaped(text);
     let mut stdout = io::stdout().lock();
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     match write!(stdout, "{text}{end}").and_then(|()| stdout.flush()) {
@@ -21,21 +21,20 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line of talk to stderr; nobody is told when even that fails. What a peer said may be in it, so that no character
-/// reaches the terminal that it would obey.
+/// Writes a message to stderr and ignores errors. Control characters are escaped, since messages may quote a peer.
 pub(crate) fn talk(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
+    let _ = writeln!(io::stderr().lock(), "{}", escaped(line));
 }
 
-/// The text with control characters but line ends and tabs written out.
-fn harmless(text: &str) -> Cow<'_, str> {
-    let is_steering = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
-    if !text.contains(is_steering) {
+/// Escapes control characters other than newlines and tabs.
+fn escaped(text: &str) -> Cow<'_, str> {
+    let is_control = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+    if !text.contains(is_control) {
         return text.into();
     }
     let mut written = String::with_capacity(text.len());
     for character in text.chars() {
-        if is_steering(character) {
+        if is_control(character) {
             written.extend(character.escape_default());
         } else {
             written.push(character);
@@ -56,8 +55,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_written_out() {
-        assert_eq!(harmless("weir: größer\n\tso"), "weir: größer\n\tso");
-        assert_eq!(harmless("host \u{1b}]0;x\u{7}"), "host \\u{1b}]0;x\\u{7}");
+    fn control_characters_are_escaped() {
+        assert_eq!(escaped("weir: größer\n\tso"), "weir: größer\n\tso");
+        assert_eq!(escaped("host \u{1b}]0;x\u{7}"), "host \\u{1b}]0;x\\u{7}");
     }
 }

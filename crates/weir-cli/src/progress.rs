@@ -1,5 +1,4 @@
-//! How far a run is: a bar on stderr when it is a terminal, lines when `--verbose` asks for them,
-//! else silence.
+//! Progress of a run on stderr: a bar on a terminal, lines with `--verbose`, otherwise nothing.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -11,17 +10,17 @@ use weir_results::{Case, format_rate, format_size};
 
 use crate::output;
 
-/// Shows how far a run is.
+/// Shows the progress of a run.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// Milliseconds of measuring up to the end of each step.
+    /// Measured time up to the end of each step, in milliseconds.
     ends_ms: Vec<u64>,
     case_started_ms: Cell<u64>,
     verbose: bool,
 }
 
 impl Progress {
-    /// A bar over the whole plan.
+    /// Creates a bar over the whole plan.
     pub(crate) fn new(plan: &Plan, verbose: bool) -> Self {
         let mut total_ms = 0;
         let ends_ms: Vec<u64> = plan
@@ -34,7 +33,7 @@ impl Progress {
                 total_ms
             })
             .collect();
-        // Twice a second: drawing runs beside what is measured.
+        // Redrawn only twice a second, because drawing competes with the measurement.
         let bar = ProgressBar::with_draw_target(Some(total_ms), ProgressDrawTarget::stderr_with_hz(2));
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {percent:>3}%  {msg}  [{eta} left]") {
             bar.set_style(style.progress_chars("=> "));
@@ -42,7 +41,7 @@ impl Progress {
         Self { bar, ends_ms, case_started_ms: Cell::new(0), verbose }
     }
 
-    /// Case `number` (from 1) begins.
+    /// Reports the start of case `number`, from 1.
     pub(crate) fn case_started(&self, number: usize, case: &CaseSpec) {
         let start_ms = number.checked_sub(2).and_then(|index| self.ends_ms.get(index)).copied().unwrap_or(0);
         self.case_started_ms.set(start_ms);
@@ -53,23 +52,23 @@ impl Progress {
         self.bar.set_message(what);
     }
 
-    /// The case under way is being measured for so long.
+    /// Reports the measured time of the current case.
     pub(crate) fn measuring(&self, elapsed: Duration) {
         self.bar.set_position(self.case_started_ms.get() + millis(elapsed));
     }
 
-    /// Case `number` (from 1) is over.
+    /// Reports the result of case `number`, from 1.
     pub(crate) fn case_finished(&self, number: usize, case: &Case) {
         let what = self.name(number, &case.engine, &case.test, case.reliability.name(), case.size_bytes);
         self.say(&format!("{what}: {}", figures(case)));
     }
 
-    /// Does something with the bar out of the way.
+    /// Runs `what` while the bar is hidden.
     pub(crate) fn suspend<T>(&self, what: impl FnOnce() -> T) -> T {
         self.bar.suspend(what)
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

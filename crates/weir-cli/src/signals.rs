@@ -1,4 +1,4 @@
-//! How a run is stopped.
+//! Interruption by signals.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,7 +7,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::Failure;
 
-/// The flag that Ctrl-C sets; a second one ends this process at once (its agents notice and follow).
+/// Returns the flag that SIGINT and SIGTERM set. A second signal ends this process at once; its agents follow.
 pub(crate) fn watch() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

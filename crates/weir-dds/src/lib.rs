@@ -97,3 +97,8 @@ pub use status::{
 pub use subscriber::Subscriber;
 pub use topic::Topic;
 pub use wait_strategy::{NotAWaitStrategy, WaitStrategy};
+
+/// Keeps the listings of the guide compiling and running.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/library.md")]
+struct Guide;

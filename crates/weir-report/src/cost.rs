@@ -31,7 +31,7 @@ pub(crate) fn cost_table(group: &Group<'_>) -> String {
     let note = "user, sys: processor time in seconds per million samples, warm-up included; calls: system calls per \
                 sample (not counted unless asked for); waits, preempted: context switches; peak: resident memory";
     let costs = trimmed(&table.to_string());
-    format!("\nCosts of the above\n\n{costs}\n\n{note}\n{}{}", discovery(group), call_table(&points))
+    format!("\nResources of the above\n\n{costs}\n\n{note}\n{}{}", discovery(group), call_table(&points))
 }
 
 /// What the ends ask of the kernel per sample; empty when calls were not counted by their kind.

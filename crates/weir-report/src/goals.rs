@@ -103,7 +103,7 @@ pub fn goals(run: &Run, at_rest: &[AtRest]) -> Vec<GoalRow> {
 pub fn goals_table(rows: &[GoalRow]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(["Measure", "Asked", "Measured", "Verdict", "Figures"]);
+    table.set_header(["Measure", "Target", "Measured", "Verdict", "Figures"]);
     for row in rows {
         table.add_row([&row.measure, &row.asked, &row.measured, row.verdict.name(), &row.figures]);
     }
@@ -112,7 +112,7 @@ pub fn goals_table(rows: &[GoalRow]) -> String {
     }
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     format!(
-        "{}\n\n{} reached, {} missed, {} cannot tell\n\n{NOTE}\n",
+        "{}\n\n{} met, {} missed, {} inconclusive\n\n{NOTE}\n",
         trimmed(&table.to_string()),
         count(GoalVerdict::Reached),
         count(GoalVerdict::Missed),
@@ -121,10 +121,10 @@ pub fn goals_table(rows: &[GoalRow]) -> String {
 }
 
 const NOTE: &str = "\
-Ratios are medians of pairs that were measured in turns, with their 95 % interval; with fewer than 6 pairs it is the smallest and the largest.
-(Latency under load or loss is measured some minutes apart from what it is compared with.)
-Best peer: of Cyclone DDS and Fast DDS, each as it comes and tuned, the one with the best median. A reliable stream that lost anything has
-no figure.";
+Ratios are medians of interleaved pairs with their 95 % interval, or their range with fewer than 6 pairs.
+(Latency under load or loss is measured some minutes apart from its reference.)
+Best peer: the best median of Cyclone DDS and Fast DDS, each in its default configuration and tuned. A reliable
+stream that lost samples has no figure.";
 
 impl Goal {
     fn row(&self, run: &Run) -> GoalRow {
@@ -222,9 +222,9 @@ impl GoalVerdict {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Reached => "reached",
+            Self::Reached => "met",
             Self::Missed => "missed",
-            Self::CannotTell => "cannot tell",
+            Self::CannotTell => "inconclusive",
             Self::Shown => "",
         }
     }

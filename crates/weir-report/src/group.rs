@@ -12,7 +12,7 @@ use weir_results::{Case, Coalescing, LatencyKind, Reliability, Run, Spread, Test
 pub(crate) const FLOOR: &str = "udp";
 
 /// Raw UDP with segmentation offload: what the kernel can do at best.
-const GSO: &str = "udp-gso";
+pub(crate) const GSO: &str = "udp-gso";
 
 /// What all cases of a group have in common; ordered as groups are shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,6 +5,7 @@
 //!
 //! - `group`: which cases belong into one table or plot, with plain UDP as the floor of each
 //! - `table`: tables for terminals, valid as Markdown too
+//! - `compact`: tables with one row per engine and one column per size
 //! - `notes`: the host in a few lines, and the doubts about a run
 //! - `compare`: what the comparison of two engines comes to
 //! - `compared`: the columns that say so
@@ -20,6 +21,7 @@
 
 mod breakdown;
 mod chart;
+mod compact;
 mod compare;
 mod compared;
 mod cost;
@@ -37,6 +39,7 @@ mod udp;
 
 pub use crate::csv::csv;
 pub use chart::{LineChart, line_chart};
+pub use compact::compact_tables;
 pub use compare::ReportOptions;
 pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
 pub use json::json;

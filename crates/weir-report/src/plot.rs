@@ -1,15 +1,19 @@
 //! SVG plots by sample size, one per group of comparable cases.
+//!
+//! One colour and mark per engine; whiskers span the 95 % interval of the median, or all repeats where
+//! there are fewer than that takes; a cross marks points that lost much.
 
 use plotters::coord::Shift;
 use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
-use plotters::element::{Circle, DashedPathElement};
+use plotters::element::{Circle, Cross, DashedPathElement, PathElement, TriangleMarker};
 use plotters::prelude::{
     ChartBuilder, DashedLineSeries, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea, IntoFont, LineSeries,
     RGBColor, SVGBackend, ShapeStyle, WHITE,
 };
-use weir_results::{Case, LatencyKind, Percentile, Run, Test};
+use weir_results::{Case, Interval, LatencyKind, Percentile, Run, Test};
 
-use crate::group::{FLOOR, Group, groups};
+use crate::compact::{lost_percent, three_digits};
+use crate::group::{FLOOR, GSO, Group, Point, groups};
 use crate::stage_bars::stage_bars;
 
 /// A plot of one group of comparable cases.
@@ -24,7 +28,7 @@ pub struct Plot {
 
 /// One plot per test and set of conditions that has figures: median and 99th percentile of latency by
 /// sample size, or throughput by sample size, both axes logarithmic, one colour per engine. Of
-/// several repeats the median is drawn. Where a latency has stages, one plot of them, too.
+/// several repeats the median is drawn, with whiskers. Where a latency has stages, one plot of them, too.
 #[must_use]
 pub fn plots(run: &Run) -> Vec<Plot> {
     let groups = groups(run);
@@ -48,13 +52,24 @@ struct Chart {
 
 /// One line of a chart, by size.
 struct Line {
-    label: String,
+    engine: String,
+    figure: &'static str,
     colour: RGBColor,
+    /// Marked by triangles instead of circles: the colours are used a second time.
+    is_second_round: bool,
     dashed: bool,
-    points: Vec<(f64, f64)>,
+    marks: Vec<Mark>,
 }
 
-/// What is drawn of each point: its name, how, and what.
+/// One measured size.
+struct Mark {
+    at: (f64, f64),
+    /// The ends of the whisker; `None` for a single run.
+    whisker: Option<(f64, f64)>,
+    has_heavy_loss: bool,
+}
+
+/// What is drawn of each point: its name, whether by dashes, and what.
 type Figure = (&'static str, bool, fn(&Case) -> Option<f64>);
 
 fn draw_group(group: &Group<'_>) -> Option<String> {
@@ -84,7 +99,7 @@ fn draw_group(group: &Group<'_>) -> Option<String> {
     Some(svg)
 }
 
-const TIMES: &[Figure] = &[(" median", false, p50), (" 99%", true, p99)];
+const TIMES: &[Figure] = &[("median", false, p50), ("99 %", true, p99)];
 const RATES: &[Figure] = &[("", false, mbps)];
 
 fn p50(case: &Case) -> Option<f64> {
@@ -102,28 +117,40 @@ fn mbps(case: &Case) -> Option<f64> {
 /// The lines of all engines; values that a logarithmic axis can't show are left out.
 fn lines(group: &Group<'_>, figures: &[Figure]) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut others = OTHER_COLOURS.iter().cycle();
+    let mut others = 0;
     for engine in group.engines() {
-        let colour = match engine {
-            FLOOR => FLOOR_COLOUR,
-            "weir" => WEIR_COLOUR,
-            _ if engine.starts_with("weir ") => WEIR_VARIANT_COLOUR,
-            _ => *others.next().expect("a cycle of colours does not end"),
+        let (colour, is_second_round) = match engine {
+            FLOOR => (FLOOR_COLOUR, false),
+            GSO => (GSO_COLOUR, false),
+            "weir" => (WEIR_COLOUR, false),
+            _ if engine.starts_with("weir ") => (WEIR_VARIANT_COLOUR, false),
+            _ => {
+                others += 1;
+                let index = others - 1;
+                (OTHER_COLOURS[index % OTHER_COLOURS.len()], index >= OTHER_COLOURS.len())
+            }
         };
         for (name, dashed, figure) in figures {
-            let points: Vec<(f64, f64)> = group
-                .points
-                .iter()
-                .filter(|point| point.engine == engine && point.size_bytes > 0)
-                .filter_map(|point| Some((point.size_bytes as f64, point.spread(figure)?.median)))
-                .filter(|(_, value)| value.is_finite() && *value > 0.0)
-                .collect();
-            if !points.is_empty() {
-                lines.push(Line { label: format!("{engine}{name}"), colour, dashed: *dashed, points });
+            let points = group.points.iter().filter(|point| point.engine == engine && point.size_bytes > 0);
+            let marks: Vec<Mark> = points.filter_map(|point| mark(point, *figure)).collect();
+            if !marks.is_empty() {
+                let engine = engine.to_owned();
+                lines.push(Line { engine, figure: name, colour, is_second_round, dashed: *dashed, marks });
             }
         }
     }
     lines
+}
+
+fn mark(point: &Point<'_>, figure: fn(&Case) -> Option<f64>) -> Option<Mark> {
+    let spread = point.spread(figure).filter(|spread| spread.min.is_finite() && spread.min > 0.0)?;
+    let figures: Vec<f64> = point.repeats.iter().filter_map(|case| figure(case)).collect();
+    let range = Interval::of_median(&figures).map_or((spread.min, spread.max), |it| (it.low, it.high));
+    Some(Mark {
+        at: (point.size_bytes as f64, spread.median),
+        whisker: (spread.count > 1).then_some(range),
+        has_heavy_loss: lost_percent(point) >= HEAVY_LOSS_PERCENT,
+    })
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -135,8 +162,9 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawingAreaErrorKind<std::
     title.draw_text(chart.title, &(FONT, 20).into_font().color(&INK), (LEFT, 12))?;
     title.draw_text(&chart.conditions, &(FONT, 13).into_font().color(&FAINT_INK), (LEFT, 38))?;
 
-    let xs = || chart.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x));
-    let ys = || chart.lines.iter().flat_map(|line| line.points.iter().map(|(_, y)| *y));
+    let marks = || chart.lines.iter().flat_map(|line| &line.marks);
+    let xs = || marks().map(|mark| mark.at.0);
+    let ys = || marks().flat_map(|mark| mark.whisker.map_or([mark.at.1; 2], |(low, high)| [low, high]));
     let (x_range, y_range) = (padded(xs(), 1.15), padded(ys(), 1.3));
     let x_ticks = size_ticks(xs().collect());
     let y_ticks = decimal_ticks(y_range.start, y_range.end);
@@ -157,31 +185,76 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawingAreaErrorKind<std::
         .bold_line_style(GRID)
         .light_line_style(WHITE)
         .x_label_formatter(&|size| size_label(*size))
-        .y_label_formatter(&|value| number_label(*value))
+        .y_label_formatter(&|value| three_digits(*value))
         .draw()?;
 
     for line in &chart.lines {
-        let points = line.points.iter().copied();
+        let points = line.marks.iter().map(|mark| mark.at);
         if line.dashed {
             plot.draw_series(DashedLineSeries::new(points, DASH.0, DASH.1, line.stroke()))?;
         } else {
             plot.draw_series(LineSeries::new(points, line.stroke()))?;
         }
-        plot.draw_series(line.points.iter().map(|point| Circle::new(*point, DOT_RADIUS, line.dot())))?;
+        let whisker = |mark: &Mark| {
+            let (low, high) = mark.whisker?;
+            Some(PathElement::new(vec![(mark.at.0, low), (mark.at.0, high)], line.thin()))
+        };
+        plot.draw_series(line.marks.iter().filter_map(whisker))?;
+        let (lossy, sound): (Vec<&Mark>, Vec<&Mark>) =
+            line.marks.iter().partition(|mark| mark.has_heavy_loss);
+        plot.draw_series(lossy.iter().map(|mark| Cross::new(mark.at, CROSS_RADIUS, line.stroke())))?;
+        if line.is_second_round {
+            let triangle = |mark: &&Mark| TriangleMarker::new(mark.at, DOT_RADIUS + 1, line.dot());
+            plot.draw_series(sound.iter().map(triangle))?;
+        } else {
+            plot.draw_series(sound.iter().map(|mark| Circle::new(mark.at, DOT_RADIUS, line.dot())))?;
+        }
     }
     draw_legend(&legend, &chart.lines)?;
     area.present()
 }
 
-/// The lines with their names, beside the plot so that they never cover it.
+/// The engines, then what kinds of lines and marks stand for, as far as they are drawn. Beside the plot, so that
+/// they never cover it.
 fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     const STROKE: i32 = 28;
-    for (line, row) in lines.iter().zip(0..) {
-        let y = 16 + row * 22;
-        let (dash, gap) = if line.dashed { DASH } else { (STROKE, 1) };
-        area.draw(&DashedPathElement::new([(0, y), (STROKE, y)], dash, gap, line.stroke()))?;
-        area.draw(&Circle::new((STROKE / 2, y), DOT_RADIUS, line.dot()))?;
-        area.draw_text(&line.label, &(FONT, 14).into_font().color(&INK), (STROKE + 8, y - 7))?;
+    let ink = (FONT, 14).into_font().color(&INK);
+    let mut y = 16;
+    let mut engines: Vec<&str> = Vec::new();
+    for line in lines {
+        if engines.contains(&line.engine.as_str()) {
+            continue;
+        }
+        engines.push(&line.engine);
+        area.draw(&PathElement::new(vec![(0, y), (STROKE, y)], line.stroke()))?;
+        if line.is_second_round {
+            area.draw(&TriangleMarker::new((STROKE / 2, y), DOT_RADIUS + 1, line.dot()))?;
+        } else {
+            area.draw(&Circle::new((STROKE / 2, y), DOT_RADIUS, line.dot()))?;
+        }
+        area.draw_text(&line.engine, &ink, (STROKE + 8, y - 7))?;
+        y += LEGEND_LINE;
+    }
+    let plain = ShapeStyle { color: FAINT_INK.into(), filled: false, stroke_width: 2 };
+    y += LEGEND_LINE / 2;
+    for dashed in [false, true] {
+        let Some(line) = lines.iter().find(|line| line.dashed == dashed && !line.figure.is_empty()) else {
+            continue;
+        };
+        let (dash, gap) = if dashed { DASH } else { (STROKE, 1) };
+        area.draw(&DashedPathElement::new([(0, y), (STROKE, y)], dash, gap, plain))?;
+        area.draw_text(line.figure, &ink, (STROKE + 8, y - 7))?;
+        y += LEGEND_LINE;
+    }
+    let marks = || lines.iter().flat_map(|line| &line.marks);
+    if marks().any(|mark| mark.whisker.is_some()) {
+        area.draw(&PathElement::new(vec![(STROKE / 2, y - 8), (STROKE / 2, y + 8)], plain))?;
+        area.draw_text("range or 95 % interval", &ink, (STROKE + 8, y - 7))?;
+        y += LEGEND_LINE;
+    }
+    if marks().any(|mark| mark.has_heavy_loss) {
+        area.draw(&Cross::new((STROKE / 2, y), CROSS_RADIUS, plain))?;
+        area.draw_text(&format!("{HEAVY_LOSS_PERCENT} % lost or more"), &ink, (STROKE + 8, y - 7))?;
     }
     Ok(())
 }
@@ -189,6 +262,10 @@ fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Result<(), DrawingAreaErrorKi
 impl Line {
     fn stroke(&self) -> ShapeStyle {
         ShapeStyle { color: self.colour.into(), filled: false, stroke_width: 2 }
+    }
+
+    fn thin(&self) -> ShapeStyle {
+        ShapeStyle { stroke_width: 1, ..self.stroke() }
     }
 
     /// How a measured size is marked: filled on whole lines, hollow on dashed ones.
@@ -242,12 +319,6 @@ fn size_label(size: f64) -> String {
     }
 }
 
-/// A number of the vertical axis, to three decimals without needless ones.
-fn number_label(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 pub(crate) const WIDTH: u32 = 960;
 const HEIGHT: u32 = 500;
 pub(crate) const LEGEND_WIDTH: i32 = 220;
@@ -257,21 +328,29 @@ const LEFT: i32 = 68;
 /// Length of a dash and of the gap after it.
 const DASH: (i32, i32) = (5, 4);
 const DOT_RADIUS: i32 = 3;
+const CROSS_RADIUS: i32 = 5;
+const LEGEND_LINE: i32 = 20;
+/// From here on a rate or latency says little about what arrived.
+const HEAVY_LOSS_PERCENT: f64 = 5.0;
 const MOST_X_TICKS: f64 = 14.0;
 pub(crate) const FONT: &str = "sans-serif";
 pub(crate) const INK: RGBColor = RGBColor(31, 41, 55);
 pub(crate) const FAINT_INK: RGBColor = RGBColor(107, 114, 128);
 pub(crate) const GRID: RGBColor = RGBColor(225, 228, 232);
 const FLOOR_COLOUR: RGBColor = RGBColor(107, 114, 128);
+const GSO_COLOUR: RGBColor = RGBColor(31, 41, 55);
 const WEIR_COLOUR: RGBColor = RGBColor(0, 95, 204);
 const WEIR_VARIANT_COLOUR: RGBColor = RGBColor(84, 166, 255);
 /// Colours that people who see colours differently can tell apart too.
-const OTHER_COLOURS: [RGBColor; 5] = [
+const OTHER_COLOURS: [RGBColor; 8] = [
     RGBColor(217, 119, 6),
     RGBColor(0, 136, 102),
     RGBColor(190, 60, 120),
     RGBColor(120, 80, 200),
     RGBColor(140, 90, 50),
+    RGBColor(200, 160, 0),
+    RGBColor(0, 150, 170),
+    RGBColor(150, 30, 30),
 ];
 
 #[cfg(test)]
@@ -294,7 +373,6 @@ mod tests {
     #[test]
     fn labels_are_short() {
         assert_eq!([32.0, 1024.0, 63_000.0, 1_048_576.0].map(size_label), ["32", "1k", "63000", "1M"]);
-        assert_eq!([0.5, 0.02, 1.5, 500.0].map(number_label), ["0.5", "0.02", "1.5", "500"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use weir_results::Stage;
 
 use crate::breakdown::Stages;
+use crate::compact::three_digits;
 use crate::group::Group;
 use crate::plot::{FAINT_INK, FONT, GRID, INK, LEGEND_WIDTH, TITLE_HEIGHT, WIDTH};
 
@@ -86,7 +87,7 @@ fn draw(
         area.draw_text(&bar.name, &right, (x - 8, y))?;
         let (end, _) = plot.backend_coord(&(from, row + 0.5));
         let left = style.pos(Pos::new(HPos::Left, VPos::Center));
-        area.draw_text(&format!("{:.2}", bar.total), &left, (end + 6, y))?;
+        area.draw_text(&three_digits(bar.total), &left, (end + 6, y))?;
     }
     for ((stage, colour), row) in Stage::ALL.into_iter().zip(COLOURS).zip(0..) {
         let y = 8 + row * 22;

@@ -110,12 +110,24 @@ impl Comparison {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Verdict {
+    /// The value in JSON and CSV, which programs read.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::CannotTell => "cannot tell",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    /// The word in tables.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::CannotTell => "inconclusive",
+            Self::Better | Self::Worse => self.key(),
         })
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A control connection over TCP carries what is to be done and what came of it; the data goes from
 //! UDP socket to UDP socket. Options, defaults, columns and file names are hpcbench's;
-//! `docs/udptest.md` lists where this differs.
+//! `docs/reference/udptest.md` lists where this differs.
 //!
 //! - `settings`: what a test is, and what makes no sense; `units`: numbers with `k` and `M`
 //! - `client`: the side that asks, one file for each kind of test; `server`: the side that answers

@@ -6,19 +6,22 @@ use serde_json::Value;
 
 use super::Complaint;
 use crate::environment::Environment;
+use crate::peers;
 use crate::process;
 use crate::steps;
 
 /// Every crate of ours with all crates of ours that it may use. A new arrow is a decision about the design: ARCHITECTURE.md changes with it.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("weir-bench", &["weir-dds", "weir-peers", "weir-results", "weir-telemetry", "weir-udp"]),
+    ("weir", &["weir-cli", "weir-peers"]),
+    ("weir-bench", &["weir-dds", "weir-peer-api", "weir-results", "weir-telemetry", "weir-udp"]),
     ("weir-cdr", &["weir-cdr-derive"]),
     ("weir-cdr-derive", &[]),
     ("weir-cli", &["weir-bench", "weir-report", "weir-results", "weir-udptest"]),
     ("weir-dds", &["weir-cdr", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-netsim", &[]),
-    ("weir-peers", &[]),
+    ("weir-peer-api", &[]),
+    ("weir-peers", &["weir-peer-api"]),
     ("weir-report", &["weir-results"]),
     ("weir-results", &[]),
     ("weir-rtps", &["weir-cdr", "weir-wire"]),
@@ -47,7 +50,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("socket2", &["weir-udp"]),
 ];
 
-/// What Cargo knows about the workspace.
+/// What Cargo knows about the main workspace and `peers/`.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata {
     /// Names of the members.
@@ -56,21 +59,28 @@ pub(crate) struct Metadata {
     folders: BTreeMap<String, String>,
     /// (who, whom, kind) for every dependency of a member; kind is empty for a normal one, else "dev" or "build".
     dependencies: BTreeSet<(String, String, String)>,
-    /// Everything that a member is built from, other than through a procedural macro or a build script.
+    /// Everything that a member of the main workspace is built from, other than through a procedural macro or a build script.
     closures: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// Asks Cargo.
 pub(crate) fn metadata(environment: &Environment) -> Result<Metadata, String> {
-    let arguments =
-        ["metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"];
-    let finished = process::run(&mut environment.cargo(&arguments), steps::BUILD_LIMIT);
+    let mut metadata = Metadata::default();
+    let platform = ["--filter-platform", "x86_64-unknown-linux-gnu"];
+    let main = [&["metadata", "--format-version", "1", "--locked"], &platform[..]].concat();
+    metadata.add("", &ask(environment, &main)?);
+    // Nothing there is pure: what its members name is enough, and nothing is downloaded for it.
+    let peers = peers::manifest(&["metadata", "--format-version", "1", "--no-deps"]);
+    metadata.add("peers/", &ask(environment, &peers)?);
+    Ok(metadata)
+}
+
+fn ask(environment: &Environment, arguments: &[&str]) -> Result<Value, String> {
+    let finished = process::run(&mut environment.cargo(arguments), steps::BUILD_LIMIT);
     if !finished.is_success {
         return Err(finished.text);
     }
-    let value = serde_json::from_str(&finished.stdout)
-        .map_err(|error| format!("cargo metadata is no JSON: {error}"))?;
-    Ok(digest(&value))
+    serde_json::from_str(&finished.stdout).map_err(|error| format!("cargo metadata is no JSON: {error}"))
 }
 
 /// Compares with the tables.
@@ -119,40 +129,41 @@ fn lookup(table: &'static [(&str, &[&str])], name: &str) -> Option<&'static [&'s
     table.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
 }
 
-fn digest(value: &Value) -> Metadata {
-    let root = value["workspace_root"].as_str().unwrap_or_default();
-    let ids: BTreeSet<&str> = array(&value["workspace_members"]).filter_map(Value::as_str).collect();
-    let names: BTreeMap<&str, &str> = array(&value["packages"])
-        .filter_map(|package| Some((package["id"].as_str()?, package["name"].as_str()?)))
-        .collect();
-    let mut metadata = Metadata::default();
-    for package in
-        array(&value["packages"]).filter(|package| package["id"].as_str().is_some_and(|id| ids.contains(id)))
-    {
-        let name = package["name"].as_str().unwrap_or_default().to_owned();
-        let manifest = package["manifest_path"].as_str().unwrap_or_default();
-        let folder = manifest.trim_start_matches(root).trim_matches('/').trim_end_matches("/Cargo.toml");
-        metadata.folders.insert(name.clone(), folder.to_owned());
-        for dependency in array(&package["dependencies"]) {
-            let to = dependency["name"].as_str().unwrap_or_default().to_owned();
-            let kind = dependency["kind"].as_str().unwrap_or_default().to_owned();
-            metadata.dependencies.insert((name.clone(), to, kind));
-        }
-        metadata.members.insert(name);
-    }
-    let edges = edges(value);
-    for id in ids {
-        let mut reached = BTreeSet::new();
-        let mut next = vec![id];
-        while let Some(id) = next.pop() {
-            for to in edges.get(id).into_iter().flatten().filter(|to| reached.insert(**to)) {
-                next.push(to);
+impl Metadata {
+    /// Adds the workspace whose folder has this path from the top of the repository.
+    fn add(&mut self, prefix: &str, value: &Value) {
+        let root = value["workspace_root"].as_str().unwrap_or_default();
+        let ids: BTreeSet<&str> = array(&value["workspace_members"]).filter_map(Value::as_str).collect();
+        let names: BTreeMap<&str, &str> = array(&value["packages"])
+            .filter_map(|package| Some((package["id"].as_str()?, package["name"].as_str()?)))
+            .collect();
+        let is_member = |package: &&Value| package["id"].as_str().is_some_and(|id| ids.contains(id));
+        for package in array(&value["packages"]).filter(is_member) {
+            let name = package["name"].as_str().unwrap_or_default().to_owned();
+            let manifest = package["manifest_path"].as_str().unwrap_or_default();
+            let folder = manifest.trim_start_matches(root).trim_matches('/').trim_end_matches("/Cargo.toml");
+            self.folders.insert(name.clone(), format!("{prefix}{folder}"));
+            for dependency in array(&package["dependencies"]) {
+                let to = dependency["name"].as_str().unwrap_or_default().to_owned();
+                let kind = dependency["kind"].as_str().unwrap_or_default().to_owned();
+                self.dependencies.insert((name.clone(), to, kind));
             }
+            self.members.insert(name);
         }
-        let reached = reached.iter().filter_map(|id| names.get(id)).map(|name| (*name).to_owned()).collect();
-        metadata.closures.insert((*names.get(id).unwrap_or(&id)).to_owned(), reached);
+        let edges = edges(value);
+        for id in ids {
+            let mut reached = BTreeSet::new();
+            let mut next = vec![id];
+            while let Some(id) = next.pop() {
+                for to in edges.get(id).into_iter().flatten().filter(|to| reached.insert(**to)) {
+                    next.push(to);
+                }
+            }
+            let reached =
+                reached.iter().filter_map(|id| names.get(id)).map(|name| (*name).to_owned()).collect();
+            self.closures.insert((*names.get(id).unwrap_or(&id)).to_owned(), reached);
+        }
     }
-    metadata
 }
 
 /// Normal dependencies of every package by id, procedural macros left out: those run in the compiler.
@@ -207,9 +218,12 @@ mod tests {
             })
             .collect();
         let members: Vec<&str> = names.iter().copied().filter(|name| name.starts_with("weir")).collect();
-        digest(
+        let mut metadata = Metadata::default();
+        metadata.add(
+            "",
             &json!({"workspace_root": "/top", "workspace_members": members, "packages": packages, "resolve": {"nodes": nodes}}),
-        )
+        );
+        metadata
     }
 
     fn complaints(dependencies: &[(&str, &str, Option<&str>)]) -> Vec<String> {
@@ -232,6 +246,10 @@ mod tests {
         assert_eq!(
             complaints(&[("weir-rtps", "weir-netsim", None)]),
             ["crates/weir-rtps/Cargo.toml: weir-rtps may not use weir-netsim"]
+        );
+        assert_eq!(
+            complaints(&[("weir-cli", "weir-peers", None)]),
+            ["crates/weir-cli/Cargo.toml: weir-cli may not use weir-peers"]
         );
         assert_eq!(
             complaints(&[("weir-bench", "clap", None)]),

@@ -1,23 +1,60 @@
-//! Rules about Cargo's manifests: one minimum Rust version wherever it is written, and lints that no crate escapes.
+//! Rules about Cargo's manifests: one minimum Rust version wherever it is written, lints that no crate escapes, and a
+//! workspace of other engines that the main one does not reach.
 
 use super::{Complaint, File};
 
-/// The only crates that may have unsafe code: foreign calls to the kernel and to engines of others live there.
-const MAY_BE_UNSAFE: &[&str] = &["crates/weir-peers/Cargo.toml", "crates/weir-udp/Cargo.toml"];
+/// The only crates that may have unsafe code: foreign calls to the kernel and to other engines.
+const MAY_BE_UNSAFE: &[&str] = &["crates/weir-udp/Cargo.toml", "peers/weir-peers/Cargo.toml"];
+
+/// The workspace of the other engines.
+const PEERS: &str = "peers/Cargo.toml";
+
+/// What both workspaces state: the same engine is built in both, with the same profile, or their figures differ.
+const SHARED: &[&str] =
+    &["[workspace.package]", "[workspace.lints.rust]", "[workspace.lints.clippy]", "[profile.release]"];
+
+/// The other engines' packages, which are for `peers/` only.
+const ENGINES: &[&str] =
+    &["dust_dds", "int2dds", "rusteron-media-driver", "rustdds", "weir-peers", "zenoh", "zmq"];
 
 /// Applies every rule of this module.
 pub(crate) fn check(files: &[File]) -> Vec<Complaint> {
     let mut complaints = check_rust_version(files);
+    complaints.extend(check_lock(files));
+    complaints.extend(check_peers(files));
     for file in files.iter().filter(|file| file.path.ends_with("Cargo.toml")) {
         complaints.extend(check_lints(file, files));
     }
     complaints
 }
 
-/// Every member takes the workspace's lints, where unsafe code is forbidden; only the crate of sockets sets its own.
+/// The main workspace's lock file has no other engine: what the product needs is what it is built from.
+fn check_lock(files: &[File]) -> Vec<Complaint> {
+    let Some(lock) = files.iter().find(|file| file.path == "Cargo.lock") else { return Vec::new() };
+    let engine = |line: &str| {
+        let name = line.strip_prefix("name = \"")?.strip_suffix('"')?;
+        ENGINES.contains(&name).then(|| format!("{name} is for the workspace peers/ only"))
+    };
+    let complain = |(index, line)| engine(line).map(|what| lock.complain(index + 1, what));
+    lock.text().lines().enumerate().filter_map(complain).collect()
+}
+
+/// The workspace of the other engines states what the main one states.
+fn check_peers(files: &[File]) -> Vec<Complaint> {
+    let find = |path: &str| files.iter().find(|file| file.path == path);
+    let (Some(root), Some(peers)) = (find("Cargo.toml"), find(PEERS)) else { return Vec::new() };
+    let lines = |file: &'_ File, header: &'_ str| -> Vec<String> {
+        let stated = section(file.text(), header).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        stated.map(str::to_owned).collect()
+    };
+    let differ = SHARED.iter().filter(|header| lines(root, header) != lines(peers, header));
+    differ.map(|header| peers.complain(0, format!("{header} differs from the main workspace's"))).collect()
+}
+
+/// Every member takes its workspace's lints, where unsafe code is forbidden; only the crates of foreign calls set their own.
 fn check_lints(file: &File, files: &[File]) -> Option<Complaint> {
     let text = file.text();
-    if file.path == "Cargo.toml" {
+    if ["Cargo.toml", PEERS].contains(&file.path.as_str()) {
         let forbids = section(text, "[workspace.lints.rust]").any(|line| line == "unsafe_code = \"forbid\"");
         return (!forbids).then(|| file.complain(0, "[workspace.lints.rust] has to forbid unsafe_code"));
     }
@@ -138,5 +175,25 @@ mod tests {
             "rust-version = \"1.88\"\n[workspace.lints.rust]\nunsafe_code = \"warn\"\n",
         );
         assert_eq!(check(&[lax]).len(), 1);
+    }
+
+    #[test]
+    fn other_engines_stay_out_of_the_lock_file() {
+        let lock = "[[package]]\nname = \"bytes\"\n\n[[package]]\nname = \"zenoh\"\n";
+        assert_eq!(
+            complaints(&[("Cargo.lock", lock)]),
+            ["Cargo.lock:5: zenoh is for the workspace peers/ only"]
+        );
+        assert!(complaints(&[("peers/Cargo.lock", lock)]).is_empty());
+    }
+
+    #[test]
+    fn both_workspaces_build_the_same_way() {
+        assert!(complaints(&[("peers/Cargo.toml", root().text())]).is_empty());
+        let other = format!("{}\n[profile.release]\nlto = \"fat\"\n", root().text());
+        assert_eq!(
+            complaints(&[("peers/Cargo.toml", &other)]),
+            ["peers/Cargo.toml: [profile.release] differs from the main workspace's"]
+        );
     }
 }

@@ -1,15 +1,15 @@
-//! Engines of others: each [`Peer`] is an engine of the harness.
+//! Other engines: each [`Peer`] is an engine of the harness.
 //!
-//! They receive on threads of their own, and give samples to a listener there. A ponger echoes from
-//! its listener, and a pinger sends the next ping from its; a subscriber's listener puts the samples into
-//! an [`Inbox`], which the harness empties now and then, without being woken for it.
+//! They receive on their own threads and pass samples to a listener there. A ponger's listener echoes, and
+//! a pinger's listener sends the next ping. A subscriber's listener puts samples into an [`Inbox`], which
+//! the harness polls.
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_peers::{Header, Node, NodeOptions, OnSample, Peer, Setting, Writer, Written};
+use weir_peer_api::{Header, Node, NodeOptions, OnSample, Peer, Setting, Writer, Written};
 use weir_results::{Reliability, WaitStrategy};
 
 use crate::case::CaseSpec;
@@ -23,15 +23,14 @@ use crate::payload::{self, HEADER_BYTES, SampleHeader};
 use crate::rally::Rally;
 use crate::sink::SampleSink;
 
-/// How long a write may wait; the harness comes back as long as its own patience lasts.
+/// Longest that a write may wait; the harness retries until its own timeout.
 const WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How often an end looks whether its matches are there, or its pings over.
+/// How often an end checks whether it is matched, or whether its pings are over.
 const MATCH_PAUSE: Duration = Duration::from_millis(1);
 
-/// How often a subscriber empties its inbox: so seldom that it does not disturb the engine's threads on
-/// the same processor, and often enough that what gathers leaves them its cache, and for the time that
-/// it takes from each batch.
+/// How often a subscriber empties its inbox: rarely enough not to disturb the engine's threads on the same
+/// processor, and often enough that waiting samples do not fill its cache.
 const INBOX_PAUSE: Duration = Duration::from_millis(1);
 
 impl Engine for Peer {
@@ -69,7 +68,7 @@ impl Engine for Peer {
     }
 
     fn version(&self) -> Option<String> {
-        Self::version(self)
+        Some((self.calls.version)())
     }
 
     fn settings(&self) -> &'static [Setting] {
@@ -107,7 +106,7 @@ impl Engine for Peer {
         let echoed = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&echoed);
         let on_sample = Box::new(move |writer: &dyn Writer, header: &Header, octets: &[u8]| {
-            // What cannot be echoed is a lost ping, which the other side counts.
+            // A ping that cannot be echoed is lost, which the other side counts.
             if writer.write(header, octets) == Ok(Written::Taken) {
                 count.fetch_add(1, Ordering::Relaxed);
             }
@@ -137,7 +136,7 @@ fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> Nod
         is_reliable: case.reliability == Reliability::Reliable,
         is_keyed: case.is_keyed(),
         instances: case.instances,
-        // A ping-pong has one sample under way.
+        // A ping-pong has one sample in flight.
         keeps_all: case.is_stream(),
         is_batching: case.batch_bytes > 0,
         octets: case.size_bytes.saturating_sub(HEADER_BYTES),
@@ -149,7 +148,7 @@ fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> Nod
     }
 }
 
-/// Joins the other end and waits until so many readers and writers are matched.
+/// Joins the other end and waits until this many readers and writers are matched.
 fn connect(
     node: &mut dyn Node,
     peer: Option<SocketAddrV4>,

@@ -37,7 +37,7 @@ impl Engine for Udp {
     }
 
     fn about(&self) -> Option<&'static str> {
-        Some("plain UDP, one send per sample: the floor that others are compared with")
+        Some("plain UDP, one send per sample: the baseline")
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -11,7 +11,7 @@ use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
     DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, SampleSeq,
 };
-use weir_peers::settings::Setting;
+use weir_peer_api::settings::Setting;
 use weir_results::{Reliability, SocketBuffers, WaitStrategy};
 
 use super::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};

@@ -42,7 +42,7 @@ pub struct Place {
 #[derive(Debug, Error)]
 pub enum VethError {
     /// A program is not installed.
-    #[error("--path needs the program `{program}` (on Debian: apt install {package}): {source}")]
+    #[error("--link needs the program `{program}` (on Debian: apt install {package}): {source}")]
     Missing {
         /// The program.
         program: String,
@@ -52,7 +52,7 @@ pub enum VethError {
         source: io::Error,
     },
     /// A program refused, mostly for want of permission.
-    #[error("--path cannot make its network namespaces (it needs root): `{command}`: {text}")]
+    #[error("--link cannot make its network namespaces (it needs root): `{command}`: {text}")]
     Refused {
         /// What was tried.
         command: String,

@@ -1,4 +1,4 @@
-//! The options of `weir pub` and `weir sub`: one case, to be typed at both ends.
+//! The options of `weir pub` and `weir sub`: one case, each end started by hand.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -7,136 +7,144 @@ use std::time::Duration;
 use weir_bench::case::CaseSpec;
 use weir_results::{Reliability, WaitStrategy, parse_duration, parse_size};
 
-use super::bench::{parse_reliability, parse_socket_buffer, parse_wait};
+use super::values::{parse_reliability, parse_socket_buffer, parse_wait};
+use crate::exit::exit_codes;
 
-/// Publish (or ping) by hand: one end of a case, mostly with `weir sub` on another host.
-///
-/// Nobody coordinates the two ends: what is measured has to be the same on both command lines. The publisher
-/// waits for its subscribers, sends as fast as they take it, and ends with a final marker.
+/// Publish or ping: one end of a case, with `weir sub` as the other
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples, each with its other end:
-  weir pub --interface eth0 --size 1k                   weir sub --interface eth0 --size 1k
-  weir pub --interface eth0 --ping                      weir sub --interface eth0 --echo
-  weir pub --interface eth0 --size 32 --batch 8192      weir sub --interface eth0 --size 32
-  weir pub --interface eth0 --subscribers 2             weir sub --interface eth0     (twice)
-  weir pub --interface eth0 --engine udp --peer 10.0.0.2
-                                                        weir sub --interface eth0 --engine udp --peer 10.0.0.1")]
+#[command(after_help = PUB_NOTES)]
 pub(crate) struct PubArgs {
-    #[command(flatten)]
-    pub(crate) hand: HandArgs,
-
-    /// Measure latency: ping, with `weir sub --echo` at the other end
-    #[arg(long, conflicts_with_all = ["batch", "publishers", "subscribers", "entity_id"])]
+    /// Measure latency by ping-pong, with `weir sub --echo` at the other end
+    #[arg(long, conflicts_with_all = ["batch", "publishers", "subscribers", "entity_id"], help_heading = "Workload")]
     pub(crate) ping: bool,
 
-    /// How long to publish or ping
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
-    pub(crate) duration: Duration,
-
-    /// How long to ping before it is measured; a stream shows its beginning by its intervals
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "300ms")]
-    pub(crate) warmup: Duration,
-
-    /// Which of several publishers this one is, from 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) entity_id: u32,
-}
-
-/// Subscribe (or echo) by hand: the other end of `weir pub`.
-///
-/// Prints what each second brought, and a summary when every publisher has said that it is done. Exits with
-/// 1 when a reliable sample was lost.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples, each with its other end:
-  weir sub --interface eth0 --size 1k                   weir pub --interface eth0 --size 1k
-  weir sub --interface eth0 --echo                      weir pub --interface eth0 --ping
-  weir sub --interface eth0 --publishers 2              weir pub --interface eth0 --entity-id 0
-                                                        weir pub --interface eth0 --entity-id 1
-  weir sub --interface eth0 --engine udp --peer 10.0.0.1
-                                                        weir pub --interface eth0 --engine udp --peer 10.0.0.2")]
-pub(crate) struct SubArgs {
     #[command(flatten)]
     pub(crate) hand: HandArgs,
 
-    /// Echo pings until Ctrl-C, for `weir pub --ping` at the other end
-    #[arg(long, conflicts_with_all = ["batch", "publishers", "subscribers"])]
+    /// Set the index of this publisher among several, from 0
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Workload")]
+    pub(crate) entity_id: u32,
+
+    /// Publish or ping this long
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s", help_heading = "Method")]
+    pub(crate) duration: Duration,
+
+    /// Ping this long before measuring
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "300ms", help_heading = "Method")]
+    pub(crate) warmup: Duration,
+}
+
+/// Subscribe or echo: the other end of `weir pub`
+#[derive(Debug, clap::Args)]
+#[command(after_help = SUB_NOTES)]
+pub(crate) struct SubArgs {
+    /// Echo pings until interrupted, for `weir pub --ping` at the other end
+    #[arg(long, conflicts_with_all = ["batch", "publishers", "subscribers"], help_heading = "Workload")]
     pub(crate) echo: bool,
 
-    /// Stop after this time, whatever the publishers do [default: when they are done]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[command(flatten)]
+    pub(crate) hand: HandArgs,
+
+    /// Stop after this time [default: when all publishers are done]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Method")]
     pub(crate) duration: Option<Duration>,
 }
 
-/// What both ends have to know.
+/// The options of both ends.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HandArgs {
-    /// What carries the samples, as in `weir bench --engines`
+    #[command(flatten, next_help_heading = "Workload")]
+    pub(crate) workload: HandWorkload,
+    #[command(flatten, next_help_heading = "QoS")]
+    pub(crate) qos: HandQos,
+    #[command(flatten, next_help_heading = "Method")]
+    pub(crate) method: HandMethod,
+    #[command(flatten, next_help_heading = "Host")]
+    pub(crate) host: HandHost,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) output: HandOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct HandWorkload {
+    /// Use this engine, of those that `weir bench --help` lists
     #[arg(long, value_name = "NAME", default_value = "weir")]
     pub(crate) engine: String,
 
-    /// Size of a sample in bytes, its 28 bytes of header included; k, M and G are powers of 1024
+    /// Send samples of this size, 28 to 1G bytes; k, M, G: powers of 1024
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "1024")]
     pub(crate) size: u64,
 
-    /// Delivery guarantee: best-effort or reliable; the udp engines know none
-    #[arg(long, value_name = "KIND", value_parser = parse_reliability, default_value = "reliable")]
-    pub(crate) reliability: Reliability,
-
-    /// Instances that samples go round; 0 = an unkeyed topic
+    /// Write N instances in turn; 0: unkeyed topic
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) instances: u32,
 
-    /// Gather samples into messages of so many bytes; 0 = do not
+    /// Batch samples up to this size in bytes; 0: off
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "0")]
     pub(crate) batch: u64,
 
-    /// Publishers; each needs an --entity-id of its own
+    /// Expect N publishers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) publishers: u32,
 
-    /// Subscribers that a publisher waits for
+    /// Expect N subscribers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) subscribers: u32,
+}
 
-    /// Let samples travel by multicast, if the engine can
+#[derive(Debug, clap::Args)]
+pub(crate) struct HandQos {
+    /// Use best-effort or reliable delivery
+    #[arg(long, value_name = "KIND", value_parser = parse_reliability, default_value = "reliable")]
+    pub(crate) reliability: Reliability,
+
+    /// Send samples by multicast, if the engine supports it
     #[arg(long)]
     pub(crate) multicast: bool,
 
-    /// Fill samples where they are sent from, and read them where they arrive, if the engine can
+    /// Use zero-copy loans, if the engine supports them
     #[arg(long)]
     pub(crate) loans: bool,
+}
 
-    /// How this end waits: block, spin, or spin:USEC to spin that long and then block
+#[derive(Debug, clap::Args)]
+pub(crate) struct HandMethod {
+    /// Make this end block, spin, or spin:USEC and then block
     #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block")]
     pub(crate) wait: WaitStrategy,
 
-    /// Processor that this end runs on [default: left to the kernel]
-    #[arg(long, value_name = "CPU")]
-    pub(crate) cpu: Option<usize>,
+    /// Wait this long for the other end
+    #[arg(long, alias = "patience", value_name = "TIME", value_parser = parse_duration, default_value = "60s")]
+    pub(crate) connect_timeout: Duration,
 
-    /// DDS domain
-    #[arg(long, value_name = "ID", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=232))]
-    pub(crate) domain: u32,
+    /// Fill every sample with a pattern, or check it on arrival
+    #[arg(long)]
+    pub(crate) verify: bool,
+}
 
-    /// Network interface of this host that carries the samples
+#[derive(Debug, clap::Args)]
+pub(crate) struct HandHost {
+    /// Use this network interface
     #[arg(long, value_name = "NAME", default_value = "lo")]
     pub(crate) interface: String,
 
-    /// Address of the other end, for engines without discovery (udp, udp-gso)
+    /// Use this DDS domain, 0 to 232
+    #[arg(long, value_name = "ID", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=232))]
+    pub(crate) domain: u32,
+
+    /// Set the address of the other end, for the udp engines
     #[arg(long, value_name = "IPV4")]
     pub(crate) peer: Option<Ipv4Addr>,
 
-    /// UDP port of the publisher, for engines without discovery; the subscriber has the next one
+    /// Set the publisher's UDP port, for the udp engines; the subscriber has the next
     #[arg(long, default_value_t = 47400, value_parser = clap::value_parser!(u16).range(1..=65534))]
     pub(crate) port: u16,
 
-    /// How long to wait for the other end
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s")]
-    pub(crate) patience: Duration,
+    /// Pin this end to a CPU [default: not pinned]
+    #[arg(long, value_name = "CPU")]
+    pub(crate) cpu: Option<usize>,
 
-    /// Socket buffers to ask for at this end, each way; Linux counts double, so 106496 is its stock size
+    /// Request this socket buffer in bytes; Linux doubles it
     #[arg(
         long,
         value_name = "BYTES",
@@ -144,16 +152,43 @@ pub(crate) struct HandArgs {
         default_value_t = CaseSpec::SOCKET_BUFFER_BYTES
     )]
     pub(crate) socket_buffer: usize,
+}
 
-    /// Fill every sample from its number, or compare what arrives
-    #[arg(long)]
-    pub(crate) verify: bool,
-
-    /// Keep this end's results in results.jsonl of this folder, for `weir report`; made if it is not there
+#[derive(Debug, clap::Args)]
+pub(crate) struct HandOutput {
+    /// Write the results.jsonl of this end to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// How often this end looks at what its host does meanwhile, into the results file; 0s = never
+    /// Sample host telemetry this often; 0s disables it
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
     pub(crate) telemetry_period: Duration,
 }
+
+const PUB_NOTES: &str = concat!(
+    "Give both ends the same engine, size, reliability, instances and domain. The udp engines are \
+     best effort. The publisher waits for its subscribers, sends as fast as they take the samples, and ends the stream with a marker.
+
+Examples:
+  weir pub --interface eth0 --size 1k                # weir sub --interface eth0 --size 1k
+  weir pub --interface eth0 --ping                   # weir sub --interface eth0 --echo
+  weir pub --interface eth0 --size 32 --batch 8192   # weir sub --interface eth0 --size 32
+  weir pub --engine udp --peer 10.0.0.2 --interface eth0
+
+",
+    exit_codes!()
+);
+
+const SUB_NOTES: &str = concat!(
+    "Give both ends the same engine, size, reliability, instances and domain. Prints a line each second, and \
+     a summary when every publisher is done.
+
+Examples:
+  weir sub --interface eth0 --size 1k                # weir pub --interface eth0 --size 1k
+  weir sub --interface eth0 --echo                   # weir pub --interface eth0 --ping
+  weir sub --interface eth0 --publishers 2           # two ends: weir pub --entity-id 0, 1
+  weir sub --engine udp --peer 10.0.0.1 --interface eth0
+
+",
+    exit_codes!()
+);

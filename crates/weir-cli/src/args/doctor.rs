@@ -1,47 +1,34 @@
 //! The options of `weir doctor`.
 
-use clap::ValueEnum;
+use super::values::ScriptPurpose;
 
-/// List what would spoil a measurement on this host, each with the command that fixes it.
-///
-/// Checks limits, processors, clocks, memory, the network interface, and for one second the load of the host.
-/// Changes nothing.
+/// List what would distort a measurement on this host, with the commands that fix it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Checks limits, CPUs, clocks, memory, the network interface and, for one second, the load. Changes nothing. The \
+script changes no network interface, takes no CPU offline and lowers no value.
+
 Examples:
   weir doctor
-  weir doctor --peer 192.168.1.20              the way to the other host, too
+  weir doctor --peer 192.168.1.20              # the route to the other host as well
   weir doctor --interface eth1 --json
-  weir doctor --script throughput > tune.sh    print the safe commands as a script, to a file
-  less tune.sh && sudo sh tune.sh              review it, then run it
+  weir doctor --script throughput > tune.sh    # then: less tune.sh && sudo sh tune.sh
 
-Exit codes: 0 nothing found (notes do not count), 1 something found, 2 usage, 3 environment;
-            with --script 0")]
+Exit codes: 0 no problem found (or --script), 1 problem found, 2 usage, 3 environment")]
 pub(crate) struct DoctorArgs {
-    /// The other host of the measurement, a name or an address: also looks at the route there, its MTU, and
-    /// whether it answers (one TCP connection is tried)
+    /// Check the route to this host as well: MTU and one TCP connection
     #[arg(long, value_name = "HOST")]
     pub(crate) peer: Option<String>,
 
-    /// Network interface that will carry the samples [default: the one to the peer, or that of the default route]
+    /// Check this network interface [default: that of the route to the peer]
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,
 
-    /// Print a shell script that prepares for this, in place of the list; it changes no network interface, takes no
-    /// processor offline and lowers no value
-    #[arg(long, value_enum, value_name = "PURPOSE", conflicts_with = "json")]
+    /// Print the safe commands as a script for latency or throughput
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "PURPOSE", conflicts_with = "json")]
     pub(crate) script: Option<ScriptPurpose>,
 
     /// Print facts and findings as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// What a script prepares for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ScriptPurpose {
-    /// The time of one sample
-    Latency,
-    /// The rate of many
-    Throughput,
 }

@@ -1,119 +1,113 @@
-//! The options of `weir udp`.
+//! The options of `weir udp` and `weir udp server`, grouped as in their help.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{ArgAction, Subcommand, ValueEnum};
+use clap::Subcommand;
 use weir_bench::case::CaseSpec;
 use weir_bench::path::PathSpec;
 use weir_results::{Test, UdpMode, WaitStrategy, parse_duration, parse_size};
 use weir_udptest::FLOOR_PORT;
 
-use super::Format;
-use super::bench::{Cpus, parse_cpus, parse_socket_buffer, parse_wait};
+use super::values::{
+    Cpus, Direction, Format, UdpRate, parse_cpus, parse_socket_buffer, parse_switch, parse_wait,
+};
+use crate::exit::exit_codes;
 
-/// Measure what UDP itself carries: rate, losses, order, delay, round trips.
-///
-/// One end is this command, the other a `weir udp server` on the host that --to names, or a process that is started for it
-/// on this one. Streams send as fast as they can, or by a fixed schedule (--rate), which also measures delays one way under
-/// that load; round trips are one datagram at a time. Sizes, modes, flows and rates that are lists are gone through.
-/// Finished measurements are kept in a results file at once.
+/// Measure raw UDP: throughput, loss, reordering, delay and round trips
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = NOTES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct UdpArgs {
     #[command(subcommand)]
     pub(crate) command: Option<UdpCommand>,
 
-    /// The host that runs `weir udp server`, by name or address [default: a server on this host, just for the run]
+    #[command(flatten, next_help_heading = "Connection")]
+    pub(crate) connection: Connection,
+    #[command(flatten, next_help_heading = "Workload")]
+    pub(crate) workload: UdpWorkload,
+    #[command(flatten, next_help_heading = "Sockets")]
+    pub(crate) sockets: Sockets,
+    #[command(flatten, next_help_heading = "Method")]
+    pub(crate) method: UdpMethod,
+    #[command(flatten, next_help_heading = "Host")]
+    pub(crate) host: UdpHost,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) output: UdpOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Connection {
+    /// Connect to `weir udp server` on this host [default: started here for the run]
     #[arg(long, value_name = "HOST")]
     pub(crate) to: Option<String>,
 
-    /// The port that it listens on
+    /// Connect to this TCP port
     #[arg(long, default_value_t = FLOOR_PORT, requires = "to")]
     pub(crate) port: u16,
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
-    /// Over IPv4
+    /// Use IPv4
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
     pub(crate) ipv4: bool,
 
-    /// Over IPv6
+    /// Use IPv6
     #[arg(short = '6', long = "ipv6")]
     pub(crate) ipv6: bool,
+}
 
-    /// Which tests: latency (round trips), throughput (streams)
+#[derive(Debug, clap::Args)]
+pub(crate) struct UdpWorkload {
+    /// Run these tests: latency (round trips), throughput (streams)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "latency,throughput")]
     pub(crate) tests: Vec<Test>,
 
-    /// Bytes of UDP payload in a datagram, from 20 on; k is 1024
+    /// Send datagrams of these payload sizes, 20 to 65507 bytes
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size, default_value = "32,1024,1460,8192")]
     pub(crate) sizes: Vec<u64>,
 
-    /// How datagrams are given to the kernel: send (one call each), sendmmsg (many by one call), gso (many by one way
-    /// through the network stack)
+    /// Send streams by these calls: send, sendmmsg, gso
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "send,gso")]
     pub(crate) mode: Vec<UdpMode>,
 
-    /// Streams at a time, each with sockets and threads of its own
+    /// Run this many streams at once, each with its own sockets and threads
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
     pub(crate) flows: Vec<u32>,
 
-    /// Send by a fixed schedule: bits of payload per second (10M, 1G), datagrams per second (1000/s, 50k/s), N% of the
-    /// measured maximum, or max for none
+    /// Send at these rates: bit/s (10M), datagrams/s (50k/s), N% of max, max
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "max")]
     pub(crate) rate: Vec<UdpRate>,
 
-    /// Who sends streams: forward (this end), reverse (the server), both
-    #[arg(long, value_name = "WHO", value_enum, default_value_t = Way::Forward)]
-    pub(crate) direction: Way,
+    /// Send streams forward (from here), reverse (from the server) or both
+    #[arg(long, value_name = "WHO", value_enum, hide_possible_values = true, default_value_t = Direction::Forward)]
+    pub(crate) direction: Direction,
+}
 
-    /// Let receivers take datagrams in one piece (UDP_GRO), or not [default: with the mode gso only]
-    #[arg(long, value_name = "ON", value_parser = parse_switch)]
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sockets {
+    /// Receive with UDP_GRO: on or off [default: on with the mode gso]
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     pub(crate) gro: Option<bool>,
 
-    /// Name the destination with each send in place of connecting the sockets
+    /// Leave the sockets unconnected and pass the address to each send
     #[arg(long)]
     pub(crate) unconnected: bool,
 
-    /// How receivers wait: block, spin, or spin:USEC to spin that long and then block [default: block; spin:50 for one
-    /// stream as fast as it goes where each end has a processor, or its sender would measure how long waking takes]
-    #[arg(long, value_name = "HOW", value_parser = parse_wait)]
-    pub(crate) wait: Option<WaitStrategy>,
-
-    /// Processors of this end and of the server's, or none [default: two different ones with both ends on this host and
-    /// one flow, else none]
-    #[arg(long, value_name = "THIS,SERVER", value_parser = parse_cpus)]
-    pub(crate) cpus: Option<Cpus>,
-
-    /// Differentiated services code point of the datagrams, 0 to 63
+    /// Mark the datagrams with this DSCP, 0 to 63
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=63))]
     pub(crate) dscp: Option<u8>,
 
-    /// Send streams to this multicast group, which the server joins (--allow-multicast there)
+    /// Send streams to a multicast group; needs the server's consent
     #[arg(long, value_name = "GROUP")]
     pub(crate) multicast: Option<IpAddr>,
 
-    /// How many routers multicast passes, plus one
+    /// Let multicast pass this many hops
     #[arg(long, value_name = "N", default_value_t = 1, requires = "multicast")]
     pub(crate) ttl: u8,
 
-    /// How long each measurement takes
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
-    pub(crate) duration: Duration,
-
-    /// How long it runs before
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "300ms")]
-    pub(crate) warmup: Duration,
-
-    /// How often everything is measured
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) repeat: u32,
-
-    /// Socket buffers to ask for at both ends, each way; Linux counts double
+    /// Request this socket buffer in bytes; Linux doubles it
     #[arg(
         long,
         value_name = "BYTES",
@@ -121,93 +115,106 @@ pub(crate) struct UdpArgs {
         default_value_t = CaseSpec::SOCKET_BUFFER_BYTES
     )]
     pub(crate) socket_buffer: usize,
+}
 
-    /// How often both ends look at what their hosts do (processors, interrupts, devices, memory...), for `weir report
-    /// --telemetry`; 0s = never
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
-    pub(crate) telemetry_period: Duration,
+#[derive(Debug, clap::Args)]
+pub(crate) struct UdpMethod {
+    /// Measure each point this long
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
+    pub(crate) duration: Duration,
 
-    #[arg(
-        long,
-        value_name = "PATH",
-        conflicts_with = "to",
-        help = "Measure across a cable made for the run (needs root): veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
-    )]
-    pub(crate) path: Option<PathSpec>,
+    /// Run each point this long before measuring
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "300ms")]
+    pub(crate) warmup: Duration,
 
-    /// Run iperf3 (streams) and sockperf (round trips) in turns with our own, where installed, alike in sizes, processors,
-    /// buffers and waiting, and compare: with both ends on this host, over IPv4, one flow forward. --repeat 20 and more
-    /// settles small differences
-    #[arg(long, conflicts_with_all = ["to", "path", "ipv6", "multicast", "unconnected", "dscp"])]
+    /// Repeat every point N times; 6 or more give 95 % intervals
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) repeat: u32,
+
+    /// Make receivers block, spin or spin:USEC [default: block; spin:50 at full rate]
+    #[arg(long, value_name = "HOW", value_parser = parse_wait)]
+    pub(crate) wait: Option<WaitStrategy>,
+
+    /// Interleave with iperf3 and sockperf under equal conditions, and compare
+    #[arg(long, conflicts_with_all = ["to", "link", "ipv6", "multicast", "unconnected", "dscp"])]
     pub(crate) outside_checks: bool,
+}
 
-    /// Hold the processors of this host out of idle while measuring
+#[derive(Debug, clap::Args)]
+pub(crate) struct UdpHost {
+    /// Measure across a virtual link, veth[,OPTION...] (root)
+    #[arg(long, alias = "path", value_name = "LINK", conflicts_with = "to")]
+    pub(crate) link: Option<PathSpec>,
+
+    /// Pin the ends to CPUs, or none [default: two for one flow on this host]
+    #[arg(long, value_name = "THIS,SERVER", value_parser = parse_cpus)]
+    pub(crate) cpus: Option<Cpus>,
+
+    /// Keep the CPUs of this host out of idle states while measuring
     #[arg(long)]
     pub(crate) keep_awake: bool,
 
-    /// What to print on stdout
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    /// Sample host telemetry this often at both ends; 0s disables it
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
+    pub(crate) telemetry_period: Duration,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct UdpOutput {
+    /// Print the results as table, csv or json
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// Folder for results.jsonl; made if it is not there [default: weir-results/ and the time]
+    /// Write results.jsonl to this folder [default: weir-results/TIME]
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Say on stderr how each measurement ends
-    #[arg(short, long, action = ArgAction::SetTrue)]
+    /// Report the result of each measurement on stderr
+    #[arg(short, long)]
     pub(crate) verbose: bool,
 }
 
-/// What both sides may know.
+/// The secret that both ends may share.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SecretArgs {
-    /// A file with the secret that both ends know; it is never sent
+    /// Read the secret shared by both ends from a file; it is never sent
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
 }
 
-/// What else there is.
 #[derive(Debug, Subcommand)]
 pub(crate) enum UdpCommand {
     Server(UdpServerArgs),
 }
 
-/// Be the other end of `weir udp`, until Ctrl-C.
-///
-/// Whoever can reach the port can have this host receive, and send back to it, as much UDP as there is room for: listen where
-/// only those can reach it who may (--bind), or give both sides a secret. Data goes to the address that a control connection
-/// comes from, never anywhere else.
+/// Serve `weir udp` until interrupted
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  weir udp server                                  on port 5679 of all addresses
-  weir udp server --bind 10.0.0.4 --secret-file secret
-  weir udp server --port 0 --verbose               on a port of the system's choice, which is printed")]
+#[command(after_help = SERVER_NOTES)]
 pub(crate) struct UdpServerArgs {
-    /// The address to listen on [default: all, of IPv4 and IPv6]
+    /// Listen on this address [default: all, IPv4 and IPv6]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
 
-    /// The TCP port of the control connection; 0 lets the system choose
+    /// Listen on this TCP port; 0: any free one
     #[arg(long, default_value_t = FLOOR_PORT)]
     pub(crate) port: u16,
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
-    /// How many sessions at a time
+    /// Serve at most N sessions at once
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) max_sessions: usize,
 
-    /// How long a measurement may be asked to last
+    /// Refuse measurements that take longer
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1h")]
     pub(crate) max_time: Duration,
 
-    /// Let clients have this host join multicast groups
+    /// Let clients make this host join multicast groups
     #[arg(long)]
     pub(crate) allow_multicast: bool,
 
-    /// Say what happens
+    /// Report sessions on stderr
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
@@ -220,100 +227,29 @@ pub(crate) struct UdpServerArgs {
     pub(crate) namespace: Option<PathBuf>,
 }
 
-/// The value of `--direction`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Way {
-    /// This end
-    Forward,
-    /// The server
-    Reverse,
-    /// Both at the same time
-    Both,
-}
+const NOTES: &str = concat!(
+    "Every combination of the lists is measured, and appended to results.jsonl when it is done. Streams run \
+     at full rate or on a schedule, which also yields one-way delays under that load. Round trips are one \
+     datagram at a time. --outside-checks needs both ends on this host, IPv4 and one forward flow. \
+     `weir bench --help` explains the options of a link.
 
-/// The value of `--rate`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum UdpRate {
-    /// No schedule.
-    Max,
-    /// Bits of payload per second.
-    Bits(f64),
-    /// Datagrams per second.
-    Datagrams(f64),
-    /// Percent of the measured maximum.
-    Percent(f64),
-}
-
-impl FromStr for UdpRate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| {
-            let (digits, unit) = match text.char_indices().next_back() {
-                Some((end, 'k' | 'K')) => (&text[..end], 1e3),
-                Some((end, 'm' | 'M')) => (&text[..end], 1e6),
-                Some((end, 'g' | 'G')) => (&text[..end], 1e9),
-                _ => (text, 1.0),
-            };
-            let is_plain =
-                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-            let number = digits.parse::<f64>().ok().filter(|_| is_plain)? * unit;
-            (number > 0.0 && number <= 1e15).then_some(number)
-        };
-        let parsed = match text.strip_suffix('%') {
-            _ if text == "max" => Some(Self::Max),
-            Some(percent) => number(percent).filter(|percent| *percent <= 100.0).map(Self::Percent),
-            None => match text.strip_suffix("/s") {
-                Some(datagrams) => number(datagrams).map(Self::Datagrams),
-                None => number(text).map(Self::Bits),
-            },
-        };
-        parsed.ok_or_else(|| {
-            "it is bits per second (10M, 1G), datagrams per second (1000/s), percent of the maximum (50%), or max"
-                .to_owned()
-        })
-    }
-}
-
-fn parse_switch(text: &str) -> Result<bool, String> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err("it is on or off".to_owned()),
-    }
-}
-
-const EXAMPLES: &str = "\
 Examples:
-  weir udp                                          this host with itself, about half a minute
-  weir udp server                                   on one host...
-  weir udp --to mk4                                 ...and this on another
-  weir udp --to mk4 --tests throughput --sizes 1k --rate 10M,100M,500M
-  weir udp --tests throughput --sizes 1460 --rate 10%,50%,90%      delays one way under load
-  weir udp --tests throughput --mode send,sendmmsg,gso --sizes 32,1460 --flows 1,2
-  weir udp --to mk4 --direction both --tests throughput
-  weir udp --tests latency --wait spin --repeat 6
-  weir udp --outside-checks --repeat 20 --duration 600ms     beside iperf3 and sockperf
-  sudo weir udp --path veth,loss=1% -6
-  weir udp --format json > run.json";
+  weir udp                                                  # this host, about half a minute
+  weir udp --to HOST --tests throughput --rate 10M,100M,max # HOST runs `weir udp server`
+  weir udp --tests throughput --mode send,gso --flows 1,2
+  sudo weir udp --link veth,loss=1% -6
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+",
+    exit_codes!()
+);
 
-    #[test]
-    fn rates_are_bits_datagrams_or_shares() {
-        let check = |text: &str, expected: Option<UdpRate>| {
-            assert_eq!(text.parse::<UdpRate>().ok(), expected, "{text}");
-        };
-        check("max", Some(UdpRate::Max));
-        check("10M", Some(UdpRate::Bits(1e7)));
-        check("1.5g", Some(UdpRate::Bits(1.5e9)));
-        check("64000", Some(UdpRate::Bits(64_000.0)));
-        check("50k/s", Some(UdpRate::Datagrams(50_000.0)));
-        check("12.5%", Some(UdpRate::Percent(12.5)));
-        for text in ["", "0", "-1", "101%", "1e3", "fast", "/s", "%", "inf", "nan", "é", "1é"] {
-            check(text, None);
-        }
-    }
-}
+const SERVER_NOTES: &str = "\
+Anyone who can reach the port can make this host receive UDP, and send it back, at full rate. Restrict access \
+with --bind or --secret-file. Data is only sent to the address of the control connection.
+
+Examples:
+  weir udp server                                           # port 5679 of all addresses
+  weir udp server --bind 10.0.0.4 --secret-file secret
+  weir udp server --port 0 --verbose                        # prints the port that it got
+
+Exit codes: 2 usage, 3 address or port unavailable";

@@ -1,4 +1,4 @@
-//! `weir agent`: one end of a case, started by `weir bench` and never by hand.
+//! `weir agent`: one end of a case, started by `weir bench`.
 
 use std::env;
 use std::process;
@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 
 pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Failure> {
     let token = env::var(TOKEN_VARIABLE)
-        .with_context(|| format!("{TOKEN_VARIABLE} is not set: `weir bench` starts agents, nobody else does"))
+        .with_context(|| format!("{TOKEN_VARIABLE} is not set: only `weir bench` starts agents"))
         .map_err(Failure::usage)?;
     let options =
         AgentOptions { role: args.role, index: args.index, control: args.control, token, on_orphaned: leave };
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// The coordinator is gone: nobody needs this process any more, and nobody would hear why it ends.
+/// Ends this process, since its coordinator is gone.
 fn leave() {
     process::exit(3);
 }

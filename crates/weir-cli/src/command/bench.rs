@@ -1,7 +1,6 @@
-//! `weir bench`: the main job.
+//! `weir bench`: measures engines on this host.
 
 use std::env;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -10,15 +9,14 @@ use weir_bench::case::Method;
 use weir_bench::control::Role;
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::keep_awake::KeepAwake;
-use weir_bench::outside::OutsideTool;
 use weir_bench::path::VethPath;
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::tuning::EngineSettings;
-use weir_bench::{AgentCommand, engine, host};
+use weir_bench::{engine, host};
 use weir_report::ReportOptions;
-use weir_results::{Case, Environment, Interface, ResultsError, ResultsWriter, Run, Test};
+use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
 
-use super::report;
+use super::{report, setup};
 use crate::args::{BenchArgs, Cpus, Format};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
@@ -26,22 +24,23 @@ use crate::{output, signals};
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let settings = read_settings(args)?;
-    if args.show_settings {
+    if args.qos.show_settings {
         return output::data(&settings.show()).map(|()| Exit::Success);
     }
     let mut plan = make_plan(args, settings)?;
     let environment = describe_host(args);
-    let path = args.path.map(VethPath::lay).transpose().map_err(Failure::environment)?;
-    let mut writer = create_writer(args.output.as_deref(), &environment, None)?;
+    let path = args.host.link.map(VethPath::lay).transpose().map_err(Failure::environment)?;
+    let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
-    let agent = this_program()?;
-    if args.format == Format::Table {
+    let agent = setup::agent()?;
+    if args.output.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
         report::talk_block(&path.as_ref().map_or_else(String::new, described));
     }
     let _awake = keep_awake(args, &mut plan)?;
-    let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.costs };
-    let mut finished = Finished::new(environment.clone(), &plan, args.format, options);
+    let options =
+        ReportOptions { relative_to: args.method.relative_to.clone(), costs: args.output.resources };
+    let mut finished = Finished::new(environment.clone(), &plan, args.output.format, options);
     let (outcome, written, printed) = {
         let options = RunOptions {
             agent: &agent,
@@ -49,7 +48,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
             path: path.as_ref(),
             interrupted: &interrupted,
         };
-        execute(&plan, &options, &mut writer, &mut finished, &Progress::new(&plan, args.verbose))
+        execute(&plan, &options, &mut writer, &mut finished, &Progress::new(&plan, args.output.verbose))
     };
     let printed = printed.and_then(|()| finished.print_rest());
     output::talk(&format!("results: {}", writer.path().display()));
@@ -58,7 +57,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     Ok(exit(outcome))
 }
 
-/// Runs the plan; every finished case is in the results file before the next one starts.
+/// Runs the plan. Every finished case is written to the results file before the next one starts.
 fn execute(
     plan: &Plan,
     options: &RunOptions<'_>,
@@ -66,7 +65,7 @@ fn execute(
     finished: &mut Finished,
     progress: &Progress,
 ) -> (RunOutcome, Result<(), ResultsError>, Result<(), Failure>) {
-    // What happened to the output; the run goes on without it, since the results file is the record.
+    // A closed stdout does not end the run: the results file has everything.
     let mut printed = Ok(());
     let mut written = Ok(());
     let outcome = coordinator::run(plan, options, &mut |event| match event {
@@ -79,7 +78,7 @@ fn execute(
                 printed = progress.suspend(|| finished.print_test(number));
             }
             if let Err(error) = writer.append(case) {
-                // Measuring on would only lose more.
+                // Further results would be lost as well.
                 options.interrupted.store(true, Ordering::Release);
                 written = Err(error);
             }
@@ -89,15 +88,15 @@ fn execute(
     (outcome, written, printed)
 }
 
-/// The finished cases, and how many of them are printed already.
+/// The finished cases, some of them printed.
 struct Finished {
     run: Run,
     format: Format,
     options: ReportOptions,
-    /// Numbers of the cases that are the last ones of their test.
+    /// The number of the last case of each test.
     last_of_test: Vec<usize>,
     has_printed: bool,
-    /// Cases that are not printed yet.
+    /// Cases not yet printed.
     pending: Vec<Case>,
 }
 
@@ -120,7 +119,7 @@ impl Finished {
         self.pending.push(case.clone());
     }
 
-    /// Prints the tables of a test when case `number` was its last one: a test is all that its tables need.
+    /// Prints the tables of a test after its last case.
     fn print_test(&mut self, number: usize) -> Result<(), Failure> {
         if self.format != Format::Table || !self.last_of_test.contains(&number) {
             return Ok(());
@@ -130,7 +129,7 @@ impl Finished {
         self.print_tables(cases)
     }
 
-    /// Prints what is not printed yet, and what is doubtful about the run.
+    /// Prints the remaining tables and the warnings.
     fn print_rest(&mut self) -> Result<(), Failure> {
         if self.format != Format::Table {
             return report::print(&self.run, self.format, &self.options);
@@ -161,21 +160,21 @@ pub(super) fn exit(outcome: RunOutcome) -> Exit {
 }
 
 fn read_settings(args: &BenchArgs) -> Result<EngineSettings, Failure> {
-    let Some(path) = &args.settings else { return Ok(EngineSettings::default()) };
+    let Some(path) = &args.qos.settings else { return Ok(EngineSettings::default()) };
     let name = || format!("--settings {}", path.display());
     let text = std::fs::read_to_string(path).with_context(name).map_err(Failure::usage)?;
     EngineSettings::parse(&text).with_context(name).map_err(Failure::usage)
 }
 
-/// The engines that were asked for; says which are missing of all.
+/// The requested engines. Reports which ones `all` leaves out.
 fn chosen_engines(args: &BenchArgs) -> Vec<String> {
-    if args.engines != ["all"] {
-        return args.engines.clone();
+    if args.workload.engines != ["all"] {
+        return args.workload.engines.clone();
     }
     let missing: Vec<&str> = engine::missing().map(|peer| peer.name).collect();
     if !missing.is_empty() {
         output::talk(&format!(
-            "weir: not built in, so left out: {} (cargo xtask peers installs what they need and builds them in)",
+            "weir: not in this build, so left out: {} (cargo xtask peers builds them in)",
             missing.join(", ")
         ));
     }
@@ -185,144 +184,84 @@ fn chosen_engines(args: &BenchArgs) -> Vec<String> {
 
 fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure> {
     let engines = chosen_engines(args);
-    // So that all engines in all cases take minutes.
+    // Keeps a run of all engines within minutes.
     let usual = Duration::from_secs(if engines.len() > 4 { 1 } else { 2 });
-    let duration = args.duration.unwrap_or(usual);
-    // Without the floor there is just no comparison; anything else was typed.
-    if args.relative_to != ReportOptions::default().relative_to && !engines.contains(&args.relative_to) {
-        let name = &args.relative_to;
+    let duration = args.method.duration.unwrap_or(usual);
+    // The default may be missing: then there is no comparison.
+    if args.method.relative_to != ReportOptions::default().relative_to
+        && !engines.contains(&args.method.relative_to)
+    {
+        let name = &args.method.relative_to;
         return Err(Failure::usage(anyhow::anyhow!(
             "--relative-to names `{name}`, which --engines leaves out"
         )));
     }
-    let cpus = match args.cpus {
-        Some(Cpus::None) => None,
-        Some(Cpus::Pair(cpus)) => {
-            host::check_cpus(cpus).map_err(Failure::usage)?;
-            Some(cpus)
-        }
-        // One processor for all ends of a kind would measure the processor.
-        None if args.publishers > 1 || args.subscribers > 1 => None,
-        None => host::default_cpus().map_err(Failure::environment)?,
-    };
-    // `all` is one word, and several engines.
-    let interleave = args.interleave.unwrap_or(engines.len() > 1);
+    // Several ends pinned to one CPU would measure that CPU.
+    let has_several = args.workload.publishers > 1 || args.workload.subscribers > 1;
+    let cpus = setup::cpus(args.host.cpus.or(has_several.then_some(Cpus::None)))?;
+    // After `all` is resolved, which is one word.
+    let interleave = args.method.interleave.unwrap_or(engines.len() > 1);
     let options = PlanOptions {
         engines,
-        tests: args.tests.clone(),
-        sizes: args.sizes.clone(),
-        reliabilities: args.reliability.clone(),
-        instances: args.instances,
-        batches: args.batch.clone(),
-        publishers: args.publishers,
-        subscribers: args.subscribers,
-        multicast: args.multicast,
-        loans: args.loans,
-        wait: args.wait,
-        rates: args.rate.clone(),
+        tests: args.workload.tests.clone(),
+        sizes: args.workload.sizes.clone(),
+        reliabilities: args.qos.reliability.clone(),
+        instances: args.workload.instances,
+        batches: args.workload.batch.clone(),
+        publishers: args.workload.publishers,
+        subscribers: args.workload.subscribers,
+        multicast: args.qos.multicast,
+        loans: args.qos.loans,
+        wait: args.method.wait,
+        rates: args.workload.rate.clone(),
         method: Method {
-            count_system_calls: args.costs,
-            telemetry_period: Some(args.telemetry_period).filter(|period| !period.is_zero()),
-            path: args.path.map(|path| path.to_string()),
-            late: args.late,
-            breakdown: args.breakdown,
+            count_system_calls: args.output.resources,
+            telemetry_period: Some(args.host.telemetry_period).filter(|period| !period.is_zero()),
+            path: args.host.link.map(|path| path.to_string()),
+            late: args.method.subscriber_delay,
+            breakdown: args.method.breakdown,
             ..Method::default()
         },
         cpus,
         duration,
-        warmup: args.warmup,
-        repeats: args.repeat,
+        warmup: args.method.warmup,
+        repeats: args.method.repeat,
         interleave,
-        socket_buffer_bytes: args.socket_buffer,
-        verify: args.verify,
-        domain: args.domain,
+        socket_buffer_bytes: args.host.socket_buffer,
+        verify: args.method.verify,
+        domain: args.host.domain,
         run_id: std::process::id(),
-        interface: args.interface.clone(),
-        address: host::interface_address(&args.interface).map_err(Failure::usage)?,
-        outside: if args.outside_checks { outside_tools() } else { Vec::new() },
+        interface: args.host.interface.clone(),
+        address: host::interface_address(&args.host.interface).map_err(Failure::usage)?,
+        outside: if args.method.outside_checks { setup::outside_tools() } else { Vec::new() },
         settings,
     };
     plan::plan(&options).map_err(Failure::usage)
 }
 
-/// Holds the processors out of idle, if that was asked for, and has each case say so.
+/// Keeps the CPUs out of idle states, if enabled, and records it in each case.
 fn keep_awake(args: &BenchArgs, plan: &mut Plan) -> Result<Option<KeepAwake>, Failure> {
-    if !args.keep_awake {
-        return Ok(None);
-    }
-    let awake = KeepAwake::start()
-        .context("cannot keep the processors awake: leave --keep-awake out")
-        .map_err(Failure::environment)?;
+    let Some(awake) = setup::keep_awake(args.host.keep_awake)? else { return Ok(None) };
     for step in &mut plan.steps {
         step.case.method.keep_awake = Some(awake.description());
     }
     Ok(Some(awake))
 }
 
-/// The cable and how to look into it.
+/// The virtual link and its namespaces.
 fn described(path: &VethPath) -> String {
     let file = |role| path.place(role).namespace.display().to_string();
     let (publisher, subscriber) = (file(Role::Publisher), file(Role::Subscriber));
-    format!("path: {}, from {publisher} to {subscriber} (nsenter --net=FILE looks inside)", path.spec())
-}
-
-/// The programs of others that are installed; says which are not.
-pub(super) fn outside_tools() -> Vec<OutsideTool> {
-    let (installed, missing): (Vec<_>, Vec<_>) =
-        OutsideTool::ALL.into_iter().partition(|tool| tool.is_installed());
-    for tool in missing {
-        let name = tool.name();
-        output::talk(&format!(
-            "weir: {name} is not installed, so it is left out (on Debian: apt install {name})"
-        ));
-    }
-    installed
+    format!("link: {}, from {publisher} to {subscriber} (nsenter --net=FILE enters one)", path.spec())
 }
 
 fn describe_host(args: &BenchArgs) -> Environment {
-    let mut environment = host::environment(&args.interface);
-    if let Some(path) = args.path {
-        environment.interface = Some(Interface {
-            name: VethPath::INTERFACE.to_owned(),
-            mtu: Some(path.mtu),
-            speed_mbps: path.rate_bps.and_then(|rate| u32::try_from(rate / 1_000_000).ok()),
-            driver: Some("veth".to_owned()),
-            ..Interface::default()
-        });
+    let mut environment = host::environment(&args.host.interface);
+    if let Some(path) = args.host.link {
+        environment.interface = Some(setup::interface(path));
     }
     environment.command = env::args().collect();
     environment
-}
-
-/// Makes the output folder before anything is measured: a run that cannot be kept is not made.
-pub(super) fn create_writer(
-    folder: Option<&Path>,
-    environment: &Environment,
-    peer: Option<&Environment>,
-) -> Result<ResultsWriter, Failure> {
-    let failure = |error: ResultsError| match error {
-        ResultsError::AlreadyExists { .. } => Failure::usage(error),
-        _ => Failure::environment(error),
-    };
-    if let Some(folder) = folder {
-        return ResultsWriter::create_with_peer(folder, environment, peer).map_err(failure);
-    }
-    // 2026-11-21T20:00:00Z without what file names do badly with; a second run in the same second
-    // gets a number.
-    let time = environment.date.replace(['-', ':'], "");
-    let folder = |number: u32| {
-        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-        PathBuf::from("weir-results").join(format!("{time}{suffix}"))
-    };
-    let free = (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000));
-    ResultsWriter::create_with_peer(&free, environment, peer).map_err(failure)
-}
-
-pub(super) fn this_program() -> Result<AgentCommand, Failure> {
-    let program = env::current_exe()
-        .context("cannot find this program's own file, which it starts again for each end of a case")
-        .map_err(Failure::environment)?;
-    Ok(AgentCommand { program, arguments: vec!["agent".into()] })
 }
 
 #[cfg(test)]
@@ -343,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn several_engines_take_turns_unless_told_otherwise_and_all_are_several() {
+    fn several_engines_are_interleaved_by_default() {
         let take_turns = |arguments| {
             let planned = planned(arguments);
             // Point by point, the first engine of a repeat is the last of the one before.

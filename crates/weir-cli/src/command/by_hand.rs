@@ -1,4 +1,4 @@
-//! `weir pub` and `weir sub`: the two ends of a case, each started by hand.
+//! `weir pub` and `weir sub`: the ends of a case, each started by hand.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use weir_results::{
     ThroughputSummary, format_rate,
 };
 
-use super::bench::create_writer;
+use super::setup;
 use crate::args::{HandArgs, PubArgs, SubArgs};
 use crate::exit::{Exit, Failure};
 use crate::{output, signals};
@@ -29,13 +29,13 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
         duration: args.duration,
         warmup: if args.ping { args.warmup } else { Duration::ZERO },
         entity_id: args.entity_id,
-        publishers: hand.publishers.max(args.entity_id.saturating_add(1)),
-        port: Some(hand.port),
+        publishers: hand.workload.publishers.max(args.entity_id.saturating_add(1)),
+        port: Some(hand.host.port),
         ..case(hand, test)?
     })?;
     let mut kept = Kept::open(hand, &case)?;
     let interrupted = signals::watch()?;
-    let options = options(hand, &case, hand.port + 1, &interrupted);
+    let options = options(hand, &case, hand.host.port + 1, &interrupted);
     output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
     let size_bytes = case.size_bytes;
     let mut on_event = |event| show(event, size_bytes, "sent");
@@ -54,12 +54,14 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
     if let Some(line) = dropped_line(&published) {
         output::talk(&line);
     }
-    let reason = "what arrived is known to the other end only (weir sub --output)".to_owned();
+    let reason = "only the subscriber knows the throughput (weir sub --output)".to_owned();
     let mut result = Case { not_measured: Some(NotMeasured::NotSupported { reason }), ..blank(&case) };
     result.duration_s = Some(seconds(published.sent_in));
     kept.keep(result, End::Publisher(published.watched))?;
     if !published.flushed {
-        return Err(Failure::environment(anyhow::anyhow!("not all samples were acknowledged in time")));
+        return Err(Failure::environment(anyhow::anyhow!(
+            "not all samples were acknowledged in time: check that every subscriber still runs"
+        )));
     }
     Ok(ended(Exit::Success, &interrupted))
 }
@@ -70,18 +72,18 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
     let hand = &args.hand;
     let (case, engine) = check(CaseSpec {
         duration: args.duration.unwrap_or(Duration::ZERO),
-        port: Some(hand.port + 1),
+        port: Some(hand.host.port + 1),
         ..case(hand, test)?
     })?;
     let mut kept = Kept::open(hand, &case)?;
     let interrupted = signals::watch()?;
-    let options = options(hand, &case, hand.port, &interrupted);
+    let options = options(hand, &case, hand.host.port, &interrupted);
     output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
     let mut on_event = |event| show(event, case.size_bytes, "received");
     if args.echo {
         let echoed = by_hand::echo(engine, &options, &mut on_event).map_err(failure)?;
         output::data(&format!("echoed {} pings", echoed.pings))?;
-        let reason = "the figures are the other end's (weir pub --ping --output)".to_owned();
+        let reason = "only the publisher knows the latency (weir pub --ping --output)".to_owned();
         let result = Case { not_measured: Some(NotMeasured::NotSupported { reason }), ..blank(&case) };
         kept.keep(result, End::Subscriber(echoed.watched))?;
         return Ok(Exit::Success);
@@ -103,41 +105,41 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
     Ok(ended(exit, &interrupted))
 }
 
-/// What both ends know of their case.
+/// The case as both ends know it.
 fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
-    // Without a file nobody would see it.
+    // Telemetry is only written to the results file.
     let telemetry_period =
-        args.output.as_ref().map(|_| args.telemetry_period).filter(|period| !period.is_zero());
+        args.output.output.as_ref().map(|_| args.output.telemetry_period).filter(|period| !period.is_zero());
     Ok(CaseSpec {
-        engine: args.engine.clone(),
+        engine: args.workload.engine.clone(),
         test,
-        reliability: args.reliability,
-        size_bytes: usize::try_from(args.size).unwrap_or(usize::MAX),
-        instances: args.instances,
-        batch_bytes: u32::try_from(args.batch).unwrap_or(u32::MAX),
-        publishers: args.publishers,
-        subscribers: args.subscribers,
+        reliability: args.qos.reliability,
+        size_bytes: usize::try_from(args.workload.size).unwrap_or(usize::MAX),
+        instances: args.workload.instances,
+        batch_bytes: u32::try_from(args.workload.batch).unwrap_or(u32::MAX),
+        publishers: args.workload.publishers,
+        subscribers: args.workload.subscribers,
         entity_id: 0,
-        multicast: args.multicast,
-        loans: args.loans,
-        wait: args.wait,
+        multicast: args.qos.multicast,
+        loans: args.qos.loans,
+        wait: args.method.wait,
         repeat: 1,
         duration: Duration::ZERO,
         warmup: Duration::ZERO,
-        verify: args.verify,
-        domain: args.domain,
+        verify: args.method.verify,
+        domain: args.host.domain,
         run_id: 0,
-        interface: args.interface.clone(),
-        address: host::interface_address(&args.interface).map_err(Failure::usage)?,
+        interface: args.host.interface.clone(),
+        address: host::interface_address(&args.host.interface).map_err(Failure::usage)?,
         port: None,
-        socket_buffer_bytes: args.socket_buffer,
+        socket_buffer_bytes: args.host.socket_buffer,
         cpus: None,
         method: Method { telemetry_period, ..Method::default() },
         settings: std::collections::BTreeMap::new(),
     })
 }
 
-/// The engine of the case, and the case as it has it: one that knows no delivery guarantee has none.
+/// The engine, and the case with the reliability that the engine supports.
 fn check(mut case: CaseSpec) -> Result<(CaseSpec, &'static dyn Engine), Failure> {
     let knows_none = weir_bench::engine::find(&case.engine)
         .is_some_and(|engine| engine.capabilities().reliability == ReliabilitySupport::None);
@@ -155,25 +157,31 @@ fn options<'a>(
     interrupted: &'a AtomicBool,
 ) -> HandOptions<'a> {
     let at = |address: Ipv4Addr| SocketAddrV4::new(address, peer_port);
-    HandOptions { case, peer: args.peer.map(at), cpu: args.cpu, patience: args.patience, interrupted }
+    HandOptions {
+        case,
+        peer: args.host.peer.map(at),
+        cpu: args.host.cpu,
+        patience: args.method.connect_timeout,
+        interrupted,
+    }
 }
 
-/// The file that results are kept in, where that is wanted.
+/// The results file, if any.
 struct Kept(Option<ResultsWriter>);
 
-/// Whose figures are kept.
+/// The end that figures belong to.
 enum End {
     Publisher(Watched),
     Subscriber(Watched),
 }
 
 impl Kept {
-    /// Makes the file before anything is measured.
+    /// Creates the file before the measurement.
     fn open(args: &HandArgs, case: &CaseSpec) -> Result<Self, Failure> {
-        let Some(folder) = &args.output else { return Ok(Self(None)) };
+        let Some(folder) = &args.output.output else { return Ok(Self(None)) };
         let mut environment = host::environment(&case.interface);
         environment.command = std::env::args().collect();
-        create_writer(Some(folder), &environment, None).map(|writer| Self(Some(writer)))
+        setup::create_writer(Some(folder), &environment, None).map(|writer| Self(Some(writer)))
     }
 
     fn keep(&mut self, mut case: Case, end: End) -> Result<(), Failure> {
@@ -194,7 +202,7 @@ impl Kept {
     }
 }
 
-/// The case without its figures.
+/// The case without figures.
 fn blank(case: &CaseSpec) -> Case {
     let size_bytes = case.size_bytes as u64;
     Case {
@@ -210,7 +218,7 @@ fn blank(case: &CaseSpec) -> Case {
     }
 }
 
-/// What arrived: the publisher's own figures are not known here, so what it offered is what can be accounted for.
+/// The throughput at this end. The publisher's counts are unknown here, so offered = received + lost.
 fn received_summary(received: &Received, size_bytes: usize) -> ThroughputSummary {
     let counts = received.counts;
     ThroughputSummary::new(
@@ -226,12 +234,12 @@ fn received_summary(received: &Received, size_bytes: usize) -> ThroughputSummary
     )
 }
 
-/// What this host dropped of what was sent; `None` when nothing.
+/// A line on packets that this host dropped; `None` without any.
 fn dropped_line(published: &Published) -> Option<String> {
     let drops = &published.watched.drops;
     let dropped = drops.queue.unwrap_or(0).max(drops.device_sent.unwrap_or(0));
     (dropped > 0).then(|| {
-        format!("weir: this host dropped {dropped} packets before they left (its queueing discipline or device; others' traffic counts)")
+        format!("weir: this host dropped {dropped} packets when sending (queueing discipline or device, all traffic counted)")
     })
 }
 
@@ -248,7 +256,7 @@ fn failure(error: EndpointError) -> Failure {
     Failure::environment(error)
 }
 
-/// A run that was interrupted has its figures, and says by its exit code that they are of a part.
+/// The exit code: an interruption takes precedence.
 fn ended(exit: Exit, interrupted: &AtomicBool) -> Exit {
     if interrupted.load(Ordering::Acquire) { Exit::Interrupted } else { exit }
 }
@@ -257,7 +265,7 @@ fn show(event: HandEvent, size_bytes: usize, what: &str) {
     match event {
         HandEvent::Joined => output::talk("weir: ready"),
         HandEvent::Interval(interval) => {
-            // A reader that has gone needs no figures; the run goes on for its other end.
+            // A closed stdout does not end the run: the other end needs it.
             let _ = output::data(&interval_line(&interval, size_bytes, what));
         }
     }
@@ -304,7 +312,7 @@ fn received_line(received: &Received, size_bytes: usize) -> String {
         line.push_str(&format!(", damaged {}", received.corrupt));
     }
     if !received.is_complete {
-        line.push_str("\nstopped before the publisher was done: what was lost at the end is not counted");
+        line.push_str("\nstopped before the publisher was done: losses at the end are not counted");
     }
     line
 }
@@ -322,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interruption_goes_before_a_loss_as_the_exit_codes_have_it() {
+    fn an_interruption_takes_precedence_over_a_loss() {
         let of = |exit, is_interrupted| ended(exit, &AtomicBool::new(is_interrupted));
         assert_eq!(
             (of(Exit::Success, true), of(Exit::DataLost, true)),

@@ -1,4 +1,4 @@
-//! `weir doctor`: what would spoil a measurement here.
+//! `weir doctor`: what would distort a measurement on this host.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::args::{DoctorArgs, ScriptPurpose};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// How long the host is looked at.
+/// How long the load of the host is observed.
 const WATCH: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
@@ -44,17 +44,17 @@ fn list(facts: &Facts, findings: &[Finding]) -> String {
     let (notes, problems): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().partition(|finding| finding.is_note);
     text += &match problems.len() {
-        0 => "\nnothing found that would spoil a measurement\n".to_owned(),
-        1 => "\n1 thing would spoil a measurement:\n".to_owned(),
-        count => format!("\n{count} things would spoil a measurement:\n"),
+        0 => "\nno problems found\n".to_owned(),
+        1 => "\n1 problem:\n".to_owned(),
+        count => format!("\n{count} problems:\n"),
     };
     problems.iter().for_each(|finding| text += &entry(finding));
     if !notes.is_empty() {
-        text += "\nworth knowing:\n";
+        text += "\nnotes:\n";
         notes.iter().for_each(|finding| text += &entry(finding));
     }
     if findings.iter().any(Finding::is_fixed_by_script) {
-        text += "\nweir doctor --script latency (or throughput) prints the safe commands as a script; nothing was changed\n";
+        text += "\n`weir doctor --script latency` (or throughput) prints the safe commands as a script; nothing was changed\n";
     }
     text
 }
@@ -75,7 +75,7 @@ fn path_line(path: &weir_bench::doctor::PathFacts) -> String {
     )
 }
 
-/// The finding, and below it the command.
+/// The finding and its command.
 fn entry(finding: &Finding) -> String {
     let spoils = match finding.spoils {
         Purpose::Latency => " (latency)",
@@ -96,12 +96,12 @@ mod tests {
     #[test]
     fn the_list_has_problems_before_notes_each_with_its_command() {
         let mut facts = Facts { is_optimised: true, ..Facts::default() };
-        assert!(list(&facts, &examine(&facts)).ends_with("\nnothing found that would spoil a measurement\n"));
+        assert!(list(&facts, &examine(&facts)).ends_with("\nno problems found\n"));
         facts.environment.rmem_max = Some(212_992);
         facts.environment.virtualised = Some("KVM".to_owned());
         let text = list(&facts, &examine(&facts));
-        let expected = "\n1 thing would spoil a measurement:\n- receive-buffer-limit (throughput): receive buffers are \
-                        limited to 212992 bytes, 4194304 wanted: a burst is lost while the reader is not running\n    sysctl -w net.core.rmem_max=16777216\n\nworth knowing:\n- virtual-machine: ";
+        let expected = "\n1 problem:\n- receive-buffer-limit (throughput): receive buffers are \
+                        limited to 212992 bytes, 4194304 wanted: a burst is lost while the reader is not running\n    sysctl -w net.core.rmem_max=16777216\n\nnotes:\n- virtual-machine: ";
         assert!(text.contains(expected), "{text}");
         assert!(text.ends_with("nothing was changed\n"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! `weir report`: an earlier run, printed again or drawn.
+//! `weir report`: prints or plots an earlier run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,18 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     if let Some(form) = args.telemetry {
         return print_telemetry(&run, form);
     }
+    if args.compact {
+        return output::data(&weir_report::compact_tables(&run)).map(|()| Exit::Success);
+    }
     if args.plot.is_empty() {
-        let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.costs };
+        let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.resources };
         check_relative_to(&run, &options.relative_to)?;
         print(&run, args.format, &options)?;
         return Ok(Exit::Success);
     }
     let folder = args.output.clone().unwrap_or_else(|| folder_of(&args.run));
     fs::create_dir_all(&folder)
-        .with_context(|| {
-            format!("cannot make the folder {}: choose another one with --output", folder.display())
-        })
+        .with_context(|| format!("cannot create {}: choose another folder with --output", folder.display()))
         .map_err(Failure::environment)?;
     for test in &args.plot {
         write_plots(&run, *test, &folder)?;
@@ -38,7 +39,7 @@ fn print_telemetry(run: &Run, form: TelemetryForm) -> Result<Exit, Failure> {
     let has_any = |case: &Case| case.publisher_telemetry.is_some() || case.subscriber_telemetry.is_some();
     if !run.cases.iter().any(has_any) {
         return Err(Failure::usage(anyhow!(
-            "the run has no telemetry (--telemetry-period of weir bench and weir udp)"
+            "the run has no telemetry: run `weir bench` or `weir udp` with --telemetry-period above 0s"
         )));
     }
     let text = match form {
@@ -48,16 +49,16 @@ fn print_telemetry(run: &Run, form: TelemetryForm) -> Result<Exit, Failure> {
     output::data(&text).map(|()| Exit::Success)
 }
 
-/// An engine that the run does not have cannot be compared with; without the floor there is just no comparison.
+/// Rejects an engine that the run does not contain. The default may be missing: then there is no comparison.
 fn check_relative_to(run: &Run, relative_to: &str) -> Result<(), Failure> {
     let is_there = run.cases.iter().any(|case| case.engine == relative_to);
     if is_there || relative_to == ReportOptions::default().relative_to {
         return Ok(());
     }
-    Err(Failure::usage(anyhow!("the run has no engine `{relative_to}` to compare with (--relative-to)")))
+    Err(Failure::usage(anyhow!("--relative-to names `{relative_to}`, which the run does not contain")))
 }
 
-/// Prints a run on stdout, and what is doubtful about it on stderr.
+/// Prints a run on stdout and its warnings on stderr.
 pub(crate) fn print(run: &Run, format: Format, options: &ReportOptions) -> Result<(), Failure> {
     match format {
         Format::Table => {
@@ -87,7 +88,9 @@ fn write_plots(run: &Run, test: PlotTest, folder: &Path) -> Result<(), Failure> 
     let plots: Vec<_> =
         weir_report::plots(run).into_iter().filter(|plot| plot.name.starts_with(prefix)).collect();
     if plots.is_empty() {
-        return Err(Failure::usage(anyhow!("the run has no {prefix} figures to plot")));
+        return Err(Failure::usage(anyhow!(
+            "the run has no {prefix} figures to plot: choose another test with --plot"
+        )));
     }
     for plot in plots {
         let path = folder.join(format!("{}.svg", plot.name));

@@ -1,11 +1,11 @@
-//! `weir udp`: what UDP itself carries.
+//! `weir udp`: measures raw UDP.
 
 mod outside;
 mod plan;
 mod server;
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, anyhow};
@@ -18,8 +18,7 @@ use weir_report::ReportOptions;
 use weir_results::{Case, Environment, Interface, ResultsWriter, Run, Warning};
 use weir_udptest::{Client, ClientSettings, Family, Secret, UdptestError, cases};
 
-use super::bench::{create_writer, outside_tools};
-use super::report;
+use super::{report, setup};
 use crate::args::{Cpus, Format, SecretArgs, UdpArgs, UdpCommand};
 use crate::exit::{Exit, Failure};
 use crate::{output, signals};
@@ -31,25 +30,22 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
         return server::run(args);
     }
     let cpus = processors(args)?;
-    let outside = if args.outside_checks { outside_tools() } else { Vec::new() };
+    let outside = if args.method.outside_checks { setup::outside_tools() } else { Vec::new() };
     let plan =
         Plan::new(args, has_room(args, cpus), &outside).map_err(|text| Failure::usage(anyhow!(text)))?;
     let halt = signals::watch()?;
-    let path = args.path.map(VethPath::lay).transpose().map_err(Failure::environment)?;
+    let path = args.host.link.map(VethPath::lay).transpose().map_err(Failure::environment)?;
     let mut other_end = OtherEnd::find(args, path.as_ref())?;
-    let awake = args.keep_awake.then(KeepAwake::start).transpose();
-    let awake = awake
-        .context("cannot keep the processors awake: leave --keep-awake out")
-        .map_err(Failure::environment)?;
+    let awake = setup::keep_awake(args.host.keep_awake)?;
     let mut client = Client::connect(&other_end.settings).map_err(failure)?;
     let is_ipv6 = client.is_ipv6();
     plan.check(is_ipv6).map_err(|text| Failure::usage(anyhow!(text)))?;
     let environment = describe_host(&client, path.as_ref());
     let peer = other_end.describe(client.server());
-    let mut writer = create_writer(args.output.as_deref(), &environment, Some(&peer))?;
-    if args.format == Format::Table {
+    let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, Some(&peer))?;
+    if args.output.format == Format::Table {
         report::talk_block(&weir_report::environment(&environment));
-        if args.to.is_some() {
+        if args.connection.to.is_some() {
             report::talk_block(&format!("other end\n{}", weir_report::environment(&peer)));
         }
     }
@@ -58,12 +54,12 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
         path: path.as_ref().map(|path| path.spec().to_string()),
         awake: awake.as_ref().map(KeepAwake::description),
         cpus: cpus.map_or_else(|| "none".to_owned(), |cpus| format!("{},{}", cpus.0, cpus.1)),
-        verbose: args.verbose,
+        verbose: args.output.verbose,
     };
     let mut runner = Runner { client: &mut client, is_ipv6, cpus, halt: &halt, conditions: &conditions };
-    let ended = runner.go_through(&plan, path.as_ref(), &mut writer, &mut run);
-    // What was measured is shown and kept, whatever ended it.
-    let printed = report::print(&run, args.format, &ReportOptions::default());
+    let ended = runner.run_plan(&plan, path.as_ref(), &mut writer, &mut run);
+    // Results are printed even if the run failed.
+    let printed = report::print(&run, args.output.format, &ReportOptions::default());
     output::talk(&format!("results: {}", writer.path().display()));
     drop(client);
     other_end.end();
@@ -71,17 +67,17 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
     ended
 }
 
-/// Goes through the plan.
+/// Runs the plan.
 struct Runner<'a> {
     client: &'a mut Client,
     is_ipv6: bool,
-    /// Of this end and the server's.
+    /// CPUs of this end and of the server.
     cpus: Option<(usize, usize)>,
     halt: &'a AtomicBool,
     conditions: &'a Conditions,
 }
 
-/// What all results of a run have in common.
+/// The conditions of all measurements of a run.
 struct Conditions {
     path: Option<String>,
     awake: Option<String>,
@@ -107,7 +103,7 @@ impl Conditions {
 }
 
 impl Runner<'_> {
-    fn go_through(
+    fn run_plan(
         &mut self,
         plan: &Plan,
         path: Option<&VethPath>,
@@ -124,12 +120,12 @@ impl Runner<'_> {
                 if self.conditions.verbose {
                     output::talk(&weir_report::udp_line(&case));
                 }
-                // The control connection works, but UDP does not.
+                // The control connection works, but no UDP arrives.
                 let arrived = case.subscriber.and_then(|figures| figures.samples).unwrap_or(0);
                 if case.warnings.contains(&Warning::NothingReceived) && arrived == 0 {
                     exit = Exit::Environment;
                 }
-                // Measuring on would only lose more.
+                // Further results would be lost as well.
                 writer.append(&case).map_err(Failure::environment)?;
                 run.cases.push(case);
             }
@@ -142,7 +138,7 @@ impl Runner<'_> {
         Ok(exit)
     }
 
-    /// One measurement: its cases, and what went wrong; with the code of usage when the next one may work.
+    /// Runs one measurement. A failure with the exit code for usage concerns only this measurement.
     fn step(&mut self, step: &Step, run: &Run) -> (Vec<Case>, Option<Failure>) {
         if let Some(tool) = step.outside {
             return outside::measure(tool, step, self.cpus, self.conditions, self.halt);
@@ -172,7 +168,7 @@ impl Runner<'_> {
     }
 }
 
-/// The other end, and the process that it is, if it was started here.
+/// The other end, with its process if this program started it.
 struct OtherEnd {
     settings: ClientSettings,
     server: Option<LocalServer>,
@@ -181,26 +177,26 @@ struct OtherEnd {
 
 impl OtherEnd {
     fn find(args: &UdpArgs, path: Option<&VethPath>) -> Result<Self, Failure> {
-        let secret = secret(&args.secret)?;
-        let family = match (args.ipv4, args.ipv6) {
+        let secret = secret(&args.connection.secret)?;
+        let family = match (args.connection.ipv4, args.connection.ipv6) {
             (true, _) => Family::V4,
             (_, true) => Family::V6,
             _ => Family::Any,
         };
-        if let Some(host) = &args.to {
-            let settings = ClientSettings { host: host.clone(), port: args.port, family, secret };
+        if let Some(host) = &args.connection.to {
+            let settings = ClientSettings { host: host.clone(), port: args.connection.port, family, secret };
             return Ok(Self { settings, server: None, interface: None });
         }
         let place = path.map(|path| path.place(Role::Subscriber));
-        let address = match (&place, args.ipv6) {
+        let address = match (&place, args.connection.ipv6) {
             (Some(place), true) => place.address_v6.to_string(),
             (Some(place), false) => place.address.to_string(),
             (None, true) => "::1".to_owned(),
             (None, false) => "127.0.0.1".to_owned(),
         };
         let namespace = place.as_ref().map(|place| place.namespace.clone());
-        let server = LocalServer::start(&address, namespace, args.multicast.is_some())?;
-        // This end lives in the other namespace from here on; the thread that measures inherits that.
+        let server = LocalServer::start(&address, namespace, args.sockets.multicast.is_some())?;
+        // The measuring thread inherits the namespace.
         if let Some(path) = path {
             enter(&path.place(Role::Publisher).namespace)?;
         }
@@ -210,40 +206,42 @@ impl OtherEnd {
             family,
             secret: Some(server.secret().clone()),
         };
-        Ok(Self { settings, server: Some(server), interface: path.map(cable) })
+        Ok(Self { settings, server: Some(server), interface: path.map(|path| setup::interface(path.spec())) })
     }
 
-    /// The other host, with the cable to it.
+    /// The environment of the other end, with the virtual link if any.
     fn describe(&self, server: &Environment) -> Environment {
         let mut environment = server.clone();
         environment.interface = self.interface.clone().or(environment.interface);
         environment
     }
 
-    /// Ends the process that was started here.
+    /// Ends the process of the other end.
     fn end(&mut self) {
         self.server = None;
     }
 }
 
-/// The secret in a file, if there is one.
+/// The secret of `--secret-file`, if given.
 fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
     let read = args.secret_file.as_deref().map(Secret::read).transpose();
     read.map_err(Failure::usage)
 }
 
-/// The processors of this end and of the server's.
+/// The CPUs of this end and of the server.
 fn processors(args: &UdpArgs) -> Result<Option<(usize, usize)>, Failure> {
-    match args.cpus {
+    match args.host.cpus {
         Some(Cpus::None) => Ok(None),
         Some(Cpus::Pair(cpus)) => {
-            // The server's are its own to judge.
+            // The server checks its own CPU.
             let own = CpuPair { subscriber: cpus.publisher, ..cpus };
             host::check_cpus(own).map_err(Failure::usage)?;
             Ok(Some((cpus.publisher, cpus.subscriber)))
         }
-        // One processor for all flows of an end would measure the processor.
-        None if args.to.is_some() || args.flows.iter().any(|flows| *flows > 1) => Ok(None),
+        // Several flows pinned to one CPU would measure that CPU.
+        None if args.connection.to.is_some() || args.workload.flows.iter().any(|flows| *flows > 1) => {
+            Ok(None)
+        }
         None => {
             let cpus = host::default_cpus().map_err(Failure::environment)?;
             Ok(cpus.map(|cpus| (cpus.publisher, cpus.subscriber)))
@@ -251,10 +249,10 @@ fn processors(args: &UdpArgs) -> Result<Option<(usize, usize)>, Failure> {
     }
 }
 
-/// Whether each end has a processor for itself, as far as this host knows.
+/// Whether each end has a CPU of its own, as far as this host knows.
 fn has_room(args: &UdpArgs, cpus: Option<(usize, usize)>) -> bool {
     match cpus {
-        _ if args.to.is_some() => true,
+        _ if args.connection.to.is_some() => true,
         Some((own, server)) => own != server,
         None => host::default_cpus().is_ok_and(|cpus| cpus.is_some()),
     }
@@ -263,21 +261,10 @@ fn has_room(args: &UdpArgs, cpus: Option<(usize, usize)>) -> bool {
 fn describe_host(client: &Client, path: Option<&VethPath>) -> Environment {
     let mut environment = host::environment(client.interface().as_deref().unwrap_or("lo"));
     if let Some(path) = path {
-        environment.interface = Some(cable(path));
+        environment.interface = Some(setup::interface(path.spec()));
     }
     environment.command = env::args().collect();
     environment
-}
-
-fn cable(path: &VethPath) -> Interface {
-    let spec = path.spec();
-    Interface {
-        name: VethPath::INTERFACE.to_owned(),
-        mtu: Some(spec.mtu),
-        speed_mbps: spec.rate_bps.and_then(|rate| u32::try_from(rate / 1_000_000).ok()),
-        driver: Some("veth".to_owned()),
-        ..Interface::default()
-    }
 }
 
 fn failure(error: UdptestError) -> Failure {
@@ -289,16 +276,9 @@ fn failure(error: UdptestError) -> Failure {
     Failure { exit, error: error.into() }
 }
 
-/// Moves this thread, and those to come, into a network namespace.
+/// Moves this thread, and the threads it will start, into a network namespace.
 fn enter(namespace: &Path) -> Result<(), Failure> {
     path::enter_namespace(namespace)
         .with_context(|| format!("cannot enter the network namespace {}", namespace.display()))
-        .map_err(Failure::environment)
-}
-
-/// The program's own file.
-fn this_program() -> Result<PathBuf, Failure> {
-    env::current_exe()
-        .context("cannot find this program's own file, which it starts again for the other end")
         .map_err(Failure::environment)
 }

@@ -1,4 +1,4 @@
-//! What a run is going to do, told before it does.
+//! The configuration of a run, printed before it starts.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub(super) fn banner(role: &Role) -> String {
     text
 }
 
-/// Name, version, and whose procedure it is.
+/// Name, version and the origin of the procedure.
 pub(super) fn version() -> String {
     format!("Weir perftest {} (procedure and output of RTI Perftest 4.3)", env!("CARGO_PKG_VERSION"))
 }
@@ -73,7 +73,7 @@ fn subscriber(text: &mut String, settings: &SubscriberSettings) {
     transport(text, &settings.node, "");
 }
 
-/// As RTI Perftest has it, whose flow controller `default` lets everything through.
+/// As in RTI Perftest, whose flow controller `default` does not limit the rate.
 fn publish_mode(node: &NodeSettings) -> &'static str {
     match (&node.raw, node.asynchronous) {
         (Some(_), _) => "",

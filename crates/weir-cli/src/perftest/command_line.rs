@@ -1,23 +1,23 @@
-//! From arguments to options, by RTI Perftest's rules: one dash, any case, prefixes, the last of several wins.
+//! Parses arguments by RTI Perftest's rules: one dash, any case, unambiguous prefixes, the last value wins.
 
 use std::collections::BTreeMap;
 
 use super::options::{self, Fate, OptionDef, Side, Takes};
 
-/// What was typed.
+/// A parsed command line.
 #[derive(Debug, Default)]
 pub(super) struct Typed {
-    /// By option name: values in the order that they were given.
+    /// Values by option, in their order on the command line.
     values: BTreeMap<&'static str, Vec<String>>,
-    /// Options that change nothing, each with the reason.
+    /// Options without effect, each with the reason.
     pub(super) notes: Vec<String>,
 }
 
 impl Typed {
-    /// Reads the arguments, without the program's name.
+    /// Parses the arguments, without the program name.
     ///
     /// # Errors
-    /// A sentence that names the argument and what could be done.
+    /// A sentence that names the argument and what to do.
     pub(super) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut typed = Self::default();
         let mut arguments = arguments.peekable();
@@ -38,7 +38,7 @@ impl Typed {
             };
             check(option, &value)?;
             if let Fate::Idle(why) = option.fate {
-                let note = format!("-{} changes nothing: {why}", option.name);
+                let note = format!("-{} has no effect: {why}", option.name);
                 if !typed.notes.contains(&note) {
                     typed.notes.push(note);
                 }
@@ -54,22 +54,22 @@ impl Typed {
         self.values.contains_key(name)
     }
 
-    /// The last value that was given.
+    /// The last value of an option.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.all(name).last().map(String::as_str)
     }
 
-    /// All values that were given.
+    /// All values of an option.
     pub(super) fn all(&self, name: &str) -> &[String] {
         self.values.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The last value as a number; its range is checked already.
+    /// The last value as a number, which `parse` has range-checked.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.text(name)?.parse().ok()
     }
 
-    /// Options of one end given to the other one, where the end was named.
+    /// Rejects publisher options with `-sub` and subscriber options with `-pub`.
     fn check_sides(&self) -> Result<(), String> {
         let (publishes, subscribes) = (self.has("pub"), self.has("sub"));
         if publishes && subscribes {
@@ -95,7 +95,7 @@ fn option_of(argument: &str) -> Result<&'static OptionDef, String> {
     let spelling = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')).ok_or_else(unknown)?;
     options::find(spelling).map_err(|candidates| match candidates[..] {
         [] => unknown(),
-        _ => format!("'{argument}' could be {}: write more of it", dashed(&candidates)),
+        _ => format!("'{argument}' is ambiguous: write one of {}", dashed(&candidates)),
     })
 }
 
@@ -104,7 +104,7 @@ fn dashed(names: &[&str]) -> String {
     names.join(", ")
 }
 
-/// What a value is called in messages and in the help.
+/// The placeholder of a value in messages and in the help.
 pub(super) fn wanted(takes: Takes) -> String {
     match takes {
         Takes::Nothing => String::new(),
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(typed.number("instances"), Some(100_000));
         assert_eq!(typed.number("executionTime"), Some(30));
         assert_eq!(typed.text("nic"), Some("172.16.1.1"));
-        assert_eq!(typed.notes, ["-noXmlQos changes nothing: no XML file is read in any case"]);
+        assert_eq!(typed.notes, ["-noXmlQos has no effect: no XML file is read"]);
         let batch = "-best -pub -batchSize 0 -noOutputHeaders -datalen 64 -noOutputHeaders -batchSize 0";
         assert_eq!(parse(batch).unwrap().number("batchSize"), Some(0));
     }
@@ -171,7 +171,7 @@ mod tests {
             ("-domain x", "-domain takes a whole number from 0 to 232, not 'x'"),
             ("-frobnicate", "Cannot parse '-frobnicate', invalid input."),
             ("32", "Cannot parse '32', invalid input."),
-            ("-latency", "'-latency' could be -latencyCount, -latencyTest, -latencyFile"),
+            ("-latency", "'-latency' is ambiguous: write one of -latencyCount, -latencyTest, -latencyFile"),
             ("-outputFormat xml", "-outputFormat takes one of csv, json, legacy, not 'xml'"),
             ("-sub -latencyTest", "-latencyTest is for the publisher"),
             ("-pub -sid 1", "-sidMultiSubTest is for the subscriber"),
@@ -206,7 +206,7 @@ mod tests {
             let Fate::Idle(why) = option.fate else { continue };
             let value = if matches!(option.takes, Takes::Nothing) { "" } else { "28" };
             let typed = parse(&format!("-{} {value}", option.name)).unwrap();
-            assert_eq!(typed.notes, [format!("-{} changes nothing: {why}", option.name)]);
+            assert_eq!(typed.notes, [format!("-{} has no effect: {why}", option.name)]);
         }
     }
 }

@@ -1,6 +1,8 @@
-//! Every option of RTI Perftest 4.3, and those of ours: what it takes, which end it is for, and what becomes of it.
+//! The table of options: those of RTI Perftest 4.3 and our own.
 
-/// Which end an option is for.
+use std::sync::LazyLock;
+
+/// The end that an option is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Both,
@@ -8,13 +10,13 @@ pub(super) enum Side {
     Subscriber,
 }
 
-/// What stands behind an option.
+/// The value of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     Nothing,
-    /// A whole number from the first to the second.
+    /// A whole number within these bounds.
     Number(u64, u64),
-    /// The same, and it may be left out.
+    /// The same, optional.
     MaybeNumber(u64, u64),
     /// One of these, in any case.
     OneOf(&'static [&'static str]),
@@ -22,19 +24,19 @@ pub(super) enum Takes {
     MaybeText(&'static str),
 }
 
-/// What becomes of an option.
+/// How an option is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It does what it says.
+    /// Has the effect that its help states.
     Works,
-    /// It is accepted and has nothing to change: this sentence says why.
+    /// Accepted without effect, for this reason.
     Idle(&'static str),
-    /// It is refused: this sentence says what to do instead.
+    /// Rejected, with this reason or alternative.
     Refused(&'static str),
 }
 
 /// One option.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct OptionDef {
     /// Without the dash.
     pub(super) name: &'static str,
@@ -45,344 +47,292 @@ pub(super) struct OptionDef {
     pub(super) about: &'static str,
 }
 
+/// Options under one heading of the help.
+pub(super) struct Group {
+    pub(super) title: &'static str,
+    pub(super) options: &'static [OptionDef],
+}
+
 const INT: u64 = i32::MAX as u64;
 
 const fn works(name: &'static str, takes: Takes, side: Side, about: &'static str) -> OptionDef {
     OptionDef { name, takes, side, fate: Fate::Works, about }
 }
 
-const fn idle(name: &'static str, takes: Takes, side: Side, why: &'static str) -> OptionDef {
-    OptionDef { name, takes, side, fate: Fate::Idle(why), about: "" }
-}
-
-const fn refused(name: &'static str, takes: Takes, side: Side, instead: &'static str) -> OptionDef {
-    OptionDef { name, takes, side, fate: Fate::Refused(instead), about: "" }
+const fn idle(name: &'static str, takes: Takes, why: &'static str) -> OptionDef {
+    OptionDef { name, takes, side: Both, fate: Fate::Idle(why), about: "" }
 }
 
 use Side::{Both, Publisher, Subscriber};
 use Takes::{MaybeNumber, MaybeText, Nothing, Number, OneOf, Text};
 
 /// Options that work.
-const WORKING: &[OptionDef] = &[
-    works("bestEffort", Nothing, Both, "best-effort delivery; reliable unless given"),
+pub(super) const WORKING: &[Group] = &[
+    Group { title: "Ends", options: ENDS },
+    Group { title: "Workload", options: WORKLOAD },
+    Group { title: "QoS", options: QOS },
+    Group { title: "Method", options: METHOD },
+    Group { title: "Network", options: NETWORK },
+    Group { title: "Threads", options: THREADS },
+    Group { title: "Output", options: OUTPUT },
+];
+
+const ENDS: &[OptionDef] = &[
+    works("pub", Nothing, Both, "Publish; prints latency"),
+    works("sub", Nothing, Both, "Subscribe; prints throughput [default]"),
+    works(
+        "pidMultiPubTest",
+        Number(0, INT),
+        Publisher,
+        "Set the index of this publisher; only 0 sends pings [default: 0]",
+    ),
+    works("sidMultiSubTest", Number(0, INT), Subscriber, "Set the index of this subscriber [default: 0]"),
+    works("numSubscribers", Number(1, INT), Publisher, "Wait for N subscribers [default: 1]"),
+    works("numPublishers", Number(1, 1024), Subscriber, "Wait for N publishers [default: 1]"),
+];
+
+const WORKLOAD: &[OptionDef] = &[
     works(
         "dataLen",
         Number(28, 1 << 30),
         Both,
-        "size of a sample with its 28 bytes of header [100]; a subscriber learns it",
+        "Send samples of this size in bytes, header of 28 included [default: 100]",
     ),
     works(
-        "verbosity",
-        Number(0, 3),
+        "scan",
+        MaybeText("a:b:c"),
         Both,
-        "0: errors only, 1 and 2: notes and warnings, 3: also counters at the end [1]",
+        "Run once per sample size in bytes [default: powers of 2 from 32 to 32768, 63000]",
     ),
-    works("domain", Number(0, 232), Both, "DDS domain [1]"),
+    works("keyed", Nothing, Both, "Use a topic with a key"),
+    works("instances", Number(1, 1_000_000), Both, "Write N instances of a keyed topic [default: 1]"),
+    works("writeInstance", Number(0, INT), Publisher, "Write only this instance [default: all in turn]"),
+    works("loadDataFromFile", Text("file"), Publisher, "Fill samples with the bytes of a file"),
     works(
-        "durability",
-        Number(0, 3),
-        Both,
-        "0: volatile, 1: the last samples are kept for late subscribers (TRANSIENT_LOCAL) [0]",
-    ),
-    works("keyed", Nothing, Both, "a topic with a key"),
-    works("instances", Number(1, 1_000_000), Both, "number of instances of a keyed topic [1]"),
-    works(
-        "writeInstance",
-        Number(0, INT),
+        "maximumAllocableBufferSize",
+        Number(1, 1 << 30),
         Publisher,
-        "write this one instance; round all of them unless given",
+        "Limit the file of -loadDataFromFile, in bytes [default: 1073741824]",
     ),
-    works("noPrintIntervals", Nothing, Both, "only the summary (the old -noPrint)"),
+];
+
+const QOS: &[OptionDef] = &[
+    works("bestEffort", Nothing, Both, "Use best-effort delivery [default: reliable]"),
+    works("durability", Number(0, 3), Both, "Set the durability: 0 volatile, 1 transient local [default: 0]"),
     works(
-        "useReadThread",
+        "asynchronous",
         Nothing,
         Both,
-        "a thread of its own takes samples, or echoes; a listener unless given",
+        "Send from a thread of each writer [default: from the writing thread]",
     ),
     works(
-        "waitsetDelayUsec",
-        Number(0, 10_000_000),
-        Both,
-        "with -useReadThread: longest wait for more samples [0; 100 with -waitsetEventCount]",
+        "batchSize",
+        Number(0, 65_507),
+        Publisher,
+        "Batch up to this size in bytes; 0: off [default: 8192 where two samples fit]",
     ),
-    works("waitsetEventCount", Number(1, INT), Both, "with -useReadThread: samples worth waiting for [5]"),
-    works(
-        "threadPriorities",
-        Text("X:Y:Z"),
-        Both,
-        "real-time priorities (SCHED_FIFO) of the main, receiving and other threads: 1 to 99, or h, n, l",
-    ),
-    works(
-        "threadCPUAffinity",
-        Text("A[:B:C:D]"),
-        Both,
-        "processors of the main, receiving, timer and status threads; one for all of them",
-    ),
-    works("cpu", Nothing, Both, "a column with this process's share of all processors"),
-    works("outputFormat", OneOf(&["csv", "json", "legacy"]), Both, "csv, json or legacy [csv]"),
-    works("noOutputHeaders", Nothing, Both, "rows without titles and headers"),
-    works("outputFile", Text("file"), Both, "append results to this file; standard output unless given"),
-    works(
-        "precise",
-        Nothing,
-        Both,
-        "ours: microseconds with three decimals, unsupported percentiles marked with *",
-    ),
-    works("asynchronous", Nothing, Both, "a thread of each writer sends; the one that writes unless given"),
     works(
         "sendQueueSize",
         Number(1, INT),
         Both,
-        "samples or batches that the writer keeps; bounded by the engine unless given",
+        "Keep at most N samples or batches in the writer [default: set by the engine]",
     ),
     works(
         "receiveQueueSize",
         Number(1, INT),
         Both,
-        "samples that the reader keeps; bounded by their bytes unless given",
+        "Keep at most N samples in the reader [default: bounded by bytes]",
     ),
-    works(
-        "telemetryFile",
-        Text("file"),
-        Both,
-        "ours: write what this host did meanwhile, ten times a second, to this file as CSV",
-    ),
-    works("pub", Nothing, Both, "publish"),
-    works(
-        "batchSize",
-        Number(0, 65_507),
-        Publisher,
-        "bytes of a batch, 0: none [8192 where two samples fit]",
-    ),
+];
+
+const METHOD: &[OptionDef] = &[
     works(
         "latencyCount",
         Number(1, u64::MAX),
         Publisher,
-        "a ping every so many samples or batches [10000; 1 with -latencyTest]",
+        "Ping every N samples or batches [default: 10000; 1 with -latencyTest]",
     ),
+    works("latencyTest", Nothing, Publisher, "Run a ping-pong: each sample waits for its echo"),
     works(
         "executionTime",
         Number(1, INT),
         Publisher,
-        "seconds to run; whichever of this and -numIter comes first",
+        "Run for N seconds, or until -numIter samples are sent",
     ),
     works(
         "numIter",
         Number(1, u64::MAX),
         Publisher,
-        "samples to send [100000000, with -latencyTest 10000000; none with -executionTime]",
+        "Send N samples [default: 100000000; 10000000 with -latencyTest; no limit with -executionTime]",
     ),
-    works(
-        "initialBurstSize",
-        Number(0, INT),
-        Publisher,
-        "initialization pings [one per place in the queue and instance]",
-    ),
-    works("latencyTest", Nothing, Publisher, "ping-pong: one sample at a time, each echoed"),
-    works(
-        "scan",
-        MaybeText("a:b:c"),
-        Both,
-        "one run after the other with samples of these sizes [32, 64... 32768, 63000]; a subscriber follows",
-    ),
-    works("numSubscribers", Number(1, INT), Publisher, "subscribers to wait for [1]"),
-    works("pidMultiPubTest", Number(0, INT), Publisher, "number of this publisher; only 0 sends pings [0]"),
     works(
         "pubRate",
         Text("samples/s[:spin|sleep]"),
         Publisher,
-        "samples per second, waiting by spin or sleep [unlimited; spin]",
+        "Limit the rate in samples/s, pacing by spin or sleep [default: unlimited; spin]",
     ),
-    works("pubRatebps", Text("bit/s[:spin|sleep]"), Publisher, "the same in bits per second"),
-    works("sleep", Number(1, 3_600_000), Publisher, "milliseconds of pause after each sample"),
+    works("pubRatebps", Text("bit/s[:spin|sleep]"), Publisher, "Limit the rate in bit/s, as -pubRate"),
+    works("sleep", Number(1, 3_600_000), Publisher, "Pause after each sample, in milliseconds"),
     works(
-        "latencyFile",
-        Text("file"),
+        "initialBurstSize",
+        Number(0, INT),
         Publisher,
-        "append every latency to this file as `number, microseconds`",
+        "Send N initialization pings [default: one per queue place and instance]",
     ),
-    works(
-        "loadDataFromFile",
-        Text("file"),
-        Publisher,
-        "fill samples with the bytes of this file, piece by piece",
-    ),
-    works(
-        "maximumAllocableBufferSize",
-        Number(1, 1 << 30),
-        Publisher,
-        "largest file for -loadDataFromFile in bytes [1 GiB]",
-    ),
-    works("sub", Nothing, Both, "subscribe; the default"),
-    works("sidMultiSubTest", Number(0, INT), Subscriber, "number of this subscriber [0]"),
-    works("numPublishers", Number(1, 1024), Subscriber, "publishers to wait for [1]"),
-    works("nic", Text("address"), Both, "address or name of the interface to use; all unless given"),
-    works("allowInterfaces", Text("address"), Both, "the same; several with commas"),
-    works("peer", Text("address[:port]"), Both, "host to announce to beside multicast; may be repeated"),
-    works("transport", OneOf(TRANSPORTS), Both, "UDPv4, the only one"),
+];
+
+const NETWORK: &[OptionDef] = &[
+    works("domain", Number(0, 232), Both, "Use this DDS domain [default: 1]"),
+    works("nic", Text("address"), Both, "Use this interface, by address or name [default: all]"),
+    works("allowInterfaces", Text("address"), Both, "Use these interfaces, comma-separated [default: all]"),
+    works("peer", Text("address[:port]"), Both, "Announce to this host besides multicast; repeatable"),
+    works("transport", OneOf(TRANSPORTS), Both, "Use this transport, the only one"),
+    works("multicast", Nothing, Both, "Receive from 239.255.1.1, 239.255.1.2 and 239.255.1.100"),
+    works("multicastAddr", Text("a[,b,c]"), Both, "Receive from these groups, or from one and the next two"),
     works(
         "rawTransport",
         Nothing,
         Both,
-        "plain UDP sockets without DDS, the floor; the publisher names its subscribers by -peer address[:sid]",
+        "Use UDP sockets without DDS as the baseline; a publisher names its subscribers by -peer address[:sid]",
     ),
-    works("multicast", Nothing, Both, "receive by 239.255.1.1, .1.2 and .1.100"),
+];
+
+const THREADS: &[OptionDef] = &[
+    works("useReadThread", Nothing, Both, "Take samples or echo in a thread [default: in a listener]"),
     works(
-        "multicastAddr",
-        Text("a[,b,c]"),
+        "waitsetDelayUsec",
+        Number(0, 10_000_000),
         Both,
-        "the same by these groups; one stands for itself and the next two",
+        "Limit the wait of -useReadThread, in microseconds [default: 0; 100 with -waitsetEventCount]",
     ),
-    works("help", Nothing, Both, "this text"),
-    works("version", Nothing, Both, "ours: the version"),
+    works("waitsetEventCount", Number(1, INT), Both, "Wait for N samples in -useReadThread [default: 5]"),
+    works(
+        "threadPriorities",
+        Text("X:Y:Z"),
+        Both,
+        "Set SCHED_FIFO priorities of main, receiving and other threads: 1 to 99, or h, n, l",
+    ),
+    works(
+        "threadCPUAffinity",
+        Text("A[:B:C:D]"),
+        Both,
+        "Pin main, receiving, timer and status threads, or all to one CPU",
+    ),
+];
+
+const OUTPUT: &[OptionDef] = &[
+    works(
+        "outputFormat",
+        OneOf(&["csv", "json", "legacy"]),
+        Both,
+        "Print the results in this format [default: csv]",
+    ),
+    works("outputFile", Text("file"), Both, "Append the results to a file [default: standard output]"),
+    works("noOutputHeaders", Nothing, Both, "Print rows without titles and headers"),
+    works("noPrintIntervals", Nothing, Both, "Print the summary only"),
+    works(
+        "precise",
+        Nothing,
+        Both,
+        "Print microseconds with three decimals; * marks percentiles of too few samples (Weir only)",
+    ),
+    works("cpu", Nothing, Both, "Add a column with the CPU use of this process"),
+    works("latencyFile", Text("file"), Publisher, "Append every latency to a file, as number, microseconds"),
+    works(
+        "telemetryFile",
+        Text("file"),
+        Both,
+        "Write host telemetry to a file, ten rows per second, as CSV (Weir only)",
+    ),
+    works(
+        "verbosity",
+        Number(0, 3),
+        Both,
+        "Report 0: errors, 1 or 2: and warnings, 3: and counters at the end [default: 1]",
+    ),
+    works("help", Nothing, Both, "Print this help"),
+    works("version", Nothing, Both, "Print the version (Weir only)"),
 ];
 
 /// Values of `-transport` that RTI Perftest knows.
 const TRANSPORTS: &[&str] = &["UDPv4", "UDPv6", "SHMEM", "TCP", "TLS", "DTLS", "WAN", "UDPv4_WAN", "Use XML"];
 
-const ONLY_UDP: &str = "the engine has UDPv4 only";
-const NO_SECURITY: &str = "the engine has no security; measure without it";
-const NO_QUEUE_STATISTICS: &str =
-    "the engine has no such statistics; -verbosity 3 prints its counters at the end";
-const NO_SHARED_MEMORY: &str = "the engine has no shared memory; on one host it uses UDP like everywhere";
-const SOCKET_BUFFERS: &str =
-    "set the environment variables WEIR_RECEIVE_BUFFER and WEIR_SEND_BUFFER, in bytes";
-
-/// Options that are known and have nothing to change.
-const IDLE: &[OptionDef] = &[
-    idle("noXmlQos", Nothing, Both, "no XML file is read in any case"),
-    idle("unbounded", MaybeNumber(28, 65_470), Both, "the type's octets are unbounded in any case"),
-    idle("noBlockingSockets", Nothing, Both, "sockets never block in any case"),
-    idle("instanceHashBuckets", Number(1, 1_000_000), Both, "the engine sizes its tables itself"),
-    idle("preallocateFragmentedSamples", Nothing, Both, "memory for large samples is used again in any case"),
+/// Options that are accepted without effect.
+pub(super) const IDLE: &[OptionDef] = &[
+    idle("noXmlQos", Nothing, "no XML file is read"),
+    idle("unbounded", MaybeNumber(28, 65_470), "the payload of the type is always unbounded"),
+    idle("noBlockingSockets", Nothing, "sockets never block"),
+    idle("instanceHashBuckets", Number(1, 1_000_000), "the engine sizes its tables itself"),
+    idle("preallocateFragmentedSamples", Nothing, "memory for large samples is always reused"),
 ];
 
-/// Options that are known and refused.
-const REFUSED: &[OptionDef] = &[
-    refused(
-        "dynamicData",
-        Nothing,
-        Both,
-        "the engine has no dynamic types; leave it out to use the compiled type",
+/// Options that are rejected, by reason.
+pub(super) const REFUSED: &[(&str, &[&str])] = &[
+    (
+        "there is no security; measure without it",
+        &[
+            "secureGovernanceFile",
+            "securePermissionsFile",
+            "secureCertAuthority",
+            "secureCertFile",
+            "securePrivateKey",
+            "secureEncryptionAlgorithm",
+            "secureEnableAAD",
+            "secureLibrary",
+            "lightWeightSecurity",
+            "securePSK",
+            "securePSKAlgorithm",
+            "secureRtpsHmacOnly",
+            "secureDebug",
+        ],
     ),
-    refused("noDirectCommunication", Nothing, Both, "there is no persistence service; leave it out"),
-    refused("noPositiveAcks", Nothing, Both, "readers always acknowledge; leave it out, or use -bestEffort"),
-    refused("keepDurationUsec", Number(1, u64::MAX), Both, "readers always acknowledge; leave it out"),
-    refused(
-        "qosFile",
-        Text("file"),
-        Both,
-        "no XML is read yet; use the options for delivery, queues and batches",
+    (
+        "UDPv4 is the only transport",
+        &[
+            "transportServerBindPort",
+            "transportWan",
+            "transportPublicAddress",
+            "transportHostPort",
+            "transportWanServerAddress",
+            "transportWanServerPort",
+            "transportWanId",
+            "transportSecureWan",
+            "transportCertAuthority",
+            "transportCertFile",
+            "transportPrivateKey",
+        ],
     ),
-    refused(
-        "qosLibrary",
-        Text("name"),
-        Both,
-        "no XML is read yet; use the options for delivery, queues and batches",
+    (
+        "specific to RTI's middleware; leave it out",
+        &["enableInstanceStateRecovery", "enableMonitoring2", "collectorPeer", "fastQueue"],
     ),
-    refused(
-        "qosprofile",
-        Text("name"),
-        Both,
-        "no XML is read yet; use the options for delivery, queues and batches",
+    ("no XML is read; use the options for QoS and queues", &["qosFile", "qosLibrary", "qosprofile"]),
+    ("there is no compression; leave it out", &["compressionId", "compressionLevel", "compressionThreshold"]),
+    ("there are no such statistics; use -verbosity 3", &["showResourceLimits", "cacheStats", "writerStats"]),
+    ("-verbosity 3 prints the engine's counters", &["transportVerbosity"]),
+    (
+        "set the environment variables WEIR_RECEIVE_BUFFER and WEIR_SEND_BUFFER, in bytes",
+        &["receiveBufferSize", "sendBufferSize"],
     ),
-    refused(
-        "flowController",
-        Text("name"),
-        Both,
-        "there are no flow controllers, with -asynchronous samples leave as fast as they can; use -pubRate or -pubRatebps",
-    ),
-    refused(
-        "messageSizeMax",
-        Number(0, INT),
-        Both,
-        "messages follow the interface's MTU; set that with `ip link`",
-    ),
-    refused("flatData", Nothing, Both, "use `weir bench --loans` for samples that are written in place"),
-    refused("zeroCopy", Nothing, Both, NO_SHARED_MEMORY),
-    refused("checkConsistency", Nothing, Both, NO_SHARED_MEMORY),
-    refused("networkCapture", Nothing, Both, "use tcpdump or tshark"),
-    refused("doNotDropNetworkCapture", Nothing, Both, "use tcpdump or tshark"),
-    refused("crc", Nothing, Both, "the engine sends no RTPS checksum; UDP has its own"),
-    refused("crcKind", Text("kind"), Both, "the engine sends no RTPS checksum; UDP has its own"),
-    refused("enable-message-length", Nothing, Both, "the engine has no such header extension; leave it out"),
-    refused("receiveBufferSize", Number(1, INT), Both, SOCKET_BUFFERS),
-    refused("sendBufferSize", Number(1, INT), Both, SOCKET_BUFFERS),
-    refused("showResourceLimits", Nothing, Both, NO_QUEUE_STATISTICS),
-    refused("cacheStats", Nothing, Both, NO_QUEUE_STATISTICS),
-    refused("compressionId", Text("kind"), Both, "the engine does not compress; leave it out"),
-    refused("compressionLevel", Number(0, 10), Both, "the engine does not compress; leave it out"),
-    refused("compressionThreshold", Number(0, INT), Both, "the engine does not compress; leave it out"),
-    refused("enableInstanceStateRecovery", Nothing, Both, "that is RTI's own; leave it out"),
-    refused("enableMonitoring2", Nothing, Both, "that is RTI's own; leave it out"),
-    refused("collectorPeer", Text("address"), Both, "that is RTI's own; leave it out"),
-    refused(
-        "loaningSendReceive",
-        Nothing,
-        Both,
-        "use `weir bench --loans` for samples that are written in place",
-    ),
-    refused("fastQueue", Nothing, Both, "that is RTI's own; leave it out"),
-    refused(
-        "enableAutoThrottle",
-        Nothing,
-        Publisher,
-        "a reliable writer is slowed down by its readers in any case; to go slower use -pubRate",
-    ),
-    refused(
-        "enableTurboMode",
-        Nothing,
-        Publisher,
-        "use -batchSize; without batches samples in quick succession leave together in any case",
-    ),
-    refused("spin", Number(0, INT), Publisher, "use -pubRate N:spin"),
-    refused("writerStats", Nothing, Publisher, NO_QUEUE_STATISTICS),
-    refused("lowResolutionClock", Nothing, Publisher, "the clock has nanoseconds; leave it out"),
-    refused(
-        "showSerializationTime",
-        Nothing,
-        Publisher,
-        "samples are encoded where they are sent from, so there is no such time apart",
-    ),
-    refused(
-        "cft",
-        Text("a[:b]"),
-        Subscriber,
-        "the engine has no content filters yet; use -writeInstance to write one instance only",
-    ),
-    refused(
-        "transportVerbosity",
-        Number(0, INT),
-        Both,
-        "-verbosity 3 prints the engine's counters at the end",
-    ),
-    refused("transportServerBindPort", Number(0, 65_535), Both, ONLY_UDP),
-    refused("transportWan", Nothing, Both, ONLY_UDP),
-    refused("transportPublicAddress", Text("address"), Both, ONLY_UDP),
-    refused("transportHostPort", Number(0, 65_535), Both, ONLY_UDP),
-    refused("transportWanServerAddress", Text("address"), Both, ONLY_UDP),
-    refused("transportWanServerPort", Number(0, 65_535), Both, ONLY_UDP),
-    refused("transportWanId", Text("id"), Both, ONLY_UDP),
-    refused("transportSecureWan", Nothing, Both, ONLY_UDP),
-    refused("transportCertAuthority", Text("file"), Both, ONLY_UDP),
-    refused("transportCertFile", Text("file"), Both, ONLY_UDP),
-    refused("transportPrivateKey", Text("file"), Both, ONLY_UDP),
-    refused("secureGovernanceFile", Text("file"), Both, NO_SECURITY),
-    refused("securePermissionsFile", Text("file"), Both, NO_SECURITY),
-    refused("secureCertAuthority", Text("file"), Both, NO_SECURITY),
-    refused("secureCertFile", Text("file"), Both, NO_SECURITY),
-    refused("securePrivateKey", Text("file"), Both, NO_SECURITY),
-    refused("secureEncryptionAlgorithm", Text("name"), Both, NO_SECURITY),
-    refused("secureEnableAAD", Nothing, Both, NO_SECURITY),
-    refused("secureLibrary", Text("file"), Both, NO_SECURITY),
-    refused("lightWeightSecurity", Nothing, Both, NO_SECURITY),
-    refused("securePSK", Text("seed"), Both, NO_SECURITY),
-    refused("securePSKAlgorithm", Text("name"), Both, NO_SECURITY),
-    refused("secureRtpsHmacOnly", Nothing, Both, NO_SECURITY),
-    refused("secureDebug", Number(0, 7), Both, NO_SECURITY),
+    ("there is no shared memory; one host uses UDP as well", &["zeroCopy", "checkConsistency"]),
+    ("use `weir bench --loans` to write samples in place", &["flatData", "loaningSendReceive"]),
+    ("use tcpdump or tshark", &["networkCapture", "doNotDropNetworkCapture"]),
+    ("there is no RTPS checksum; UDP has its own", &["crc", "crcKind"]),
+    ("there is no such header extension; leave it out", &["enable-message-length"]),
+    ("readers always acknowledge; leave it out, or use -bestEffort", &["noPositiveAcks", "keepDurationUsec"]),
+    ("there are no dynamic types; leave it out to use the compiled type", &["dynamicData"]),
+    ("there is no persistence service; leave it out", &["noDirectCommunication"]),
+    ("there are no flow controllers; use -pubRate or -pubRatebps", &["flowController"]),
+    ("messages follow the MTU of the interface; set it with `ip link`", &["messageSizeMax"]),
+    ("readers always throttle a reliable writer; use -pubRate to go slower", &["enableAutoThrottle"]),
+    ("use -batchSize; unbatched samples are coalesced anyway", &["enableTurboMode"]),
+    ("use -pubRate N:spin", &["spin"]),
+    ("the clock has nanoseconds; leave it out", &["lowResolutionClock"]),
+    ("samples are encoded in the send buffer, so this is not measured", &["showSerializationTime"]),
+    ("there are no content filters yet; use -writeInstance", &["cft"]),
 ];
 
-/// Spellings that scripts have used for long, with the option that they have always meant.
+/// Former spellings that scripts use, with the options that they stand for.
 const HISTORICAL: &[(&str, &str)] = &[
     ("best", "bestEffort"),
     ("exec", "executionTime"),
@@ -394,13 +344,21 @@ const HISTORICAL: &[(&str, &str)] = &[
 
 /// All options.
 pub(super) fn all() -> impl Iterator<Item = &'static OptionDef> {
-    WORKING.iter().chain(IDLE).chain(REFUSED)
+    static ALL: LazyLock<Vec<OptionDef>> = LazyLock::new(|| {
+        let working = WORKING.iter().flat_map(|group| group.options).copied();
+        let refused = REFUSED.iter().flat_map(|(why, names)| {
+            let fate = Fate::Refused(why);
+            names.iter().map(move |name| OptionDef { name, takes: Nothing, side: Both, fate, about: "" })
+        });
+        working.chain(IDLE.iter().copied()).chain(refused).collect()
+    });
+    ALL.iter()
 }
 
-/// What a spelling without its dash stands for.
+/// The option of a spelling without its dash.
 ///
 /// # Errors
-/// The names that it could stand for: none, or several.
+/// The names that the spelling could stand for: none, or several.
 pub(super) fn find(spelling: &str) -> Result<&'static OptionDef, Vec<&'static str>> {
     let exact = |name: &str| all().find(|option| option.name.eq_ignore_ascii_case(name));
     if let Some(option) = exact(spelling) {

@@ -13,25 +13,25 @@ use weir_results::{LatencySummary, Percentile};
 use super::settings::{Format, OutputSettings};
 use crate::exit::Failure;
 
-/// Where rows go, and in what form.
+/// Writes the rows of the results.
 pub(super) struct Printer {
     settings: OutputSettings,
     out: Box<dyn Write>,
-    /// Runs so far, this one included.
+    /// Runs so far, including this one.
     runs: u64,
-    /// Runs of which something was printed as JSON.
+    /// Runs with JSON output so far.
     json_runs: Cell<u64>,
-    /// Rows of intervals so far, of this run.
+    /// Interval rows of this run so far.
     rows: u64,
     running: Running,
     /// Sum of the rates of the intervals so far, samples per second.
     rates: f64,
-    /// The share of all processors, in percent; asked only with `-cpu`.
+    /// CPU use in percent of all processors; called only with `-cpu`.
     cpu: Box<dyn Fn() -> f64>,
 }
 
 impl Printer {
-    /// Opens where the results go.
+    /// Opens the destination of the results.
     pub(super) fn open(settings: OutputSettings) -> Result<Self, Failure> {
         let out: Box<dyn Write> = match &settings.file {
             None => Box::new(BufWriter::new(io::stdout())),
@@ -58,13 +58,13 @@ impl Printer {
         }
     }
 
-    /// A run begins.
+    /// Begins a run.
     pub(super) fn begin_run(&mut self) {
         self.runs += 1;
         (self.rows, self.running, self.rates) = (0, Running::default(), 0.0);
     }
 
-    /// All runs are over.
+    /// Ends the output.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         if self.settings.format == Format::Json {
             self.write(if self.json_runs.get() > 0 { JSON_END } else { JSON_EMPTY })?;
@@ -72,7 +72,7 @@ impl Printer {
         self.flush()
     }
 
-    /// One ping that came back.
+    /// Prints a ping with its echo.
     pub(super) fn echo(&mut self, length: usize, echo: Echo) -> Result<(), Failure> {
         if !self.settings.intervals {
             return Ok(());
@@ -118,7 +118,7 @@ impl Printer {
         self.write(&text)
     }
 
-    /// The publisher's summary.
+    /// Prints the publisher's summary.
     pub(super) fn latency(&mut self, length: usize, summary: &LatencySummary) -> Result<(), Failure> {
         let us = |value: f64, width: usize| self.us(value, width);
         let (mean, std) = (self.rounded(summary.mean, 9), summary.std);
@@ -178,7 +178,7 @@ impl Printer {
         self.write(&text)
     }
 
-    /// A second of the subscriber.
+    /// Prints an interval of the subscriber.
     pub(super) fn interval(&mut self, interval: &Interval) -> Result<(), Failure> {
         let length = interval.data_len;
         let mut text =
@@ -215,7 +215,7 @@ impl Printer {
         self.flush()
     }
 
-    /// The subscriber's summary.
+    /// Prints the subscriber's summary.
     pub(super) fn throughput(&mut self, length: usize, received: &Received) -> Result<(), Failure> {
         let counts = &received.counts;
         let (samples, lost) = (counts.received, counts.lost);
@@ -253,13 +253,13 @@ impl Printer {
         self.write(&text)
     }
 
-    /// Makes sure that everything is where it belongs.
+    /// Flushes the output.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         let flushed = self.out.flush();
         self.checked(flushed)
     }
 
-    /// What precedes the first row of intervals.
+    /// The text in front of the first interval row.
     fn begin(&mut self, length: usize, title: &str, header: &str) -> String {
         let is_first = self.rows == 0;
         let legacy_start = self.legacy_start(length);
@@ -275,7 +275,7 @@ impl Printer {
     }
 
     fn summary_title(&self, title: &str, header: &str) -> String {
-        // Rows of a scan are one table, unless intervals lie between.
+        // The rows of a scan form one table unless intervals separate them.
         if !self.settings.headers || (self.runs > 1 && !self.settings.intervals) {
             return String::new();
         }
@@ -289,7 +289,7 @@ impl Printer {
         format!("{begin}{{\"length\":{length},\"intervals\":[")
     }
 
-    /// What announces a size in the lines of old: before its first interval, and between the sizes of a scan.
+    /// The legacy heading of a size: before its first interval, and between the sizes of a scan.
     fn legacy_start(&self, length: usize) -> String {
         let is_new = self.rows == 0 && (self.settings.intervals || self.runs > 1);
         if is_new && self.settings.headers {
@@ -304,7 +304,7 @@ impl Printer {
         format!("{start}],\"summary\":{{")
     }
 
-    /// Microseconds, cut to whole ones as in RTI Perftest.
+    /// Microseconds, truncated as in RTI Perftest.
     fn us(&self, value: f64, width: usize) -> String {
         if self.settings.precise { format!("{value:width$.3}") } else { format!("{:width$}", value as u64) }
     }
@@ -331,7 +331,7 @@ impl Printer {
         if self.settings.cpu { format!(" CPU {:1.2} (%)", (self.cpu)()) } else { String::new() }
     }
 
-    /// By the names of 4.0 and of 4.3.
+    /// With the member names of 4.0 and of 4.3.
     fn cpu_json(&self) -> String {
         if !self.settings.cpu {
             return String::new();
@@ -345,7 +345,7 @@ impl Printer {
         self.checked(written)
     }
 
-    /// A reader that has gone is no error.
+    /// Ignores a closed pipe.
     fn checked(&self, done: io::Result<()>) -> Result<(), Failure> {
         match done {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -382,7 +382,7 @@ fn percent(lost: u64, received: u64) -> f64 {
     if all == 0 { 0.0 } else { lost as f64 / all as f64 * 100.0 }
 }
 
-/// Figures of the pings so far.
+/// Statistics of the pings so far.
 #[derive(Debug, Default)]
 struct Running {
     count: f64,

@@ -1,4 +1,4 @@
-//! One run, from the arguments to the exit code.
+//! Runs `perftest`, from the arguments to the exit code.
 
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
@@ -18,7 +18,7 @@ use super::telemetry::{self, TelemetryFile};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Does what the arguments say, until it is done or `interrupted`.
+/// Runs the command until it is done or `interrupted`.
 pub(crate) fn run(
     arguments: impl Iterator<Item = String>,
     interrupted: &AtomicBool,
@@ -123,21 +123,18 @@ fn publish_once(
     talk.detail(&format!("sent {} samples in {seconds:.3} s", published.sent));
     if settings.pid == 0 && published.latency.count == 0 && published.sent > 0 {
         talk.warning(&format!(
-            "no latency was measured: the first ping is not counted, and of {} samples there was no other that came \
-             back; lower -latencyCount, or run longer",
+            "no latency was measured: the first ping does not count, and {} samples brought no other echo; lower \
+             -latencyCount or run longer",
             published.sent
         ));
     }
     if published.latency.lost > 0 {
-        talk.warning(&format!(
-            "{} of {} pings came back late or never",
-            published.latency.lost, published.sent
-        ));
+        talk.warning(&format!("{} of {} pings had no echo in time", published.latency.lost, published.sent));
     }
     Ok(published.end)
 }
 
-/// Serves a run of the publishers, and those that they say will follow.
+/// Serves a run of the publishers and the runs that they announce.
 fn subscribe(
     settings: &SubscriberSettings,
     interrupted: &AtomicBool,
@@ -206,7 +203,7 @@ fn subscribe_once(
     }
     if counts.lost > 0 && received.kernel_drops > 0 {
         talk.warning(&format!(
-            "{} datagrams found the socket's buffer full: raise WEIR_RECEIVE_BUFFER and `sysctl net.core.rmem_max`",
+            "{} datagrams were dropped at a full socket buffer: raise WEIR_RECEIVE_BUFFER and `sysctl net.core.rmem_max`",
             received.kernel_drops
         ));
     }
@@ -220,7 +217,7 @@ fn ended(end: End, other: &str) -> Result<Exit, Failure> {
             Ok(Exit::Success)
         }
         End::Interrupted => Ok(Exit::Interrupted),
-        End::PeerGone => Err(Failure::environment(anyhow!("{other} went away before the test was over"))),
+        End::PeerGone => Err(Failure::environment(anyhow!("{other} disappeared before the end of the test"))),
     }
 }
 
@@ -228,7 +225,7 @@ fn failure(error: EndpointError) -> Failure {
     Failure::environment(error)
 }
 
-/// What goes to standard error.
+/// Messages on standard error, by verbosity.
 #[derive(Clone, Copy)]
 struct Talk {
     verbosity: u64,
@@ -271,7 +268,7 @@ impl LatencyFile {
         Ok(Self { out: BufWriter::new(file), number: 0, is_precise })
     }
 
-    /// A run begins.
+    /// Begins a run.
     fn begin_run(&mut self) -> Result<(), Failure> {
         self.number = 0;
         self.line("Sample Number, Value")
@@ -291,7 +288,7 @@ impl LatencyFile {
         writeln!(self.out, "{text}").context("-latencyFile").map_err(Failure::environment)
     }
 
-    /// A run is over: an empty line parts it from the next.
+    /// Ends a run with an empty line.
     fn end_run(&mut self) -> Result<(), Failure> {
         self.line("")?;
         self.out.flush().context("-latencyFile").map_err(Failure::environment)

@@ -1,4 +1,4 @@
-//! From options to a run.
+//! Turns options into the settings of a run.
 
 mod notes;
 mod raw;
@@ -17,42 +17,42 @@ use super::command_line::Typed;
 
 pub(super) use notes::notes;
 
-/// What to run.
+/// Which end to run, with its settings.
 #[derive(Debug)]
 pub(super) enum Role {
     Publish(Box<Publishing>),
     Subscribe(Box<SubscriberSettings>),
 }
 
-/// What a publisher does.
+/// The settings of a publisher.
 #[derive(Debug)]
 pub(super) struct Publishing {
-    /// Its runs; several with `-scan`.
+    /// Several with `-scan`.
     pub(super) runs: Vec<PublisherRun>,
     pub(super) latency_file: Option<PathBuf>,
-    /// Fractions of microseconds, there too.
+    /// Whether latencies have fractions of microseconds.
     pub(super) precise: bool,
 }
 
-/// One run of a publisher, and why it batches or not.
+/// One run of a publisher.
 #[derive(Debug)]
 pub(super) struct PublisherRun {
     pub(super) settings: PublisherSettings,
     pub(super) batching: Batching,
 }
 
-/// Whether samples are put together.
+/// Whether samples are batched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Batching {
-    /// In batches of so many bytes.
+    /// In batches of this size in bytes.
     On(usize),
     /// `-batchSize 0`.
     Off,
-    /// Nobody asked for it, and this speaks against it.
+    /// Disabled by default, for this reason.
     Unsuitable(&'static str),
 }
 
-/// In what form results are written.
+/// The format of the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Csv,
@@ -60,7 +60,7 @@ pub(super) enum Format {
     Legacy,
 }
 
-/// How results are written.
+/// How the results are written.
 #[derive(Clone, Debug)]
 pub(super) struct OutputSettings {
     pub(super) format: Format,
@@ -71,19 +71,19 @@ pub(super) struct OutputSettings {
     pub(super) file: Option<PathBuf>,
 }
 
-/// Size of a sample unless another one is given.
+/// Default sample size.
 const DATA_LEN: u64 = 100;
-/// Bytes of a batch unless another number is given.
+/// Default batch size.
 const BATCH_BYTES: u64 = 8192;
-/// Longest wait for as many samples as `-waitsetEventCount` says: RTI Perftest's.
+/// Default wait for `-waitsetEventCount` samples, as in RTI Perftest.
 const WAITSET_DELAY_US: u64 = 100;
-/// The largest sample that leaves in one datagram, less what surrounds it.
+/// Samples from this size on are fragmented.
 const FRAGMENTED_FROM: u64 = 65_000;
 
-/// What to run.
+/// The end to run and its settings.
 ///
 /// # Errors
-/// A sentence that says which options do not fit.
+/// A sentence that names the conflicting options.
 pub(super) fn role(typed: &Typed) -> Result<Role, String> {
     let node = node(typed)?;
     if typed.has("pub") {
@@ -116,7 +116,7 @@ pub(super) fn output(typed: &Typed) -> OutputSettings {
 
 fn node(typed: &Typed) -> Result<NodeSettings, String> {
     if let Some(transport) = typed.text("transport").filter(|kind| !kind.eq_ignore_ascii_case("UDPv4")) {
-        return Err(format!("-transport {transport} is not supported: the engine has UDPv4 only"));
+        return Err(format!("-transport {transport} is not supported: UDPv4 is the only transport"));
     }
     let keyed = typed.has("keyed");
     let instances = typed.number("instances").unwrap_or(1);
@@ -154,24 +154,24 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
     })
 }
 
-/// Where `-telemetryFile` goes to.
+/// The path of `-telemetryFile`.
 pub(super) fn telemetry_file(typed: &Typed) -> Option<PathBuf> {
     typed.text("telemetryFile").map(PathBuf::from)
 }
 
-/// Whether the last samples are kept for late subscribers.
+/// Whether the durability is TRANSIENT_LOCAL.
 fn durability(typed: &Typed) -> Result<bool, String> {
     match typed.number("durability") {
         None | Some(0) => Ok(false),
         Some(1) => Ok(true),
         Some(kind) => Err(format!(
-            "-durability {kind} is not supported: there is no persistence service; use 0, or 1 for samples that their writer \
-             keeps"
+            "-durability {kind} is not supported: there is no persistence service; use 0, or 1 for samples kept by \
+             their writer"
         )),
     }
 }
 
-/// The greatest, middle and least priority of `SCHED_FIFO` have letters.
+/// Priorities of `SCHED_FIFO`; h, n and l stand for the highest, middle and lowest.
 fn priorities(typed: &Typed) -> Result<Option<PerThread<i32>>, String> {
     let Some(text) = typed.text("threadPriorities") else { return Ok(None) };
     let bad = || {
@@ -208,11 +208,11 @@ fn receive(typed: &Typed) -> Result<Receive, String> {
     if !typed.has("useReadThread") {
         if let Some(name) = ["waitsetDelayUsec", "waitsetEventCount"].into_iter().find(|name| typed.has(name))
         {
-            return Err(format!("-{name} needs -useReadThread: a listener waits for nothing"));
+            return Err(format!("-{name} needs -useReadThread: a listener does not wait"));
         }
         return Ok(Receive::Listener);
     }
-    // To wait for several samples takes a while to wait for them.
+    // Waiting for several samples needs a time limit.
     let delay = if typed.has("waitsetEventCount") { WAITSET_DELAY_US } else { 0 };
     Ok(Receive::Thread {
         delay: Duration::from_micros(typed.number("waitsetDelayUsec").unwrap_or(delay)),
@@ -244,13 +244,13 @@ fn multicast(typed: &Typed) -> Result<Option<Groups>, String> {
 fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {
     let latency_test = typed.has("latencyTest");
     if latency_test && typed.number("pidMultiPubTest").is_some_and(|pid| pid != 0) {
-        return Err("-latencyTest is for publisher 0: the others send no pings".to_owned());
+        return Err("-latencyTest needs publisher 0: the others send no pings".to_owned());
     }
     if latency_test && typed.number("latencyCount").is_some_and(|count| count > 1) {
-        return Err("-latencyCount has to be 1 with -latencyTest: every sample is a ping".to_owned());
+        return Err("-latencyCount must be 1 with -latencyTest: every sample is a ping".to_owned());
     }
     if typed.number("writeInstance").is_some_and(|at| at >= u64::from(node.instances)) {
-        return Err("-writeInstance counts from 0, and has to be less than -instances".to_owned());
+        return Err("-writeInstance must be less than -instances: instances count from 0".to_owned());
     }
     let content: Option<Arc<[u8]>> = content(typed)?.map(Arc::from);
     let sizes = sizes(typed)?;
@@ -263,14 +263,14 @@ fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {
     Ok(Publishing { runs, latency_file, precise: typed.has("precise") })
 }
 
-/// The sizes of `-scan` unless others are given.
+/// Default sizes of `-scan`.
 const SCAN: [u64; 12] = [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 63_000];
 
-/// The sizes of the runs, one after the other.
+/// The sample size of each run.
 fn sizes(typed: &Typed) -> Result<Vec<u64>, String> {
     let Some(text) = typed.text("scan") else { return Ok(vec![typed.number("dataLen").unwrap_or(DATA_LEN)]) };
     if !typed.has("executionTime") && !typed.has("numIter") {
-        return Err("-scan needs -executionTime or -numIter, which are for each size".to_owned());
+        return Err("-scan needs -executionTime or -numIter, which limit each size".to_owned());
     }
     if text.is_empty() {
         return Ok(SCAN.to_vec());
@@ -317,11 +317,11 @@ fn publisher_run(
 }
 
 fn batching(typed: &Typed, data_len: u64, latency_test: bool) -> Result<Batching, String> {
-    let told = typed.number("batchSize");
+    let given = typed.number("batchSize");
     if typed.has("rawTransport") {
-        return raw::batching(typed, data_len, told);
+        return raw::batching(typed, data_len, given);
     }
-    let bytes = told.unwrap_or(BATCH_BYTES);
+    let bytes = given.unwrap_or(BATCH_BYTES);
     if bytes == 0 {
         return Ok(Batching::Off);
     }
@@ -331,13 +331,13 @@ fn batching(typed: &Typed, data_len: u64, latency_test: bool) -> Result<Batching
         "samples of this size are sent in fragments"
     } else if bytes < 2 * data_len {
         "two samples do not fit into a batch"
-    } else if told.is_none() && (typed.has("pubRate") || typed.has("pubRatebps")) {
-        "a publication rate is set; give -batchSize to batch all the same"
+    } else if given.is_none() && (typed.has("pubRate") || typed.has("pubRatebps")) {
+        "a publication rate is set; -batchSize overrides this"
     } else {
         return Ok(Batching::On(usize::try_from(bytes).unwrap_or(usize::MAX)));
     };
-    match told.filter(|_| !typed.has("scan")) {
-        Some(told) => Err(format!("-batchSize {told} cannot be: {reason}; use -batchSize 0")),
+    match given.filter(|_| !typed.has("scan")) {
+        Some(given) => Err(format!("-batchSize {given} is not possible: {reason}; use -batchSize 0")),
         None => Ok(Batching::Unsuitable(reason)),
     }
 }
@@ -359,7 +359,7 @@ fn rate(typed: &Typed, data_len: u64) -> Result<Option<Rate>, String> {
     match (number.parse::<u64>(), pace) {
         (Ok(number @ 1..), Some(pace)) => Ok(Some(Rate { per_s: (number / bits).max(1), pace })),
         _ => Err(format!(
-            "-{name} takes a number from 1, alone or with :spin or :sleep behind it, not '{text}'"
+            "-{name} takes a number from 1, optionally followed by :spin or :sleep, not '{text}'"
         )),
     }
 }
@@ -376,15 +376,17 @@ fn content(typed: &Typed) -> Result<Option<Vec<u8>>, String> {
     let length = std::fs::metadata(file).map_err(failed)?.len();
     let max = max.unwrap_or(1 << 30);
     if length > max {
-        return Err(format!("{file} has {length} bytes, more than -maximumAllocableBufferSize {max}"));
+        return Err(format!(
+            "-loadDataFromFile {file}: {length} bytes are more than -maximumAllocableBufferSize {max}"
+        ));
     }
     if length == 0 {
-        return Err(format!("{file} is empty: there is nothing to fill samples with"));
+        return Err(format!("-loadDataFromFile {file}: the file is empty"));
     }
     std::fs::read(file).map(Some).map_err(failed)
 }
 
-/// Numbers that the table of options bounds to 32 bits.
+/// Narrows a number that the table of options bounds to 32 bits.
 fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -409,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_made_where_they_help() {
+    fn batching_is_the_default_where_two_samples_fit() {
         let table = [
             ("", Batching::On(8192)),
             ("-dataLen 4096", Batching::On(8192)),
@@ -441,7 +443,7 @@ mod tests {
         let all = plan("-scan -exec 1");
         assert_eq!(all.len(), 12);
         assert_eq!((all[0], all[7], all[11]), ((32, 8192, true), (4096, 8192, true), (63_000, 0, false)));
-        // What a size cannot have it does without.
+        // Sizes that cannot be batched are sent unbatched.
         let some = plan("-scan 100:5000:64 -numIter 10 -batchSize 4000");
         assert_eq!(some, [(100, 4000, true), (5000, 0, true), (64, 4000, false)]);
         assert_eq!(plan("-exec 1 -dataLen 64"), [(64, 8192, false)]);
@@ -450,14 +452,14 @@ mod tests {
         }
         assert_eq!(
             notes(&typed("-pub -scan 32 -dataLen 5000")),
-            ["-dataLen changes nothing: -scan has the sizes"]
+            ["-dataLen has no effect: -scan sets the sizes"]
         );
         assert_eq!(notes(&typed("-sub -scan")).len(), 1);
         assert_eq!(notes(&typed("-pub -dataLen 5000")), Vec::<String>::new());
     }
 
     #[test]
-    fn samples_are_left_to_a_thread_when_asked_for() {
+    fn asynchronous_publishing_is_optional() {
         assert!(!publisher("").unwrap().settings.node.asynchronous);
         assert!(publisher("-asynchronous").unwrap().settings.node.asynchronous);
         let plain_udp = publisher("-rawTransport -peer 127.0.0.1 -asynchronous").unwrap_err();
@@ -465,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_writer_keeps_is_durable() {
+    fn durability_is_volatile_or_transient_local() {
         assert!(!publisher("-durability 0").unwrap().settings.node.transient_local);
         assert!(publisher("-durability 1").unwrap().settings.node.transient_local);
         assert!(publisher("-durability 2").unwrap_err().contains("no persistence service"));
@@ -492,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_several_samples_waits_for_a_while() {
+    fn waiting_for_several_samples_has_a_time_limit() {
         let receive = |line: &str| publisher(line).unwrap().settings.node.receive;
         let thread = |delay_us, count| Receive::Thread { delay: Duration::from_micros(delay_us), count };
         assert_eq!(receive(""), Receive::Listener);
@@ -534,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_would_do_nothing_are_refused() {
+    fn options_without_their_precondition_are_refused() {
         for line in [
             "-instances 5",
             "-writeInstance 0",

@@ -1,4 +1,4 @@
-//! `-telemetryFile`: what this host did during the runs, in the form of `weir report --telemetry csv`.
+//! `-telemetryFile`: host telemetry of the runs, in the format of `weir report --telemetry csv`.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -11,26 +11,26 @@ use weir_results::{Case, Environment, Reliability, Run, Test};
 
 use crate::exit::Failure;
 
-/// The file, and the runs so far.
+/// The file and the runs so far.
 pub(super) struct TelemetryFile {
     path: PathBuf,
     run: Run,
 }
 
 impl TelemetryFile {
-    /// Makes the file, so that one that cannot be written is known before anything is measured.
+    /// Creates the file, so that an unwritable path fails before the measurement.
     pub(super) fn create(path: PathBuf) -> Result<Self, Failure> {
         let made = File::create(&path).map(drop);
         made.with_context(|| complaint(&path)).map_err(Failure::environment)?;
         Ok(Self { path, run: Run::new(Environment::default()) })
     }
 
-    /// Begins to look, where there is a file.
+    /// Starts sampling if there is a file.
     pub(super) fn watch(file: Option<&Self>) -> Option<HostWatch> {
         file.map(|_| HostWatch::start(PERIOD))
     }
 
-    /// Writes the rows of one more run, of the publisher or the subscriber.
+    /// Adds a run of the publisher or the subscriber and writes the file.
     pub(super) fn keep(
         &mut self,
         mut case: Case,
@@ -45,21 +45,21 @@ impl TelemetryFile {
         }
         case.repeat = u32::try_from(self.run.cases.len() + 1).unwrap_or(u32::MAX);
         self.run.cases.push(case);
-        // As a whole, since a later run may have columns that an earlier one has not; and beside what is there, so that a full
-        // disk does not take the earlier runs away.
+        // The whole file is rewritten, since a later run may add columns. The new file replaces the old one only when
+        // it is complete, so that a full disk does not lose earlier runs.
         let mut beside = self.path.clone().into_os_string();
         beside.push(".part");
         let written = fs::write(&beside, weir_report::telemetry_csv(&self.run));
         let moved = written.and_then(|()| fs::rename(&beside, &self.path));
         if moved.is_err() {
-            // It may not even be there.
+            // The file may not exist.
             let _ = fs::remove_file(&beside);
         }
         moved.with_context(|| complaint(&self.path)).map_err(Failure::environment)
     }
 }
 
-/// Whose rows they are.
+/// The case that the rows belong to.
 pub(super) fn case(node: &NodeSettings, latency_test: bool, data_len: usize) -> Case {
     let (engine, reliability) = match (&node.raw, node.reliable) {
         (Some(_), _) => ("udp", Reliability::None),
@@ -74,7 +74,7 @@ fn complaint(path: &std::path::Path) -> String {
     format!("-telemetryFile {}", path.display())
 }
 
-/// Ten looks a second.
+/// Ten samples per second.
 const PERIOD: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

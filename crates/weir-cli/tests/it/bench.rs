@@ -1,10 +1,10 @@
-//! Runs that go well, and wishes that are refused before anything runs.
+//! `weir bench`: successful runs, and invalid options.
 
 use serde_json::Value;
 
 use crate::support::{Domain, Scene};
 
-/// The names of an object's members, in their order.
+/// The names of an object's members in their order.
 fn names(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
@@ -79,7 +79,7 @@ fn the_mocks_figures_are_always_the_same() {
     };
     let first = figures();
     assert_eq!(first, figures());
-    // 2 x (10 004 + 10 000) ns there and back, and up to 990 ns more.
+    // A round trip takes 2 x (10 004 + 10 000) ns and up to 990 ns more.
     let p50 = first[1].0["p50"].as_f64().unwrap();
     assert!((20.0..20.6).contains(&p50), "{p50}");
     assert_eq!(first[5].1["samples_per_s"], 99_960.016);
@@ -100,7 +100,7 @@ fn each_finished_case_is_a_line_of_the_results_file() {
 }
 
 #[test]
-fn tables_go_to_stdout_and_talk_to_stderr() {
+fn tables_go_to_stdout_and_messages_to_stderr() {
     let finished = Scene::new().bench("--engines mock --sizes 32 --batch 0 --verbose").expect_code(0);
     assert!(
         finished.stdout.contains("| mock ") && finished.stdout.contains("99.9999%"),
@@ -231,7 +231,7 @@ fn engines_are_compared_pair_by_pair() {
     assert_eq!(engines[..6], ["mock", "mock-corrupt", "mock-corrupt", "mock", "mock", "mock-corrupt"]);
     let other = &document["summary"][1];
     assert_eq!((&other["engine"], &other["figure"]), (&"mock-corrupt".into(), &"p50_us".into()));
-    // The mock is as fast each time.
+    // The mock always has the same speed.
     let expected = serde_json::json!({
         "engine": "mock", "ratio": 1.0, "interval_95": [1.0, 1.0], "pairs": 6, "verdict": "cannot tell"
     });
@@ -239,7 +239,7 @@ fn engines_are_compared_pair_by_pair() {
     assert_eq!(other["interval_95"], serde_json::json!([other["median"], other["median"]]));
     let table = Scene::new().bench(words).expect_code(0).stdout;
     assert!(table.contains(" 50% 95% |") && table.contains(" x mock |"), "{table}");
-    assert!(table.contains("cannot tell |") && table.contains("1.00..1.00"), "{table}");
+    assert!(table.contains("inconclusive |") && table.contains("1.00..1.00"), "{table}");
     let csv = Scene::new().bench(&format!("{words} --format csv")).expect_code(0).stdout;
     let [header, row] = [0, 1].map(|line| csv.lines().nth(line).unwrap().split(',').collect::<Vec<_>>());
     let columns = ["relative_to", "ratio", "ratio_low", "ratio_high", "pairs", "verdict"];
@@ -249,7 +249,7 @@ fn engines_are_compared_pair_by_pair() {
     assert_eq!(row.len(), header.len(), "{csv}");
 }
 
-/// What every breakdown has: all stages in their order, and means that add up within the clock's resolution.
+/// Checks that a breakdown has all stages in order, with means that add up within the clock's resolution.
 fn check_breakdown(case: &Value) {
     let breakdown = &case["breakdown"];
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{case}"));
@@ -258,18 +258,18 @@ fn check_breakdown(case: &Value) {
     assert_eq!(names, ["encode", "send-call", "kernel", "wake-up", "parse", "deliver"]);
     assert!(stages.iter().all(|stage| number(&stage["p50"]) <= number(&stage["p99"])), "{case}");
     let sum: f64 = stages.iter().map(|stage| number(&stage["mean"])).sum();
-    // The clocks have nanoseconds, to which each of seven means is rounded.
+    // Each of the seven means is rounded to nanoseconds.
     assert!((sum - number(&breakdown["one_way"]["mean"])).abs() <= 7.0 * 0.000_5 + 1e-9, "{sum} {case}");
     let share = number(&stages[1]["p50"]) / number(&breakdown["one_way"]["p50"]) * 100.0;
     assert!((number(&stages[1]["share_percent"]) - share).abs() < 0.051, "{case}");
     assert!(number(&breakdown["clock_error_us"]) > 0.0, "{case}");
-    // There and back again.
+    // One sample in each direction.
     assert!(breakdown["samples"].as_u64().unwrap() >= 2, "{case}");
     assert!(!case["latency_us"].is_null(), "{case}");
 }
 
 #[test]
-fn a_breakdown_has_all_stages_of_both_engines_however_they_wait() {
+fn a_breakdown_has_all_stages_with_every_wait_strategy() {
     let both_on_one = host_cpu().map(|cpu| format!("--wait block --cpus {cpu},{cpu}"));
     let ways = ["--wait block --cpus none".to_owned(), "--wait spin:50 --cpus none".to_owned()];
     for way in ways.into_iter().chain(both_on_one) {
@@ -311,13 +311,13 @@ fn host_cpu() -> Option<usize> {
     (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu))
 }
 
-/// The name of a wait strategy in names of files.
+/// The wait strategy in file names.
 fn wait_of(words: &str) -> &'static str {
     if words.contains("spin") { "spin50us" } else { "block" }
 }
 
 #[test]
-fn engines_that_cannot_be_looked_into_are_named_and_no_failure() {
+fn engines_without_stages_are_named_and_not_a_failure() {
     let words = "--engines mock --reliability reliable --sizes 32 --breakdown";
     let finished = Scene::new().bench(&format!("{words} --format json")).expect_code(0);
     let reason = finished.json()["cases"][0]["not_measured"]["reason"].to_string();
@@ -326,15 +326,15 @@ fn engines_that_cannot_be_looked_into_are_named_and_no_failure() {
 }
 
 #[test]
-fn costs_are_a_table_of_their_own() {
-    let words = "--engines mock --tests throughput --reliability reliable --sizes 32 --batch 0 --costs";
+fn resources_are_a_separate_table() {
+    let words = "--engines mock --tests throughput --reliability reliable --sizes 32 --batch 0 --resources";
     let table = Scene::new().bench(words).expect_code(0).stdout;
-    assert!(table.contains("Costs of the above") && table.contains("Pub user s/M"), "{table}");
+    assert!(table.contains("Resources of the above") && table.contains("Pub user s/M"), "{table}");
     let document = Scene::new().bench(&format!("{words} --format json")).expect_code(0).json();
     let case = &document["cases"][0];
     let samples = case["publisher"]["samples"].as_u64().unwrap();
     assert!(samples > 0 && case["subscriber"]["samples"].as_u64().unwrap() >= samples, "{case}");
-    // Counted, or said why not.
+    // Counted, or the setting says why not.
     let is_counted = case["publisher"]["system_calls"].is_u64();
     let said = case["settings"]["system_calls"].as_str().unwrap();
     assert_eq!(said == "counted", is_counted, "{case}");
@@ -345,7 +345,7 @@ fn latency_against_load_is_one_table_with_the_lag_of_the_schedule() {
     let words = "--engines mock --tests latency --reliability reliable --sizes 32 --rate 10%,50%";
     let document = Scene::new().bench(&format!("{words} --format json")).expect_code(0).json();
     let cases = document["cases"].as_array().unwrap();
-    // The maximum, which nobody asked for but the shares: 99 960 samples/s.
+    // The percentages refer to this maximum of 99 960 samples/s.
     assert_eq!((cases.len(), &cases[0]["test"]), (3, &"throughput".into()));
     let half = &cases[2];
     assert_eq!((&half["test"], &half["load_percent"]), (&"latency".into(), &50.0.into()));
@@ -359,7 +359,7 @@ fn latency_against_load_is_one_table_with_the_lag_of_the_schedule() {
 }
 
 #[test]
-fn a_schedule_that_cannot_be_kept_is_a_doubt() {
+fn a_missed_schedule_is_a_warning() {
     let words = "--engines mock --tests latency --reliability reliable --sizes 32 --rate 200k --format json";
     let document = Scene::new().bench(words).expect_code(0).json();
     let case = &document["cases"][0];
@@ -379,7 +379,7 @@ fn results_say_that_the_processors_were_kept_awake() {
 }
 
 #[test]
-fn what_an_engine_cannot_do_is_reported_and_no_failure() {
+fn an_unsupported_test_is_reported_and_not_a_failure() {
     let finished =
         Scene::new().bench("--engines udp-gso,mock --tests latency --sizes 32 --format json").expect_code(0);
     let reason = &finished.json()["cases"][0]["not_measured"];
@@ -388,8 +388,8 @@ fn what_an_engine_cannot_do_is_reported_and_no_failure() {
 }
 
 #[test]
-fn the_floor_is_measured_over_real_sockets() {
-    // Without a warm-up by the clock, so that a machine that is busy with other things measures, too.
+fn the_baseline_is_measured_over_real_sockets() {
+    // No timed warm-up, so that the test also works on a busy machine.
     let words = "--engines udp,udp-gso --sizes 28,1000 --verify --cpus none --duration 50ms --warmup 0s";
     let finished = Scene::new().weir(&format!("bench --output results --format json {words}")).expect_code(0);
     let document = finished.json();
@@ -405,7 +405,7 @@ fn the_floor_is_measured_over_real_sockets() {
 }
 
 #[test]
-fn socket_buffers_are_of_the_size_that_was_asked_for() {
+fn socket_buffers_have_the_requested_size() {
     let words = "--engines udp,udp-gso,weir --sizes 1000 --batch 0 --cpus none --duration 50ms --warmup 0s";
     let words =
         format!("{words} --socket-buffer 32k --tests throughput --reliability reliable --format json");
@@ -424,7 +424,7 @@ fn socket_buffers_are_of_the_size_that_was_asked_for() {
 }
 
 #[test]
-fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
+fn invalid_options_are_rejected_before_the_run() {
     for (words, expected) in [
         ("--engines quic", "`quic` is not an engine of this program; --engines takes udp"),
         ("--engines mock --sizes 27", "a sample of 27 bytes is impossible"),
@@ -449,13 +449,13 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
         ("--engines mock --sizes 1025M", "the most that mock carries is 1073741824 bytes"),
         ("--engines mock --rate fast", "`fast` is no rate"),
         ("--engines mock --rate 10/s --tests throughput", "--rate is for the latency test"),
-        ("--engines mock --path wifi", "`wifi` is no path: it is veth[,"),
-        ("--engines mock --path veth,loss=1%,gso=on", "lose whole sends"),
-        ("--engines mock --path veth --interface lo", "cannot be used with"),
+        ("--engines mock --link wifi", "`wifi` is not a link: expected veth[,"),
+        ("--engines mock --link veth,loss=1%,gso=on", "lose whole sends"),
+        ("--engines mock --link veth --interface lo", "cannot be used with"),
         ("--engines mock --socket-buffer 0", "more than 0 and less than 1G"),
         ("--breakdown --tests latency,throughput", "leave throughput out of --tests"),
         ("--breakdown --rate 10/s", "which --rate does not wait for"),
-        ("--breakdown --costs", "--costs counts system calls"),
+        ("--breakdown --resources", "--resources counts system calls"),
         ("--no-such-option", "--no-such-option"),
     ] {
         let scene = Scene::new();
@@ -465,7 +465,7 @@ fn wishes_that_make_no_sense_are_refused_with_one_sentence() {
 }
 
 #[test]
-fn who_publishes_is_a_setting_of_the_engine() {
+fn the_publish_mode_is_a_setting_of_the_engine() {
     let domain = Domain::claim();
     let bench = |mode: &str, words: &str| {
         let scene = Scene::new();

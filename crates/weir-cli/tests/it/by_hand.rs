@@ -1,4 +1,4 @@
-//! `weir pub` and `weir sub`: two ends that nobody coordinates.
+//! `weir pub` and `weir sub`: two ends without a coordinator.
 
 use std::thread;
 
@@ -47,7 +47,7 @@ fn loans_carry_what_was_filled_in() {
 fn a_ping_pong_prints_the_table_of_its_latency() {
     let domain = Domain::claim();
     let words = format!("--domain {domain}");
-    // The echo is stopped by its duration, which begins when the two have met.
+    // The duration of the echo begins when the two ends have met.
     let (subscriber, publisher) = both(
         &format!("{words} --echo --duration 2s"),
         &format!("{words} --ping --duration 300ms --warmup 0s"),
@@ -59,7 +59,7 @@ fn a_ping_pong_prints_the_table_of_its_latency() {
 }
 
 #[test]
-fn each_end_keeps_what_it_and_its_host_did() {
+fn each_end_writes_results_and_telemetry() {
     let domain = Domain::claim();
     let scene = Scene::new();
     let folder = |end: &str| scene.path(end).display().to_string();
@@ -80,17 +80,17 @@ fn each_end_keeps_what_it_and_its_host_did() {
     assert_eq!((&case["loss_attribution"]["lost"], &case["throughput"]["lost"]), (&0.into(), &0.into()));
     assert!(case["throughput"]["total_samples"].as_u64().unwrap() > 0, "{case}");
     let sent = scene.weir(&format!("report {}", folder("pub"))).expect_code(0).stdout;
-    assert!(sent.contains("what arrived is known to the other end only"), "{sent}");
+    assert!(sent.contains("only the subscriber knows the throughput"), "{sent}");
 }
 
 #[test]
-fn two_publishers_are_told_apart() {
+fn two_publishers_are_distinguished() {
     let finished = Scene::new().weir("sub --engine mock --publishers 2 --size 64 --verify").expect_code(0);
     assert!(finished.stdout.contains("summary: received 6 samples"), "{}", finished.stdout);
 }
 
 #[test]
-fn lost_reliable_and_damaged_samples_are_exit_code_1() {
+fn lost_reliable_and_corrupted_samples_are_exit_code_1() {
     let finished = Scene::new().weir("sub --engine mock-corrupt --size 64 --verify --duration 2s");
     finished.expect_code(1);
     Scene::new().weir("sub --engine mock-lossy --duration 2s --reliability best-effort").expect_code(0);
@@ -98,17 +98,17 @@ fn lost_reliable_and_damaged_samples_are_exit_code_1() {
 }
 
 #[test]
-fn nobody_there_is_exit_code_3() {
+fn a_missing_peer_is_exit_code_3() {
     let domain = Domain::claim();
     for command in ["pub", "sub"] {
-        let finished = Scene::new().weir(&format!("{command} --domain {domain} --patience 100ms"));
+        let finished = Scene::new().weir(&format!("{command} --domain {domain} --connect-timeout 100ms"));
         finished.expect_code(3).expect_stderr("no peer");
     }
     Scene::new().weir("pub --engine udp").expect_code(3).expect_stderr("--peer");
 }
 
 #[test]
-fn wishes_that_make_no_sense_are_refused() {
+fn invalid_options_are_rejected() {
     for (words, expected) in [
         ("pub --engine quic", "`quic` is not an engine of this program"),
         ("pub --size 27", "a sample of 27 bytes is impossible"),

@@ -1,11 +1,11 @@
-//! `weir doctor`: whatever it finds on this host, it says so in a form that can be relied on.
+//! `weir doctor`: the form of its findings, whatever they are on this host.
 
 use crate::support::Scene;
 
 #[test]
 fn findings_have_names_texts_and_commands_and_decide_the_exit_code() {
     let scene = Scene::new();
-    // A build for tests is not optimised, so that there is always something.
+    // The debug build of the tests is always a finding.
     let document = scene.weir("doctor --interface lo --peer 127.0.0.1 --json").expect_code(1).json();
     let findings = document["findings"].as_array().unwrap();
     let debug = findings.iter().find(|finding| finding["code"] == "debug-build").unwrap();
@@ -20,7 +20,7 @@ fn findings_have_names_texts_and_commands_and_decide_the_exit_code() {
 }
 
 #[test]
-fn scripts_are_scripts_and_end_well() {
+fn scripts_are_valid_shell() {
     for purpose in ["latency", "throughput"] {
         let script =
             Scene::new().weir(&format!("doctor --interface lo --script {purpose}")).expect_code(0).stdout;
@@ -38,7 +38,7 @@ fn the_help_does_not_suggest_running_a_script_unseen() {
 }
 
 #[test]
-fn a_peer_that_nobody_knows_is_trouble_of_the_environment() {
+fn an_unknown_peer_is_an_environment_error() {
     let ended = Scene::new().weir("doctor --peer no..such..host").expect_code(3);
     assert!(ended.stderr.contains("is no host that this one knows"), "{}", ended.stderr);
 }

@@ -1,4 +1,4 @@
-//! Runs that do not go well: each with its exit code, and nothing that was finished is lost.
+//! Failing runs: their exit codes, and that finished cases are kept.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use crate::support::{BRIEF, Scene};
 fn an_unwritable_folder_is_noticed_before_the_run() {
     let scene = Scene::new();
     fs::write(scene.path("file"), "").unwrap();
-    // A mock that hangs: if it ran at all, the test would not end.
+    // With this mock the test would hang if the run started.
     let finished = scene.weir(&format!("bench --engines mock-hang {BRIEF} --output file/results"));
     finished.expect_code(3).expect_stderr("file/results");
 }
@@ -42,7 +42,7 @@ fn best_effort_samples_may_be_lost() {
 }
 
 #[test]
-fn damaged_samples_fail_the_run_with_1_when_verified() {
+fn corrupted_samples_fail_the_run_with_1_when_verified() {
     let words = "--engines mock-corrupt --tests throughput --reliability best-effort --sizes 64";
     Scene::new().bench(words).expect_code(0);
     let finished = Scene::new().bench(&format!("{words} --verify --format json")).expect_code(1);
@@ -78,7 +78,7 @@ fn a_lost_reliable_ping_is_a_case_that_failed() {
     assert!(case["not_measured"]["reason"].as_str().unwrap().contains("reliable ping"), "{case}");
 }
 
-/// A run whose first case is over and whose second one hangs.
+/// A run whose second case hangs.
 struct HangingRun {
     scene: Scene,
     child: Child,
@@ -86,7 +86,7 @@ struct HangingRun {
 }
 
 impl HangingRun {
-    /// Returns when the second case's publisher is stuck or about to be.
+    /// Returns when the publisher of the second case hangs or is about to.
     fn start() -> Self {
         let scene = Scene::new();
         let words = format!(
@@ -106,7 +106,7 @@ impl HangingRun {
         run
     }
 
-    /// Reads what the command says up to a line with `text`.
+    /// Reads stderr up to a line with `text`.
     fn read_until(&mut self, text: &str) {
         let mut line = String::new();
         while !line.contains(text) {
@@ -115,14 +115,14 @@ impl HangingRun {
         }
     }
 
-    /// Waits until it has started both of its children, and returns their process ids.
+    /// Waits until both children have started, and returns their process ids.
     fn agents(&self) -> Vec<Pid> {
         let path = format!("/proc/{0}/task/{0}/children", self.child.id());
         loop {
             let text = fs::read_to_string(&path).unwrap();
             let pids: Vec<Pid> =
                 text.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect();
-            // The children of the first case are gone when the second one is said to have started.
+            // The children of the first case have ended before the second case is reported.
             if pids.len() == 2 {
                 return pids;
             }
@@ -140,7 +140,7 @@ impl HangingRun {
     }
 }
 
-/// Whether a process is there and not merely waiting to be buried.
+/// Whether a process runs and is not a zombie.
 fn is_alive(pid: Pid) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     status.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with(['Z', 'X']))
@@ -177,7 +177,7 @@ fn agents_end_by_themselves_when_their_coordinator_is_killed() {
     let agents = run.agents();
     run.signal(Signal::KILL);
     run.code();
-    // Ends when they are gone; were they never, this test would be stopped from outside.
+    // Waits for their end; the time limit of the test run catches a hang.
     while agents.iter().copied().any(is_alive) {
         std::thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! The `weir` command as a user meets it, with an engine that needs no network and no time.
+//! The commands as a user runs them, mostly with a mock engine that needs neither network nor time.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests that can't go on fails the test")]
 
@@ -6,16 +6,16 @@ mod bench;
 mod by_hand;
 mod doctor;
 mod faults;
-mod goals;
 mod help;
-mod path;
+mod link;
 mod peers;
 mod perftest;
 mod perftest_peers;
 mod perftest_scripts;
+mod published;
 mod report;
-mod seeds;
 mod support;
+mod targets;
 mod udp;
 mod udptest;
 mod udptest_page;

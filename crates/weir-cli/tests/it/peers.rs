@@ -1,166 +1,28 @@
-//! Engines of others: a short session of each that is built in, and what is said of the others.
-
-#[cfg(any(
-    feature = "aeron",
-    feature = "cyclonedds",
-    feature = "fastdds",
-    feature = "zenoh",
-    feature = "zeromq"
-))]
-use serde_json::Value;
+//! Other engines are not in this build: how their names and settings are refused.
 
 use crate::support::Scene;
 
-/// Latency and throughput, small and fragmented, content checked: everything is measured, and nothing that
-/// is reliable is lost.
-#[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
-fn a_short_session(engine: &str, more: &str) {
-    let domain = crate::support::Domain::claim();
-    let both = format!("--sizes 32 {more}");
-    // Of large samples, a best-effort reader may get none.
-    let large = format!("--sizes 100k --reliability reliable {more}");
-    for (words, cases_min) in [(both, 4), (large, 2)] {
-        let scene = Scene::new();
-        let finished = scene.weir(&format!(
-            "bench --output results --duration 300ms --warmup 100ms --engines {engine} --verify --format json \
-             --domain {domain} --cpus none {words}"
-        ));
-        let document = finished.expect_code(0).json();
-        let cases = document["cases"].as_array().unwrap();
-        assert!(cases.len() >= cases_min, "{cases:?}");
-        cases.iter().for_each(check);
-    }
-}
-
-/// Measured, and by whom is known.
-#[cfg(any(
-    feature = "aeron",
-    feature = "cyclonedds",
-    feature = "fastdds",
-    feature = "zenoh",
-    feature = "zeromq"
-))]
-fn check(case: &Value) {
-    assert_eq!(case["not_measured"], Value::Null, "{case}");
-    assert!(case["settings"]["engine_version"].is_string(), "{case}");
-    let count = match case["test"].as_str() {
-        Some("latency") => &case["latency_us"]["count"],
-        _ => &case["throughput"]["total_samples"],
-    };
-    assert!(count.as_u64() > Some(0), "{case}");
-}
-
-#[cfg(feature = "cyclonedds")]
-#[test]
-fn cyclonedds_is_measured() {
-    a_short_session("cyclonedds", "");
-    a_short_session("cyclonedds-tuned", "--instances 3");
-}
-
-#[cfg(feature = "fastdds")]
-#[test]
-fn fastdds_is_measured() {
-    a_short_session("fastdds", "");
-    a_short_session("fastdds-tuned", "--instances 3");
-}
-
-/// What is no DDS is mostly reliable, and shown apart.
-#[cfg(any(feature = "aeron", feature = "zenoh", feature = "zeromq"))]
-fn a_session_apart(engine: &str, more: &str) {
-    let words = format!(
-        "--engines {engine} --sizes 32,100k --reliability reliable --verify --format json --cpus none {more}"
-    );
-    let document = Scene::new().bench(&words).expect_code(0).json();
-    let cases = document["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 4);
-    for case in cases {
-        check(case);
-        assert_eq!(case["apart"], true, "{case}");
-    }
-}
-
-#[cfg(feature = "zeromq")]
-#[test]
-fn zeromq_is_measured() {
-    a_session_apart("zeromq", "");
-}
-
-#[cfg(feature = "zenoh")]
-#[test]
-fn zenoh_is_measured() {
-    a_session_apart("zenoh-tcp", "");
-    let words = "--engines zenoh-udp --sizes 32 --reliability best-effort --format json --cpus none";
-    let document = Scene::new().bench(words).expect_code(0).json();
-    document["cases"].as_array().unwrap().iter().for_each(check);
-}
-
-#[cfg(feature = "aeron")]
-#[test]
-fn aeron_is_measured() {
-    a_session_apart("aeron", "");
-    a_session_apart("aeron-tuned", "--wait spin");
-}
-
-/// These lose reliable samples or panic now and then: that is told, and nothing worse comes of it.
-#[cfg(any(feature = "dust_dds", feature = "int2dds", feature = "rustdds"))]
-fn a_session_that_may_fail(engine: &str, sizes: &[&str]) {
-    let domain = crate::support::Domain::claim();
-    let words =
-        format!("--engines {engine} --sizes {} --batch 0 --format json --domain {domain}", sizes.join(","));
-    let finished = Scene::new().bench(&words);
-    assert!(matches!(finished.code, Some(0 | 1 | 3)), "{:?}: {}", finished.code, finished.stderr);
-    let cases = finished.json()["cases"].clone();
-    assert_eq!(cases.as_array().map(Vec::len), Some(4 * sizes.len()), "{cases}");
-    for case in cases.as_array().unwrap() {
-        let has_figures = !case["latency_us"].is_null() || !case["throughput"].is_null();
-        assert_ne!(has_figures, case["not_measured"]["reason"].is_string(), "{case}");
-    }
-}
-
-#[cfg(feature = "dust_dds")]
-#[test]
-fn dust_dds_is_measured_or_its_failure_told() {
-    a_session_that_may_fail("dust_dds", &["32", "8k"]);
-}
-
-#[cfg(feature = "rustdds")]
-#[test]
-fn rustdds_is_measured_or_its_failure_told() {
-    a_session_that_may_fail("rustdds", &["32", "8k"]);
-}
-
-#[cfg(feature = "int2dds")]
-#[test]
-fn int2dds_is_measured_or_its_failure_told() {
-    a_session_that_may_fail("int2dds-tuned", &["32"]);
-}
-
-#[cfg(feature = "fastdds")]
-#[test]
-fn settings_from_a_file_are_in_the_results() {
-    let scene = Scene::new();
-    std::fs::write(scene.path("mine.toml"), "[fastdds]\nmax_samples = 77\n").unwrap();
-    let domain = crate::support::Domain::claim();
-    let words = format!(
-        "--engines fastdds --tests latency --sizes 32 --reliability reliable --format json --domain {domain}"
-    );
-    let document = scene.bench(&format!("{words} --settings mine.toml")).expect_code(0).json();
-    assert_eq!(document["cases"][0]["settings"]["engine.max_samples"], "77");
-}
-
-#[cfg(not(feature = "fastdds"))]
 #[test]
 fn engines_that_are_not_built_in_are_named_with_what_to_do() {
-    let advice = "fastdds is not built in: build with `cargo xtask peers`";
+    let advice = "fastdds is not built in: build with `cargo xtask peers` or `cargo build --release \
+                  --manifest-path peers/Cargo.toml --features fastdds`";
     Scene::new().bench("--engines fastdds").expect_code(2).expect_stderr(advice);
     let help = Scene::new().weir("bench --help").expect_code(0).stdout;
-    assert!(help.contains("Not built in (cargo xtask peers): ") && help.contains("fastdds-tuned"), "{help}");
+    assert!(
+        help.contains("\n  not in this build  ")
+            && help.contains("cargo xtask peers")
+            && help.contains("fastdds-tuned"),
+        "{help}"
+    );
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused() {
+fn invalid_settings_are_rejected() {
     let scene = Scene::new();
     std::fs::write(scene.path("bad.toml"), "[weir]\nturbo = true\n").unwrap();
     scene.bench("--settings bad.toml").expect_code(2).expect_stderr("weir has no setting `turbo`");
     scene.bench("--settings none.toml").expect_code(2).expect_stderr("--settings none.toml");
+    std::fs::write(scene.path("peer.toml"), "[fastdds]\nmax_samples = 77\n").unwrap();
+    let advice = "fastdds is not built in: build with `cargo xtask peers`";
+    scene.bench("--settings peer.toml").expect_code(2).expect_stderr(advice);
 }

@@ -1,4 +1,4 @@
-//! `perftest` as somebody with RTI Perftest's scripts meets it.
+//! `perftest` with the options of RTI Perftest's scripts.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ fn finished(words: &str) -> Finished {
     Finished::from(perftest(words).output().unwrap())
 }
 
-/// Runs both ends on the loopback interface, in a domain of their own.
+/// Runs both ends on the loopback interface in a separate domain.
 fn pair(publisher: &str, subscriber: &str) -> (Finished, Finished) {
     let domain = Domain::claim();
     let end = |words: &str| perftest(&format!("-domain {domain} -nic lo {words}"));
@@ -45,7 +45,7 @@ fn help_has_examples_and_every_kind_of_option() {
     for words in ["-help", "-h", "--help"] {
         let help = finished(words).expect_code(0).stdout;
         for expected in
-            ["Examples:", "-latencyTest", "Not supported:", "-rawTransport", "Exit codes: 0 all well"]
+            ["Examples:", "-latencyTest", "Not supported:", "-rawTransport", "Exit codes: 0 success"]
         {
             assert!(help.contains(expected), "no `{expected}` in: {help}");
         }
@@ -53,7 +53,7 @@ fn help_has_examples_and_every_kind_of_option() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_with_a_way_out() {
+fn unsupported_options_are_rejected_with_an_alternative() {
     finished("-pub -rawTransport").expect_code(2).expect_stderr("-rawTransport needs -peer ADDRESS[:SID]");
     finished("-pub -flowController 1Gbps").expect_code(2).expect_stderr("there are no flow controllers");
     finished("-sub -raw -asynchronous").expect_code(2).expect_stderr("not supported with -rawTransport");
@@ -64,7 +64,7 @@ fn what_cannot_be_done_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn what_the_hosts_did_goes_into_files_and_the_rows_stay_as_they_are() {
+fn telemetry_goes_to_files_and_leaves_the_rows_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = |end: &str| folder.path().join(end).display().to_string();
     let (published, received) = pair(
@@ -93,7 +93,7 @@ fn a_latency_test_prints_a_row_at_either_end() {
         "-best -noPrint -noOutputHeaders -noXML -datalen 32",
     );
     assert!(published.stderr.contains("LATENCY TEST (Ping-Pong test)"), "{}", published.stderr);
-    assert!(published.stderr.contains("-noXmlQos changes nothing"), "{}", published.stderr);
+    assert!(published.stderr.contains("-noXmlQos has no effect"), "{}", published.stderr);
     assert!(published.stderr.contains("\tAsynchronous Publishing: No\n"), "{}", published.stderr);
     let latency = row(published);
     assert_eq!((latency.len(), latency[0]), (10, 1262.0));
@@ -135,7 +135,7 @@ fn threads_that_publish_send_samples_pings_and_echoes() {
         );
         let banner = "\tAsynchronous Publishing: Yes\n\tFlow Controller: default\n";
         assert!(published.stderr.contains(banner), "{}", published.stderr);
-        assert!(!received.stderr.contains("changes nothing"), "{}", received.stderr);
+        assert!(!received.stderr.contains("has no effect"), "{}", received.stderr);
         assert_eq!(row(published).len(), 10);
         assert_eq!(row(received)[1], samples, "{publisher}");
     }
@@ -161,7 +161,7 @@ fn threads_that_read_take_samples_and_echoes() {
             assert!(row[1] > 0.0 && (at == 0 || row[1] == 2000.0), "{row:?}");
         }
     }
-    // All pings but the first of either size: what RTI Perftest writes, line by line.
+    // All pings except the first of each size, line by line as RTI Perftest writes them.
     let text = std::fs::read_to_string(file).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2 * (1 + 199 + 1), "{text}");
@@ -189,10 +189,10 @@ fn plain_udp_runs_the_same_procedure() {
             &format!("-rawTransport -peer 127.0.0.1 -noPrint -noOutputHeaders {publisher}"),
             "-rawTransport -noPrint -noOutputHeaders -bestEffort",
         );
-        assert!(received.stderr.contains("-bestEffort changes nothing"), "{}", received.stderr);
+        assert!(received.stderr.contains("-bestEffort has no effect"), "{}", received.stderr);
         assert_eq!(row(published).len(), 10);
         let throughput = row(received);
-        // What is lost is counted, so both together are all that was sent.
+        // Received and lost samples add up to the sent ones.
         assert_eq!(throughput[1] + throughput[4], samples, "{throughput:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! `perftest` with several ends, with ends that do not fit, and with ends that die.
+//! `perftest` with several ends, with mismatched ends, and with ends that are killed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{ChildStderr, Command, Stdio};
@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::support::{Domain, Finished, KilledOnDrop};
 
-/// A running end on the loopback interface, whose talk is read as it comes. It does not outlive the test.
+/// A running end on the loopback interface with its stderr; ends with the test.
 struct End {
     child: KilledOnDrop,
     talk: BufReader<ChildStderr>,
@@ -29,7 +29,7 @@ impl End {
         Self { child, talk, said: String::new(), stdout }
     }
 
-    /// Reads on until it says this.
+    /// Reads stderr up to a line with `text`.
     #[track_caller]
     fn wait_for(&mut self, text: &str) {
         loop {
@@ -84,7 +84,7 @@ fn several_publishers_and_subscribers_serve_each_other_to_the_end() {
     let domain = Domain::claim();
     let subscribers =
         [0, 1].map(|sid| End::start(&domain, &format!("-sub {ROW} -numPublishers 2 -sidMultiSubTest {sid}")));
-    // The first one is done long before the other.
+    // The first publisher ends long before the other.
     let publishers = [(0, 500), (1, 60_000)].map(|(pid, count)| {
         let words =
             format!("-pub {ROW} -numSubscribers 2 -pidMultiPubTest {pid} -numIter {count} -latencyCount 10");
@@ -136,7 +136,7 @@ fn an_end_without_a_peer_says_what_it_waits_for() {
 }
 
 #[test]
-fn ends_that_share_a_number_are_told_that_each_needs_its_own() {
+fn ends_with_the_same_index_are_rejected() {
     let domain = Domain::claim();
     let subscribers = [0, 1].map(|_| End::start(&domain, &format!("-sub {ROW}")));
     let mut publisher = End::start(&domain, &format!("-pub {ROW} -numSubscribers 2"));
@@ -153,7 +153,7 @@ fn ends_that_share_a_number_are_told_that_each_needs_its_own() {
     drop(publishers);
 }
 
-/// Kills either end of a run while it streams, and the subscriber of a ping-pong; the other one has to end by itself.
+/// Kills each end of a stream, and the subscriber of a ping-pong. The other end has to end by itself.
 fn kill_each(reliability: &str) {
     let domain = Domain::claim();
     let subscriber = End::start(&domain, &format!("-sub -noOutputHeaders {reliability}"));
@@ -161,7 +161,7 @@ fn kill_each(reliability: &str) {
         End::start(&domain, &format!("-pub {ROW} -dataLen 1000 -pubRate 1000:sleep {reliability}"));
     publisher.wait_for("Sending data ...");
     publisher.signal(rustix::process::Signal::KILL);
-    let received = subscriber.finish().expect_code(3).expect_stderr("went away before the test was over");
+    let received = subscriber.finish().expect_code(3).expect_stderr("disappeared before the end of the test");
     assert_eq!(rows(&received.stdout).pop().unwrap().len(), 6);
     assert_eq!(publisher.finish().code, None);
     for test in ["-pubRate 1000:sleep", "-latencyTest"] {
@@ -169,7 +169,8 @@ fn kill_each(reliability: &str) {
         let mut publisher = End::start(&domain, &format!("-pub {ROW} {test} {reliability}"));
         publisher.wait_for("Sending data ...");
         subscriber.signal(rustix::process::Signal::KILL);
-        let published = publisher.finish().expect_code(3).expect_stderr("went away before the test was over");
+        let published =
+            publisher.finish().expect_code(3).expect_stderr("disappeared before the end of the test");
         assert_eq!(rows(&published.stdout)[0].len(), 10);
         assert_eq!(subscriber.finish().code, None);
     }
@@ -208,7 +209,7 @@ fn a_publisher_that_pauses_for_an_hour_notices_that_its_subscriber_has_left() {
     subscriber.signal(rustix::process::Signal::INT);
     let row = rows(&subscriber.finish().expect_code(130).stdout).remove(0);
     assert!(row.len() == 6 && row.iter().all(|figure| figure.is_finite()), "{row:?}");
-    publisher.finish().expect_code(3).expect_stderr("the subscriber went away");
+    publisher.finish().expect_code(3).expect_stderr("the subscriber disappeared");
 }
 
 #[test]
@@ -243,14 +244,14 @@ fn plain_udp_notices_ctrl_c_and_a_killed_subscriber_in_a_pause_of_an_hour() {
             } else {
                 subscriber.signal(rustix::process::Signal::KILL);
                 subscriber.finish();
-                publisher.finish().expect_code(3).expect_stderr("the subscriber went away");
+                publisher.finish().expect_code(3).expect_stderr("the subscriber disappeared");
             }
         }
     }
 }
 
 #[test]
-fn plain_udp_serves_several_and_notices_who_is_killed() {
+fn plain_udp_serves_several_and_notices_a_killed_end() {
     let domain = Domain::claim();
     let raw = |sid: u32| {
         End::start(&domain, &format!("-sub {ROW} -rawTransport -numPublishers 2 -sidMultiSubTest {sid}"))
@@ -275,7 +276,7 @@ fn plain_udp_serves_several_and_notices_who_is_killed() {
         publisher.wait_for("Sending data ...");
         let (killed, other) = if is_publisher { (publisher, subscriber) } else { (subscriber, publisher) };
         killed.signal(rustix::process::Signal::KILL);
-        other.finish().expect_code(3).expect_stderr("went away before the test was over");
+        other.finish().expect_code(3).expect_stderr("disappeared before the end of the test");
         killed.finish();
     }
 }

@@ -1,8 +1,8 @@
-//! RTI's published scripts, as they stand in `scripts/`, between two network namespaces with their addresses.
+//! RTI's published scripts in `scripts/`, run between two network namespaces with the addresses of the scripts.
 //!
-//! What is changed is `-exec`, which is a second, and the pauses between the runs, which are left out. Every size of the scripts is
-//! run once, in one loop or another; with `WEIR_ALL_SCRIPTS` set, as `cargo xtask seeds` does, all loops are run in full, on one core
-//! at either end as published and on two.
+//! Changed are `-exec`, to one second, and the pauses between runs, which are removed. Every size of the scripts is run
+//! once. With `WEIR_ALL_SCRIPTS` set, as by `cargo xtask seeds`, all loops run in full, on one core per end as published
+//! and on two.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,13 +18,13 @@ const LATENCY: [&str; 2] =
 const THROUGHPUT: [&str; 2] =
     [include_str!("scripts/throughput-publisher.txt"), include_str!("scripts/throughput-subscriber.txt")];
 
-/// Two namespaces and a cable of MTU 9000 between them; gone with this value, and with them what still runs there.
+/// Two namespaces joined by a link of MTU 9000; dropped with this value, with all processes in them.
 struct Cable {
     names: [String; 2],
 }
 
 impl Cable {
-    /// `None` where this process may not do that. `rate` is that of `tc`, "" for as fast as it goes.
+    /// `None` without the permission. `rate` is that of `tc`, or "" for no limit.
     fn lay(label: &str, rate: &str) -> Option<Self> {
         let names = [1, 2].map(|end| format!("perftest-{label}-{}-{end}", std::process::id()));
         let cable = Self { names };
@@ -49,7 +49,7 @@ impl Cable {
         (!is_missing(refused)).then_some(cable)
     }
 
-    /// Runs a script at one end as RTI's are run: with the executable and the folder for its output.
+    /// Runs a script at one end, with the executable and the output folder as its arguments.
     fn start(&self, end: usize, script: &str, folder: &Path) -> Child {
         let path = std::env::var("PATH").unwrap_or_default();
         Command::new("ip")
@@ -67,24 +67,24 @@ impl Cable {
 impl Drop for Cable {
     fn drop(&mut self) {
         for name in &self.names {
-            // A script that failed leaves the other one waiting.
+            // A failed script leaves the other one waiting.
             let script = format!("ip netns pids {name} | xargs -r kill -9; ip netns delete {name}");
             let _ = Command::new("sh").args(["-c", &script]).status();
         }
     }
 }
 
-/// A `sudo` that does nothing: what the scripts want of it is to tune hosts that we have not got.
+/// A `sudo` without effect, since the scripts only use it to tune hosts.
 fn without_tuning(folder: &Path) {
     let sudo = folder.join("sudo");
     fs::write(&sudo, "#!/bin/sh\nexit 0\n").unwrap();
     fs::set_permissions(&sudo, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The changes that make a run of the scripts short.
+/// The edits that shorten a run of the scripts.
 const HASTE: &[(&str, &str)] = &[("exec_time=30", "exec_time=1"), ("sleep ", "true ")];
 
-/// Runs a pair of scripts with those changes and more; the files that they filled are in the folder.
+/// Runs a pair of scripts with these and further edits, and returns the folder of their files.
 fn run(
     label: &str,
     rate: &str,
@@ -114,7 +114,7 @@ fn rows(folder: &TempDir, name: &str) -> Vec<Vec<f64>> {
     text.lines().map(|line| line.split(',').map(|cell| cell.trim().parse().unwrap()).collect()).collect()
 }
 
-/// Checks the rows of a publisher: latencies.
+/// Checks the latency rows of a publisher.
 fn check_latencies(folder: &TempDir, name: &str, sizes: &[f64]) {
     let rows = rows(folder, name);
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), sizes, "{name}");
@@ -127,14 +127,14 @@ fn check_latencies(folder: &TempDir, name: &str, sizes: &[f64]) {
     }
 }
 
-/// Checks the rows of a subscriber: throughput, and no losses where there may be none.
+/// Checks the throughput rows of a subscriber, without losses if reliable.
 fn check_throughput(folder: &TempDir, name: &str, sizes: &[f64], is_reliable: bool) {
     let rows = rows(folder, name);
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), sizes, "{name}");
     for row in rows {
         let [size, samples, rate, mbps, lost, percent] = row[..] else { panic!("{name}: {row:?}") };
         assert!(samples >= 1.0 && rate >= 0.0, "{name}: {row:?}");
-        // The rate is cut to whole samples.
+        // The rate is truncated to whole samples.
         let range = rate * size * 8e-6 - 0.1..=(rate + 1.0) * size * 8e-6 + 0.1;
         assert!(range.contains(&mbps), "{name}: {row:?}");
         assert!((lost / (lost + samples) * 100.0 - percent).abs() < 0.01, "{name}: {row:?}");
@@ -147,7 +147,7 @@ const LARGE: [f64; 6] = [100_000.0, 500_000.0, 1_048_576.0, 1_548_576.0, 4_194_3
 const SMALL_LIST: &str = "in 32 64 128 256 512 1024 8192 63000; do";
 const REST_LIST: &str = "in 32 64 128 256 512 1024 8192 63000 100000 ";
 
-/// Whether all loops are to be run in full.
+/// Whether to run all loops in full.
 fn is_all() -> bool {
     std::env::var_os("WEIR_ALL_SCRIPTS").is_some()
 }
@@ -179,7 +179,7 @@ fn published_latency_scripts_run() {
         }
         return;
     }
-    // Two sizes in the loops of small samples, and all others in the one with the large ones.
+    // Two sizes in the loops of small samples, the others in the loop of large ones.
     let changes = [(SMALL_LIST, "in 32 63000; do"), (REST_LIST, "in 64 128 256 512 1024 8192 100000 ")];
     let Some(folder) = run("latency", "1gbit", LATENCY, "0", &changes) else { return };
     let rest: Vec<f64> = SMALL[1..7].iter().chain(&LARGE).copied().collect();
@@ -196,9 +196,9 @@ fn published_throughput_scripts_run() {
         }
         return;
     }
-    // The sizes that the scripts for latency lack, and one of theirs.
+    // The sizes that the latency scripts lack, and one of theirs.
     let list = "in 32 64 128 256 512 1024 2048 4096 8192 16384 32768 63000; do";
-    // In a short run there are few pings, and on a busy machine none: there is one in 1000 samples, not in 10 000.
+    // Pings every 1000 instead of 10 000 samples, since a short run on a busy machine would have none.
     let pings = ("-exec $exec_time", "-exec $exec_time -latencyCount 1000");
     let changes = [("in 1 2 3; do", "in 1; do"), (list, "in 32 2048 4096 16384 32768; do"), pings];
     let Some(folder) = run("throughput", "", THROUGHPUT, "1", &changes) else { return };

@@ -1,4 +1,4 @@
-//! Earlier runs, printed again.
+//! `weir report`: earlier runs, printed or plotted.
 
 use crate::support::Scene;
 

@@ -1,4 +1,4 @@
-//! What the tests share: the command, its output, and a folder to keep results in.
+//! Shared by the tests: the command, its output, and a results folder.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,33 +14,32 @@ use rustix::fs::FlockOperation;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Whether what a test needs is missing; then it says so on standard error and the test passes, unless the environment demands
-/// (`WEIR_REQUIRE_NETNS`) that network namespaces can be made here.
+/// Whether a requirement is missing, which is reported on stderr. With `WEIR_REQUIRE_NETNS` set, that fails the test.
 pub(crate) fn is_missing(reason: Option<String>) -> bool {
     let Some(reason) = reason else { return false };
     assert!(std::env::var_os("WEIR_REQUIRE_NETNS").is_none(), "{reason}, and WEIR_REQUIRE_NETNS is set");
     let test = thread::current().name().unwrap_or("a test").to_owned();
-    // Past the capture of the test harness: a skipped test must not look like one that ran.
+    // Bypasses the output capture of the test harness, so that a skipped test is visible.
     let _ = writeln!(std::io::stderr(), "skipped {test}: {reason}");
     true
 }
 
-/// A DDS domain that no other test has as long as this lives, nor one of another run of the tests on this machine: participants
-/// of two tests in one domain would take each other for the other end.
+/// A DDS domain that no other test on this machine uses while this value lives, because participants of two tests in
+/// one domain would discover each other.
 pub(crate) struct Domain {
     id: u32,
-    /// Locked; the system unlocks it whichever way the process ends.
+    /// A locked file; the system unlocks it when the process ends.
     _lock: File,
 }
 
 impl Domain {
-    /// Up to 99: the ports of those above are handed out by the system to anybody.
+    /// Up to 99, since the ports of higher domains are in the ephemeral range.
     const IDS: std::ops::RangeInclusive<u32> = 1..=99;
 
     pub(crate) fn claim() -> Self {
         let folder = std::env::temp_dir().join("weir-test-domains");
         std::fs::create_dir_all(&folder).unwrap();
-        // From a place of its own, so that a domain is not used again right after the participants of another test left it.
+        // Starts at a different id each time, so that a domain is not reused right after another test.
         let from = std::process::id().wrapping_mul(31) + CLAIMED.fetch_add(1, Ordering::Relaxed);
         let ids = Self::IDS.map(|step| 1 + (from + step) % *Self::IDS.end());
         let free = ids.filter_map(|id| {
@@ -60,12 +59,12 @@ impl std::fmt::Display for Domain {
     }
 }
 
-/// A folder for one test, and the command run in it.
+/// A folder for one test, which commands run in.
 pub(crate) struct Scene {
     folder: TempDir,
 }
 
-/// What a finished command left behind.
+/// The output and exit code of a finished command.
 pub(crate) struct Finished {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -77,7 +76,7 @@ impl Scene {
         Self { folder: TempDir::new().unwrap() }
     }
 
-    /// The results folder, which the command makes.
+    /// The results folder, which the command creates.
     pub(crate) fn results(&self) -> PathBuf {
         self.folder.path().join("results")
     }
@@ -86,37 +85,37 @@ impl Scene {
         self.folder.path().join(name)
     }
 
-    /// Runs `weir` with these words.
+    /// Runs `weir` with these arguments.
     pub(crate) fn weir(&self, words: &str) -> Finished {
         let mut command = Command::cargo_bin("weir").unwrap();
         command.current_dir(self.folder.path()).args(words.split_whitespace());
         Finished::from(command.output().unwrap())
     }
 
-    /// Runs `weir bench` for mock engines, briefly, with results in the folder.
+    /// Runs a short `weir bench` with its results in the folder.
     pub(crate) fn bench(&self, words: &str) -> Finished {
         self.weir(&format!("bench --output results {BRIEF} {words}"))
     }
 
-    /// The lines of the results file: the heading, then one per case.
+    /// The lines of the results file: the header, then one per case.
     pub(crate) fn result_lines(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.results().join("results.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-/// The mock's time passes much faster than ours, so this is milliseconds.
+/// With a mock engine, whose time is simulated, this takes milliseconds.
 pub(crate) const BRIEF: &str = "--duration 50ms --warmup 20ms";
 
-/// A process that does not outlive the test, however that ends, nor [`KilledOnDrop::LIMIT`].
+/// A process that is killed at the end of the test, or after [`KilledOnDrop::LIMIT`].
 pub(crate) struct KilledOnDrop {
     pub(crate) process: Child,
-    /// Tells the watching thread by its end that there is nothing left to watch.
+    /// Ends the watching thread when dropped.
     _is_there: mpsc::Sender<()>,
 }
 
 impl KilledOnDrop {
-    /// Much longer than any process of a test takes, and less than xtask's limit of a test: a process that hangs fails its test.
+    /// Longer than any process of a test takes, and below xtask's limit of a test, so that a hanging process fails its test.
     const LIMIT: Duration = Duration::from_secs(400);
 
     #[track_caller]
@@ -126,7 +125,7 @@ impl KilledOnDrop {
         let (is_there, watched) = mpsc::channel();
         thread::spawn(move || {
             if watched.recv_timeout(Self::LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // It may just have ended by itself.
+                // Fails if the process has just ended.
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
         });
@@ -136,7 +135,7 @@ impl KilledOnDrop {
 
 impl Drop for KilledOnDrop {
     fn drop(&mut self) {
-        // Both fail only when it is gone already.
+        // Both fail only when the process is gone.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -148,14 +147,14 @@ impl Finished {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {}", self.stdout))
     }
 
-    /// Checks the exit code, and shows what was said when it is another one.
+    /// Checks the exit code, and shows the output if it differs.
     #[track_caller]
     pub(crate) fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
         self
     }
 
-    /// Checks that stderr says `text`.
+    /// Checks that stderr contains `text`.
     #[track_caller]
     pub(crate) fn expect_stderr(self, text: &str) -> Self {
         assert!(self.stderr.contains(text), "no `{text}` in: {}", self.stderr);

@@ -1,4 +1,4 @@
-//! `weir udp` and `weir udp server`: what UDP carries, and what becomes of a run that does not go well.
+//! `weir udp` and `weir udp server`: successful and failing runs.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use crate::support::{Finished, Scene};
 
-/// Short, and on a machine that is busy with other tests.
+/// Short, since other tests load the machine.
 const BRIEF: &str = "--output results --duration 100ms --warmup 20ms --cpus none";
 
 #[test]
-fn programs_of_others_that_are_not_installed_are_left_out_and_named() {
+fn missing_outside_tools_are_left_out_and_named() {
     let scene = Scene::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     let words = format!("udp {BRIEF} --outside-checks --sizes 100 --mode send --repeat 2");
@@ -26,10 +26,10 @@ fn programs_of_others_that_are_not_installed_are_left_out_and_named() {
     assert!(finished.stdout.contains("\nlimit: send 100 B forward: "), "{}", finished.stdout);
     assert_eq!(scene.result_lines().len(), 1 + 2 * 2);
     let refused = udp(&scene, "--outside-checks --direction both").expect_code(2);
-    refused.expect_stderr("--outside-checks compare one flow forward");
+    refused.expect_stderr("--outside-checks compares one forward flow");
 }
 
-/// A server, ended when dropped, and where it listens.
+/// A server with its port; ends when dropped.
 struct Server {
     child: Child,
     port: String,
@@ -136,7 +136,7 @@ fn a_schedule_gives_delays_by_the_clock_that_both_ends_read() {
 }
 
 #[test]
-fn shares_are_of_the_maximum_that_the_run_measures_first() {
+fn percentages_refer_to_the_maximum_measured_first() {
     let words =
         "--tests throughput --sizes 1000 --mode send --rate 1% --flows 2 --telemetry-period 0s --format json";
     let document = udp(&Scene::new(), words).expect_code(0).json();
@@ -173,7 +173,7 @@ fn ipv6_and_sockets_that_are_not_connected() {
 }
 
 #[test]
-fn multicast_needs_the_servers_leave_and_goes_there() {
+fn multicast_needs_the_permission_of_the_server() {
     let words =
         "--tests throughput --sizes 500 --mode send --rate 1000/s --multicast 239.255.7.7 --format json";
     let document = udp(&Scene::new(), words).expect_code(0).json();
@@ -186,7 +186,7 @@ fn multicast_needs_the_servers_leave_and_goes_there() {
 }
 
 #[test]
-fn a_secret_keeps_strangers_out_on_both_sides() {
+fn a_secret_protects_both_ends() {
     let scene = Scene::new();
     fs::write(scene.path("secret"), "correct horse\n").unwrap();
     fs::write(scene.path("wrong"), "correct mouse\n").unwrap();
@@ -204,7 +204,7 @@ fn a_secret_keeps_strangers_out_on_both_sides() {
 }
 
 #[test]
-fn nobody_somebody_else_and_another_version_are_told_apart() {
+fn missing_foreign_and_newer_servers_are_distinguished() {
     let scene = Scene::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -230,7 +230,7 @@ fn nobody_somebody_else_and_another_version_are_told_apart() {
 }
 
 #[test]
-fn nonsense_is_refused_before_anything_is_measured() {
+fn invalid_options_are_rejected_before_the_measurement() {
     for (words, why) in [
         ("--sizes 19", "20 to 65507 bytes"),
         ("--sizes 65508", "20 to 65507 bytes"),
@@ -238,7 +238,7 @@ fn nonsense_is_refused_before_anything_is_measured() {
         ("--sizes 64 --multicast 10.0.0.1 --tests throughput", "no multicast group"),
         ("--sizes 64 --rate fast", "bits per second"),
         ("--sizes 64 --secret-file missing --to 127.0.0.1", "missing"),
-        ("--path veth --to 127.0.0.1", "cannot be used with"),
+        ("--link veth --to 127.0.0.1", "cannot be used with"),
     ] {
         let scene = Scene::new();
         udp(&scene, words).expect_code(2).expect_stderr(why);
@@ -298,12 +298,12 @@ fn a_client_that_is_killed_leaves_a_server_that_serves_the_next() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It is measuring when it has said what it measures on.
+    // The measurement follows the line on the interface.
     let mut talk = BufReader::new(client.stderr.take().unwrap()).lines();
     assert!(talk.any(|line| line.unwrap().starts_with("interface: ")));
     client.kill().unwrap();
     client.wait().unwrap();
-    // Its place becomes free: until then the server says that it has none.
+    // Until the session has ended, the server refuses new ones.
     let again = format!("udp {BRIEF} --to 127.0.0.1 --port {} --tests latency --sizes 64", server.port);
     loop {
         let finished = Scene::new().weir(&again);
@@ -315,7 +315,7 @@ fn a_client_that_is_killed_leaves_a_server_that_serves_the_next() {
 }
 
 #[test]
-fn an_unwritable_folder_and_a_full_disk_are_told() {
+fn an_unwritable_folder_and_a_full_disk_are_reported() {
     let scene = Scene::new();
     fs::write(scene.path("file"), "").unwrap();
     let words = "--duration 50ms --warmup 0s --tests latency --sizes 64 --cpus none";
@@ -323,7 +323,7 @@ fn an_unwritable_folder_and_a_full_disk_are_told() {
     fs::create_dir(scene.path("taken")).unwrap();
     fs::write(scene.path("taken/results.jsonl"), "").unwrap();
     scene.weir(&format!("udp {words} --output taken")).expect_code(2).expect_stderr("already holds a run");
-    // A file that may not grow beyond some kilobytes is a disk that is full then.
+    // A limited file size acts as a full disk.
     let script = format!(
         "trap '' XFSZ; ulimit -f 64; exec {} udp {words} --repeat 1000 --output results",
         env!("CARGO_BIN_EXE_weir")
@@ -336,8 +336,8 @@ fn an_unwritable_folder_and_a_full_disk_are_told() {
 }
 
 #[test]
-fn a_clock_of_another_host_is_corrected_within_the_bound_that_is_told() {
-    // A process may have a clock of its own, like another host: 1000 s ahead.
+fn another_clock_is_corrected_within_the_reported_bound() {
+    // A time namespace gives the process another clock, 1000 s ahead.
     let mut command = Command::new("unshare");
     command.args(["--time", "--monotonic", "1000", "--fork", "--kill-child", env!("CARGO_BIN_EXE_weir")]);
     let can = Command::new("unshare").args(["--time", "--monotonic", "1000", "--fork", "true"]).output();
@@ -355,9 +355,9 @@ fn a_clock_of_another_host_is_corrected_within_the_bound_that_is_told() {
         let clocks = &case["udp"]["clocks"];
         let [offset, error] = ["offset_us", "error_us"].map(|name| clocks[name].as_f64().unwrap());
         assert_eq!(clocks["shared"], false);
-        // The truth is known here.
+        // The true offset is known.
         assert!((offset - expected_us).abs() <= error && error < 1e6, "{clocks}");
-        // Were it not corrected, a delay would be a thousand seconds.
+        // Without the correction, a delay would be 1000 s.
         assert!(case["latency_us"]["p50"].as_f64().unwrap() < 1e6, "{case}");
     }
 }

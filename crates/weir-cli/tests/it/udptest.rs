@@ -1,4 +1,4 @@
-//! `udptest` and `udpserver`: the commands of hpcbench's page, shortened, in a network namespace.
+//! `udptest` and `udpserver`: shortened commands of hpcbench's page, in a network namespace.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::support::is_missing;
 
-/// A server in a network namespace of its own, ended when dropped.
+/// A server in a separate network namespace; ends when dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -20,7 +20,7 @@ impl Drop for Server {
     }
 }
 
-/// Starts a server in a new network namespace; an error says why there is none.
+/// Starts a server in a new network namespace, or returns why that is not possible.
 fn server() -> Result<(Server, String), String> {
     let can = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
@@ -95,7 +95,7 @@ fn the_commands_of_the_page_work() {
     }
     let svg = read("output.txt.svg");
     assert!(svg.starts_with("<svg ") && svg.contains("Message size (Bytes)"), "{svg}");
-    // A dot for each of twelve sizes on either line, and the legend's two.
+    // Twelve dots on each of two lines, and two in the legend.
     assert_eq!(svg.matches("<circle").count(), 26);
     assert!(
         run("-ah 127.0.0.1 -r 1").contains("\n1 trials with message size 64 Bytes.\nUDP RTT min/avg/max = ")
@@ -161,7 +161,7 @@ fn expect(mut command: Command, code: i32, why: &str) -> String {
 }
 
 #[test]
-fn a_secret_is_asked_for_and_both_sides_prove_it() {
+fn both_ends_prove_the_secret() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("secret"), "correct horse\n").unwrap();
     fs::write(folder.path().join("wrong"), "correct mouse\n").unwrap();
@@ -203,7 +203,7 @@ fn a_server_that_is_killed_ends_the_test_and_what_was_measured_is_kept() {
 fn a_disk_that_is_full_and_a_client_that_is_killed_are_survived() {
     let folder = TempDir::new().unwrap();
     let (_server, port) = local_server("--max-sessions 1");
-    // A file that may not grow beyond a few kilobytes is a disk that is full then.
+    // A limited file size acts as a full disk.
     let script = format!(
         "trap '' XFSZ; ulimit -f 4; exec {} -h 127.0.0.1 -p {port} -t 0 -m 1 -r 100000 -o output.txt",
         env!("CARGO_BIN_EXE_udptest")
@@ -219,7 +219,7 @@ fn a_disk_that_is_full_and_a_client_that_is_killed_are_survived() {
     assert!(lines.any(|line| line.unwrap().contains("(1) ")));
     client.kill().unwrap();
     client.wait().unwrap();
-    // The server's only place becomes free.
+    // Until the session has ended, the server refuses new ones.
     loop {
         let output = local_udptest(&port, folder.path(), "-t 0.05 -r 1").output().unwrap();
         if output.status.success() {
@@ -231,7 +231,7 @@ fn a_disk_that_is_full_and_a_client_that_is_killed_are_survived() {
 }
 
 #[test]
-fn somebody_else_and_another_version_are_told_apart() {
+fn foreign_and_newer_servers_are_distinguished() {
     let folder = TempDir::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();

@@ -1,8 +1,8 @@
-//! The commands of hpcbench's page, letter by letter, between two hosts: network namespaces with names of their own, joined by a
-//! cable, where `mk4` is looked up as on a real host. They leave nothing behind: the namespaces end with their processes.
+//! The commands of hpcbench's page, unchanged, between two network namespaces with host names, joined by a link. `mk4` is
+//! resolved as on a real host. The namespaces end with their processes.
 //!
-//! The quick ones run in every test. With `WEIR_PAGE_NOTE=FILE` all of them do, which takes five minutes, and FILE becomes a
-//! note of each command with its output: docs/udptest-page.md is one.
+//! The quick commands run in every test. With `WEIR_PAGE_NOTE=FILE` all of them run, which takes five minutes, and their
+//! output is written to FILE, such as docs/reference/generated/hpcbench-session.md.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Every command of the page that runs a test, what it prints, and the files that it leaves.
+/// The commands of the page, each with text that it prints and the files that it writes.
 const COMMANDS: &[(&str, &str, &[&str])] = &[
     ("./udptest -h mk4 -r 6 -o output.txt", " (6) Throughput: ", &["output.txt"]),
     ("./udptest -ih mk4 -r 6 -o output.txt", " (6) Throughput: ", &["output.txt"]),
@@ -32,10 +32,10 @@ const COMMANDS: &[(&str, &str, &[&str])] = &[
 const STORED: &str = "Test done! The results are stored in file \"output.txt\"\n";
 const SERVER_LOG: &str = "server-syslog: \"output.s_log\"\n";
 
-/// Those that take a few seconds at most.
+/// Commands of a few seconds at most.
 const QUICK: &[&str] = &["./udptest -ah mk4", "./udptest -h mk4 -A 1k -r 5 -o output.txt"];
 
-/// A host: namespaces kept by a process that waits for the end of its input.
+/// A host: namespaces held by a process that waits for the end of its input.
 struct Host(Child);
 
 impl Host {
@@ -56,7 +56,7 @@ impl Host {
         Self(child)
     }
 
-    /// A shell's command line there, in a folder.
+    /// A shell command line on this host, in a folder.
     fn command(&self, folder: &Path, line: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--target", &self.0.id().to_string(), "--net", "--uts", "--mount", "sh", "-c"]);
@@ -80,7 +80,7 @@ impl Drop for Host {
     }
 }
 
-/// Two hosts with a cable, and a server on the second; ended when dropped.
+/// Two linked hosts with a server on the second; ends when dropped.
 struct Testbed {
     mk1: Host,
     mk4: Host,
@@ -104,7 +104,7 @@ impl Testbed {
         for host in [&mk1, &mk4] {
             host.run(at, "ip link set eth0 up");
         }
-        // The kernel says so up to a second later, and drops packets until then.
+        // The kernel reports the state up to a second later and drops packets until then.
         while !mk1.run(at, "ip -oneline link show dev eth0").contains(" state UP ") {
             std::thread::yield_now();
         }
@@ -116,7 +116,7 @@ impl Testbed {
         Self { mk1, mk4, folder, server }
     }
 
-    /// Runs a command on mk1 and checks what it printed and left.
+    /// Runs a command on mk1 and checks its output and files.
     fn check(&self, line: &str, printed: &str, files: &[&str]) -> String {
         let stdout = self.mk1.run(self.folder.path(), line);
         assert!(stdout.contains(printed), "{line}: {stdout}");
@@ -168,10 +168,10 @@ fn the_pages_commands_work_between_two_hosts_as_they_stand() {
         let trimmed: Vec<&str> = text.lines().map(str::trim_end).collect();
         fs::write(note, trimmed.join("\n") + "\n").unwrap();
     }
-    // The same over IPv6, by a name that has nothing else.
+    // The same over IPv6, by a name with an IPv6 address only.
     testbed.check("./udptest -ah mk4six -r 1", "\n1 trials with message size 64 Bytes.\n", &[]);
     testbed.check("./udptest -ih mk4six -t 0.1 -r 1", " (1) Throughput: ", &[]);
-    // A server that the system chooses a port for.
+    // A server on a port chosen by the system.
     let mut other = testbed
         .mk4
         .command(testbed.folder.path(), "exec udpserver -p 0")
@@ -186,13 +186,13 @@ fn the_pages_commands_work_between_two_hosts_as_they_stand() {
 }
 
 const HEADING: &str = "\
-# hpcbench's page, command by command
+# A session of hpcbench's commands
 
-Every command of hpcbench's UDP page that runs a test, letter by letter, with what it printed and left: between two network
-namespaces `mk1` and `mk4` joined by virtual Ethernet on one machine of two processors, `udpserver` running on `mk4`, the names in
-`/etc/hosts`. The figures are those of that machine while it had other work; their shape is what this note is about. Made by
+Every command of hpcbench's UDP page that runs a test, with what it printed and wrote. Both ends ran on one machine
+with two processors, in the network namespaces `mk1` and `mk4`, joined by virtual Ethernet. `udpserver` ran on `mk4`.
+The machine had other work, so only the form of the output matters, not its figures. A test makes this page:
 
 ```sh
-WEIR_PAGE_NOTE=$PWD/docs/udptest-page.md cargo test -p weir-cli --test it udptest_page
+WEIR_PAGE_NOTE=$PWD/docs/reference/generated/hpcbench-session.md cargo test -p weir-cli --test it udptest_page
 ```
 ";

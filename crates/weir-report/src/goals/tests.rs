@@ -244,5 +244,5 @@ fn the_table_counts_the_verdicts() {
     let text =
         goals_table(&rows(vec![stream("streams", "weir", 1, 8e6), stream("streams", "cyclonedds", 1, 1e6)]));
     assert!(text.contains("| reliable, unbatched, 32 B, zero lost"), "{text}");
-    assert!(text.contains("\n1 reached, 0 missed, "), "{text}");
+    assert!(text.contains("\n1 met, 0 missed, "), "{text}");
 }

@@ -2,7 +2,7 @@
 //!
 //! The window is that of the reader's buffer, so the queue before such a link overflows, and much is sent again. What these
 //! tests ask for is what holds all the same: nothing is missing in the end, and from 1 Gbit/s on samples of a packet each use
-//! most of the link. docs/performance.md says what slower links and larger samples come to.
+//! most of the link. docs/performance/log.md says what slower links and larger samples come to.
 
 use core::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Programs of others that measure the same, in turns with us.
+//! iperf3 and sockperf, interleaved with our own measurements.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +12,7 @@ use super::plan::Step;
 use super::{Conditions, failure};
 use crate::exit::Failure;
 
-/// One measurement by `tool`; without figures when it cannot do it. An interruption is the only error that ends a run.
+/// Runs one measurement by `tool`; the case says why it has no figures. Only an interruption ends the run.
 pub(super) fn measure(
     tool: OutsideTool,
     step: &Step,
@@ -22,7 +22,7 @@ pub(super) fn measure(
 ) -> (Vec<Case>, Option<Failure>) {
     let point = &step.point;
     let mut case = Case::new(tool.name(), tool.test(), Reliability::None, point.size_bytes as u64);
-    // iperf3 has no choice: it sleeps in select(2) until there is something.
+    // iperf3 always blocks in select(2).
     case.wait = if tool.test() == Test::Latency { point.wait } else { WaitStrategy::Block };
     conditions.enter(&mut case, step);
     let asked = OutsideCase {

@@ -1,12 +1,12 @@
-//! From options to a list of measurements.
+//! Turns the options of `weir udp` into a list of measurements.
 
 use weir_bench::outside::OutsideTool;
 use weir_results::{Case, Run, Spread, Test, UdpMode, WaitStrategy};
 use weir_udptest::{Point, PointTest};
 
-use crate::args::{UdpArgs, UdpRate, Way};
+use crate::args::{Direction, UdpArgs, UdpRate};
 
-/// What is measured, in order.
+/// The measurements in their order.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
@@ -16,57 +16,60 @@ pub(super) struct Plan {
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) point: Point,
-    /// Which repetition it is, from 1.
+    /// Number of the repeat, from 1.
     pub(super) repeat: u32,
-    /// Percent of the maximum that its rate is.
+    /// The rate in percent of the maximum.
     pub(super) percent: Option<f64>,
-    /// The program of others that measures it; `None` = we do.
+    /// The outside tool that runs it; `None` = this program.
     pub(super) outside: Option<OutsideTool>,
 }
 
 impl Plan {
-    /// Goes through everything once per repetition, so that a machine that changes its pace does so for all. With `room`
-    /// each end has a processor. `outside` are programs to measure in turns with.
+    /// Plans every point once per repeat, so that changes of the machine's speed affect all points. `room`: each end
+    /// has a CPU of its own. `outside`: tools to interleave with.
     pub(super) fn new(args: &UdpArgs, room: bool, outside: &[OutsideTool]) -> Result<Self, String> {
-        if args.outside_checks && (args.direction != Way::Forward || args.flows != [1]) {
+        if args.method.outside_checks
+            && (args.workload.direction != Direction::Forward || args.workload.flows != [1])
+        {
             return Err(
-                "--outside-checks compare one flow forward: leave --direction and --flows out".to_owned()
+                "--outside-checks compares one forward flow: leave out --direction and --flows".to_owned()
             );
         }
-        let rates = rates(&args.rate);
+        let rates = rates(&args.workload.rate);
         let mut steps = Vec::new();
-        for repeat in 1..=args.repeat {
-            for &size in &args.sizes {
-                let size_bytes = usize::try_from(size).map_err(|_| format!("{size} bytes is no datagram"))?;
-                if args.tests.contains(&Test::Latency) && args.multicast.is_none() {
+        for repeat in 1..=args.method.repeat {
+            for &size in &args.workload.sizes {
+                let size_bytes = usize::try_from(size)
+                    .map_err(|_| format!("--sizes {size}: a datagram has at most 65507 bytes"))?;
+                if args.workload.tests.contains(&Test::Latency) && args.sockets.multicast.is_none() {
                     let point =
                         Point { test: PointTest::RoundTrip, ..blank(args, size_bytes, UdpMode::Send) };
                     let point = Point { forward: true, reverse: false, flows: 1, gro: false, ..point };
                     let step = Step { point, repeat, percent: None, outside: None };
-                    steps.extend(in_turns(vec![step], outside));
+                    steps.extend(interleaved(vec![step], outside));
                 }
-                if args.tests.contains(&Test::Throughput) {
+                if args.workload.tests.contains(&Test::Throughput) {
                     let of_mode = |mode: &UdpMode| streams(args, size_bytes, *mode, &rates, repeat, room);
-                    steps.extend(in_turns(args.mode.iter().flat_map(of_mode).collect(), outside));
+                    steps.extend(interleaved(args.workload.mode.iter().flat_map(of_mode).collect(), outside));
                 }
             }
         }
         if steps.is_empty() {
             return Err(
-                "there is nothing to measure: round trips (--tests latency) have no multicast".to_owned()
+                "nothing to measure: round trips have no multicast; use --tests throughput".to_owned()
             );
         }
         Ok(Self { steps })
     }
 
-    /// Refuses what no end would do, before anything is measured.
+    /// Rejects invalid measurements before the first one starts.
     pub(super) fn check(&self, is_ipv6: bool) -> Result<(), String> {
         self.steps.iter().try_for_each(|step| step.point.check(is_ipv6))
     }
 }
 
 impl Step {
-    /// Makes a rate that is a share of the maximum a number: the median of what was measured before under the same conditions.
+    /// Computes a rate given in percent from the median of the maxima measured earlier in this run.
     pub(super) fn resolve(&self, point: &mut Point, run: &Run) -> Result<(), String> {
         let Some(percent) = self.percent else { return Ok(()) };
         let is_maximum = |case: &&Case| {
@@ -78,13 +81,13 @@ impl Step {
         let rates = run.cases.iter().filter(is_maximum).filter_map(|case| case.throughput);
         let maximum = Spread::of(rates.map(|throughput| throughput.samples_per_s));
         let maximum = maximum.map(|spread| spread.median).filter(|maximum| *maximum > 0.0);
-        let maximum = maximum.ok_or("its maximum, which the rate is a share of, was not measured")?;
+        let maximum = maximum.ok_or("the maximum that --rate refers to was not measured")?;
         point.datagrams_per_s = Some(maximum * percent / 100.0);
         Ok(())
     }
 }
 
-/// The rates, after the maximum that shares are of.
+/// The rates, preceded by the maximum if one is given in percent.
 fn rates(asked: &[UdpRate]) -> Vec<UdpRate> {
     let has_share = asked.iter().any(|rate| matches!(rate, UdpRate::Percent(_)));
     let mut rates: Vec<UdpRate> = asked.to_vec();
@@ -95,9 +98,9 @@ fn rates(asked: &[UdpRate]) -> Vec<UdpRate> {
     rates
 }
 
-/// Puts the programs that measure the same beside `steps`, behind them and before them in turns. There are none beside
-/// schedules: those are kept, and nothing to compare.
-fn in_turns(steps: Vec<Step>, outside: &[OutsideTool]) -> Vec<Step> {
+/// Adds the outside tools after `steps` in odd repeats and before them in even ones. Scheduled rates have no outside
+/// check.
+fn interleaved(steps: Vec<Step>, outside: &[OutsideTool]) -> Vec<Step> {
     let Some(first) = steps.iter().find(|step| step.point.datagrams_per_s.is_none()) else { return steps };
     let test = match first.point.test {
         PointTest::RoundTrip => Test::Latency,
@@ -117,17 +120,17 @@ fn streams(
     room: bool,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
-    for &flows in &args.flows {
+    for &flows in &args.workload.flows {
         for &rate in rates {
             let mut point = Point { flows, ..blank(args, size_bytes, mode) };
             let mut percent = None;
             match rate {
-                UdpRate::Max => point.wait = args.wait.unwrap_or(stream_wait(&point, room)),
+                UdpRate::Max => point.wait = args.method.wait.unwrap_or(stream_wait(&point, room)),
                 UdpRate::Bits(bits) => point.datagrams_per_s = Some(bits / (size_bytes.max(1) as f64 * 8.0)),
                 UdpRate::Datagrams(datagrams) => point.datagrams_per_s = Some(datagrams),
                 UdpRate::Percent(share) => {
                     percent = Some(share);
-                    // Until it is known: whatever a rate changes holds already.
+                    // A placeholder until the maximum is known.
                     point.datagrams_per_s = Some(1.0);
                 }
             }
@@ -137,8 +140,8 @@ fn streams(
     steps
 }
 
-/// How the receiver of a stream as fast as it goes waits unless told otherwise. On one host the sender pays for waking a
-/// receiver that sleeps whenever it is faster; where its thread would take a processor from others, it sleeps all the same.
+/// The default wait strategy for a stream at full rate. On one host a faster receiver that blocks costs the sender a
+/// wake-up per datagram, so it spins first, unless its thread would compete for a CPU.
 fn stream_wait(point: &Point, room: bool) -> WaitStrategy {
     if room && point.flows == 1 && !(point.forward && point.reverse) {
         WaitStrategy::SpinThenBlock { spin_us: SPIN_US }
@@ -147,8 +150,7 @@ fn stream_wait(point: &Point, room: bool) -> WaitStrategy {
     }
 }
 
-/// So long a receiver of a stream looks for the next datagram before it sleeps: longer than the slowest sender takes for one,
-/// and nothing beside a measurement.
+/// Spin time before blocking: longer than the slowest sender takes per datagram.
 const SPIN_US: u32 = 50;
 
 fn blank(args: &UdpArgs, size_bytes: usize, mode: UdpMode) -> Point {
@@ -157,20 +159,20 @@ fn blank(args: &UdpArgs, size_bytes: usize, mode: UdpMode) -> Point {
         size_bytes,
         mode,
         flows: 1,
-        gro: args.gro.unwrap_or(mode == UdpMode::Gso),
-        connected: !args.unconnected,
-        wait: args.wait.unwrap_or(WaitStrategy::Block),
+        gro: args.sockets.gro.unwrap_or(mode == UdpMode::Gso),
+        connected: !args.sockets.unconnected,
+        wait: args.method.wait.unwrap_or(WaitStrategy::Block),
         server_cpu: None,
-        dscp: args.dscp,
-        multicast: args.multicast,
-        multicast_ttl: args.ttl,
-        forward: args.direction != Way::Reverse,
-        reverse: args.direction != Way::Forward,
+        dscp: args.sockets.dscp,
+        multicast: args.sockets.multicast,
+        multicast_ttl: args.sockets.ttl,
+        forward: args.workload.direction != Direction::Reverse,
+        reverse: args.workload.direction != Direction::Forward,
         datagrams_per_s: None,
-        warmup: args.warmup,
-        duration: args.duration,
-        buffer_bytes: Some(args.socket_buffer),
-        telemetry_period: Some(args.telemetry_period).filter(|period| !period.is_zero()),
+        warmup: args.method.warmup,
+        duration: args.method.duration,
+        buffer_bytes: Some(args.sockets.socket_buffer),
+        telemetry_period: Some(args.host.telemetry_period).filter(|period| !period.is_zero()),
     }
 }
 
@@ -185,11 +187,11 @@ mod tests {
     fn plan(words: &str) -> Result<Plan, String> {
         let typed = ["weir", "udp"].into_iter().chain(words.split_whitespace());
         let Command::Udp(args) = Args::parse_from(typed).command else { panic!("{words}") };
-        Plan::new(&args, true, if args.outside_checks { &OutsideTool::ALL } else { &[] })
+        Plan::new(&args, true, if args.method.outside_checks { &OutsideTool::ALL } else { &[] })
     }
 
     #[test]
-    fn everything_is_gone_through_once_per_repetition() {
+    fn every_point_is_planned_once_per_repeat() {
         let steps = plan("--sizes 32,64 --mode send,gso --flows 1,2 --rate 1M,max --repeat 2").unwrap().steps;
         // Per size a round trip, and 2 modes x 2 flows x 2 rates.
         assert_eq!(steps.len(), 2 * 2 * (1 + 8));
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_come_after_the_maximum_that_they_are_of() {
+    fn percentages_follow_their_maximum() {
         let steps = plan("--tests throughput --sizes 100 --mode gso --rate 50%").unwrap().steps;
         assert_eq!(steps.len(), 2);
         let mut point = steps[1].point.clone();
@@ -216,18 +218,18 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_others_measure_before_and_after_in_turns() {
+    fn outside_tools_alternate_before_and_after() {
         let steps = plan("--sizes 32 --outside-checks --repeat 2 --rate 50%").unwrap().steps;
         let who: Vec<&str> =
             steps.iter().map(|step| step.outside.map_or("weir", OutsideTool::name)).collect();
         let (odd, even) = who.split_at(7);
         assert_eq!(odd, ["weir", "sockperf", "weir", "weir", "weir", "weir", "iperf3"]);
         assert_eq!(even, ["sockperf", "weir", "iperf3", "weir", "weir", "weir", "weir"]);
-        assert!(plan("--outside-checks --flows 2").unwrap_err().contains("one flow forward"));
+        assert!(plan("--outside-checks --flows 2").unwrap_err().contains("one forward flow"));
     }
 
     #[test]
-    fn a_receiver_sleeps_unless_that_would_be_what_is_measured() {
+    fn receivers_of_full_rate_streams_spin_where_each_end_has_a_cpu() {
         let waits = |words: &str, room: bool| -> Vec<WaitStrategy> {
             let typed = ["weir", "udp", "--sizes", "32", "--mode", "send"].into_iter();
             let args = Args::parse_from(typed.chain(words.split_whitespace()));
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_and_multicast_are_as_asked() {
+    fn directions_and_multicast_are_planned() {
         let both = plan("--tests throughput --direction both --sizes 32 --mode send").unwrap().steps;
         assert!(both[0].point.forward && both[0].point.reverse);
         assert!(plan("--tests latency --multicast 239.0.0.1").unwrap_err().contains("no multicast"));

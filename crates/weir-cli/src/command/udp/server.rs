@@ -1,4 +1,4 @@
-//! `weir udp server`, and the one that `weir udp` starts for itself.
+//! `weir udp server`, and the server that `weir udp` starts on this host.
 
 use std::env;
 use std::io::{self, BufRead, BufReader};
@@ -10,12 +10,13 @@ use std::thread;
 use anyhow::{Context, anyhow};
 use weir_udptest::{Secret, Server, ServerKind, ServerSettings};
 
-use super::{enter, secret, this_program};
+use super::super::setup;
+use super::{enter, secret};
 use crate::args::UdpServerArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Serves until it is ended.
+/// Serves until interrupted.
 pub(super) fn run(args: &UdpServerArgs) -> Result<Exit, Failure> {
     if let Some(namespace) = &args.namespace {
         enter(namespace)?;
@@ -34,7 +35,7 @@ pub(super) fn run(args: &UdpServerArgs) -> Result<Exit, Failure> {
     output::data(&format!("{LISTENING}{address}"))?;
     if args.until_eof {
         thread::spawn(|| {
-            // Whatever comes, it ends when whoever started this process does.
+            // Standard input ends with the process that started this one.
             let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
             exit(0);
         });
@@ -47,10 +48,10 @@ pub(super) fn run(args: &UdpServerArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// What the first line of a server begins with.
+/// Prefix of the first line of output.
 const LISTENING: &str = "weir udp server listening on ";
 
-/// The environment variable that carries the secret to a server that this program starts.
+/// The environment variable with the secret of a server that this program starts.
 const SECRET_VARIABLE: &str = "WEIR_UDP_SECRET";
 
 fn inherited_secret() -> Result<Option<Secret>, Failure> {
@@ -58,7 +59,7 @@ fn inherited_secret() -> Result<Option<Secret>, Failure> {
     Secret::new(text.as_encoded_bytes()).map(Some).map_err(Failure::usage)
 }
 
-/// A server in a process of its own, for one run: it ends when this value goes, and when this process does.
+/// A server process for one run; ends with this value and with this process.
 pub(super) struct LocalServer {
     child: Child,
     port: u16,
@@ -66,23 +67,23 @@ pub(super) struct LocalServer {
 }
 
 impl LocalServer {
-    /// Starts it on an address of this host, or of a network namespace. It answers nobody but us.
+    /// Starts a server on an address of this host or of a network namespace. A random secret reserves it for us.
     pub(super) fn start(address: &str, namespace: Option<PathBuf>, multicast: bool) -> Result<Self, Failure> {
         let text = Secret::random_text().map_err(Failure::environment)?;
-        let mut command = Command::new(this_program()?);
+        let mut command = Command::new(setup::program()?);
         command.args(["udp", "server", "--until-eof", "--port", "0", "--bind", address]);
         command.args(multicast.then_some("--allow-multicast"));
         if let Some(namespace) = namespace {
             command.arg("--namespace").arg(namespace);
         }
         command.env(SECRET_VARIABLE, &text).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // A terminal's Ctrl-C is for this process, which then ends that one.
+        // Ctrl-C in a terminal reaches this process only, which then ends the server.
         command.process_group(0);
         let mut child =
             command.spawn().context("cannot start the other end").map_err(Failure::environment)?;
         let mut line = String::new();
         if let Some(stdout) = child.stdout.take() {
-            // Nothing is the answer of a server that could not listen, and said why.
+            // A server that cannot listen reports why on stderr and prints no line.
             let _ = BufReader::new(stdout).read_line(&mut line);
         }
         let port =
@@ -90,9 +91,7 @@ impl LocalServer {
         let secret = Secret::new(text.as_bytes()).map_err(Failure::environment)?;
         let server = Self { child, port: port.unwrap_or(0), secret };
         if port.is_none() {
-            return Err(Failure::environment(anyhow!(
-                "the other end, a process on this host, did not start"
-            )));
+            return Err(Failure::environment(anyhow!("the server on this host did not start")));
         }
         Ok(server)
     }
@@ -108,7 +107,7 @@ impl LocalServer {
 
 impl Drop for LocalServer {
     fn drop(&mut self) {
-        // Both fail only when it is gone already.
+        // Both fail only when the process is gone.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,23 +1,23 @@
-//! What was typed and changes nothing beside the rest: it is said, never swallowed.
+//! Options without effect beside the others; each is reported on stderr.
 
 use super::{Format, Typed, output};
 use crate::perftest::options::{self, Side};
 
-/// Options that change nothing beside others, each with the reason.
+/// Options without effect beside the others, each with the reason.
 pub(in crate::perftest) fn notes(typed: &Typed) -> Vec<String> {
     let (is_publisher, is_raw) = (typed.has("pub"), typed.has("rawTransport"));
     let pings_itself = is_publisher && typed.has("latencyTest");
     let without_pings = is_publisher && typed.number("pidMultiPubTest").is_some_and(|pid| pid > 0);
-    const PINGS: &str = "with -latencyTest the thread that sends a ping waits for its echo";
+    const PINGS: &str = "with -latencyTest the sending thread waits for the echo";
     const ONLY_0: &str = "only publisher 0 sends pings";
     let table = [
-        (is_publisher && typed.has("scan"), "dataLen", "-scan has the sizes"),
-        (!is_publisher, "scan", "a subscriber follows its publisher in any case"),
-        (!is_publisher, "dataLen", "a subscriber learns it from its publisher"),
-        (!is_publisher, "instances", "a subscriber takes whatever instances come"),
-        (is_raw, "bestEffort", "-rawTransport repeats nothing in any case"),
-        (is_raw && !pings_itself, "useReadThread", "-rawTransport has a thread that reads in any case"),
-        (is_raw && !is_publisher, "peer", "with -rawTransport a subscriber answers whoever sends to it"),
+        (is_publisher && typed.has("scan"), "dataLen", "-scan sets the sizes"),
+        (!is_publisher, "scan", "a subscriber follows its publisher"),
+        (!is_publisher, "dataLen", "a subscriber learns the size from its publisher"),
+        (!is_publisher, "instances", "a subscriber accepts all instances"),
+        (is_raw, "bestEffort", "-rawTransport never retransmits"),
+        (is_raw && !pings_itself, "useReadThread", "-rawTransport always reads in a thread"),
+        (is_raw && !is_publisher, "peer", "with -rawTransport a subscriber answers every sender"),
         (pings_itself, "useReadThread", PINGS),
         (pings_itself, "waitsetDelayUsec", PINGS),
         (pings_itself, "waitsetEventCount", PINGS),
@@ -26,17 +26,17 @@ pub(in crate::perftest) fn notes(typed: &Typed) -> Vec<String> {
         (output(typed).format == Format::Json, "noOutputHeaders", "JSON has no headers"),
     ];
     let idle = table.into_iter().filter(|(applies, name, _)| *applies && typed.has(name));
-    let idle = idle.map(|(_, name, why)| format!("-{name} changes nothing: {why}"));
+    let idle = idle.map(|(_, name, why)| format!("-{name} has no effect: {why}"));
     idle.chain(of_the_other_end(typed)).collect()
 }
 
-/// Options of a publisher where none was asked for; beside `-sub` they are refused.
+/// Publisher options without `-pub` or `-sub`; with `-sub` they are rejected.
 fn of_the_other_end(typed: &Typed) -> impl Iterator<Item = String> {
     let is_meant = |name| !typed.has("pub") && !typed.has("sub") && typed.has(name);
     let all = options::all().filter(move |option| option.side == Side::Publisher && is_meant(option.name));
     all.map(|option| {
         format!(
-            "-{} changes nothing: it is for the publisher, and without -pub this is a subscriber",
+            "-{} has no effect: it is for the publisher, and without -pub this is a subscriber",
             option.name
         )
     })
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_swallowed_in_silence() {
+    fn every_option_without_effect_is_reported() {
         let table = [
             ("-latencyTest -pubRate 10", "-latencyTest -pubRate"),
             ("-sub -keyed -instances 5", "-instances"),

@@ -1,24 +1,24 @@
-//! What `-rawTransport` takes of the other options.
+//! `-rawTransport` and the other options.
 
 use weir_bench::perftest::{RAW_BYTES_MAX, RawPeer};
 
 use super::{Batching, Typed};
 
-/// Options that plain UDP cannot honour, each with the reason.
+/// Options that raw UDP does not support, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("keyed", "datagrams have no key"),
-    ("asynchronous", "the thread that writes sends"),
-    ("durability", "nothing is kept for late subscribers"),
-    ("multicast", "each subscriber is sent to by itself"),
-    ("multicastAddr", "each subscriber is sent to by itself"),
-    ("sendQueueSize", "the only queue is the socket's: set WEIR_SEND_BUFFER"),
-    ("receiveQueueSize", "the only queue is the socket's: set WEIR_RECEIVE_BUFFER"),
-    ("noBlockingSockets", "a socket whose buffer is full holds its sender up"),
+    ("asynchronous", "the writing thread always sends"),
+    ("durability", "raw UDP keeps no samples for late subscribers"),
+    ("multicast", "raw UDP sends to each subscriber separately"),
+    ("multicastAddr", "raw UDP sends to each subscriber separately"),
+    ("sendQueueSize", "the only queue is the socket buffer: set WEIR_SEND_BUFFER"),
+    ("receiveQueueSize", "the only queue is the socket buffer: set WEIR_RECEIVE_BUFFER"),
+    ("noBlockingSockets", "a full socket buffer blocks the sender"),
     ("waitsetDelayUsec", "there is no waitset"),
     ("waitsetEventCount", "there is no waitset"),
 ];
 
-/// Where a publisher finds its subscribers; `None` without `-rawTransport`.
+/// The addresses of a publisher's subscribers; `None` without `-rawTransport`.
 ///
 /// # Errors
 /// A sentence that says which options do not fit.
@@ -35,7 +35,7 @@ pub(super) fn peers(typed: &Typed) -> Result<Option<Vec<RawPeer>>, String> {
     let peers = typed.all("peer");
     if peers.is_empty() {
         return Err(
-            "-rawTransport needs -peer ADDRESS[:SID] at the publisher: nobody is discovered".to_owned()
+            "-rawTransport needs -peer ADDRESS[:SID] at the publisher: there is no discovery".to_owned()
         );
     }
     peers.iter().map(|peer| parse(peer)).collect::<Result<_, _>>().map(Some)
@@ -53,21 +53,21 @@ fn parse(text: &str) -> Result<RawPeer, String> {
     })
 }
 
-/// Samples are put together only when that is asked for, as in RTI Perftest.
+/// Raw UDP batches only with `-batchSize`, as in RTI Perftest.
 ///
 /// # Errors
 /// A sentence that says what does not fit.
-pub(super) fn batching(typed: &Typed, data_len: u64, told: Option<u64>) -> Result<Batching, String> {
+pub(super) fn batching(typed: &Typed, data_len: u64, given: Option<u64>) -> Result<Batching, String> {
     if data_len > RAW_BYTES_MAX as u64 {
         return Err(format!(
-            "-rawTransport sends a sample in one datagram, which has at most {RAW_BYTES_MAX} bytes"
+            "-dataLen {data_len} is too large for -rawTransport: a sample is one datagram of at most {RAW_BYTES_MAX} bytes"
         ));
     }
-    let reason = match told {
+    let reason = match given {
         None | Some(0) => return Ok(Batching::Off),
         Some(_) if typed.has("latencyTest") => "a latency test sends one sample at a time",
         Some(_) if ["pubRate", "pubRatebps", "sleep"].into_iter().any(|name| typed.has(name)) => {
-            "a batch of -rawTransport leaves when it is full, and would wait at this rate"
+            "-rawTransport sends a batch when it is full, which would delay samples at this rate"
         }
         Some(bytes) if bytes < 2 * data_len => "two samples do not fit into a batch",
         Some(bytes) => return Ok(Batching::On(usize::try_from(bytes).unwrap_or(usize::MAX))),
@@ -75,7 +75,7 @@ pub(super) fn batching(typed: &Typed, data_len: u64, told: Option<u64>) -> Resul
     if typed.has("scan") {
         return Ok(Batching::Unsuitable(reason));
     }
-    Err(format!("-batchSize {} cannot be: {reason}; use -batchSize 0", told.unwrap_or(0)))
+    Err(format!("-batchSize {} is not possible: {reason}; use -batchSize 0", given.unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_publisher_has_to_name_its_subscribers() {
+    fn a_publisher_names_its_subscribers() {
         assert_eq!(peers(&typed("-pub")), Ok(None));
         assert_eq!(peers(&typed("-sub -raw")), Ok(Some(Vec::new())));
         assert!(peers(&typed("-pub -raw")).unwrap_err().contains("needs -peer"));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_made_only_when_asked_for() {
+    fn raw_udp_batches_only_on_request() {
         let batching = |line: &str, data_len| {
             let typed = typed(&format!("-pub -raw {line}"));
             batching(&typed, data_len, typed.number("batchSize"))

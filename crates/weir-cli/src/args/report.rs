@@ -1,0 +1,52 @@
+//! The options of `weir report`.
+
+use std::path::PathBuf;
+
+use super::values::{Format, PlotTest, TelemetryForm};
+
+/// Print the results of an earlier run, or plot them
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+--telemetry log is the system log of hpcbench. Plots of a breakdown need a run with `weir bench --breakdown`.
+
+Examples:
+  weir report weir-results/20261121T200000Z
+  weir report weir-results/20261121T200000Z --compact
+  weir report weir-results/20261121T200000Z --format csv > run.csv
+  weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
+  weir report weir-results/20261121T200000Z --plot latency --plot throughput
+
+Exit codes: 0 success, 2 usage, 3 environment")]
+pub(crate) struct ReportArgs {
+    /// The folder of the run, or its results file
+    #[arg(value_name = "DIR")]
+    pub(crate) run: PathBuf,
+
+    /// Print the results as table, csv or json
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// Compare the other engines with this one
+    #[arg(long, value_name = "ENGINE", default_value = "udp")]
+    pub(crate) relative_to: String,
+
+    /// Show CPU time, memory, context switches and system calls of both ends
+    #[arg(long, alias = "costs")]
+    pub(crate) resources: bool,
+
+    /// Print compact Markdown tables: medians only, one row per engine, one column per size
+    #[arg(long, conflicts_with_all = ["plot", "format", "resources", "telemetry", "relative_to"])]
+    pub(crate) compact: bool,
+
+    /// Print the host telemetry of each case instead: csv or log
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "FORM", conflicts_with_all = ["plot", "format", "resources"])]
+    pub(crate) telemetry: Option<TelemetryForm>,
+
+    /// Write SVG plots instead: latency, throughput, breakdown; repeatable
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "TEST")]
+    pub(crate) plot: Vec<PlotTest>,
+
+    /// Write the plots to this folder [default: that of the run]
+    #[arg(long, value_name = "DIR", requires = "plot")]
+    pub(crate) output: Option<PathBuf>,
+}

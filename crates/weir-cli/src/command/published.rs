@@ -1,0 +1,231 @@
+//! `weir published`: published reference tables, and the same measured on this host.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, anyhow};
+use weir_bench::host;
+use weir_bench::path::VethPath;
+
+use super::setup;
+use crate::args::{
+    Format, PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
+};
+use crate::exit::{Exit, Failure};
+use crate::published::{self as tables, LinkChoice, Plan, Shown, Table};
+use crate::{output, perftest, signals};
+
+pub(crate) fn run(args: &PublishedArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        PublishedCommand::List => output::data(&list()).map(|()| Exit::Success),
+        PublishedCommand::Show(args) => show(args).map(|()| Exit::Success),
+        PublishedCommand::Run(args) => measure(args),
+        PublishedCommand::Page { folder } => page(folder).map(|()| Exit::Success),
+    }
+}
+
+/// Runs one end of a row until standard input is closed.
+pub(crate) fn end(args: &PublishedEndArgs) -> Result<Exit, Failure> {
+    let interrupted = signals::watch()?;
+    let stop = Arc::clone(&interrupted);
+    std::thread::spawn(move || {
+        let mut bytes = [0; 64];
+        while matches!(std::io::stdin().lock().read(&mut bytes), Ok(1..)) {}
+        stop.store(true, Ordering::Relaxed);
+    });
+    perftest::run(args.options.iter().cloned(), &interrupted)
+}
+
+fn list() -> String {
+    let mut text = String::from("Tables that `weir published run` measures:\n");
+    for table in tables::all() {
+        let Some((first, last)) = table.rows.first().zip(table.rows.last()) else { continue };
+        let doubtful = table.rows.iter().filter(|row| row.is_doubtful).count();
+        let note = match doubtful {
+            0 => String::new(),
+            count => format!(", {count} of them contradictory"),
+        };
+        _ = writeln!(
+            text,
+            "  {:<48} {} rows, {} to {} bytes{note}",
+            table.name,
+            table.rows.len(),
+            first.size,
+            last.size
+        );
+    }
+    text += "\nTables of hpcbench, which `udptest` measures:\n";
+    for document in tables::documents() {
+        _ = writeln!(text, "  {:<48} {}", document.name, document.about);
+    }
+    text
+}
+
+fn show(args: &PublishedShowArgs) -> Result<(), Failure> {
+    let mut documents = String::new();
+    let mut all = Vec::new();
+    for name in &args.tables {
+        match tables::documents().iter().find(|document| document.name.eq_ignore_ascii_case(name)) {
+            Some(document) => documents += &tables::document_text(document),
+            None => all.extend(tables_of(name)?.into_iter().map(published)),
+        }
+    }
+    if !documents.is_empty() {
+        output::data(&documents)?;
+    }
+    if all.is_empty() {
+        return Ok(());
+    }
+    output::data(&match args.format {
+        Format::Table => all.iter().map(tables::table_text).collect::<Vec<_>>().join("\n"),
+        Format::Csv => tables::csv(&all),
+        Format::Json => tables::json(&all),
+    })
+}
+
+fn published(table: Table) -> Shown {
+    Shown { table, ours: Vec::new(), differences: Vec::new(), command: String::new() }
+}
+
+fn page(folder: &Path) -> Result<(), Failure> {
+    let text_of = |table: &Table| fs::read_to_string(folder.join(format!("{}.txt", table.name))).ok();
+    match tables::page(&tables::all(), text_of) {
+        Some(page) => output::data(&page),
+        None => Err(Failure::usage(anyhow!(
+            "no tables in {}: write them with `weir published run --output`",
+            folder.display()
+        ))),
+    }
+}
+
+/// The tables that a name stands for.
+fn tables_of(name: &str) -> Result<Vec<Table>, Failure> {
+    if let Some(document) = tables::documents().iter().find(|document| document.name == name) {
+        let instead = document.instead;
+        return Err(Failure::usage(anyhow!(
+            "{name} is a table of hpcbench: print it with `weir published show {name}`, measure it with `{instead}`"
+        )));
+    }
+    let found = tables::find(name);
+    if found.is_empty() {
+        return Err(Failure::usage(anyhow!(
+            "`{name}` is not a published table: `weir published list` names them all"
+        )));
+    }
+    Ok(found)
+}
+
+fn measure(args: &PublishedRunArgs) -> Result<Exit, Failure> {
+    let mut wanted: Vec<Table> = Vec::new();
+    for name in &args.tables {
+        for table in tables_of(name)? {
+            if !wanted.iter().any(|known| known.name == table.name) {
+                wanted.push(table);
+            }
+        }
+    }
+    let plan = plan(args)?;
+    wanted
+        .retain(|table| table.rows.iter().any(|row| plan.sizes.is_empty() || plan.sizes.contains(&row.size)));
+    if wanted.is_empty() {
+        return Err(Failure::usage(anyhow!(
+            "no table has a row of those --sizes: `weir published show TABLE` prints the sizes"
+        )));
+    }
+    if let Some(folder) = &args.output {
+        fs::create_dir_all(folder)
+            .with_context(|| {
+                format!("cannot create {}: choose another folder with --output", folder.display())
+            })
+            .map_err(Failure::environment)?;
+    }
+    let interrupted = signals::watch()?;
+    let mut all = Vec::new();
+    let count = wanted.len();
+    for (number, table) in wanted.into_iter().enumerate() {
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        let shown = measure_table(table, &plan, &interrupted, (number + 1, count))?;
+        if args.format == Format::Table {
+            let between = if number > 0 { "\n" } else { "" };
+            output::data(&format!("{between}{}", tables::table_text(&shown)))?;
+        }
+        if let Some(folder) = &args.output {
+            keep(folder, &shown)?;
+        }
+        all.push(shown);
+    }
+    match args.format {
+        Format::Table => {}
+        Format::Csv => output::data(&tables::csv(&all))?,
+        Format::Json => output::data(&tables::json(&all))?,
+    }
+    Ok(exit(&all, interrupted.load(Ordering::Relaxed)))
+}
+
+fn measure_table(
+    table: Table,
+    plan: &Plan,
+    interrupted: &AtomicBool,
+    (number, count): (usize, usize),
+) -> Result<Shown, Failure> {
+    let interface = match plan.link(&table) {
+        Some(_) => VethPath::INTERFACE.to_owned(),
+        None => plan.link.to_string(),
+    };
+    let differences = tables::differences(&table, plan, &host::environment(&interface));
+    output::talk(&format!("[{number}/{count}] {}", table.name));
+    let mut on_row = |row: &tables::OurRow| {
+        let how = match (&row.trouble, &row.figures) {
+            (Some(trouble), _) => trouble.clone(),
+            (None, Some(_)) => "measured".to_owned(),
+            (None, None) => "no figures".to_owned(),
+        };
+        output::talk(&format!("  {} bytes: {how}", row.published.size));
+    };
+    let command = plan.command(&table);
+    let ours = tables::measure(&table, plan, interrupted, &mut on_row).map_err(Failure::environment)?;
+    Ok(Shown { table, ours, differences, command })
+}
+
+/// The files of a table.
+fn keep(folder: &Path, shown: &Shown) -> Result<(), Failure> {
+    let all = std::slice::from_ref(shown);
+    for (extension, text) in
+        [("txt", tables::table_text(shown)), ("csv", tables::csv(all)), ("json", tables::json(all))]
+    {
+        output::file(&folder.join(format!("{}.{extension}", shown.table.name)), &text)?;
+    }
+    Ok(())
+}
+
+fn plan(args: &PublishedRunArgs) -> Result<Plan, Failure> {
+    let cpus = setup::cpus(args.cpus)?;
+    if let LinkChoice::Interface(name) = &args.link {
+        host::interface_address(name).map_err(Failure::usage)?;
+    }
+    Ok(Plan {
+        link: args.link.clone(),
+        exec: args.exec,
+        sizes: args.sizes.clone(),
+        cpus,
+        wait: args.wait,
+        domain: args.domain,
+    })
+}
+
+fn exit(all: &[Shown], is_interrupted: bool) -> Exit {
+    let mut rows = all.iter().flat_map(|shown| shown.ours.iter().map(|row| (row, shown.table.reliable)));
+    if is_interrupted {
+        return Exit::Interrupted;
+    }
+    if rows.clone().any(|(row, is_reliable)| row.is_lossy && is_reliable) {
+        return Exit::DataLost;
+    }
+    if rows.any(|(row, _)| row.trouble.is_some()) { Exit::Environment } else { Exit::Success }
+}

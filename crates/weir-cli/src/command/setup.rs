@@ -1,0 +1,96 @@
+//! Shared by the commands that measure: CPUs, the virtual link, the results file, and the processes to start.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use weir_bench::case::CpuPair;
+use weir_bench::keep_awake::KeepAwake;
+use weir_bench::outside::OutsideTool;
+use weir_bench::path::{PathSpec, VethPath};
+use weir_bench::{AgentCommand, host};
+use weir_results::{Environment, Interface, ResultsError, ResultsWriter};
+
+use crate::args::Cpus;
+use crate::exit::Failure;
+use crate::output;
+
+/// The CPUs of `--cpus`, by default two different ones if available; `None`: not pinned.
+pub(super) fn cpus(choice: Option<Cpus>) -> Result<Option<CpuPair>, Failure> {
+    match choice {
+        Some(Cpus::None) => Ok(None),
+        Some(Cpus::Pair(cpus)) => {
+            host::check_cpus(cpus).map_err(Failure::usage)?;
+            Ok(Some(cpus))
+        }
+        None => host::default_cpus().map_err(Failure::environment),
+    }
+}
+
+/// Keeps the CPUs out of idle states while the result lives, if enabled.
+pub(super) fn keep_awake(is_enabled: bool) -> Result<Option<KeepAwake>, Failure> {
+    is_enabled
+        .then(KeepAwake::start)
+        .transpose()
+        .context("cannot keep the CPUs awake: run without --keep-awake")
+        .map_err(Failure::environment)
+}
+
+/// The interface of a virtual link.
+pub(super) fn interface(link: PathSpec) -> Interface {
+    Interface {
+        name: VethPath::INTERFACE.to_owned(),
+        mtu: Some(link.mtu),
+        speed_mbps: link.rate_bps.and_then(|rate| u32::try_from(rate / 1_000_000).ok()),
+        driver: Some("veth".to_owned()),
+        ..Interface::default()
+    }
+}
+
+/// The installed outside tools. Reports the missing ones.
+pub(super) fn outside_tools() -> Vec<OutsideTool> {
+    let (installed, missing): (Vec<_>, Vec<_>) =
+        OutsideTool::ALL.into_iter().partition(|tool| tool.is_installed());
+    for tool in missing {
+        let name = tool.name();
+        output::talk(&format!(
+            "weir: {name} is not installed, so it is left out (Debian: apt install {name})"
+        ));
+    }
+    installed
+}
+
+/// Creates the results file before the measurement, so that an unwritable folder fails early.
+pub(super) fn create_writer(
+    folder: Option<&Path>,
+    environment: &Environment,
+    peer: Option<&Environment>,
+) -> Result<ResultsWriter, Failure> {
+    let failure = |error: ResultsError| match error {
+        ResultsError::AlreadyExists { .. } => Failure::usage(error),
+        _ => Failure::environment(error),
+    };
+    if let Some(folder) = folder {
+        return ResultsWriter::create_with_peer(folder, environment, peer).map_err(failure);
+    }
+    // 20261121T200000Z; a second run in the same second gets a number.
+    let time = environment.date.replace(['-', ':'], "");
+    let folder = |number: u32| {
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        PathBuf::from("weir-results").join(format!("{time}{suffix}"))
+    };
+    let free = (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000));
+    ResultsWriter::create_with_peer(&free, environment, peer).map_err(failure)
+}
+
+/// The file of this program.
+pub(super) fn program() -> Result<PathBuf, Failure> {
+    env::current_exe()
+        .context("cannot find the file of this program, which runs each end")
+        .map_err(Failure::environment)
+}
+
+/// The command that starts one end of a case.
+pub(super) fn agent() -> Result<AgentCommand, Failure> {
+    Ok(AgentCommand { program: program()?, arguments: vec!["agent".into()] })
+}

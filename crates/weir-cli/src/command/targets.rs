@@ -1,0 +1,192 @@
+//! `weir targets`: performance targets, each met, missed or inconclusive.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use weir_bench::coordinator::{self, Event, RunOptions};
+use weir_bench::goals::{self, GoalsOptions, Series};
+use weir_bench::path::VethPath;
+use weir_bench::{AgentCommand, at_rest, engine, host};
+use weir_report::{AtRest, GoalRow};
+use weir_results::{Case, Environment, ResultsWriter, Run};
+
+use super::{bench, report, setup};
+use crate::args::TargetsArgs;
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+use crate::{output, signals};
+
+pub(crate) fn run(args: &TargetsArgs) -> Result<Exit, Failure> {
+    let (run, at_rest, exit) = if args.from.is_empty() {
+        let (run, exit) = measure(args)?;
+        (run, at_rest(args.domain), exit)
+    } else {
+        // Programs at rest are in no results file, and nothing is measured here.
+        (load(&args.from)?, Vec::new(), Exit::Success)
+    };
+    let mut rows = weir_report::goals(&run, &at_rest);
+    if !args.only.is_empty() {
+        rows.retain(GoalRow::is_measured);
+    }
+    output::data(&weir_report::goals_table(&rows))?;
+    report::talk_block(&weir_report::warnings(&run));
+    Ok(exit)
+}
+
+/// Joins the cases of several runs.
+fn load(folders: &[PathBuf]) -> Result<Run, Failure> {
+    let mut all: Option<Run> = None;
+    for folder in folders {
+        let run = Run::load(folder).map_err(Failure::environment)?;
+        match &mut all {
+            Some(all) => join(all, run),
+            None => all = Some(run),
+        }
+    }
+    Ok(all.unwrap_or_else(|| Run::new(Environment::default())))
+}
+
+/// Adds a run. Its repeats are renumbered where both have a series, so that pairs stay within a run.
+fn join(all: &mut Run, more: Run) {
+    let series = |case: &Case| case.settings.get("series").cloned();
+    let mut last: BTreeMap<Option<String>, u32> = BTreeMap::new();
+    for case in &all.cases {
+        let repeats = last.entry(series(case)).or_default();
+        *repeats = case.repeat.max(*repeats);
+    }
+    for mut case in more.cases {
+        case.repeat += last.get(&series(&case)).copied().unwrap_or(0);
+        all.cases.push(case);
+    }
+}
+
+fn measure(args: &TargetsArgs) -> Result<(Run, Exit), Failure> {
+    let cpus = setup::cpus(args.cpus)?;
+    let options = GoalsOptions {
+        is_quick: args.quick,
+        repeats: args.repeat,
+        cpus,
+        domain: args.domain,
+        run_id: std::process::id(),
+        has_cables: true,
+    };
+    let mut all = goals::series(&options).map_err(Failure::usage)?;
+    all.retain(|series| args.only.is_empty() || args.only.iter().any(|name| name == series.name));
+    report_missing_engines();
+    let environment = Environment { command: std::env::args().collect(), ..host::environment("lo") };
+    let mut writer = setup::create_writer(args.output.as_deref(), &environment, None)?;
+    let interrupted = signals::watch()?;
+    let agent = setup::agent()?;
+    report::talk_block(&weir_report::environment(&environment));
+    let mut run = Run::new(environment);
+    let mut exit = Exit::Success;
+    for series in &all {
+        let ended = measure_series(series, &agent, &interrupted, &mut writer, &mut run, args.verbose)?;
+        // The first failure decides, unless the user interrupts.
+        if exit == Exit::Success || ended == Exit::Interrupted {
+            exit = ended;
+        }
+        if exit == Exit::Interrupted {
+            break;
+        }
+    }
+    output::talk(&format!("results: {}", writer.path().display()));
+    Ok((run, exit))
+}
+
+fn measure_series(
+    series: &Series,
+    agent: &AgentCommand,
+    interrupted: &AtomicBool,
+    writer: &mut ResultsWriter,
+    run: &mut Run,
+    verbose: bool,
+) -> Result<Exit, Failure> {
+    let path = match series.path.map(VethPath::lay).transpose() {
+        Ok(path) => path,
+        Err(why) => {
+            output::talk(&format!("weir: series {} is skipped: {why}", series.name));
+            return Ok(Exit::Success);
+        }
+    };
+    output::talk(&format!("series {}: {} cases", series.name, series.plan.steps.len()));
+    let environment = run.environment.clone();
+    let options = RunOptions { agent, environment: &environment, path: path.as_ref(), interrupted };
+    let progress = Progress::new(&series.plan, verbose);
+    let mut written = Ok(());
+    let outcome = coordinator::run(&series.plan, &options, &mut |event| match event {
+        Event::CaseStarted { number, case } => progress.case_started(number, case),
+        Event::Progress { elapsed } => progress.measuring(elapsed),
+        Event::CaseFinished { number, case, .. } => {
+            progress.case_finished(number, case);
+            let mut case = case.clone();
+            case.settings.insert("series".to_owned(), series.name.to_owned());
+            if let Err(error) = writer.append(&case) {
+                // Further results would be lost as well.
+                interrupted.store(true, Ordering::Release);
+                written = Err(error);
+            }
+            run.cases.push(case);
+        }
+    });
+    progress.finish();
+    written.map_err(Failure::environment)?;
+    Ok(bench::exit(outcome))
+}
+
+fn report_missing_engines() {
+    let missing: Vec<&str> = goals::WANTED.into_iter().filter(|name| engine::find(name).is_none()).collect();
+    if !missing.is_empty() {
+        output::talk(&format!(
+            "weir: not in this build, so their targets stay inconclusive: {} (cargo xtask peers builds them in)",
+            missing.join(", ")
+        ));
+    }
+}
+
+/// Memory and size of the example programs beside this one.
+fn at_rest(domain: u32) -> Vec<AtRest> {
+    let program = std::env::current_exe().ok();
+    let folder = program.as_deref().and_then(Path::parent);
+    // A program with other engines has another target folder.
+    let target = folder.and_then(Path::parent).map_or("target".into(), Path::to_string_lossy);
+    let of = |name: &str| {
+        let file = folder.map(|folder| folder.join("examples").join(name)).filter(|file| file.is_file());
+        let file = file.ok_or_else(|| {
+            format!(
+                "{name} is not in `examples` beside this program: \
+                 cargo build --release -p weir-dds --examples --target-dir {target}"
+            )
+        });
+        AtRest {
+            name: name.to_owned(),
+            resident: Some(file.clone().and_then(|file| at_rest::resident_bytes(&file, domain))),
+            stripped: Some(file.and_then(|file| at_rest::stripped_bytes(&file))),
+        }
+    };
+    ["hello_publisher", "hello_subscriber"].into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_results::{Reliability, Test};
+
+    use super::*;
+
+    #[test]
+    fn repeats_of_a_second_run_are_renumbered_only_in_shared_series() {
+        let run = |cases: &[(&str, u32)]| {
+            let case = |(series, repeat): &(&str, u32)| Case {
+                repeat: *repeat,
+                settings: [("series".to_owned(), (*series).to_owned())].into(),
+                ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+            };
+            Run { cases: cases.iter().map(case).collect(), ..Run::new(Environment::default()) }
+        };
+        let mut all = run(&[("spin", 1), ("spin", 2)]);
+        join(&mut all, run(&[("spin", 1), ("load", 1)]));
+        let repeats: Vec<u32> = all.cases.iter().map(|case| case.repeat).collect();
+        assert_eq!(repeats, [1, 2, 3, 1]);
+    }
+}

@@ -1,0 +1,92 @@
+//! All measured tables on one page of Markdown.
+
+use std::fmt::Write as _;
+
+use super::show::DIFFERENCES;
+use super::tables::Table;
+
+/// The page, from the saved texts of `tables`; `None` without any. Tables with the same differences share one list of them.
+pub(crate) fn page(tables: &[Table], text_of: impl Fn(&Table) -> Option<String>) -> Option<String> {
+    let mut page = String::from(INTRODUCTION);
+    let mut title = "";
+    let mut all_differences: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut missing = Vec::new();
+    for table in tables {
+        let Some(text) = text_of(table) else {
+            missing.push(table.name.as_str());
+            continue;
+        };
+        if title != table.source.title {
+            title = table.source.title;
+            _ = write!(page, "\n## {title}\n");
+        }
+        let (figures, differences) = text.split_once(DIFFERENCES).unwrap_or((&text, ""));
+        let (command, figures) = parted(figures);
+        _ = write!(page, "\n### {}\n\n`{command}`\n\n```text\n{}\n```\n", table.name, figures.trim_end());
+        match all_differences.iter_mut().find(|(known, _)| known == differences) {
+            Some((_, names)) => names.push(&table.name),
+            None => all_differences.push((differences.to_owned(), vec![&table.name])),
+        }
+    }
+    if missing.len() == tables.len() {
+        return None;
+    }
+    page += "\n## What differs\n";
+    for (differences, names) in all_differences.iter().filter(|(differences, _)| !differences.is_empty()) {
+        _ = write!(page, "\n{}:\n\n```text\n{}\n```\n", names.join(", "), differences.trim_end());
+    }
+    if !missing.is_empty() {
+        _ = write!(page, "\n## What is missing\n\nNot measured: {}.\n", missing.join(", "));
+    }
+    Some(page)
+}
+
+const INTRODUCTION: &str = "\
+# RTI's published tables, and the same measured on one host
+
+Each table of the four documents with the command that measured it, our rows above the published ones. The published rows
+were measured between two hosts and ours on one, so they do not show which engine is faster. The differences are listed at
+the end. `weir published run all --output DIR` (as root, with the options at each table) and `weir published page DIR` print
+this page.
+";
+
+/// Separates the command of a table from the table, and drops the source line.
+fn parted(text: &str) -> (&str, String) {
+    let mut command = "";
+    let mut rest = String::new();
+    for line in text.lines() {
+        if let Some(made_by) = line.strip_prefix("made by: ") {
+            command = made_by;
+        } else if !line.starts_with("source: ") {
+            _ = writeln!(rest, "{line}");
+        }
+    }
+    (command, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::published::all;
+
+    #[test]
+    fn tables_have_their_commands_and_share_their_differences() {
+        let tables = all();
+        let text_of = |table: &Table| {
+            let name = &table.name;
+            let text = format!(
+                "{name}: about\nsource: x\nmade by: run {name}\n\n  rows of {name}\n{DIFFERENCES}  MTU 1\n"
+            );
+            name.starts_with("pro").then_some(text)
+        };
+        let page = page(&tables, text_of).unwrap();
+        assert_eq!(page.matches("\n### pro-").count(), 12);
+        assert_eq!(page.matches("\n## RTI").count(), 2);
+        let expected = "### pro-latency-1g-unkeyed-reliable\n\n`run pro-latency-1g-unkeyed-reliable`\n\n```text\n\
+                        pro-latency-1g-unkeyed-reliable: about\n\n  rows of pro-latency-1g-unkeyed-reliable\n```\n";
+        assert!(page.contains(expected), "{page}");
+        assert_eq!(page.matches("MTU 1").count(), 1);
+        assert!(page.contains("Not measured: micro-latency-xeon-1g-keyed-best-effort, "), "{page}");
+        assert_eq!(super::page(&tables, |_| None), None);
+    }
+}

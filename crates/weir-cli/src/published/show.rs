@@ -1,0 +1,296 @@
+//! Prints published tables, with our rows if measured, as text, CSV and JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::differences::Difference;
+use super::run::OurRow;
+use super::tables::{Document, Table, Test};
+
+/// A published table with the rows measured on this host.
+pub(crate) struct Shown {
+    /// The published table.
+    pub(crate) table: Table,
+    /// Rows measured on this host.
+    pub(crate) ours: Vec<OurRow>,
+    /// Differences of the setups; empty when nothing was measured.
+    pub(crate) differences: Vec<Difference>,
+    /// The measuring command; empty when nothing was measured.
+    pub(crate) command: String,
+}
+
+/// Heading of the differences.
+pub(super) const DIFFERENCES: &str = "\nwhat differs:\n";
+
+/// As text.
+pub(crate) fn table_text(shown: &Shown) -> String {
+    let Shown { table, ours, differences, command } = shown;
+    let mut text = format!("{}: {}\nsource: {}\n", table.name, about(table), table.source.title);
+    if !command.is_empty() {
+        _ = writeln!(text, "made by: {command}");
+    }
+    let has_link = ours.iter().any(|row| row.of_link.is_some());
+    let columns = table.test.columns();
+    _ = write!(text, "\n{:>8}  {:9}", "Size", "");
+    columns.iter().for_each(|(name, _)| _ = write!(text, " {:>w$}", short(name), w = width(table.test)));
+    text += if has_link { "  of link\n" } else { "\n" };
+    let is_shown = |size| ours.is_empty() || ours.iter().any(|ours| ours.published.size == size);
+    for row in table.rows.iter().filter(|row| is_shown(row.size)) {
+        let mine = ours.iter().find(|ours| ours.published.size == row.size);
+        let mut size = row.size.to_string();
+        if let Some(mine) = mine {
+            _ = write!(text, "{size:>8}  {:9}", "ours");
+            size.clear();
+            if let Some(figures) = &mine.figures {
+                push_figures(&mut text, table.test, figures, 1);
+            }
+            if let Some(share) = mine.of_link {
+                _ = write!(text, "  {share:7.3}");
+            }
+            if let Some(trouble) = &mine.trouble {
+                _ = write!(text, "  {trouble}");
+            }
+            text += if mine.is_lossy && table.reliable { "  LOST\n" } else { "\n" };
+        }
+        _ = write!(text, "{size:>8}  {:9}", "published");
+        push_figures(&mut text, table.test, &row.figures, 0);
+        text += if row.is_doubtful { " ?\n" } else { "\n" };
+    }
+    if table.rows.iter().any(|row| row.is_doubtful && is_shown(row.size)) {
+        text += "? as published: Mbit/s do not match samples/s at this size\n";
+    }
+    if has_link {
+        text +=
+            "of link: share of the rate that the link carries after the RTPS, UDP, IP and Ethernet headers\n";
+    }
+    if !differences.is_empty() {
+        text += DIFFERENCES;
+        for Difference { what, published, here } in differences {
+            _ = writeln!(text, "  {what:11} published: {published}\n  {:11} here:      {here}", "");
+        }
+    }
+    text
+}
+
+/// As CSV: a row for each published and each measured row, with a header.
+pub(crate) fn csv(all: &[Shown]) -> String {
+    let mut text = String::new();
+    for test in [Test::Latency, Test::Throughput] {
+        let mut shown = all.iter().filter(|shown| shown.table.test == test).peekable();
+        if shown.peek().is_none() {
+            continue;
+        }
+        text += "table,size_bytes,who";
+        test.columns().iter().for_each(|(name, _)| _ = write!(text, ",{}", key(name)));
+        text += ",of_link,note\n";
+        for Shown { table, ours, .. } in shown {
+            for row in &table.rows {
+                if let Some(mine) = ours.iter().find(|ours| ours.published.size == row.size) {
+                    let of_link = mine.of_link.map_or_else(String::new, |share| format!("{share:.4}"));
+                    let note = mine.trouble.as_deref().unwrap_or_default().replace([',', '"'], ";");
+                    push_csv(&mut text, table, row.size, "ours", mine.figures.as_deref(), &of_link, &note);
+                }
+                let note = if row.is_doubtful { "contradicts itself" } else { "" };
+                push_csv(&mut text, table, row.size, "published", Some(&row.figures), "", note);
+            }
+        }
+    }
+    text
+}
+
+/// As one JSON document.
+pub(crate) fn json(all: &[Shown]) -> String {
+    let tables: Vec<Value> = all.iter().map(as_json).collect();
+    let mut text = serde_json::to_string_pretty(&json!({ "tables": tables })).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The figures of another program, unchanged.
+pub(crate) fn document_text(document: &Document) -> String {
+    format!(
+        "{}: {}\nto measure the same: {}\n\n{}",
+        document.name, document.about, document.instead, document.text
+    )
+}
+
+fn as_json(shown: &Shown) -> Value {
+    let Shown { table, ours, differences, command } = shown;
+    let figures = |figures: &[f64]| -> Value {
+        let pairs =
+            table.test.columns().iter().zip(figures).map(|((name, _), figure)| (key(name), json!(figure)));
+        Value::Object(pairs.collect::<Map<_, _>>())
+    };
+    let rows: Vec<Value> = table
+        .rows
+        .iter()
+        .map(|row| {
+            let mine = ours.iter().find(|ours| ours.published.size == row.size);
+            json!({
+                "size_bytes": row.size,
+                "published": figures(&row.figures),
+                "published_contradicts_itself": row.is_doubtful,
+                "ours": mine.and_then(|mine| mine.figures.as_deref()).map(figures),
+                "of_link": mine.and_then(|mine| mine.of_link),
+                "lost_reliable_samples": mine.map(|mine| mine.is_lossy && table.reliable),
+                "trouble": mine.and_then(|mine| mine.trouble.as_deref()),
+            })
+        })
+        .collect();
+    let differences: Vec<Value> = differences
+        .iter()
+        .map(|it| json!({ "what": it.what, "published": it.published, "here": it.here }))
+        .collect();
+    json!({
+        "name": table.name,
+        "test": table.test.name(),
+        "source": table.source.title,
+        "link_gbps": table.link_gbps,
+        "keyed": table.keyed,
+        "reliable": table.reliable,
+        "batch_bytes": table.batch_bytes,
+        "command": if command.is_empty() { Value::Null } else { json!(command) },
+        "rows": rows,
+        "differences": differences,
+    })
+}
+
+fn about(table: &Table) -> String {
+    let mut words = vec![
+        match table.test {
+            Test::Latency => "one-way latency in μs".to_owned(),
+            Test::Throughput => "throughput".to_owned(),
+        },
+        format!("{} Gbit/s", table.link_gbps),
+        if table.keyed { "keyed" } else { "unkeyed" }.to_owned(),
+        if table.reliable { "reliable" } else { "best-effort" }.to_owned(),
+    ];
+    match table.batch_bytes {
+        Some(0) => words.push("no batches".to_owned()),
+        Some(bytes) => words.push(format!("batches of {bytes} bytes where two samples fit")),
+        None => {}
+    }
+    words.join(", ")
+}
+
+fn push_figures(text: &mut String, test: Test, figures: &[f64], more: usize) {
+    for ((_, decimals), figure) in test.columns().iter().zip(figures) {
+        // Our latencies have nanosecond resolution; sample counts stay whole.
+        let decimals = if test == Test::Latency { decimals.max(&more) } else { decimals };
+        _ = write!(text, " {figure:>w$.d$}", w = width(test), d = *decimals);
+    }
+}
+
+fn push_csv(
+    text: &mut String,
+    table: &Table,
+    size: u64,
+    who: &str,
+    figures: Option<&[f64]>,
+    of_link: &str,
+    note: &str,
+) {
+    _ = write!(text, "{},{size},{who}", table.name);
+    for at in 0..table.test.columns().len() {
+        match figures.and_then(|figures| figures.get(at)) {
+            Some(figure) => _ = write!(text, ",{figure}"),
+            None => text.push(','),
+        }
+    }
+    _ = writeln!(text, ",{of_link},{note}");
+}
+
+fn width(test: Test) -> usize {
+    if test == Test::Latency { 9 } else { 14 }
+}
+
+/// Column name without its unit.
+fn short(name: &str) -> &str {
+    name.trim_end_matches(" (μs)").trim_start_matches("Avg ")
+}
+
+/// Column name in CSV and JSON.
+fn key(name: &str) -> String {
+    let key = match name {
+        "Ave (μs)" => "ave_us",
+        "Std (μs)" => "std_us",
+        "Min (μs)" => "min_us",
+        "Max (μs)" => "max_us",
+        "50% (μs)" => "p50_us",
+        "90% (μs)" => "p90_us",
+        "99% (μs)" => "p99_us",
+        "99.99% (μs)" => "p99_99_us",
+        "99.9999% (μs)" => "p99_9999_us",
+        "Total Samples" => "total_samples",
+        "Avg Samples/s" => "samples_per_s",
+        "Avg Mbps" => "mbps",
+        "Lost Samples" => "lost_samples",
+        "Lost Samples (%)" => "lost_percent",
+        other => other,
+    };
+    key.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::published::find;
+
+    fn shown(name: &str, size: u64, figures: Option<Vec<f64>>, trouble: Option<&str>) -> Shown {
+        let table = find(name).remove(0);
+        let published = table.rows.iter().find(|row| row.size == size).unwrap().clone();
+        let of_link = figures.as_ref().map(|_| 0.991);
+        let trouble = trouble.map(str::to_owned);
+        let ours = vec![OurRow { published, figures, of_link, trouble, is_lossy: false }];
+        let differences =
+            vec![Difference { what: "path", published: "a switch".to_owned(), here: "lo".to_owned() }];
+        Shown { table, ours, differences, command: "weir published run it".to_owned() }
+    }
+
+    #[test]
+    fn ours_stand_above_the_published_and_differences_below() {
+        let figures = Some(vec![100_000.0, 50_000.0, 1638.4, 0.0, 0.0]);
+        let text = table_text(&shown("pro-throughput-10g-unkeyed-best-effort-batch", 4096, figures, None));
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines.iter().position(|line| line.contains("ours")).unwrap();
+        assert!(lines[at].starts_with("    4096  ours"), "{text}");
+        assert!(lines[at].ends_with("50000         1638.4              0           0.00    0.991"), "{text}");
+        assert!(lines[at + 1].contains("published") && lines[at + 1].ends_with(" ?"), "{text}");
+        assert!(text.contains("? as published"), "{text}");
+        assert!(text.contains("\nmade by: weir published run it\n"), "{text}");
+        assert!(text.contains("path        published: a switch\n              here:      lo"), "{text}");
+    }
+
+    #[test]
+    fn a_row_without_figures_says_why_in_every_form() {
+        let shown = [shown("micro-latency-pi-1g-keyed-reliable", 64, None, Some("the publisher, \"gone\""))];
+        assert!(table_text(&shown[0]).contains("the publisher, \"gone\""));
+        let csv = csv(&shown);
+        assert!(
+            csv.contains("micro-latency-pi-1g-keyed-reliable,64,ours,,,,,,,,,,,the publisher; ;gone;\n"),
+            "{csv}"
+        );
+        let document: Value = serde_json::from_str(&json(&shown)).unwrap();
+        let row = &document["tables"][0]["rows"][1];
+        assert_eq!((&row["size_bytes"], &row["ours"]), (&json!(64), &Value::Null));
+        assert_eq!(row["published"]["p50_us"], 86.0);
+    }
+
+    #[test]
+    fn every_line_of_the_csv_is_as_long_as_its_header() {
+        let all: Vec<Shown> = find("all")
+            .into_iter()
+            .map(|table| Shown { table, ours: Vec::new(), differences: Vec::new(), command: String::new() })
+            .collect();
+        let text = csv(&all);
+        let mut cells = 0;
+        for line in text.lines() {
+            if line.starts_with("table,") {
+                cells = line.split(',').count();
+            }
+            assert_eq!(line.split(',').count(), cells, "{line}");
+        }
+        assert_eq!(text.lines().filter(|line| line.ends_with("contradicts itself")).count(), 6);
+    }
+}

@@ -1,0 +1,135 @@
+//! Runs across a virtual link. Its namespaces are anonymous and invisible to the host, so the tests may run in parallel.
+//! Without root or the necessary programs a test reports that and passes, unless `WEIR_REQUIRE_NETNS` is set.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{BRIEF, Scene, is_missing};
+
+/// Whether virtual links are unavailable.
+fn is_refused() -> bool {
+    let works = |words: &[&str]| {
+        Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
+    };
+    let needed: [&[&str]; 4] = [
+        &["unshare", "--net", "ip", "link"],
+        &["nft", "--version"],
+        &["ethtool", "--version"],
+        &["tc", "-V"],
+    ];
+    let missing = needed.iter().find(|words| !works(words));
+    is_missing(
+        missing.map(|words| {
+            format!("`{}` does not work here (root, iproute2, nftables, ethtool)", words.join(" "))
+        }),
+    )
+}
+
+#[test]
+fn the_link_drops_single_datagrams_of_a_segmented_send() {
+    if is_refused() {
+        return;
+    }
+    let words = "--engines udp-gso --tests throughput --sizes 1000 --cpus none --duration 300ms --warmup 0s \
+                 --link veth,loss=10% --format json";
+    let document = Scene::new().weir(&format!("bench --output results {words}")).expect_code(0).json();
+    let case = &document["cases"][0];
+    assert_eq!(case["path"], "veth,mtu=1500,loss=10%,gso=off");
+    assert_eq!(document["environment"]["interface"]["driver"], "veth");
+    assert!(case["throughput"]["datagrams_per_send"].as_f64().unwrap() > 10.0, "{case}");
+    // If whole sends were lost, this would be a sixtieth.
+    let lost: f64 = case["settings"]["path_lost_packets"].as_str().unwrap().parse().unwrap();
+    let sent = case["publisher"]["samples"].as_f64().unwrap();
+    assert!(sent > 1000.0 && (0.06..0.14).contains(&(lost / sent)), "{lost} of {sent}");
+}
+
+#[test]
+fn losses_are_attributed_to_their_place() {
+    if is_refused() {
+        return;
+    }
+    let check = |path: &str, place: &str| {
+        let scene = Scene::new();
+        // A rate that every machine sustains, so that only the link loses.
+        let words = format!(
+            "--engines udp,weir --tests latency --rate 5000/s --sizes 1000 --reliability best-effort --cpus none \
+             --duration 500ms --warmup 0s --domain 81 --link {path}"
+        );
+        let printed = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
+        let document = scene.weir("report results --format json").expect_code(0).json();
+        for case in document["cases"].as_array().unwrap() {
+            let loss = &case["loss_attribution"];
+            let count = |name: &str| loss[name].as_u64().unwrap();
+            assert!(count("lost") > 0, "{case}");
+            let places =
+                ["sender_refused", "sender_queue", "path", "receiver_host", "receiver_socket", "unplaced"];
+            let sum: u64 = places.iter().map(|place| count(place)).sum();
+            assert_eq!(sum, count("lost"), "{loss}");
+            assert!(places.iter().all(|other| count(place) >= count(other)), "{place}: {loss}");
+            let line = format!("lost: {} 1000 B: {}", case["engine"].as_str().unwrap(), count("lost"));
+            assert!(printed.contains(&line), "{line}: {printed}");
+        }
+    };
+    check("veth,loss=10%", "path");
+    // A fifth of the offered rate.
+    check("veth,rate=8M", "sender_queue");
+}
+
+#[test]
+fn a_reliable_engine_loses_nothing_across_a_slow_lossy_link() {
+    if is_refused() {
+        return;
+    }
+    let words = "--engines weir --reliability reliable --sizes 1000,20000 --batch 0 --cpus none --duration 200ms \
+                 --warmup 0s --verify --domain 128 --link veth,mtu=9000,rate=500M,loss=3% --format json";
+    let document = Scene::new().weir(&format!("bench --output results {words}")).expect_code(0).json();
+    let cases = document["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 4);
+    let mbps = |case: &Value| case["throughput"]["mbps"].as_f64();
+    // Payload only, plus the burst that the rate limiter lets pass.
+    assert!(cases.iter().filter_map(mbps).all(|mbps| mbps < 550.0), "{document}");
+    assert!(cases.iter().all(|case| case["not_measured"].is_null()), "{document}");
+}
+
+#[test]
+fn nothing_is_left_when_the_command_is_killed() {
+    if is_refused() {
+        return;
+    }
+    let scene = Scene::new();
+    let words = format!("bench --output results {BRIEF} --engines mock-hang --sizes 32 --link veth");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(words.split_whitespace())
+        .current_dir(scene.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut talk = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = talk.find_map(|line| line.ok().filter(|line| line.starts_with("link: "))).unwrap();
+    let files: Vec<PathBuf> =
+        line.split_whitespace().filter(|word| word.starts_with("/proc/")).map(PathBuf::from).collect();
+    assert_eq!(files.len(), 2, "{line}");
+    assert!(files.iter().all(|file| fs::read_link(file).is_ok()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Waits for the processes that hold the namespaces; the time limit of the test run catches a hang.
+    while files.iter().any(|file| fs::read_link(file).is_ok()) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_missing_program_is_named_with_its_package() {
+    let scene = Scene::new();
+    let mut command = assert_cmd::Command::cargo_bin("weir").unwrap();
+    command.current_dir(scene.path("")).env("PATH", scene.path(""));
+    let output = command.args(["bench", "--engines", "mock", "--link", "veth"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("--link needs the program `unshare`"), "{said}");
+}

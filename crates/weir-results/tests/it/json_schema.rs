@@ -1,0 +1,178 @@
+//! The JSON Schema of results, `docs/reference/results.schema.json`: what is committed and what is written now
+//! agree with it.
+//!
+//! Checked by the few keywords that it uses; a crate for all of JSON Schema would be larger than the rest of the
+//! dependencies.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use weir_results::{
+    Case, Discovery, Environment, Interface, LatencyKind, LatencyRecorder, LossAttribution, LossBreakdown,
+    NotMeasured, ProcessFigures, Reliability, ResultsWriter, Run, ScheduleLag, SocketBuffers, Test,
+    UdpFigures, Warning,
+};
+
+struct Schema(Value);
+
+impl Schema {
+    fn load() -> Self {
+        let text = fs::read_to_string(root().join("docs/reference/results.schema.json"));
+        let text = text.expect("the schema is committed");
+        Self(serde_json::from_str(&text).expect("the schema is JSON"))
+    }
+
+    fn definition(&self, name: &str) -> &Value {
+        self.0["$defs"].get(name).unwrap_or_else(|| panic!("no definition {name}"))
+    }
+
+    /// What `value` has against `schema`, with the place of each complaint.
+    fn complaints(&self, schema: &Value, value: &Value, place: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for (keyword, argument) in schema.as_object().expect("a schema is an object") {
+            let is_right = match keyword.as_str() {
+                "description" | "properties" | "additionalProperties" => true,
+                "$ref" => {
+                    let name = text(argument).trim_start_matches("#/$defs/");
+                    found.extend(self.complaints(self.definition(name), value, place));
+                    true
+                }
+                "anyOf" => list(argument).iter().any(|it| self.complaints(it, value, place).is_empty()),
+                "type" => has_type(argument, value),
+                "const" => argument == value,
+                "enum" => list(argument).contains(value),
+                "minimum" => !value.is_number() || value.as_f64() >= argument.as_f64(),
+                "required" => {
+                    !value.is_object() || list(argument).iter().all(|name| value.get(text(name)).is_some())
+                }
+                "items" => {
+                    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+                        found.extend(self.complaints(argument, item, &format!("{place}[{index}]")));
+                    }
+                    true
+                }
+                other => panic!("the test does not know the keyword {other}"),
+            };
+            if !is_right {
+                found.push(format!("{place}: {value} is not as {keyword} says: {argument}"));
+            }
+        }
+        for (name, member) in value.as_object().into_iter().flatten() {
+            let place = format!("{place}.{name}");
+            match (schema.get("properties").and_then(|all| all.get(name)), schema.get("additionalProperties"))
+            {
+                (Some(known), _) => found.extend(self.complaints(known, member, &place)),
+                (None, Some(Value::Bool(false))) => found.push(format!("{place} is not in the schema")),
+                (None, Some(rest @ Value::Object(_))) => found.extend(self.complaints(rest, member, &place)),
+                (None, _) => {}
+            }
+        }
+        found
+    }
+
+    #[track_caller]
+    fn assert_lines(&self, text: &str, name: &str) {
+        let mut definition = "header";
+        for (number, line) in (1..).zip(text.lines()) {
+            let value: Value = serde_json::from_str(line).expect("every line is JSON");
+            let found = self.complaints(self.definition(definition), &value, "");
+            assert_eq!(found, Vec::<String>::new(), "{name}, line {number}");
+            definition = "case";
+        }
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a name")
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+fn has_type(wanted: &Value, value: &Value) -> bool {
+    match wanted {
+        Value::Array(any) => any.iter().any(|one| has_type(one, value)),
+        _ => match text(wanted) {
+            "null" => value.is_null(),
+            "boolean" => value.is_boolean(),
+            "string" => value.is_string(),
+            "number" => value.is_number(),
+            "integer" => value.is_i64() || value.is_u64(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            other => panic!("no type {other}"),
+        },
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn committed_results_agree_with_the_schema() {
+    let schema = Schema::load();
+    let mut files = vec![root().join("crates/weir-results/tests/data/example-v1.jsonl")];
+    let folder = fs::read_dir(root().join("docs/performance/results")).unwrap();
+    files.extend(folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()));
+    assert!(files.len() > 1);
+    for file in files {
+        schema.assert_lines(&fs::read_to_string(&file).unwrap(), &file.display().to_string());
+    }
+}
+
+#[test]
+fn what_is_written_agrees_with_the_schema() {
+    let schema = Schema::load();
+    let mut recorder = LatencyRecorder::new();
+    recorder.record(48_000);
+    let case = Case {
+        latency_us: Some(recorder.summary(LatencyKind::HalfRtt)),
+        multicast: true,
+        loans: true,
+        apart: true,
+        kept_awake: true,
+        path: Some("veth".to_owned()),
+        not_measured: Some(NotMeasured::Failed { reason: "no peer".to_owned() }),
+        warnings: vec![Warning::CoresShared, Warning::LostSamples { lost: 3 }],
+        schedule_lag_us: Some(ScheduleLag { p50: 1.0, p99: 2.0, p99_9: Some(2.5), max: 3.0 }),
+        publisher: Some(ProcessFigures { instructions: Some(1), ..ProcessFigures::default() }),
+        discovery: Some(Discovery { from_first_ms: 1.0, from_last_ms: 1.0, late_ms: 0.0 }),
+        socket_buffers: Some(SocketBuffers::default()),
+        loss: Some(LossBreakdown::default()),
+        loss_attribution: Some(LossAttribution::default()),
+        udp: Some(UdpFigures::default()),
+        settings: [("engine_version".to_owned(), "1".to_owned())].into(),
+        ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+    };
+    let environment = Environment { interface: Some(Interface::default()), ..Environment::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer =
+        ResultsWriter::create_with_peer(folder.path(), &environment, Some(&environment)).unwrap();
+    writer.append(&case).unwrap();
+    let text = fs::read_to_string(writer.path()).unwrap();
+    schema.assert_lines(&text, "fresh results");
+
+    let run = Run { peer: Some(environment.clone()), cases: vec![case], ..Run::new(environment) };
+    let document = serde_json::to_value(&run).unwrap();
+    assert_eq!(schema.complaints(schema.definition("document"), &document, ""), Vec::<String>::new());
+}
+
+#[test]
+fn what_disagrees_is_found() {
+    let schema = Schema::load();
+    let case = Case::new("weir", Test::Latency, Reliability::Reliable, 32);
+    for (name, value) in
+        [("engine", Value::from(7)), ("test", "speed".into()), ("repeat", (-1).into()), ("new", 1.into())]
+    {
+        let mut changed = serde_json::to_value(&case).unwrap();
+        changed[name] = value;
+        assert_ne!(
+            schema.complaints(schema.definition("case"), &changed, ""),
+            Vec::<String>::new(),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! Other messaging engines, measured beside Weir.
+//!
+//! Each engine implements [`weir_peer_api::Node`] and is a Cargo feature, off by default. [`PEERS`] lists the
+//! engines of this build. All use UDP where they can, on the one interface that they are given. All wait by
+//! blocking, except Aeron, which polls.
+//!
+//! - [`catalogue`]: the engines of this build
+//! - `foreign`: engines behind a C interface, with all unsafe code of this crate; `cyclonedds` and `fastdds`:
+//!   what is specific to each
+//! - `aeron`, `dust_dds`, `int2dds`, `rustdds`, `zenoh`, `zeromq`: engines with an interface for Rust
+
+#[cfg(feature = "aeron")]
+mod aeron;
+pub mod catalogue;
+#[cfg(feature = "cyclonedds")]
+mod cyclonedds;
+#[cfg(feature = "dust_dds")]
+mod dust_dds;
+#[cfg(feature = "fastdds")]
+mod fastdds;
+#[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
+mod foreign;
+#[cfg(feature = "int2dds")]
+mod int2dds;
+#[cfg(any(feature = "aeron", feature = "zenoh", feature = "zeromq"))]
+mod message;
+#[cfg(feature = "rustdds")]
+mod rustdds;
+#[cfg(any(feature = "dust_dds", feature = "int2dds"))]
+mod test_data;
+#[cfg(feature = "zenoh")]
+mod zenoh;
+#[cfg(feature = "zeromq")]
+mod zeromq;
+
+pub use catalogue::PEERS;

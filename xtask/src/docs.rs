@@ -1,0 +1,304 @@
+//! The generated pages and pictures of the documentation, and the results that they are made from.
+//!
+//! `cargo xtask docs` makes them anew from `docs/performance/results`, by `weir report`. The step of `ci` makes
+//! them in a folder of its own and fails where the committed ones differ. `cargo xtask docs --measure` also
+//! measures the results anew.
+//!
+//! - [`measure`]: which results there are, and the commands that make them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::ci::Outcome;
+use crate::environment::Environment;
+use crate::process;
+use crate::steps;
+
+mod measure;
+
+/// Compares the committed pages with what the committed results give.
+pub(crate) fn check(environment: &Environment) -> Outcome {
+    outcome(Docs::new(environment).and_then(|docs| docs.check()))
+}
+
+/// Writes the pages anew.
+pub(crate) fn write(environment: &Environment) -> Outcome {
+    outcome(Docs::new(environment).and_then(|docs| docs.write()))
+}
+
+/// Measures everything with a release build of `weir`, or with the given one, and writes the pages anew.
+pub(crate) fn measure(environment: &Environment, weir: Option<&Path>) -> Outcome {
+    let measured = measure::all(environment, weir, &environment.root.join(RESULTS));
+    outcome(measured.and_then(|()| Docs::new(environment)).and_then(|docs| docs.write()))
+}
+
+fn outcome(result: Result<String, String>) -> Outcome {
+    result.map_or_else(Outcome::Failed, Outcome::Passed)
+}
+
+struct Docs {
+    root: PathBuf,
+    weir: PathBuf,
+    /// For pictures and for a README that is only compared.
+    scratch: PathBuf,
+}
+
+/// Files by their name in [`GENERATED`].
+type Files = BTreeMap<String, String>;
+
+impl Docs {
+    fn new(environment: &Environment) -> Result<Self, String> {
+        let mut build =
+            environment.cargo(&["build", "--quiet", "--locked", "--package", "weir-cli", "--bin", "weir"]);
+        let built = process::run(&mut build, steps::BUILD_LIMIT);
+        let scratch = environment.target_folder().join("docs");
+        // What an earlier run left there would be taken for pictures of this one.
+        if scratch.exists() {
+            fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}\n", scratch.display()))?;
+        }
+        let weir = environment.target_folder().join("debug/weir");
+        built.is_success.then_some(Self { root: environment.root.clone(), weir, scratch }).ok_or(built.text)
+    }
+
+    fn write(&self) -> Result<String, String> {
+        let files = self.generate()?;
+        let folder = self.root.join(GENERATED);
+        for stale in self.committed()?.keys().filter(|name| !files.contains_key(*name)) {
+            fs::remove_file(folder.join(stale)).map_err(|error| format!("{stale}: {error}\n"))?;
+        }
+        for (name, text) in &files {
+            write_file(&folder.join(name), text)?;
+        }
+        write_file(&self.root.join(README), &self.readme()?)?;
+        Ok(format!("{} files in {GENERATED}, and {README}", files.len()))
+    }
+
+    fn check(&self) -> Result<String, String> {
+        let (made, committed) = (self.generate()?, self.committed()?);
+        let mut names: Vec<&String> = made.keys().chain(committed.keys()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut stale: Vec<String> = names
+            .into_iter()
+            .filter(|name| made.get(*name) != committed.get(*name))
+            .map(|name| format!("{GENERATED}/{name}\n"))
+            .collect();
+        if self.readme()? != read(&self.root.join(README))? {
+            stale.push(format!("{README}\n"));
+        }
+        if stale.is_empty() {
+            return Ok(format!("{} generated files", made.len()));
+        }
+        Err(format!("{}differ from what {RESULTS} gives: cargo xtask docs\n", stale.concat()))
+    }
+
+    /// Every generated file.
+    fn generate(&self) -> Result<Files, String> {
+        let mut files = Files::new();
+        for page in PAGES {
+            let mut text = format!("# {}\n\n{}\n\n{}", page.title, page.about, notice(page.parts));
+            for part in page.parts {
+                self.add(part, &mut text, &mut files)?;
+            }
+            files.insert(format!("{}.md", page.name), text);
+        }
+        Ok(files)
+    }
+
+    /// Appends tables and pictures of a results file to a page, and the pictures to the files.
+    fn add(&self, part: &Part, page: &mut String, files: &mut Files) -> Result<(), String> {
+        let results = self.root.join(RESULTS).join(part.results);
+        let results = results.to_string_lossy();
+        if !part.title.is_empty() {
+            *page += &format!("\n## {}\n", part.title);
+        }
+        for plot in part.plots {
+            let folder = self.scratch.join(part.results).join(plot);
+            let output = folder.to_string_lossy();
+            self.weir(&["report", &results, "--plot", plot, "--output", &output])?;
+            for (name, svg) in read_folder(&folder)? {
+                let prefix = part.results.trim_end_matches(".jsonl");
+                let alt = name.trim_end_matches(".svg").replace('-', " ");
+                let name = format!("{prefix}-{name}");
+                *page += &format!("\n![{alt}]({name})\n");
+                files.insert(name, svg);
+            }
+        }
+        let arguments: Vec<&str> =
+            part.tables.iter().map(|word| if *word == RESULTS { &*results } else { *word }).collect();
+        if !arguments.is_empty() {
+            let text = self.weir(&arguments)?;
+            // A page made by `weir published page` has a title of its own.
+            let text = text
+                .split_once("\n\n")
+                .filter(|(first, _)| first.starts_with("# "))
+                .map_or(&*text, |it| it.1);
+            *page += &format!("\n{}\n", text.trim_end());
+        }
+        Ok(())
+    }
+
+    /// The README with the overview's tables between its marks.
+    fn readme(&self) -> Result<String, String> {
+        let results = self.root.join(RESULTS).join(OVERVIEW);
+        let tables = self.weir(&["report", &results.to_string_lossy(), "--compact"])?;
+        between_marks(&read(&self.root.join(README))?, &tables)
+            .ok_or_else(|| format!("{README} lacks the line {BEGIN} or {END}\n"))
+    }
+
+    fn weir(&self, arguments: &[&str]) -> Result<String, String> {
+        let finished = process::run(Command::new(&self.weir).args(arguments), steps::PROGRAM_LIMIT);
+        if finished.is_success { Ok(finished.stdout) } else { Err(finished.text) }
+    }
+
+    fn committed(&self) -> Result<Files, String> {
+        read_folder(&self.root.join(GENERATED))
+    }
+}
+
+/// What stands at the top of each generated page.
+fn notice(parts: &[Part]) -> String {
+    let links: Vec<String> =
+        parts.iter().map(|part| format!("[{0}](../results/{0})", part.results)).collect();
+    format!("Generated by `cargo xtask docs` from {}. Do not edit.\n", links.join(", "))
+}
+
+/// `text` with `new` between the marks in place of what is there.
+fn between_marks(text: &str, new: &str) -> Option<String> {
+    let (before, rest) = text.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", new.trim()))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}\n", path.display()))
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), String> {
+    let failed = |error| format!("{}: {error}\n", path.display());
+    path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+    fs::write(path, text).map_err(failed)
+}
+
+/// Pages and pictures of a folder; none where there is no folder.
+fn read_folder(folder: &Path) -> Result<Files, String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(Files::new()) };
+    let mut files = Files::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| format!("{}: {error}\n", folder.display()))?;
+        files.insert(entry.file_name().to_string_lossy().into_owned(), read(&entry.path())?);
+    }
+    Ok(files)
+}
+
+const RESULTS: &str = "docs/performance/results";
+const GENERATED: &str = "docs/performance/generated";
+const README: &str = "README.md";
+const OVERVIEW: &str = "overview.jsonl";
+const BEGIN: &str = "<!-- generated by cargo xtask docs: begin -->";
+const END: &str = "<!-- generated by cargo xtask docs: end -->";
+
+/// A page of [`GENERATED`].
+struct Page {
+    name: &'static str,
+    title: &'static str,
+    about: &'static str,
+    parts: &'static [Part],
+}
+
+/// What a page shows of one results file.
+struct Part {
+    title: &'static str,
+    /// File or folder in [`RESULTS`].
+    results: &'static str,
+    /// Arguments of `weir` that print the tables; [`RESULTS`] stands for the results.
+    tables: &'static [&'static str],
+    /// Tests to draw, by `weir report --plot`.
+    plots: &'static [&'static str],
+}
+
+const COMPACT: &[&str] = &["report", RESULTS, "--compact"];
+const WHOLE: &[&str] = &["report", RESULTS];
+
+const PAGES: &[Page] = &[
+    Page {
+        name: "overview",
+        title: "Overview",
+        about: "Raw UDP, UDP with segmentation offload, Weir and Cyclone DDS over loopback. The README shows these tables.",
+        parts: &[Part { title: "", results: OVERVIEW, tables: COMPACT, plots: &["latency", "throughput"] }],
+    },
+    Page {
+        name: "comparison",
+        title: "Comparison with other engines",
+        about: "The [method](../method.md#comparison-with-other-engines) lists versions, settings and known limits.",
+        parts: &[
+            Part {
+                title: "Veth, every datagram sent by itself",
+                results: "comparison-veth.jsonl",
+                tables: COMPACT,
+                plots: &["throughput"],
+            },
+            Part {
+                title: "Loopback",
+                results: "comparison.jsonl",
+                tables: COMPACT,
+                plots: &["latency", "throughput"],
+            },
+        ],
+    },
+    Page {
+        name: "targets",
+        title: "Targets",
+        about: "Performance targets of the engine against raw UDP and other engines. \
+                The [method](../method.md#targets) explains the rows.",
+        parts: &[Part {
+            title: "",
+            results: "targets.jsonl",
+            tables: &["targets", "--from", RESULTS],
+            plots: &[],
+        }],
+    },
+    Page {
+        name: "stages",
+        title: "Stages of latency",
+        about: "Where the time of a sample is spent, by `weir bench --breakdown`. \
+                The [method](../method.md#stages-of-latency) defines the stages.",
+        parts: &[
+            Part { title: "Blocking", results: "stages-block.jsonl", tables: WHOLE, plots: &["breakdown"] },
+            Part { title: "Spinning", results: "stages-spin.jsonl", tables: WHOLE, plots: &["breakdown"] },
+        ],
+    },
+    Page {
+        name: "published",
+        title: "Published reference tables",
+        about: "RTI's published tables, and the same measured here.",
+        parts: &[Part {
+            title: "",
+            results: "published",
+            tables: &["published", "page", RESULTS],
+            plots: &[],
+        }],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_between_the_marks_is_replaced() {
+        let text = format!("a\n{BEGIN}\nold\n{END}\nb\n");
+        assert_eq!(between_marks(&text, "new\n").unwrap(), format!("a\n{BEGIN}\n\nnew\n\n{END}\nb\n"));
+        assert_eq!(between_marks("a\n", "new"), None);
+    }
+
+    #[test]
+    fn every_page_names_its_results_and_every_result_is_measured() {
+        for part in PAGES.iter().flat_map(|page| page.parts) {
+            assert!(measure::names().contains(&part.results), "{}", part.results);
+            assert!(notice(std::slice::from_ref(part)).contains(part.results));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The results behind the generated pages, and the commands that make them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::{read, write_file};
+use crate::environment::Environment;
+use crate::process;
+use crate::steps;
+
+/// Every file or folder of results.
+#[cfg(test)]
+pub(super) fn names() -> Vec<&'static str> {
+    RUNS.iter().map(|(name, _)| *name).chain([PUBLISHED]).collect()
+}
+
+/// Measures everything into `results`, in about half an hour. What is there is replaced run by run.
+///
+/// # Errors
+/// When a command fails; results that are complete by then are kept.
+pub(super) fn all(environment: &Environment, weir: Option<&Path>, results: &Path) -> Result<(), String> {
+    let built = environment.root.join("peers").join(BUILT);
+    let weir = weir.map_or(built, Path::to_owned);
+    if !weir.is_file() {
+        return Err(format!("there is no {}: build it, or name another weir\n{BUILD}\n", weir.display()));
+    }
+    let scratch = environment.target_folder().join("docs-measure");
+    if scratch.exists() {
+        fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}\n", scratch.display()))?;
+    }
+    for (name, options) in RUNS {
+        let folder = scratch.join(name);
+        run(&weir, options, &folder)?;
+        let text = read(&folder.join("results.jsonl"))?;
+        write_file(&results.join(name), &redacted(&text, options)?)?;
+    }
+    let folder = scratch.join(PUBLISHED);
+    run(&weir, PUBLISHED_RUN, &folder)?;
+    for entry in fs::read_dir(&folder).map_err(|error| format!("{}: {error}\n", folder.display()))? {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        let name = path.file_name().unwrap_or_default();
+        if path.extension().is_some_and(|extension| extension == "txt") {
+            write_file(&results.join(PUBLISHED).join(name), &read(&path)?)?;
+        }
+    }
+    session(environment)
+}
+
+/// Writes the page of hpcbench's commands, by the test that runs them.
+fn session(environment: &Environment) -> Result<(), String> {
+    println!("hpcbench's commands");
+    let mut test =
+        environment.cargo(&["test", "--locked", "--package", "weir-cli", "--test", "it", "udptest_page"]);
+    test.env("WEIR_PAGE_NOTE", environment.root.join(SESSION));
+    let finished = process::run(&mut test, steps::BUILD_LIMIT);
+    if finished.is_success { Ok(()) } else { Err(finished.text) }
+}
+
+/// Not by [`process`], which would keep what it prints to itself for minutes.
+fn run(weir: &Path, options: &str, folder: &Path) -> Result<(), String> {
+    println!("weir {options}");
+    let mut command = Command::new(weir);
+    command.args(options.split(' ')).arg("--output").arg(folder).stdout(Stdio::null());
+    let status = command.status().map_err(|error| format!("{}: {error}\n", weir.display()))?;
+    // 1: reliable samples were lost; 3: a case failed. Both belong into the results of whatever else was measured.
+    let is_complete = matches!(status.code(), Some(0 | 1 | 3)) && folder.is_dir();
+    is_complete.then_some(()).ok_or_else(|| format!("weir {options}: {status}\n"))
+}
+
+/// The lines without what identifies the host, and without what no page shows.
+fn redacted(text: &str, options: &str) -> Result<String, String> {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let mut value: Value = serde_json::from_str(line).map_err(|error| format!("{error}: {line}\n"))?;
+        if let Some(environment) = value.get_mut("environment").and_then(Value::as_object_mut) {
+            environment.remove("hostname");
+            let words = std::iter::once("weir").chain(options.split(' '));
+            environment.insert("command".to_owned(), words.collect());
+        }
+        if let Some(case) = value.as_object_mut() {
+            let unused: &[&str] = if options.starts_with("bench") { UNUSED_OF_BENCH } else { UNUSED };
+            case.retain(|name, _| !unused.contains(&name.as_str()));
+            if let Some(losses) = case.get_mut("loss_attribution").and_then(Value::as_object_mut) {
+                losses.remove("sender");
+                losses.remove("receiver");
+            }
+        }
+        lines += &format!("{value}\n");
+    }
+    Ok(lines)
+}
+
+/// `weir` with other engines, below `peers/`.
+const BUILT: &str = "target/release/weir";
+const BUILD: &str = "cargo build --release --manifest-path peers/Cargo.toml --features peers";
+
+/// Members of cases that no page shows.
+const UNUSED: &[&str] = &["publisher_telemetry", "subscriber_telemetry", "loss", "socket_buffers"];
+const UNUSED_OF_BENCH: &[&str] = &[
+    "publisher_telemetry",
+    "subscriber_telemetry",
+    "loss",
+    "socket_buffers",
+    "publisher",
+    "subscriber",
+    "discovery",
+];
+
+/// Names of results files, and the options of `weir` that measure them.
+const RUNS: &[(&str, &str)] = &[
+    (
+        "overview.jsonl",
+        "bench --interface lo --engines udp,udp-gso,weir,cyclonedds-tuned --reliability reliable --batch 0 \
+         --keep-awake --duration 800ms --warmup 200ms --repeat 3",
+    ),
+    (
+        "comparison.jsonl",
+        "bench --interface lo --engines all --keep-awake --duration 500ms --warmup 200ms --repeat 3",
+    ),
+    (
+        "comparison-veth.jsonl",
+        "bench --engines all --link veth,gso=off --tests throughput --batch 0 --keep-awake --duration 500ms \
+         --warmup 200ms --repeat 3",
+    ),
+    (
+        "stages-block.jsonl",
+        "bench --interface lo --breakdown --sizes 32,8k --duration 1s --wait block --reliability reliable",
+    ),
+    (
+        "stages-spin.jsonl",
+        "bench --interface lo --breakdown --sizes 32,8k --duration 1s --wait spin --reliability reliable",
+    ),
+    ("targets.jsonl", "targets"),
+];
+
+const SESSION: &str = "docs/reference/generated/hpcbench-session.md";
+const PUBLISHED: &str = "published";
+const PUBLISHED_RUN: &str =
+    "published run all --exec 1 --link veth --sizes 32,1024,8192,63000,1048576 --cpus 1,0";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_hosts_and_paths_of_programs_do_not_get_into_the_repository() {
+        let text = "{\"schema\":1,\"environment\":{\"hostname\":\"h\",\"command\":[\"/x/weir\",\"bench\"]}}\n\
+                    {\"engine\":\"udp\",\"loss_attribution\":{\"lost\":0,\"sender\":{}},\"publisher_telemetry\":{}}\n";
+        let expected = "{\"environment\":{\"command\":[\"weir\",\"bench\",\"--repeat\",\"3\"]},\"schema\":1}\n\
+                        {\"engine\":\"udp\",\"loss_attribution\":{\"lost\":0}}\n";
+        assert_eq!(redacted(text, "bench --repeat 3").unwrap(), expected);
+        assert!(redacted("no JSON\n", "bench").is_err());
+    }
+}
