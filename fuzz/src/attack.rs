@@ -1,5 +1,6 @@
-//! A live participant with writers and readers, an honest peer, and somebody who says plausible things: real entities,
-//! numbers near those in use, fragments, announcements of endpoints that match.
+//! A live participant with writers and readers, an honest peer, and an attacker that sends
+//! plausible messages: real entities, numbers near those in use, fragments, announcements of
+//! endpoints that match.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
@@ -23,12 +24,14 @@ mod node;
 use forge::Forged;
 use node::{GROUP, META_PORT, Node, USER_PORT};
 
-/// A list of operations: samples both ways, time, loss, and forged messages, submessage by submessage.
+/// Runs a list of operations: samples both ways, time, loss, and forged messages, submessage by
+/// submessage.
 ///
 /// # Panics
 ///
-/// If a sample of the honest peer is delivered out of order, twice, or not at all once the attacker has gone; if memory
-/// grows beyond its limits; if something is sent that cannot be parsed; if a timer is always due or an answer has no end.
+/// If a sample of the honest peer is delivered out of order, twice, or not at all after the
+/// attacker has left; if memory exceeds its limits; if something is sent that cannot be parsed; if
+/// a timer is always due or responses never end.
 pub fn run(data: &[u8]) {
     let mut world = World::new();
     let mut input = Input(data);
@@ -42,7 +45,7 @@ pub fn run(data: &[u8]) {
     world.finish();
 }
 
-/// Seeds for the corpus: name and bytes.
+/// Returns seeds for the corpus: name and bytes.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let write = [WRITE, 0, 3, WRITE, 1, 9, WRITE, 2, 200, WRITE, 3, 5];
     let heartbeats = [FORGE, 0, 3, HEARTBEAT, 0, 0, 5, 200, HEARTBEAT, 1, 0, 200, 8, GAP, 0, 3, 9, 2];
@@ -53,11 +56,11 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let endpoint =
         [&[ANNOUNCE, 0, 1][..], &with_piece(2, &[2, 0, 0, 0])[1..], &[SHOW, 0, 1], &write].concat();
     let announce = |form: u32| {
-        // A writer's user data, the length of which begins with the form.
+        // A writer's user data, whose length starts with the form.
         let user_data = [&(0x300 + form).to_le_bytes()[..], &vec![7; 0x300 + form as usize]].concat();
         [&[ANNOUNCE, 0, IN_FRAGMENTS + 0x37], &with_piece(ANNOUNCE, &user_data)[1..], &[TIME, 5]].concat()
     };
-    // In order, the other way round, incomplete, and in longer fragments.
+    // In order, reversed, incomplete, and in longer fragments.
     let pieces = [0, 8, 4, 2].map(announce);
     let pieces = [&pieces.concat()[..], &write, &[TIME, 200]].concat();
     vec![("lossy", lossy), ("state", state), ("endpoint", endpoint), ("pieces", pieces)]
@@ -80,15 +83,15 @@ const GAP: u8 = 4;
 const ACKNACK: u8 = 5;
 const NACK_FRAG: u8 = 6;
 const DISPOSAL: u8 = 7;
-/// The last one says that what follows is in somebody else's name.
+/// With the last one, what follows is in another participant's name.
 const SUBMESSAGES: u8 = 9;
 
-/// The attacker's participant, and somebody unknown.
+/// The attacker's participant, and an unknown one.
 const INSIDER: GuidPrefix = GuidPrefix([0x66; 12]);
 const STRANGER: GuidPrefix = GuidPrefix([0xee; 12]);
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
 
-/// Topics, the endpoints of both sides, and whether the victim is the one that reads.
+/// Topics, the endpoints of both sides, and whether the victim is the reader.
 const TOPICS: [(&str, EntityId, EntityId, bool); 4] = [
     ("in", EntityId::user_reader(1, false), EntityId::user_writer(1, false), true),
     ("keyed", EntityId::user_reader(2, true), EntityId::user_writer(2, true), true),
@@ -104,9 +107,9 @@ struct World {
     /// The victim and its peer.
     nodes: [Node; 2],
     on_the_way: VecDeque<(SocketAddrV4, SocketAddrV4, Vec<u8>)>,
-    /// Datagrams of the peers that are still to be lost.
+    /// Number of the peers' next datagrams to lose.
     lose: u8,
-    /// By topic: how many samples were written, and the last one that was taken.
+    /// By topic: the number of samples written, and the last one taken.
     written: [u64; 4],
     taken: [u64; 4],
     sedp_number: i64,
@@ -186,24 +189,24 @@ impl World {
         Some(())
     }
 
-    /// One side writes a sample, if there is room.
+    /// Writes a sample on one side, if there is room.
     fn write(&mut self, topic: usize, len: usize) {
         let (_, _, writer, is_in) = TOPICS[topic];
         let now = self.now;
         let payload = forge::sample(self.written[topic] as u32 % 5, self.written[topic] + 1, len);
         let key = writer.is_keyed().then(|| node::key_of(&payload, false)).flatten();
-        // A large one now and then.
+        // A large one occasionally.
         let payload = if len == 7650 { [payload, vec![0; 80_000]].concat() } else { payload };
         let change = Change { kind: ChangeKind::Alive, key, payload: &payload };
         let timestamp = Some(weir_wire::Timestamp { seconds: 1, fraction: 0 });
         let core = self.nodes[usize::from(is_in)].writer(writer);
-        // A full window refuses, which is no fault.
+        // A full window refuses, which is not a fault.
         if core.write_change(now, timestamp, change).is_ok() {
             self.written[topic] += 1;
         }
     }
 
-    /// The attacker's participant announces itself.
+    /// Announces the attacker's participant.
     fn show(&mut self, lease: u8, answers: SocketAddrV4) {
         self.spdp_number += 1;
         let payload = forge::participant_with(INSIDER, answers, |list| {
@@ -215,7 +218,8 @@ impl World {
         self.attack(META_PORT, message.data(EntityId::SPDP_WRITER, self.spdp_number, &payload));
     }
 
-    /// The attacker's participant announces an endpoint, in fragments if it has a form for them, see [`pieces`].
+    /// Announces an endpoint of the attacker, in fragments if it has a form for them, see
+    /// [`pieces`].
     fn announce(
         &mut self,
         guid: Guid,
@@ -230,7 +234,7 @@ impl World {
         } else {
             EntityId::SEDP_SUBSCRIPTIONS_WRITER
         };
-        // Both are numbered on; a GAP says that the others will not come.
+        // Both continue the numbering; a GAP covers the others.
         let message = Forged::by(INSIDER).to(self.nodes[0].prefix).gap(writer, 1, number, &[]);
         let payload = forge::endpoint(guid, topic, more);
         let Some(form) = form else {
@@ -247,7 +251,7 @@ impl World {
         self.attack(META_PORT, heartbeat.heartbeat(writer, 1, number, number as u32));
     }
 
-    /// The attacker's readers acknowledge everything that they were sent.
+    /// Acknowledges everything that the attacker's readers were sent.
     fn acknowledge(&mut self) {
         for (_, reader, writer, is_in) in TOPICS {
             if !is_in {
@@ -328,10 +332,10 @@ impl World {
         self.now = self.now + Duration::from_millis(milliseconds);
     }
 
-    /// Lets both do what is due and receive what they send each other.
+    /// Lets both run due timers and receive each other's datagrams.
     fn settle(&mut self) {
         for round in 0.. {
-            assert!(round < 3_000, "it does not come to an end");
+            assert!(round < 3_000, "the exchange does not end");
             let now = self.now;
             let mut is_due = false;
             for node in &mut self.nodes {
@@ -374,7 +378,7 @@ impl World {
         }
     }
 
-    /// Takes everything; what the peer wrote comes in order and once.
+    /// Takes everything, and checks that the peer's samples arrive in order and once.
     fn take(&mut self) {
         for (topic, (name, reader, _, is_in)) in TOPICS.into_iter().enumerate() {
             let honest = GuidPrefix([if is_in { 2 } else { 1 }; 12]);
@@ -407,7 +411,7 @@ impl World {
         }
     }
 
-    /// The attacker goes, and everything that was written arrives.
+    /// Removes the attacker, and checks that everything written arrives.
     fn finish(&mut self) {
         let guid = Guid::new(INSIDER, EntityId::PARTICIPANT);
         let message = Forged::by(INSIDER);
@@ -431,8 +435,8 @@ impl World {
 /// Choices from this on announce an endpoint in fragments.
 const IN_FRAGMENTS: u8 = 192;
 
-/// The fragments of an announcement, with number and size: `form` says how long they are, in which order they are
-/// sent, and whether the second one is left out.
+/// Returns the fragments of an announcement, with number and size. `form` determines their length
+/// and order, and whether the second one is left out.
 fn pieces(payload: &[u8], form: u8) -> Vec<(u32, u16, &[u8])> {
     let size = [8_u16, 40, 200, 1000][usize::from(form % 4)];
     let all = (1..).zip(payload.chunks(usize::from(size))).map(|(start, bytes)| (start, size, bytes));
@@ -444,7 +448,7 @@ fn pieces(payload: &[u8], form: u8) -> Vec<(u32, u16, &[u8])> {
     pieces
 }
 
-/// A writer of the attacker's, and the two ends of what he reads.
+/// A writer of the attacker, and the two ends of what it reads.
 fn entities(choice: u8) -> (EntityId, (EntityId, EntityId)) {
     let (_, _, writer, _) = TOPICS[usize::from(choice % 2)];
     let (_, reader, ours, _) = TOPICS[2 + usize::from(choice % 2)];

@@ -1,11 +1,12 @@
-//! Arbitrary bytes as samples of derived types: decoding, skipping, taking the key out, and encoding again must agree.
+//! Arbitrary bytes as samples of derived types: decoding, skipping, extracting the key and encoding
+//! again must agree.
 
 use weir_cdr::{
     CdrReader, CdrWriter, DdsType, Encoding, Endianness, from_payload, from_payload_into, payload_reader,
     to_payload,
 };
 
-/// The first byte chooses the type and the encoding, the rest is a payload.
+/// Decodes a payload; the first byte chooses the type and the encoding.
 ///
 /// # Panics
 ///
@@ -20,7 +21,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Seeds for the corpus: name and bytes.
+/// Returns seeds for the corpus: name and bytes.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let primitives = Primitives {
         name: "weir".into(),
@@ -45,14 +46,14 @@ fn with_choice<T: DdsType>(choice: u8, value: &T) -> Vec<u8> {
     data
 }
 
-/// Reads a payload with its header in every way that there is.
+/// Reads a payload with its header in every way.
 fn payload_of<T: DdsType>(payload: &[u8]) {
     let Ok(value) = from_payload::<T>(payload) else { return };
     let bytes = encoded(&value);
     let mut reused = T::default();
     from_payload_into(payload, &mut reused).expect("what can be decoded can be decoded into a value");
     assert_eq!(encoded(&reused), bytes);
-    from_payload_into(payload, &mut reused).expect("also into one that holds something");
+    from_payload_into(payload, &mut reused).expect("also over another value");
     assert_eq!(encoded(&reused), bytes);
     assert_eq!(encoded(&from_payload::<T>(&bytes).expect("own payloads can be decoded")), bytes);
 
@@ -61,12 +62,13 @@ fn payload_of<T: DdsType>(payload: &[u8]) {
     let mut copied = vec![0; payload.len() + 64];
     let mut writer = CdrWriter::new(&mut copied, Endianness::Big, Encoding::Xcdr1);
     let is_copied = T::copy_key(&mut reader, &mut writer).is_ok();
-    // Key members that the sender of an appendable type does not have are defaults in the value, and no key.
-    assert!(is_copied || reader.encoding() == Encoding::Xcdr2, "the key of a good sample can be taken out");
+    // Key members that the sender of an appendable type lacks are defaults in the value, and make
+    // no key.
+    assert!(is_copied || reader.encoding() == Encoding::Xcdr2, "the key of a valid sample can be extracted");
     if !is_copied {
         return;
     }
-    assert_eq!(writer.written(), key, "the key taken out of the bytes is that of the value");
+    assert_eq!(writer.written(), key, "the key extracted from the bytes is that of the value");
     let again = T::decode_key(&mut CdrReader::new(&key, Endianness::Big, Encoding::Xcdr1))
         .expect("own keys can be decoded");
     assert_eq!(key_of(&again), key);
@@ -82,10 +84,10 @@ fn body_of<T: DdsType>(choice: u8, body: &[u8]) {
     let Ok(value) = T::decode(&mut decoding) else { return };
     let mut out = vec![0; value.serialized_size(encoding)];
     let mut writer = CdrWriter::new(&mut out, endianness, encoding);
-    value.encode(&mut writer).expect("a value fits the size that it says");
+    value.encode(&mut writer).expect("a value fits its size");
     assert_eq!(writer.position(), writer.written().len());
     let len = writer.position();
-    assert_eq!(len, out.len(), "the size that a value says is exact");
+    assert_eq!(len, out.len(), "the size of a value is exact");
     let again = T::decode(&mut CdrReader::new(&out, endianness, encoding)).expect("own bytes can be decoded");
     assert_eq!(encoded(&again), encoded(&value));
     let mut skipping = reader();
@@ -102,7 +104,7 @@ fn encoded<T: DdsType>(value: &T) -> Vec<u8> {
 fn key_of<T: DdsType>(value: &T) -> Vec<u8> {
     let mut key = vec![0; value.key_size(Encoding::Xcdr1)];
     let mut writer = CdrWriter::new(&mut key, Endianness::Big, Encoding::Xcdr1);
-    value.encode_key(&mut writer).expect("a key fits the size that it says");
+    value.encode_key(&mut writer).expect("a key fits its size");
     key
 }
 
@@ -129,7 +131,7 @@ struct Primitives {
     row: [i16; 3],
 }
 
-/// Structs in structs, with keys of keys.
+/// Nested structs, with nested keys.
 #[derive(Debug, Default, Clone, DdsType)]
 #[dds(extensibility = "appendable")]
 struct Nested {

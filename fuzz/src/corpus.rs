@@ -1,4 +1,5 @@
-//! The committed corpus: a few small inputs for each target, made by our own emitters or found by the fuzzer.
+//! The committed corpus: a few small inputs for each target, made by our own emitters or found by
+//! the fuzzer.
 
 #[cfg(test)]
 mod tests {
@@ -8,7 +9,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target)
     }
 
-    /// Runs every committed input of a target, and checks that what our emitters make is among them.
+    /// Runs every committed input of a target, and checks that the emitters' output is among them.
     ///
     /// With `WEIR_BLESS=1` the seeds are written instead of compared.
     fn check(target: &str, run: fn(&[u8]), seeds: Vec<(&'static str, Vec<u8>)>) {

@@ -16,12 +16,13 @@ use weir_wire::{EntityId, Guid, GuidPrefix, SequenceNumber, VendorId};
 use crate::input::{Input, with_piece};
 use crate::participant::check_datagram;
 
-/// A list of operations: samples, raw datagrams, what one sent to the other (as it is, changed, or dropped), time.
+/// Runs a list of operations: samples, raw datagrams, sent datagrams (unchanged, changed, or
+/// dropped), time.
 ///
 /// # Panics
 ///
-/// If the reader hands out samples of one writer out of order or twice, memory grows beyond its limit, something is sent that
-/// cannot be parsed, or a timer is always due.
+/// If the reader delivers samples of one writer out of order or twice, memory exceeds its limit,
+/// something is sent that cannot be parsed, or a timer is always due.
 pub fn run(data: &[u8]) {
     let mut world = World::new();
     let mut input = Input(data);
@@ -33,7 +34,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Seeds for the corpus: name and bytes.
+/// Returns seeds for the corpus: name and bytes.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let mut talk = Vec::new();
     for _ in 0..4 {
@@ -67,7 +68,7 @@ struct World {
     now: Time,
     writer: WriterCore,
     reader: ReaderCore,
-    /// Of the writer's participant, and of the reader's.
+    /// That of the writer's participant, and that of the reader's.
     receivers: [UnlockedReceiver; 2],
     answers: Outbox,
     /// Datagrams of both, in the order of sending; each is given to both.
@@ -134,7 +135,7 @@ impl World {
             }
             TIME => self.now = self.now + Duration::from_millis(u64::from(input.byte()?)),
             WRITE => {
-                // A full window refuses, which is no fault.
+                // A full window refuses, which is not a fault.
                 let payload = input.piece()?;
                 let _ = self.writer.write_change(self.now, None, Change { payload, ..SAMPLE });
             }
@@ -161,7 +162,7 @@ impl World {
         readers.receive(*now, cores, [datagram], answers);
     }
 
-    /// Lets both do what is due, and checks what comes out.
+    /// Lets both run due timers, and checks their output.
     fn settle(&mut self) {
         let Self { now, writer, reader, answers, on_the_way, .. } = self;
         send(answers, on_the_way);
@@ -188,7 +189,7 @@ fn poll(now: Time, writer: &mut WriterCore, reader: &mut ReaderCore, sent: &mut 
     send(&out, sent);
 }
 
-/// Checks what is sent, and sends it.
+/// Checks datagrams and sends them.
 fn send(out: &Outbox, sent: &mut VecDeque<Vec<u8>>) {
     out.for_each_datagram(|to, datagram| {
         assert!(!to.is_empty(), "everything goes somewhere");
@@ -203,5 +204,5 @@ fn guids() -> (Guid, Guid) {
     (writer, Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(2, false)))
 }
 
-/// Of samples in the reader.
+/// Maximum size of samples in the reader.
 const MAX_BYTES: usize = 256 * 1024;

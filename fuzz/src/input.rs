@@ -1,6 +1,6 @@
-//! Takes the fuzzer's bytes apart into small decisions.
+//! Splits the fuzzer's bytes into small decisions.
 
-/// What is left of the input.
+/// The rest of the input.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
@@ -17,7 +17,7 @@ impl<'a> Input<'a> {
         Some(u16::from_le_bytes([self.byte()?, self.byte()?]))
     }
 
-    /// A piece whose length comes first; shorter if the input ends.
+    /// The next piece, with its length before it; shorter if the input ends.
     pub(crate) fn piece(&mut self) -> Option<&'a [u8]> {
         let len = usize::from(self.word()?);
         let (piece, rest) = self.0.split_at(len.min(self.0.len()));
@@ -26,7 +26,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The operation `operation` followed by a piece, as [`Input::piece`] reads it: for seeds.
+/// Makes the operation `operation` followed by a piece, as [`Input::piece`] reads it: for seeds.
 pub(crate) fn with_piece(operation: u8, piece: &[u8]) -> Vec<u8> {
     let len = u16::try_from(piece.len()).expect("a datagram's length fits 16 bits");
     [&[operation], &len.to_le_bytes()[..], piece].concat()

@@ -1,15 +1,17 @@
-//! What the fuzz targets do, as plain functions, so that a normal test can run them over the committed corpus.
+//! The fuzz targets as plain functions, so that a normal test can run them over the committed
+//! corpus.
 //!
-//! - [`attack`]: a live participant with endpoints, an honest peer, and plausible messages of somebody who means harm.
+//! - [`attack`]: a live participant with endpoints, an honest peer, and an attacker that sends
+//!   plausible messages.
 //! - [`cdr`]: arbitrary bytes as samples of derived types.
 //! - [`corpus`]: the committed inputs, made by our own emitters.
 //! - [`endpoints`]: a reliable writer and reader with a hostile network between them.
 //! - [`message`]: arbitrary bytes as an RTPS message.
 //! - [`parameter_list`]: arbitrary bytes as a parameter list.
 //! - [`participant`]: a live participant between hostile datagrams and an honest peer.
-//! - [`udp_control`]: a server of UDP tests and whatever a client says to it.
+//! - [`udp_control`]: a server of UDP tests and arbitrary bytes of a client.
 //!
-//! Each function takes arbitrary bytes and panics if a promise of the crates under test is broken.
+//! Each function takes arbitrary bytes and panics if the crates under test violate an invariant.
 #![forbid(unsafe_code)]
 
 pub mod attack;

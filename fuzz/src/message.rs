@@ -1,4 +1,5 @@
-//! Arbitrary bytes as an RTPS message: everything is parsed and printed, and what we can write is written and parsed again.
+//! Arbitrary bytes as an RTPS message: everything is parsed and printed, and what can be written is
+//! written and parsed again.
 
 use weir_wire::{
     AckNack, Data, DataFrag, DataHeader, Emit, EntityId, Gap, GuidPrefix, Header, Heartbeat, InfoDestination,
@@ -8,11 +9,11 @@ use weir_wire::{
 
 use crate::parameter_list;
 
-/// Takes a datagram.
+/// Parses a datagram.
 ///
 /// # Panics
 ///
-/// If something that was parsed is different after being written and parsed again.
+/// If something that was parsed differs after being written and parsed again.
 pub fn run(datagram: &[u8]) {
     let Ok(message) = Message::parse(datagram) else { return };
     let printed = message.to_string();
@@ -47,7 +48,7 @@ pub fn run(datagram: &[u8]) {
     }
 }
 
-/// What is read the quick way is what the general one reads.
+/// The fast path parses the same as the general one.
 fn stamped(submessages: &Submessages<'_>) {
     let (mut quick, mut general) = (submessages.clone(), submessages.clone());
     let Some((timestamp, data)) = quick.next_stamped_data() else { return };
@@ -57,7 +58,7 @@ fn stamped(submessages: &Submessages<'_>) {
     assert!(quick.eq(general));
 }
 
-/// Seeds for the corpus: name and bytes.
+/// Returns seeds for the corpus: name and bytes.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let (reader, writer) = (EntityId::UNKNOWN, EntityId::user_writer(1, true));
     let sequence_number = SequenceNumber(7);
@@ -118,17 +119,17 @@ fn datagram(part: &impl Emit) -> Vec<u8> {
     out
 }
 
-/// Writes a submessage into a message of its own, parses that, and lets the caller judge what came out.
+/// Writes a submessage into its own message, parses that, and lets the caller check the result.
 fn same(part: &impl Emit, is_same: impl FnOnce(&Submessage<'_>) -> bool) {
     let bytes = datagram(part);
-    assert_eq!(bytes.len(), Header::LEN + part.wire_len(), "as long as it said");
+    assert_eq!(bytes.len(), Header::LEN + part.wire_len(), "the length is right");
     parse_one(&bytes, is_same);
 }
 
 fn parse_one(datagram: &[u8], is_same: impl FnOnce(&Submessage<'_>) -> bool) {
     let message = Message::parse(datagram).expect("our own header can be parsed");
     let mut submessages = message.submessages();
-    let again = submessages.next().expect("there is one").expect("what we write can be parsed");
+    let again = submessages.next().expect("there is one").expect("written submessages can be parsed");
     assert!(is_same(&again), "{again:?}");
     assert!(submessages.next().is_none(), "there is only one");
 }
@@ -137,7 +138,7 @@ fn data(it: &Data<'_>) {
     it.inline_qos.iter().for_each(parameter_list::walk);
     let (Payload::Data(payload) | Payload::Key(payload)) = it.payload else { return };
     let inline_qos = it.inline_qos.map(|list| parameter_list::copy(&list)).unwrap_or_default();
-    // What the caller of `DataHeader` has to see to: length within 16 bits, and padded.
+    // The caller of `DataHeader` ensures this: length within 16 bits, and padded.
     if payload.is_empty()
         || !payload.len().is_multiple_of(4)
         || 20 + inline_qos.len() + payload.len() > 65_000

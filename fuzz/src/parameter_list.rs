@@ -1,10 +1,10 @@
-//! Arbitrary bytes as a parameter list, every value read in every form that there is.
+//! Arbitrary bytes as a parameter list, with every value read in every form.
 
 use weir_wire::{
     Duration, Endianness, Guid, Locator, Parameter, ParameterId, ParameterList, ParameterListWriter,
 };
 
-/// The first byte chooses the byte order, the rest is a list with whatever follows it.
+/// Parses a list and what follows it; the first byte chooses the byte order.
 ///
 /// # Panics
 ///
@@ -46,7 +46,7 @@ pub fn walk(list: &ParameterList<'_>) {
     }
 }
 
-/// The same list in our own writing, if its values fit once they are padded.
+/// Writes the same list with our own emitter, if its values fit once padded.
 pub fn copy(list: &ParameterList<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut writer = ParameterListWriter::new(&mut out);
@@ -57,7 +57,7 @@ pub fn copy(list: &ParameterList<'_>) -> Vec<u8> {
     out
 }
 
-/// Seeds for the corpus: name and bytes.
+/// Returns seeds for the corpus: name and bytes.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let mut little = vec![0];
     let mut list = ParameterListWriter::new(&mut little);
@@ -73,10 +73,10 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     list.octets(ParameterId::USER_DATA, &[1, 2, 3]);
     list.i16s(ParameterId::DATA_REPRESENTATION, &[0, 2]);
     list.finish();
-    // Big endian, written by hand: topic name "Sq".
+    // Big-endian, made manually: topic name "Sq".
     let big = vec![1, 0, 5, 0, 8, 0, 0, 0, 3, b'S', b'q', 0, 0, 0, 1, 0, 0];
     vec![("little", little), ("big", big)]
 }
 
-/// Longest value that can be written, as lengths have 16 bits and values are padded to a multiple of four.
+/// Maximum length of a value, as lengths have 16 bits and values are padded to a multiple of four.
 const PADDED_MAX: usize = 65_532;

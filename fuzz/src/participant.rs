@@ -1,4 +1,5 @@
-//! A live participant between hostile datagrams and a peer whose datagrams arrive late, changed or not at all.
+//! A live participant between hostile datagrams and a peer whose datagrams arrive late, changed or
+//! not at all.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
@@ -13,11 +14,13 @@ use weir_wire::{EntityId, Guid, GuidPrefix, Message, ParameterId};
 use crate::attack::forge::{self, Forged};
 use crate::input::{Input, with_piece};
 
-/// A list of operations: raw datagrams, what the peer sent (as it is, changed, or dropped), answers to the peer, time.
+/// Runs a list of operations: raw datagrams, the peer's datagrams (unchanged, changed, or dropped),
+/// responses to the peer, time.
 ///
 /// # Panics
 ///
-/// If the participant sends what cannot be parsed, grows beyond its limits, or asks to be called for ever at one time.
+/// If the participant sends what cannot be parsed, exceeds its limits, or has a timer that is
+/// always due.
 pub fn run(data: &[u8]) {
     let mut world = World::new();
     let mut input = Input(data);
@@ -29,9 +32,10 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Seeds for the corpus: name and bytes.
+/// Returns seeds for the corpus: name and bytes.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
-    // What a peer says, recorded as raw datagrams; and a whole discovery with one changed datagram.
+    // The peer's messages, recorded as raw datagrams; and a complete discovery with one changed
+    // datagram.
     let mut world = World::new();
     world.settle();
     world.answer();
@@ -45,7 +49,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     vec![("recorded", recorded), ("talk", talk), ("fragments", fragments(&world))]
 }
 
-/// What the peer says of itself, and then a long announcement of an endpoint in fragments.
+/// The peer's announcement of itself, and then a long announcement of an endpoint in fragments.
 fn fragments(world: &World) -> Vec<u8> {
     const SIZE: usize = 1344;
     let source = GuidPrefix([2; 12]);
@@ -115,7 +119,7 @@ impl World {
         }
     }
 
-    /// Lets both do what is due, and checks what comes out.
+    /// Lets both run due timers, and checks their output.
     fn settle(&mut self) {
         drive(&mut self.participant, self.now, &mut self.to_peer);
         drive(&mut self.peer, self.now, &mut self.from_peer);
@@ -147,7 +151,7 @@ fn drive(participant: &mut ParticipantCore, now: Time, sent: &mut VecDeque<Vec<u
     sent.truncate(1000);
 }
 
-/// What we send can be parsed by us.
+/// Checks that our own parser accepts what is sent.
 pub(crate) fn check_datagram(datagram: &[u8]) {
     let message = Message::parse(datagram).expect("a message");
     assert!(message.submessages().all(|submessage| submessage.is_ok()), "{message}");

@@ -1,4 +1,5 @@
-//! Arbitrary bytes as what a client says to `udpserver` or `weir udp server`: the lines by themselves, and a session that hears them.
+//! Arbitrary bytes from a client to `udpserver` or `weir udp server`: the lines on their own, and a
+//! session that receives them.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
@@ -6,17 +7,18 @@ use std::time::Duration;
 
 use weir_udptest::{FloorRequest, FloorResponse, Request, Response, Server, ServerKind, ServerSettings};
 
-/// No measurement lasts longer here.
+/// Maximum duration of a measurement here.
 const TRIAL_MAX: Duration = Duration::from_millis(5);
 
-/// Inputs are small: whatever is sent fits the buffers of a connection.
+/// Inputs are small: everything fits the buffers of a connection.
 const BYTES_MAX: usize = 4096;
 
-/// The first byte chooses the server, if any, the rest is what a client says before it goes.
+/// Runs a client's input; the first byte chooses the server, if any.
 ///
 /// # Panics
 ///
-/// If a line does not read back as what it was written from, or a session does not end with its client.
+/// If a line does not read back as what it was written from, or a session does not end with its
+/// client.
 pub fn run(data: &[u8]) {
     let Some((choice, said)) = data.split_first() else { return };
     let said = &said[..said.len().min(BYTES_MAX)];
@@ -26,12 +28,12 @@ pub fn run(data: &[u8]) {
     match choice % 4 {
         2 => session(ServerKind::Udptest, said),
         3 => session(ServerKind::Floor, said),
-        // Sessions wait for this and that: there is more to find in lines in the same time.
+        // Sessions wait often: testing lines finds more in the same time.
         _ => {}
     }
 }
 
-/// Seeds for the corpus: name and bytes.
+/// Returns seeds for the corpus: name and bytes.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let udptest = [
         Request::Hello { version: 1, nonce: None }.line(),
@@ -66,7 +68,7 @@ fn seed(choice: u8, lines: &[String]) -> Vec<u8> {
     data
 }
 
-/// Every line is a message of either kind, or none; what is one can be written and read again.
+/// Parses a line as either kind of message; valid ones must survive writing and reading.
 fn lines(line: &str) {
     if let Some(request) = Request::parse(line) {
         assert_eq!(Request::parse(&request.line()), Some(request));
@@ -75,10 +77,10 @@ fn lines(line: &str) {
         assert_eq!(Response::parse(&response.line()), Some(response));
     }
     if let Some(request) = FloorRequest::parse(line) {
-        // Numbers with fractions may come back as their neighbours.
+        // Numbers with fractions may differ in the last digit.
         assert!(FloorRequest::parse(&request.line()).is_some());
         if let FloorRequest::Point { point } = request {
-            // Whatever it is, it makes sense or it is refused.
+            // Valid or refused, but no panic.
             let _ = (point.check(false), point.check(true));
         }
     }
@@ -87,7 +89,7 @@ fn lines(line: &str) {
     }
 }
 
-/// A server that hears all of it at once, and then that the client has gone.
+/// Runs a server that receives all of it at once, and then the end of the connection.
 fn session(kind: ServerKind, said: &[u8]) {
     let settings = ServerSettings {
         bind: Some(Ipv4Addr::LOCALHOST.into()),

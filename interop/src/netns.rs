@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A network namespace with a loopback interface that is up; removed when this value goes.
+/// A network namespace with a loopback interface that is up; removed on drop.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
@@ -23,12 +23,14 @@ impl Cable {
     /// The name of the interface in either namespace.
     pub const INTERFACE: &str = "weir0";
 
-    /// Lays a cable that loses nothing. Segmentation offload is off, so that the kernel cuts a segmented send into packets that can be
-    /// lost one by one, as a real network card does.
+    /// Creates a lossless cable.
+    ///
+    /// Segmentation offload is off, so that the kernel splits a segmented send into packets that
+    /// can be lost one by one, as a real network card does.
     ///
     /// # Panics
     ///
-    /// If the kernel refuses: ask for the requirement first.
+    /// If the kernel refuses: check the requirement first.
     #[must_use]
     pub fn lay() -> Self {
         let (one, other) = (Namespace::new(), Namespace::new());
@@ -46,7 +48,7 @@ impl Cable {
         Self { one, other }
     }
 
-    /// Loses that many percent of the packets in either direction from now on, at random.
+    /// Loses `percent` percent of the packets in either direction from now on, at random.
     ///
     /// # Panics
     ///
@@ -61,11 +63,11 @@ impl Cable {
         }
     }
 
-    /// How many packets were lost so far, in both directions.
+    /// Returns how many packets were lost so far, in both directions.
     ///
     /// # Panics
     ///
-    /// If nothing was told to be lost.
+    /// If [`Cable::lose`] was not called.
     #[must_use]
     pub fn lost(&self) -> u64 {
         [&self.one, &self.other]
@@ -85,7 +87,7 @@ impl Namespace {
         namespace
     }
 
-    /// A command like `program`, to be run in a namespace if there is one.
+    /// Makes a command like `program` that runs in a namespace, if there is one.
     pub(crate) fn enter(namespace: Option<&Self>, program: &Command) -> Command {
         let mut command = match namespace {
             None => Command::new(program.get_program()),
@@ -111,7 +113,7 @@ impl Namespace {
 }
 
 impl Drop for Namespace {
-    /// Its interfaces go with it.
+    /// Its interfaces are removed with it.
     fn drop(&mut self) {
         let _ = Command::new("ip").args(["netns", "delete", &self.name]).status();
     }
@@ -128,7 +130,7 @@ fn check(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The number in `counter packets N bytes N` of a rule.
+/// Parses the number in `counter packets N bytes N` of a rule.
 fn counted(table: &str) -> u64 {
     let mut words = table.split_whitespace().skip_while(|word| *word != "packets").skip(1);
     words.next().and_then(|word| word.parse().ok()).expect("a rule that counts")

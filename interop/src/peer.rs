@@ -1,31 +1,32 @@
-//! A program that publishes or subscribes shapes, running.
+//! A running program that publishes or subscribes shapes.
 
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::netns::Namespace;
 
-/// What a program does.
+/// The role of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Waits for a reader and a line on its input, writes so many samples with `x` from 0 upwards, disposes of the instance.
+    /// Waits for a reader and a line on its input, writes this many samples with `x` from 0
+    /// upwards, disposes the instance.
     Publish(u32),
-    /// Reads until the instance is disposed of.
+    /// Reads until the instance is disposed.
     Subscribe,
 }
 
-/// What both sides of an exchange have in common.
+/// The common settings of both sides of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// The DDS domain.
     pub domain: u32,
     /// The name of the topic.
     pub topic: String,
-    /// Whether nothing may be lost.
+    /// Whether samples must not be lost.
     pub is_reliable: bool,
 }
 
-/// A running program; it is killed when this value goes.
+/// A running program; killed on drop.
 #[derive(Debug)]
 pub struct Peer {
     child: Child,
@@ -33,7 +34,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Starts a program, whose environment says which interface to use, in a namespace or in the one we are in.
+    /// Starts a program in a namespace or in the current one. Its environment selects the
+    /// interface.
     ///
     /// # Panics
     ///
@@ -57,7 +59,8 @@ impl Peer {
         Self { child, lines: BufReader::new(stdout).lines() }
     }
 
-    /// Waits until it knows of the other side. What a volatile writer writes before its reader knows of it need not arrive.
+    /// Waits until it has discovered the other side. Samples that a volatile writer writes before
+    /// may be lost.
     ///
     /// # Panics
     ///
@@ -69,7 +72,7 @@ impl Peer {
         }
     }
 
-    /// Lets a publisher begin to write.
+    /// Lets a publisher start to write.
     ///
     /// # Panics
     ///
@@ -79,11 +82,12 @@ impl Peer {
         input.write_all(b"\n").expect("the publisher waits");
     }
 
-    /// Ends its input and waits for its end, which it reaches by itself when nothing happens, and gives the lines that it printed since the match.
+    /// Ends its input and waits for its end, which it reaches itself after a timeout. Returns the
+    /// lines printed since the match.
     ///
     /// # Panics
     ///
-    /// If it was not content.
+    /// If it failed.
     #[must_use]
     pub fn finish(mut self) -> Vec<String> {
         drop(self.child.stdin.take());
@@ -96,7 +100,7 @@ impl Peer {
     fn complaint(&mut self) -> String {
         let mut text = String::new();
         if let Some(stderr) = &mut self.child.stderr {
-            // What cannot be read is left out of the message.
+            // Unreadable output is left out of the message.
             let _ = stderr.read_to_string(&mut text);
         }
         text
@@ -104,7 +108,7 @@ impl Peer {
 }
 
 impl Drop for Peer {
-    /// A test that failed leaves nothing running.
+    /// A failed test leaves no process behind.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

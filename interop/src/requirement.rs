@@ -1,44 +1,45 @@
 //! What a test needs from the machine.
 //!
-//! A test begins with `if !Requirement::Tshark.is_met() { return; }`. Where the need is not met, the test says so on standard error and
-//! passes; with the variable that [`Requirement::variable`] names set to 1 it fails instead, so that a run that is meant to include the
+//! A test starts with `if !Requirement::Tshark.is_met() { return; }`. If the requirement is not
+//! met, the test reports so on standard error and passes. With the variable of
+//! [`Requirement::variable`] set to 1 it fails instead, so that a run that is meant to include the
 //! test cannot pass without it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Something that not every machine has.
+/// A requirement that not every machine meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
     /// Cyclone DDS with its headers and tools, and a C compiler.
     CycloneDds,
     /// Fast DDS with its headers, and a C++ compiler.
     FastDds,
-    /// The right to make network namespaces, and the tools to furnish them.
+    /// The privilege to create network namespaces, and the tools to configure them.
     Netns,
     /// Wireshark's command line tool.
     Tshark,
 }
 
 impl Requirement {
-    /// Whether a test that needs this can run; says on standard error why if not.
+    /// Returns whether a test that needs this can run; prints the reason on standard error if not.
     ///
     /// # Panics
     ///
-    /// If it cannot, and the environment demands it.
+    /// If it cannot, and the environment requires it.
     #[must_use]
     pub fn is_met(self) -> bool {
         let Some(missing) = self.missing() else { return true };
         let demanded = std::env::var(self.variable()).is_ok_and(|value| value == "1");
         assert!(!demanded, "{missing}, and {}=1", self.variable());
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        // Past the capture of the test harness: a skipped test must not look like one that ran.
+        // Not captured by the test harness: a skipped test must not look like one that ran.
         let _ = writeln!(std::io::stderr(), "skipped {test}: {missing}");
         false
     }
 
-    /// The environment variable that, set to 1, turns a skip into a failure.
+    /// Returns the environment variable that, set to 1, turns a skip into a failure.
     #[must_use]
     pub fn variable(self) -> &'static str {
         match self {
@@ -67,7 +68,7 @@ impl Requirement {
     }
 }
 
-/// Where a program is; a name with a slash stands for itself.
+/// Finds a program; a name with a slash is a path.
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));

@@ -1,8 +1,8 @@
-//! The type of the shapes demo, what is printed about it, and what must have arrived.
+//! The type of the shapes demo, its text form, and checks of what arrived.
 
 use weir_dds::DdsType;
 
-/// A shape, as the OMG's interoperability tests have it.
+/// A shape, as in the OMG's interoperability tests.
 #[derive(Debug, Default, Clone, PartialEq, Eq, DdsType)]
 #[dds(extensibility = "final")]
 pub struct ShapeType {
@@ -18,20 +18,21 @@ pub struct ShapeType {
 }
 
 impl ShapeType {
-    /// Sample number `x` of the instance that every test writes.
+    /// Makes sample number `x` of the instance that every test writes.
     #[must_use]
     pub fn blue(x: i32) -> Self {
         Self { color: "BLUE".into(), x, y: -x, shapesize: 30 }
     }
 
-    /// The line that a subscriber prints.
+    /// Returns the line that a subscriber prints.
     #[must_use]
     pub fn line(&self) -> String {
         format!("{} {} {} {}", self.color, self.x, self.y, self.shapesize)
     }
 }
 
-/// Checks that these lines are some of what was written, in order, each once, and then the end of the instance.
+/// Checks that these lines are some of the written samples, in order, each once, and then the end
+/// of the instance.
 ///
 /// # Panics
 ///
@@ -40,13 +41,14 @@ pub fn check_some(lines: &[String]) {
     let (end, samples) = lines.split_last().expect("something was printed");
     assert_eq!(end, "disposed");
     let numbers: Vec<i32> = samples.iter().map(|line| number(line)).collect();
-    assert!(!numbers.is_empty(), "nothing came but the end");
+    assert!(!numbers.is_empty(), "only the end of the instance arrived");
     for pair in numbers.windows(2) {
         assert!(pair[0] < pair[1], "{} before {}", pair[0], pair[1]);
     }
 }
 
-/// Checks that these lines are all of the `count` samples that were written, in order, each once, and then the end of the instance.
+/// Checks that these lines are all of the `count` written samples, in order, each once, and then
+/// the end of the instance.
 ///
 /// # Panics
 ///
@@ -59,7 +61,7 @@ pub fn check_all(lines: &[String], count: u32) {
     assert_eq!((first, last, samples.len()), expected, "first, last, how many");
 }
 
-/// The number of a sample whose other members are what they should be.
+/// Returns the number of a sample, after checking its other members.
 fn number(line: &str) -> i32 {
     let x = line.split(' ').nth(1).and_then(|x| x.parse().ok()).expect("a line about a sample");
     assert_eq!(line, ShapeType::blue(x).line());

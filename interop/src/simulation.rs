@@ -1,4 +1,5 @@
-//! Participants with a writer and a reader each on a simulated network: what the driver does over sockets, done in virtual time.
+//! Participants with a writer and a reader each on a simulated network: the driver's work in
+//! virtual time.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
@@ -15,7 +16,7 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
 use weir_wire::{EntityId, Guid, GuidPrefix, Message};
 
-/// Some participants on a network. They are named by number, from 0.
+/// Some participants on a network. They are numbered from 0.
 #[derive(Debug)]
 pub struct World {
     /// The network, for its counters, its recording, and to change it.
@@ -24,7 +25,7 @@ pub struct World {
     nodes: Vec<Node>,
 }
 
-/// One participant with a writer and a reader of the same topic, on a host of its own.
+/// One participant with a writer and a reader of the same topic, on its own host.
 #[derive(Debug)]
 pub struct Node {
     /// Discovery.
@@ -33,17 +34,17 @@ pub struct Node {
     pub writer: WriterCore,
     /// The reader.
     pub reader: ReaderCore,
-    /// Payloads that the reader handed out, with the number of the participant that wrote them.
+    /// Payloads that the reader delivered, with the number of the writing participant.
     pub taken: Vec<(usize, Vec<u8>)>,
     receiver: UnlockedReceiver,
-    /// What writer and reader answered that was not sent yet.
+    /// Responses of writer and reader that were not sent yet.
     answers: Outbox,
     metatraffic: SocketAddrV4,
     user: SocketAddrV4,
 }
 
 impl World {
-    /// Participants on a network, all with writers and readers of these policies, starting now.
+    /// Creates participants on a network, with writers and readers of these policies, starting now.
     #[must_use]
     pub fn new(network: Builder, nodes: usize, writer: &Qos, reader: &Qos) -> Self {
         let mut network = network.build();
@@ -51,7 +52,7 @@ impl World {
         Self { network, now: Duration::ZERO, nodes }
     }
 
-    /// A participant.
+    /// Returns a participant.
     ///
     /// # Panics
     ///
@@ -61,7 +62,7 @@ impl World {
         &mut self.nodes[index]
     }
 
-    /// Time since the start.
+    /// Returns the time since the start.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.now
@@ -80,7 +81,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets things happen until `goal` is met; false if that is not so after `limit`.
+    /// Runs until `goal` is met; false if it is not met within `limit`.
     pub fn run_until(&mut self, limit: Duration, mut goal: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now + limit;
         self.transmit();
@@ -95,12 +96,12 @@ impl World {
         true
     }
 
-    /// Lets time pass.
+    /// Runs for some time.
     pub fn run_for(&mut self, period: Duration) {
         self.run_until(period, |_| false);
     }
 
-    /// Says goodbye for a participant.
+    /// Closes a participant, with its goodbye.
     pub fn close(&mut self, index: usize) {
         self.nodes[index].participant.close(time(self.now));
         self.transmit();
@@ -234,7 +235,7 @@ impl Node {
         let mut send = |from: SocketAddrV4, out: &Outbox| {
             out.for_each_datagram(|to, datagram| {
                 for to in to.iter() {
-                    // Too large is lost, as on a real network.
+                    // Datagrams that are too large are lost, as on a real network.
                     let _ = network.send(at, from, *to, datagram);
                 }
             });
@@ -259,7 +260,7 @@ fn time(at: Duration) -> Time {
     Time(u64::try_from(at.as_nanos()).expect("a run is shorter than 500 years"))
 }
 
-/// 2026-01-01: time stamps have to look like some.
+/// 2026-01-01: timestamps have to be plausible.
 const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
 
 const WRITER: EntityId = EntityId::user_writer(1, false);

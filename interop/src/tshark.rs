@@ -1,19 +1,19 @@
-//! Wireshark's dissector as an independent judge of our packets.
+//! Wireshark's dissector as an independent check of our packets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// What tshark makes of a capture.
+/// The result of dissecting a capture.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Packets in the file.
     pub packets: usize,
-    /// Of these, those that were dissected as RTPS.
+    /// Packets dissected as RTPS.
     pub rtps: usize,
-    /// How many submessages there are of each id.
+    /// Number of submessages by id.
     pub submessages: BTreeMap<u8, usize>,
-    /// One line for each packet with a wrong checksum, that is malformed, or about which an expert note warns.
+    /// One line for each packet that is malformed, has a wrong checksum, or has an expert warning.
     pub complaints: Vec<String>,
 }
 
@@ -21,16 +21,17 @@ pub struct Verdict {
 ///
 /// # Errors
 ///
-/// What went wrong, when tshark cannot be run or refuses the file.
+/// If tshark cannot be run or refuses the file.
 pub fn dissect(capture: &Path) -> Result<Verdict, String> {
     run(capture, "TRUE").map(|table| judge(&table, &[GOOD]))
 }
 
-/// Dissects what was captured where it left: checksums are not there yet, the network card would have made them.
+/// Dissects a capture made at the sender: checksums are missing, as the network card would compute
+/// them.
 ///
 /// # Errors
 ///
-/// As [`dissect`].
+/// As for [`dissect`].
 pub fn dissect_live(capture: &Path) -> Result<Verdict, String> {
     run(capture, "FALSE").map(|table| judge(&table, &[GOOD, UNVERIFIED, NONE]))
 }
@@ -47,7 +48,7 @@ fn run(capture: &Path, check_checksums: &str) -> Result<String, String> {
     let checksums = ["ip.checksum.status", "udp.checksum.status"];
     let mut command = Command::new("tshark");
     command.arg("-n").arg("-r").arg(capture);
-    // The ports of some domains are known to belong to other protocols.
+    // The ports of some domains are registered for other protocols.
     command.args(["-o", "udp.try_heuristic_first:TRUE"]);
     for protocol in ["ip", "udp"] {
         command.args(["-o", &format!("{protocol}.check_checksum:{check_checksums}")]);
@@ -90,16 +91,16 @@ fn judge(table: &str, good_checksums: &[&str]) -> Verdict {
     verdict
 }
 
-/// Wireshark's number for a warning; notes and chats are below, errors above.
+/// Wireshark's number for a warning; notes and chats are lower, errors higher.
 const WARNING: u64 = 0x0060_0000;
 
-/// Wireshark's number for a checksum that is right.
+/// Wireshark's number for a correct checksum.
 const GOOD: &str = "1";
 
-/// Wireshark's number for a checksum that it did not look at.
+/// Wireshark's number for an unverified checksum.
 const UNVERIFIED: &str = "2";
 
-/// What it has to say of the checksum of a datagram without content.
+/// The checksum field of an empty datagram.
 const NONE: &str = "";
 
 #[cfg(test)]

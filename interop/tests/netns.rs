@@ -1,4 +1,5 @@
-//! Exchanges over a cable between two namespaces that loses packets one by one, as the loopback interface never does.
+//! Exchanges over a cable between two namespaces that loses packets one by one, as the loopback
+//! interface never does.
 
 use std::process::Command;
 
@@ -13,8 +14,8 @@ fn weir() -> Command {
     command
 }
 
-/// Lets one process write for another one over a cable with losses; gives what the other one printed. Discovery happens before the losses
-/// begin: how long that takes under loss is a matter of luck.
+/// Lets one process write to another one over a lossy cable; returns the other one's output.
+/// Discovery precedes the losses: its time under loss varies too much.
 fn exchange(is_reliable: bool, count: u32, loss_percent: u32) -> Vec<String> {
     let cable = Cable::lay();
     let exchange = Exchange { domain: 7, topic: "cable".into(), is_reliable };
@@ -29,7 +30,7 @@ fn exchange(is_reliable: bool, count: u32, loss_percent: u32) -> Vec<String> {
     let received = subscriber.finish();
     let _ = publisher.finish();
     if loss_percent > 0 {
-        // Half of what is expected: the loss is at random, and samples may share packets.
+        // Half of the expected number: the loss is random, and samples may share packets.
         assert!(
             cable.lost() > u64::from(count * loss_percent / 200),
             "only {} packets were lost",

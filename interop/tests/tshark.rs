@@ -1,4 +1,4 @@
-//! Wireshark finds nothing wrong with our packets.
+//! Wireshark's checks of our packets.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use core::time::Duration;
@@ -22,9 +22,9 @@ fn run(link: Link, reliability: Reliability) -> World {
     let qos = |base| Qos { reliability, history: History::KeepAll, ..base };
     let network = Network::builder(3).link(link).record();
     let mut world = World::new(network, 3, &qos(Qos::for_writer()), &qos(Qos::for_reader()));
-    // Everybody's own reader counts too.
+    // Including its own reader.
     let all_matched = |world: &mut World| (0..3).all(|node| world.node(node).writer.matched() == 3);
-    assert!(world.run_until(10 * SECOND, all_matched), "everybody finds everybody");
+    assert!(world.run_until(10 * SECOND, all_matched), "all participants match");
     for len in (0..2000).step_by(97) {
         let payload = [&[0, 1, 0, 0][..], &vec![7; len / 4 * 4]].concat();
         let change = Change { kind: ChangeKind::Alive, key: None, payload: &payload };
@@ -63,13 +63,13 @@ fn wireshark_finds_nothing_wrong_with_a_simulated_exchange() {
     }
 }
 
-/// So that the test above cannot pass because tshark looks at nothing.
+/// Ensures that the test above cannot pass because tshark checks nothing.
 #[test]
 fn wireshark_does_find_what_is_wrong() {
     if !Requirement::Tshark.is_met() {
         return;
     }
-    // A HEARTBEAT that says it is 28 bytes long and is 8.
+    // A HEARTBEAT that claims 28 bytes and has 8.
     let message =
         [&b"RTPS\x02\x05\x01\xf0"[..], &[1; 12], &[0x07, 0x01, 28, 0, 0, 0, 0, 0, 0, 0, 1, 2]].concat();
     let address = "10.0.0.1:7411".parse().unwrap();

@@ -1,4 +1,4 @@
-//! End to end: a short `weir bench` as the README runs it, and a look at what it printed and wrote.
+//! End to end: runs a short `weir bench` as in the README, and checks its output and results file.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn run(environment: &Environment) -> Result<String, String> {
         "json",
     ];
     arguments.extend(["--sizes", "32,8k", "--duration", "300ms", "--warmup", "100ms", "--output", &output]);
-    // Where the outside tools are or can be had, the comparison with them is smoked too.
+    // Also the comparison with external tools, if they are available.
     let has_outside = environment.require(&OUTSIDE).is_ok();
     if has_outside {
         arguments.push("--outside-checks");
@@ -53,12 +53,12 @@ fn run(environment: &Environment) -> Result<String, String> {
     Ok(format!("{cases} cases{}", if has_outside { ", with outside checks" } else { "" }))
 }
 
-/// Checks the document and gives the number of its cases.
+/// Checks the document and returns the number of its cases.
 fn inspect(stdout: &str) -> Result<usize, String> {
-    let document: Value = serde_json::from_str(stdout)
-        .map_err(|error| format!("standard output is no JSON document: {error}"))?;
+    let document: Value =
+        serde_json::from_str(stdout).map_err(|error| format!("standard output is not JSON: {error}"))?;
     if document["schema"] != 1 || !document["environment"].is_object() {
-        return Err("the document has not schema 1 and an environment".into());
+        return Err("the document lacks schema 1 or an environment".into());
     }
     let cases = document["cases"].as_array().ok_or("the document has no cases")?;
     for (engine, test, reliability) in EXPECTED {
@@ -76,10 +76,11 @@ fn inspect(stdout: &str) -> Result<usize, String> {
     Ok(cases.len())
 }
 
-/// A case has figures of its own test, counted something, and lost nothing where nothing may be lost.
+/// Checks that a case has figures of its own test, counted something, and lost nothing if it is
+/// reliable.
 fn inspect_case(case: &Value) -> Result<(), String> {
     let complain = |what: &str| Err(format!("{what}: {case}"));
-    // What an engine cannot do at all is a case without figures; that something failed is not.
+    // A case without figures is fine if the engine does not support it, but not if it failed.
     if case["not_measured"]["kind"] == "not-supported" {
         return Ok(());
     }
@@ -100,7 +101,7 @@ fn inspect_case(case: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The results file has a line for the environment and one for each case.
+/// Checks that the results file has a line for the environment and one for each case.
 fn compare_with_file(folder: &Path, cases: usize) -> Result<usize, String> {
     let path = folder.join("results.jsonl");
     let text = std::fs::read_to_string(&path)
@@ -113,11 +114,11 @@ fn compare_with_file(folder: &Path, cases: usize) -> Result<usize, String> {
     if text.lines().all(is_json) {
         Ok(cases)
     } else {
-        Err(format!("{} has a line that is no JSON", path.display()))
+        Err(format!("{} has a line that is not JSON", path.display()))
     }
 }
 
-/// Cases that the defaults must bring: engine, test, reliability if it matters.
+/// Cases that the defaults must include: engine, test, reliability if it matters.
 const EXPECTED: &[(&str, &str, Option<&str>)] = &[
     ("udp", "latency", None),
     ("udp", "throughput", None),
@@ -180,6 +181,6 @@ mod tests {
             "no case udp latency",
         );
         check(|document| document["cases"][4]["latency_us"]["lost"] = json!(1), "lost samples");
-        assert!(inspect("not json").unwrap_err().contains("no JSON"));
+        assert!(inspect("not json").unwrap_err().contains("not JSON"));
     }
 }

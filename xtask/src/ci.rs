@@ -1,4 +1,4 @@
-//! Runs steps, one line each, and ends with the count of what passed, failed and was skipped.
+//! Runs steps, prints one line each, and ends with the numbers of passed, failed and skipped ones.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use crate::steps;
 /// One check.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub(crate) name: &'static str,
     /// One line of help.
     pub(crate) about: &'static str,
@@ -22,15 +22,15 @@ pub(crate) struct Step {
 /// How a step ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// All well; what was counted, if anything.
+    /// Passed; with a count, if there is one.
     Passed(String),
-    /// What was wrong, in full.
+    /// Failed, with the full output.
     Failed(String),
-    /// Why it could not run.
+    /// Skipped, with the reason.
     Skipped(String),
 }
 
-/// Runs the steps in order, all of them whatever fails, and gives the exit code.
+/// Runs all steps in order, regardless of failures, and returns the exit code.
 pub(crate) fn run(steps: &[Step]) -> ExitCode {
     let environment = Environment::detect();
     let mut tally = Tally::default();
@@ -44,14 +44,14 @@ pub(crate) fn run(steps: &[Step]) -> ExitCode {
     ExitCode::from(u8::from(tally.failed > 0))
 }
 
-/// Runs what is no step of `ci`, and gives the exit code.
+/// Runs something that is not a step of `ci`, and returns the exit code.
 pub(crate) fn run_one(name: &str, run: impl FnOnce(&Environment) -> Outcome) -> ExitCode {
     let environment = Environment::detect();
     let outcome = timed(name, || run(&environment));
     ExitCode::from(u8::from(matches!(outcome, Outcome::Failed(_))))
 }
 
-/// Runs and prints its line.
+/// Runs a step and prints its line.
 fn timed(name: &str, run: impl FnOnce() -> Outcome) -> Outcome {
     let start = Instant::now();
     let outcome = run();
@@ -59,7 +59,7 @@ fn timed(name: &str, run: impl FnOnce() -> Outcome) -> Outcome {
     outcome
 }
 
-/// The steps with these names, in the order of `ci`; or the first name that is none.
+/// Returns the steps with these names, in the order of `ci`, or the first unknown name.
 pub(crate) fn select<'a>(names: &[&'a str]) -> Result<Vec<Step>, &'a str> {
     if let Some(unknown) = names.iter().find(|name| steps::ALL.iter().all(|step| step.name != **name)) {
         return Err(unknown);
@@ -67,7 +67,7 @@ pub(crate) fn select<'a>(names: &[&'a str]) -> Result<Vec<Step>, &'a str> {
     Ok(steps::ALL.iter().filter(|step| names.contains(&step.name)).copied().collect())
 }
 
-/// In CI a step that must run there fails when it is skipped.
+/// In CI a required step fails if it is skipped.
 fn refuse_skip(step: Step, outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Skipped(reason) if step.is_required_in_ci => {
@@ -89,7 +89,7 @@ fn report(name: &str, seconds: f64, outcome: &Outcome) {
     }
 }
 
-/// How many steps ended how.
+/// The number of steps by outcome.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,

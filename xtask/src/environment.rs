@@ -1,4 +1,4 @@
-//! What this machine has, and what can be installed on it.
+//! The tools of this machine, and installing missing ones.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,25 +9,25 @@ use crate::process;
 /// Facts about the machine that decide which steps can run.
 #[derive(Debug)]
 pub(crate) struct Environment {
-    /// Top of the repository.
+    /// Root of the repository.
     pub(crate) root: PathBuf,
-    /// `CI=true`: what cannot run is a failure.
+    /// `CI=true`: a required step that cannot run is a failure.
     pub(crate) is_ci: bool,
-    /// Debian or a child of it, and we are root: missing packages can be installed.
+    /// Debian or a derivative, and running as root: missing packages can be installed.
     can_install: bool,
 }
 
-/// A tool from outside that a step needs.
+/// An external tool that a step needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tool {
-    /// A program to look for in PATH, or a file if it begins with a slash.
+    /// A program to look for in PATH, or a file if it starts with a slash.
     pub(crate) program: &'static str,
-    /// The Debian package that brings it.
+    /// The Debian package with it.
     pub(crate) package: &'static str,
 }
 
 impl Environment {
-    /// Looks at the machine.
+    /// Examines the machine.
     pub(crate) fn detect() -> Self {
         let os_release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
         Self {
@@ -37,11 +37,11 @@ impl Environment {
         }
     }
 
-    /// `cargo` with the given arguments, to be run at the top of the repository.
+    /// Returns `cargo` with the given arguments, run at the root of the repository.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root);
-        // Set by the cargo that runs us, and meant for this package only.
+        // Set by the cargo that runs xtask, and meant for this package only.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();
             if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
@@ -64,11 +64,11 @@ impl Environment {
         }
     }
 
-    /// Makes sure that the tools are there, installing them where that is possible.
+    /// Ensures that the tools are available, installing them if possible.
     ///
     /// # Errors
     ///
-    /// Which tools are missing and how to get them, as the reason of a skip.
+    /// Which tools are missing and how to install them, as the reason of a skip.
     pub(crate) fn require(&self, tools: &[Tool]) -> Result<(), String> {
         let missing = missing(tools);
         if missing.is_empty() {
@@ -87,11 +87,11 @@ impl Environment {
             return Ok(());
         }
         eprint!("{}{}", update.text, install.text);
-        Err(format!("apt-get could not bring {}; its output is above", programs(&still_missing)))
+        Err(format!("apt-get could not install {}; its output is above", programs(&still_missing)))
     }
 }
 
-/// Every tool in the list that this machine has not got.
+/// Returns the tools in the list that this machine lacks.
 pub(crate) fn missing(tools: &[Tool]) -> Vec<Tool> {
     tools.iter().copied().filter(|tool| !is_there(tool.program)).collect()
 }
@@ -101,7 +101,7 @@ fn is_there(program: &str) -> bool {
         return Path::new(program).exists();
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // The administrator's programs are not in everybody's PATH.
+    // Administrator programs are not in every user's PATH.
     let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(more).any(|folder| folder.join(program).is_file())
 }
@@ -134,12 +134,12 @@ fn is_root() -> bool {
     effective_user(&status) == Some("0")
 }
 
-/// The effective user id: second number of the line `Uid:`.
+/// Returns the effective user id: second number of the line `Uid:`.
 fn effective_user(status: &str) -> Option<&str> {
     status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().nth(1)
 }
 
-/// Cargo says where this package is; the repository is one level up.
+/// Cargo provides the folder of this package; the repository is one level up.
 fn repository() -> PathBuf {
     let manifest =
         std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("xtask"), PathBuf::from);

@@ -1,8 +1,9 @@
 //! Builds the fuzz targets on the stable toolchain and runs each for a few seconds.
 //!
-//! `cargo fuzz` is not needed: LLVM's coverage pass is switched on through stable compiler flags. Only for the fuzz build, with an
-//! explicit target, so that build scripts and procedural macros stay as they are. There is no address sanitizer (that needs nightly);
-//! the crates under test are safe code, so panics, overflows, hangs and growth are what there is to find.
+//! `cargo fuzz` is not needed: LLVM's coverage pass is enabled through stable compiler flags. They
+//! apply only to the fuzz build, with an explicit target, so that build scripts and procedural
+//! macros are not affected. There is no address sanitizer (that needs nightly); the crates under
+//! test are safe code, so the targets are panics, overflows, hangs and growth.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +27,7 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
         return corpus;
     }
     let Some(host) = host_triple(environment) else {
-        return Outcome::Failed("rustc does not say which host it runs on\n".into());
+        return Outcome::Failed("rustc does not report its host\n".into());
     };
     let mut build =
         environment.cargo(&manifest(&["build", "--release", "--bins", "--locked", "--target", &host]));
@@ -44,7 +45,8 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
     Outcome::Passed(format!("{} targets", targets.len()))
 }
 
-/// Runs one target. What it finds goes to a scratch folder, so the committed corpus grows only on purpose.
+/// Runs one target. Its findings go to a scratch folder, so the committed corpus grows only
+/// deliberately.
 fn fuzz(environment: &Environment, folder: &Path, target: &str) -> Outcome {
     let scratch = folder.join("corpus").join(target);
     if let Err(error) = std::fs::create_dir_all(&scratch) {
@@ -60,7 +62,7 @@ fn fuzz(environment: &Environment, folder: &Path, target: &str) -> Outcome {
     process::check(&mut command, TARGET_LIMIT)
 }
 
-/// Targets are the files in `fuzz/fuzz_targets`, by name.
+/// Returns the names of the targets, which are the files in `fuzz/fuzz_targets`.
 fn target_names(root: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(root.join("fuzz/fuzz_targets")).into_iter().flatten().flatten();
     let files = entries
@@ -81,10 +83,10 @@ fn host_triple(environment: &Environment) -> Option<String> {
 
 /// Per target.
 const SECONDS: u64 = 10;
-/// Longest that one target may take with reading its corpus, which is not in [`SECONDS`].
+/// Time limit for one target including reading its corpus, which is not part of [`SECONDS`].
 const TARGET_LIMIT: Duration = Duration::from_secs(300);
 
-/// LLVM's coverage instrumentation for libFuzzer, and every check that a debug build has.
+/// LLVM's coverage instrumentation for libFuzzer, and every check of a debug build.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions=on -Coverflow-checks=on -Ccodegen-units=1";

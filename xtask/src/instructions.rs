@@ -1,7 +1,7 @@
-//! Instructions per sample, counted by callgrind and compared with the committed numbers: a count does not depend on what
-//! else the machine does, so that five percent more can fail a check.
+//! Instructions per sample, counted by callgrind and compared with the committed numbers.
 //!
-//! `WEIR_BLESS=1 cargo xtask instructions` writes the numbers anew.
+//! A count does not depend on other load, so a check can fail on five percent more. `WEIR_BLESS=1
+//! cargo xtask instructions` updates the numbers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,24 +49,24 @@ fn count_all(environment: &Environment) -> Result<Vec<Count>, String> {
         .collect()
 }
 
-/// From what the program lists: the cases, each with the function inside of which it is counted.
+/// Parses the program's list of cases, each with the function inside of which it is counted.
 fn cases(listed: &str) -> impl Iterator<Item = (&str, &str)> {
     listed.lines().filter_map(|line| line.split_once(' '))
 }
 
-/// The optimised program with the cases.
+/// Builds the optimised program with the cases.
 fn build(environment: &Environment) -> Result<PathBuf, String> {
     let arguments = ["build", "--release", "--locked", "--package", "weir-dds", "--bench", "instructions"];
     let mut cargo = environment.cargo(&[&arguments[..], &["--message-format", "json"]].concat());
-    // Otherwise rustix looks for the kernel's clock page, which valgrind hides: a crash.
+    // Otherwise rustix looks for the kernel's vDSO, which valgrind hides: a crash.
     let built = process::run(cargo.env("RUSTFLAGS", "--cfg rustix_use_libc"), steps::BUILD_LIMIT);
     if !built.is_success {
         return Err(built.text);
     }
-    executable(&built.stdout).ok_or_else(|| "cargo does not say where it built the program\n".to_owned())
+    executable(&built.stdout).ok_or_else(|| "cargo does not report the path of the program\n".to_owned())
 }
 
-/// From what cargo says about each artifact.
+/// Finds the program in cargo's messages about artifacts.
 fn executable(messages: &str) -> Option<PathBuf> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back()
@@ -85,7 +85,7 @@ fn count_twice(program: &Path, case: &str, function: &str) -> Result<f64, String
 
 fn count(program: &Path, case: &str, function: &str) -> Result<f64, String> {
     let mut valgrind = Command::new("valgrind");
-    // What is in the environment moves the stack.
+    // Environment variables move the stack.
     valgrind
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -101,13 +101,13 @@ fn count(program: &Path, case: &str, function: &str) -> Result<f64, String> {
     }
 }
 
-/// The number behind `Collected :` in what callgrind says.
+/// Parses the number after `Collected :` in callgrind's output.
 fn collected(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.contains("Collected :"))?;
     line.rsplit(' ').next()?.parse().ok()
 }
 
-/// Which compiler this is, e.g. `rustc 1.88.0 (6b00bc388 2025-06-23)`.
+/// Returns the compiler's version, e.g. `rustc 1.88.0 (6b00bc388 2025-06-23)`.
 fn compiler(environment: &Environment) -> String {
     let mut rustc = Command::new("rustc");
     process::run(rustc.arg("--version").current_dir(&environment.root), steps::PROBE_LIMIT)
@@ -116,7 +116,7 @@ fn compiler(environment: &Environment) -> String {
         .to_owned()
 }
 
-/// Another compiler makes other instructions of the same code, which a failure has to say.
+/// Adds to a failure that the compiler changed: another one generates other instructions.
 fn note_compiler(baseline: &str, compiler: &str, outcome: Outcome) -> Outcome {
     let before = baseline.lines().find_map(|line| line.strip_prefix(COMPILER_HEAD)).unwrap_or("unknown");
     match outcome {
@@ -142,7 +142,7 @@ fn parse_baseline(text: &str) -> Vec<Count> {
         .collect()
 }
 
-/// Fails for more instructions than allowed, and where the lists of cases differ.
+/// Fails on more instructions than allowed, and if the lists of cases differ.
 fn judge(baseline: &[Count], counts: &[Count]) -> Outcome {
     let find = |list: &[Count], wanted: &str| list.iter().find(|(case, _)| case == wanted).map(|it| it.1);
     let mut faults = String::new();
@@ -163,14 +163,16 @@ fn judge(baseline: &[Count], counts: &[Count]) -> Outcome {
         }
     }
     for (case, _) in baseline.iter().filter(|(case, _)| find(counts, case).is_none()) {
-        faults += &format!("{case}: among the committed numbers, but no case\n");
+        faults += &format!("{case}: among the committed numbers, but not a case\n");
     }
     if !faults.is_empty() {
-        return Outcome::Failed(format!("{faults}if it has to be: WEIR_BLESS=1 cargo xtask instructions\n"));
+        return Outcome::Failed(format!(
+            "{faults}to accept the change: WEIR_BLESS=1 cargo xtask instructions\n"
+        ));
     }
     let mut text = format!("{} cases, at most {:+.1} %", counts.len(), largest * 100.0);
     if !fewer.is_empty() {
-        text += &format!("; fewer than committed, to be kept by WEIR_BLESS=1: {}", fewer.join(", "));
+        text += &format!("; fewer than committed, update with WEIR_BLESS=1: {}", fewer.join(", "));
     }
     Outcome::Passed(text)
 }
@@ -186,9 +188,9 @@ const BASELINE_HEAD: &str = "\
 # `WEIR_BLESS=1 cargo xtask instructions` writes them anew.
 ";
 const COMPILER_HEAD: &str = "# compiler: ";
-/// More instructions than this, as a share, are a failure.
+/// Maximum increase, as a share.
 const ALLOWED: f64 = 0.05;
-/// Two counts of the same program differ by less than this.
+/// Maximum difference between two counts of the same program.
 const REPEATABLE: f64 = 0.001;
 
 #[cfg(test)]

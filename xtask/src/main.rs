@@ -1,15 +1,16 @@
-//! The project's own chores: `cargo xtask ci` runs every check, `cargo xtask STEP` one of them.
+//! The project's own tasks: `cargo xtask ci` runs every check, `cargo xtask STEP` one of them.
 //!
-//! - [`ci`]: the steps in order of cheapness, and the closing line.
-//! - [`steps`]: what each step runs.
-//! - [`fuzz`], [`instructions`], [`bench_smoke`] and [`peers`]: the steps with a life of their own.
+//! - [`ci`]: runs steps and prints the closing line.
+//! - [`steps`]: what each step runs, cheapest first.
+//! - [`fuzz`], [`instructions`], [`bench_smoke`] and [`peers`]: larger steps.
 //! - [`docs`]: the generated pages and pictures of the documentation.
 //! - [`tidy`]: the rules that no compiler checks.
-//! - [`environment`]: which tools are there, and installing them on Debian.
-//! - [`process`]: running a program with its output kept and its time limited; [`watchdog`]: the limits.
+//! - [`environment`]: which tools are available, and installing them on Debian.
+//! - [`process`]: runs a program with its output kept and its time limited; [`watchdog`]: the
+//!   limits.
 //!
 //! It uses no crate of the workspace, so that it also runs when those do not compile.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints")]
 
 use std::process::ExitCode;
 
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
     let wanted: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match wanted.as_slice() {
         ["ci"] => ci::run(steps::ALL),
-        // By itself it also builds those engines that ci has no time for.
+        // On its own it also builds the engines that take too long for ci.
         ["peers"] => ci::run_one("peers", peers::all),
         ["sim", options @ ..] => match sim_seeds(options) {
             Ok(seeds) => ci::run_one("sim", |environment| steps::sim(environment, seeds)),
@@ -49,20 +50,20 @@ fn main() -> ExitCode {
         }
         names if !names.is_empty() => match ci::select(names) {
             Ok(steps) => ci::run(&steps),
-            Err(unknown) => refuse(&format!("there is no step {unknown:?}")),
+            Err(unknown) => refuse(&format!("unknown step {unknown:?}")),
         },
-        _ => refuse("say which step to run"),
+        _ => refuse("no step given"),
     }
 }
 
-/// How many configurations the simulated swarm shall have: the value of `--seeds`.
+/// Returns the number of configurations of the simulated swarm: the value of `--seeds`.
 fn sim_seeds(options: &[&str]) -> Result<u32, String> {
     let ["--seeds", count] = options else {
         return Err("sim takes --seeds N".to_owned());
     };
     match count.parse() {
         Ok(seeds @ 1..) => Ok(seeds),
-        _ => Err(format!("--seeds takes a number from 1 up, not {count:?}")),
+        _ => Err(format!("--seeds must be a number from 1 up, not {count:?}")),
     }
 }
 

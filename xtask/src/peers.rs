@@ -26,7 +26,7 @@ pub(crate) fn all(environment: &Environment) -> Outcome {
     match environment.require(&AERON).and_then(|()| cmake(environment)) {
         Ok(cmake) => build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES},aeron"), Some(&cmake)),
         Err(reason) => {
-            eprintln!("xtask: left out, for what it needs is missing: aeron ({reason})");
+            eprintln!("xtask: left out because of a missing requirement: aeron ({reason})");
             build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES}"), None)
         }
     }
@@ -59,7 +59,8 @@ fn build_and_try(environment: &Environment, features: &str, cmake: Option<&Path>
     }
 }
 
-/// A cmake that builds Aeron: this machine's, or one from PyPI in a folder of its own, since that of Debian 12 is too old.
+/// A cmake that builds Aeron: this machine's, or one from PyPI in a folder of its own, since that
+/// of Debian 12 is too old.
 fn cmake(environment: &Environment) -> Result<PathBuf, String> {
     let system = PathBuf::from("cmake");
     if is_new_enough(&system) {
@@ -78,7 +79,7 @@ fn cmake(environment: &Environment) -> Result<PathBuf, String> {
             eprint!("{}{}", made.text, installed.text);
             let (major, minor) = CMAKE;
             return Err(format!(
-                "Aeron needs cmake {major}.{minor}, which pip could not bring: pip install cmake"
+                "Aeron needs cmake {major}.{minor}, which pip could not install: pip install cmake"
             ));
         }
     }
@@ -93,7 +94,7 @@ fn is_new_enough(cmake: &Path) -> bool {
     said.is_success && cmake_version(&said.stdout).is_some_and(|version| version >= CMAKE)
 }
 
-/// Of `cmake version 3.25.1`.
+/// Parses `cmake version 3.25.1`.
 fn cmake_version(said: &str) -> Option<(u32, u32)> {
     let mut numbers = said.strip_prefix("cmake version ")?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

@@ -1,4 +1,4 @@
-//! Running a program: output kept together, time limited so that a hang is a failure and not a stuck machine.
+//! Runs a program with its output kept and its time limited, so that a hang is a failure.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,25 +13,26 @@ use crate::watchdog::Watchdog;
 /// The output of a program and whether it succeeded.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// Whether it ended by itself with exit code zero.
+    /// Whether it exited with code zero.
     pub(crate) is_success: bool,
     /// Standard output and standard error in the order of arrival, after the command line.
     pub(crate) text: String,
-    /// Standard output alone.
+    /// Standard output only.
     pub(crate) stdout: String,
 }
 
-/// Runs a command to its end, or until `limit` has passed, when it is killed with all that it started.
+/// Runs a command until it ends, or kills it with its descendants after `limit`.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Finished {
     start(command, Watchdog::of_program(Instant::now(), limit))
 }
 
-/// Runs a command that runs libtest binaries. `limit` is that of a single test; all of them together have none.
+/// Runs a command that runs libtest binaries. `limit` applies to a single test; the total is
+/// unlimited.
 pub(crate) fn run_tests(command: &mut Command, limit: Duration) -> Finished {
     start(command, Watchdog::of_tests(Instant::now(), limit))
 }
 
-/// Runs a command as a whole step: passed, or failed with its whole output.
+/// Runs a command as a whole step: passed, or failed with its complete output.
 pub(crate) fn check(command: &mut Command, limit: Duration) -> Outcome {
     let finished = run(command, limit);
     if finished.is_success { Outcome::Passed(String::new()) } else { Outcome::Failed(finished.text) }
@@ -60,7 +61,7 @@ fn watch(mut child: Child, shown: String, mut watchdog: Watchdog) -> Finished {
         collect(stderr, vec![mixed.clone()], |_| Piece::Stderr, sender.clone());
     }
     drop(sender);
-    // Both readers hang up when the program and all that it started have closed their output.
+    // Both readers end when the program and its descendants have closed their output.
     let is_late = loop {
         match output.recv_timeout(watchdog.remaining(Instant::now())) {
             Ok(Piece::Stdout(bytes)) => watchdog.read(Instant::now(), &bytes),
@@ -89,17 +90,17 @@ fn watch(mut child: Child, shown: String, mut watchdog: Watchdog) -> Finished {
     }
 }
 
-/// Kills what a hung cargo has started, too: a test left behind would disturb the next step.
+/// Kills descendants of a hung cargo, too: a test left behind would disturb the next step.
 fn kill_with_descendants(child: &mut Child) {
     let pids: Vec<String> = descendants(child.id(), &parents()).iter().map(u32::to_string).collect();
-    // A failure of either means that it has just ended by itself.
+    // A failure of either means that it has just ended on its own.
     let _ = child.kill();
     if !pids.is_empty() {
         let _ = Command::new("sh").arg("-c").arg(format!("kill -KILL {}", pids.join(" "))).output();
     }
 }
 
-/// Every process of this host with its parent.
+/// Returns every process of this host with its parent.
 fn parents() -> BTreeMap<u32, u32> {
     let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = folders.filter_map(|folder| folder.file_name().to_str()?.parse::<u32>().ok());
@@ -107,7 +108,7 @@ fn parents() -> BTreeMap<u32, u32> {
     pids.filter_map(|pid| Some((pid, parent(pid)?))).collect()
 }
 
-/// The fourth field of `/proc/PID/stat`; the second one, the name, may contain anything.
+/// Parses the fourth field of `/proc/PID/stat`; the second one, the name, may contain anything.
 fn parent(stat: &str) -> Option<u32> {
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(1)?.parse().ok()
@@ -126,7 +127,7 @@ enum Piece {
     Stderr,
 }
 
-/// Bytes that a reading thread adds to.
+/// Bytes appended by a reading thread.
 #[derive(Debug, Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -140,7 +141,7 @@ impl Kept {
     }
 }
 
-/// Copies a stream to its end. Dropping `sender` reports the end.
+/// Copies a stream until it ends. Dropping `sender` reports the end.
 fn collect(
     mut stream: impl Read + Send + 'static,
     kept: Vec<Kept>,
@@ -152,7 +153,7 @@ fn collect(
         while let Ok(count @ 1..) = stream.read(&mut chunk) {
             let bytes = &chunk[..count];
             kept.iter().for_each(|kept| kept.add(bytes));
-            // The receiver is gone when the program was killed: what follows is of no interest.
+            // The receiver is gone if the program was killed: ignore the rest.
             let _ = sender.send(piece(bytes.to_vec()));
         }
     });
@@ -226,7 +227,7 @@ mod tests {
 
     #[test]
     fn what_a_killed_program_has_started_is_killed_with_it() {
-        // The shell waits for a child of its own, which holds the output open.
+        // The shell waits for a child that holds the output open.
         let mut command = shell("tail -f /dev/null & echo $!; wait");
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
@@ -235,7 +236,7 @@ mod tests {
         let started: u32 = line.trim().parse().unwrap();
         assert_eq!(descendants(child.id(), &parents()), [started]);
         kill_with_descendants(&mut child);
-        // Ends only when nothing has the pipe open any more.
+        // Ends only when no process has the pipe open any more.
         assert_eq!(stdout.read_to_end(&mut Vec::new()).unwrap(), 0);
         assert!(!child.wait().unwrap().success());
     }

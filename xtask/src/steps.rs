@@ -1,4 +1,4 @@
-//! What each step runs, cheapest first.
+//! The steps, cheapest first.
 
 use std::process::Command;
 use std::time::Duration;
@@ -15,26 +15,30 @@ pub(crate) const ALL: &[Step] = &[
     step("doc", "documentation, private items included, without warnings", doc),
     step("test", "all tests that need nothing but Cargo", test),
     step("docs", "generated pages against the committed results (alone: writes them)", docs::check),
-    step("harness", "unit tests of the crate that talks to other implementations, which need none", harness),
+    step(
+        "harness",
+        "unit tests of the crate for exchanges with other implementations, which need none",
+        harness,
+    ),
     step("fuzz", "every fuzz target, ten seconds each", fuzz::step),
     required(
         "instructions",
-        "instructions per sample against the committed numbers (valgrind); WEIR_BLESS=1 writes them anew",
+        "instructions per sample against the committed numbers (valgrind); WEIR_BLESS=1 updates them",
         instructions::step,
     ),
-    step("e2e", "a short `weir bench` on the loopback interface, its JSON read back", bench_smoke::step),
-    required("tshark", "our packets read by Wireshark's dissector (tshark)", tshark),
-    required("interop", "talking to Cyclone DDS (cyclonedds-dev, cyclonedds-tools)", interop),
-    step("fastdds", "talking to Fast DDS 2 (libfastrtps-dev)", fastdds),
+    step("e2e", "a short `weir bench` on the loopback interface, with its output checked", bench_smoke::step),
+    required("tshark", "our packets checked by Wireshark's dissector (tshark)", tshark),
+    required("interop", "exchanges with Cyclone DDS (cyclonedds-dev, cyclonedds-tools)", interop),
+    step("fastdds", "exchanges with Fast DDS 2 (libfastrtps-dev)", fastdds),
     step(
         "peers",
         "lints and tests of peers/ with other engines, installing what they need; a session of each (alone: of all)",
         peers::step,
     ),
-    required("netns", "network namespaces with loss on the way (root, iproute2, nftables, ethtool)", netns),
+    required("netns", "network namespaces with packet loss (root, iproute2, nftables, ethtool)", netns),
     required(
         "capture",
-        "exchanges with loss on the way, read by Wireshark's dissector (the last three together)",
+        "exchanges with packet loss, checked by Wireshark's dissector (the last three together)",
         capture,
     ),
 ];
@@ -62,7 +66,7 @@ fn doc(environment: &Environment) -> Outcome {
     checks(environment, &[arguments.to_vec(), peers::manifest(&arguments)])
 }
 
-/// Tests in network namespaces skip themselves where there can be none, and only there.
+/// Tests in network namespaces skip themselves only if the machine does not support them.
 fn test(environment: &Environment) -> Outcome {
     let arguments = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked", "--no-fail-fast"];
     let refused = namespaces(environment).err();
@@ -79,8 +83,8 @@ fn harness(environment: &Environment) -> Outcome {
     tests(requiring(environment, &[]), &["test", "--package", INTEROP_CRATE, "--lib", "--locked"])
 }
 
-/// The swarm of the simulation with so many random configurations. A failure names its seed, which
-/// alone repeats it.
+/// Runs the simulated swarm with this many random configurations. A failure names its seed, which
+/// reproduces it.
 pub(crate) fn sim(environment: &Environment, seeds: u32) -> Outcome {
     let arguments = ["test", "--release", "--locked", "--package", "weir-rtps", "--test", "sim", "swarm"];
     let cargo = |arguments: &[&str]| {
@@ -88,11 +92,11 @@ pub(crate) fn sim(environment: &Environment, seeds: u32) -> Outcome {
         cargo.env("WEIR_SIM_SEEDS", seeds.to_string());
         cargo
     };
-    // One test has all configurations.
+    // One test runs all configurations.
     tests_within(cargo, &arguments, TEST_LIMIT.max(SEED_LIMIT.saturating_mul(seeds)))
 }
 
-/// The scripts that RTI published, with all of their loops, one second a run.
+/// Runs RTI's published scripts, with all of their loops, one second per run.
 pub(crate) fn seeds(environment: &Environment) -> Outcome {
     if let Err(reason) = environment.require(&NETNS) {
         return Outcome::Skipped(reason);
@@ -108,7 +112,7 @@ fn tshark(environment: &Environment) -> Outcome {
 }
 
 fn interop(environment: &Environment) -> Outcome {
-    // All exchanges but those of the steps below.
+    // All exchanges except those of the steps below.
     let test = ["exchange", "--", THREADS, "--skip", "fastdds::", "--skip", "captured::"];
     outside(environment, &test, &["WEIR_REQUIRE_CYCLONEDDS"], &CYCLONEDDS)
 }
@@ -122,7 +126,7 @@ fn netns(environment: &Environment) -> Outcome {
         Outcome::Passed(found) => found,
         outcome => return outcome,
     };
-    // Losses made in one place each, which the counters have to find.
+    // Losses made at one place each, which the counters have to find.
     let arguments = ["test", "--package", "weir-bench", "--locked", "--no-fail-fast", "--test", "loss"];
     match tests(requiring(environment, &["WEIR_REQUIRE_NETNS"]), &arguments) {
         Outcome::Passed(found) => Outcome::Passed(format!("{exchanges}, {found} of losses")),
@@ -144,7 +148,7 @@ fn in_namespaces(environment: &Environment, test: &[&str], variables: &[&str], t
     }
 }
 
-/// Why this process cannot make network namespaces and furnish them.
+/// Returns why this process cannot create and configure network namespaces, if so.
 fn namespaces(environment: &Environment) -> Result<(), String> {
     environment.require(&NETNS)?;
     let probe = process::run(Command::new("unshare").args(["--net", "true"]), PROBE_LIMIT);
@@ -152,8 +156,8 @@ fn namespaces(environment: &Environment) -> Result<(), String> {
     if probe.is_success { Ok(()) } else { Err(refused.to_owned()) }
 }
 
-/// Runs one test binary of the crate for tests that need something from outside, or those of its tests whose names contain the second
-/// word; there they may not skip themselves any more.
+/// Runs one test binary of the crate for tests with external requirements, or those of its tests
+/// whose names contain the second word. They may not skip themselves.
 fn outside(environment: &Environment, test: &[&str], variables: &[&str], tools: &[Tool]) -> Outcome {
     if let Err(reason) = environment.require(tools) {
         return Outcome::Skipped(reason);
@@ -214,7 +218,7 @@ fn requiring(environment: &Environment, variables: &[&str]) -> impl Fn(&[&str]) 
 
 /// Builds tests and runs them: `arguments` is a `cargo test`. The outcome has the number of tests.
 ///
-/// Building is a command of its own, so that the limit on tests has nothing to do with it.
+/// Building is a separate command, so that the limit on tests does not include it.
 pub(crate) fn tests(cargo: impl Fn(&[&str]) -> Command, arguments: &[&str]) -> Outcome {
     tests_within(cargo, arguments, TEST_LIMIT)
 }
@@ -236,13 +240,13 @@ pub(crate) fn tests_within(
     Outcome::Passed(format!("{} tests", passed_tests(&finished.text)))
 }
 
-/// The `cargo test` that builds what this one runs.
+/// Returns the `cargo test` that builds what this one runs.
 fn without_running<'a>(test: &[&'a str]) -> Vec<&'a str> {
     let (subcommand, rest) = test.split_at(1);
     [subcommand, &["--no-run"], rest].concat()
 }
 
-/// Sum of the closing lines of the test binaries.
+/// Returns the sum of the closing lines of the test binaries.
 fn passed_tests(text: &str) -> usize {
     let counts = text
         .lines()
@@ -252,24 +256,24 @@ fn passed_tests(text: &str) -> usize {
 
 const FMT: [&str; 5] = ["fmt", "--all", "--check", "--", "--color=never"];
 
-/// Exchanges wait for leases to end and for the other side more than they compute.
+/// Exchanges mostly wait, for leases to end and for the other side.
 const THREADS: &str = "--test-threads=6";
 
-/// A crate of tests only, kept out of the plain test step.
+/// A crate of tests only, excluded from the plain test step.
 const INTEROP_CRATE: &str = "weir-interop";
 
-/// Longest that a cargo command that only builds may take. It catches a hang: a fresh clone with all peers builds within it on
-/// a slow machine that is busy.
+/// Time limit of a cargo command that only builds. It catches hangs: a fresh clone with all peers
+/// builds within it on a slow and busy machine.
 pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(3 * 3600);
-/// Longest that a single test may take. The slowest one computes for five minutes on a processor that it shares with others.
+/// Time limit of a single test. The slowest one computes for five minutes on a shared processor.
 const TEST_LIMIT: Duration = Duration::from_secs(3600);
-/// Longest that a program of a few seconds may take.
+/// Time limit of a program that takes a few seconds.
 pub(crate) const PROGRAM_LIMIT: Duration = Duration::from_secs(600);
-/// Longest that the published scripts, which are one test, may take.
+/// Time limit of the published scripts, which are one test.
 const SCRIPTS_LIMIT: Duration = Duration::from_secs(2 * 3600);
-/// Longest that one configuration of the simulation may take, on average.
+/// Average time limit of one configuration of the simulation.
 const SEED_LIMIT: Duration = Duration::from_secs(4);
-/// Longest that a program may take to show its version or to try something.
+/// Time limit of a program that shows its version or tries something.
 pub(crate) const PROBE_LIMIT: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

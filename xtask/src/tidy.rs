@@ -1,10 +1,11 @@
-//! The rules that no compiler checks, each a function of its own with tests of its own.
+//! The rules that no compiler checks, each a function with its own tests.
 //!
-//! - [`arrows`]: which crate may use which.
+//! - [`arrows`]: allowed dependencies between crates.
 //! - [`code`]: file length, leftovers, what tests may not do.
-//! - [`files`]: nothing in the repository that does not belong there.
+//! - [`files`]: no files that do not belong in the repository.
 //! - [`manifests`]: lints and the minimum Rust version.
 //! - [`markdown`]: links, titles, the list of crates.
+//! - [`prose`]: words, and the width of comments.
 //! - [`wire`]: every submessage has its drawing.
 
 use std::fmt;
@@ -21,20 +22,21 @@ mod code;
 mod files;
 mod manifests;
 mod markdown;
+mod prose;
 mod wire;
 
 /// A file of the repository.
 #[derive(Debug, Clone)]
 pub(crate) struct File {
-    /// Path from the top of the repository, with slashes.
+    /// Path from the root of the repository, with slashes.
     pub(crate) path: String,
-    /// Content; `None` when it is not UTF-8.
+    /// Content; `None` if it is not UTF-8.
     pub(crate) text: Option<String>,
     /// Size in bytes.
     pub(crate) size: usize,
 }
 
-/// One thing to put right.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Complaint {
     path: String,
@@ -43,17 +45,17 @@ pub(crate) struct Complaint {
 }
 
 impl File {
-    /// Text, or nothing for a binary file.
+    /// Returns the text; empty for a binary file.
     pub(crate) fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Whether the name ends in a dot and this extension.
+    /// Returns whether the name ends in a dot and this extension.
     pub(crate) fn has_extension(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 
-    /// A complaint about a line of this file, or about all of it with line 0.
+    /// Makes a complaint about a line of this file, or about all of it with line 0.
     pub(crate) fn complain(&self, line: usize, what: impl Into<String>) -> Complaint {
         Complaint { path: self.path.clone(), line, what: what.into() }
     }
@@ -84,6 +86,7 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
     complaints.extend(arrows::check(&metadata));
     complaints.extend(markdown::check(&files, &metadata.members));
     complaints.extend(manifests::check(&files));
+    complaints.extend(prose::check(&files));
     complaints.extend(wire::check(&files));
     for file in &files {
         complaints.extend(files::check(file));
@@ -96,7 +99,7 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
     Outcome::Failed(lines.join("\n"))
 }
 
-/// All files that are committed or would be: Git knows what is ignored.
+/// Reads all files that are committed or would be: Git excludes ignored ones.
 fn read(environment: &Environment) -> Result<Vec<File>, String> {
     let mut git = Command::new("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]).current_dir(&environment.root);
@@ -107,7 +110,7 @@ fn read(environment: &Environment) -> Result<Vec<File>, String> {
     let mut paths: Vec<&str> = listed.stdout.split_terminator('\0').collect();
     paths.sort_unstable();
     paths.dedup();
-    // A file may be listed and already deleted: that is no rule's business.
+    // A listed file may have been deleted, which is not an error.
     let files = paths.iter().filter_map(|path| {
         let bytes = std::fs::read(environment.root.join(path)).ok()?;
         Some(File { path: (*path).into(), size: bytes.len(), text: String::from_utf8(bytes).ok() })

@@ -1,4 +1,5 @@
-//! When a program is given up: after a total time, or, for tests, when no test has finished for a long time.
+//! Decides when to kill a program: after a total time or, for tests, if no test has finished for a
+//! long time.
 
 use std::time::{Duration, Instant};
 
@@ -12,32 +13,32 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Limits the whole time of a program.
+    /// Limits the total time of a program.
     pub(crate) fn of_program(now: Instant, limit: Duration) -> Self {
         Self { limit, since: now, tests: None }
     }
 
-    /// Limits each test of a program that runs libtest binaries, and not all of them together.
+    /// Limits each test of a program that runs libtest binaries, but not the total.
     ///
-    /// A test that takes no longer than `limit` never trips it, however many there are: between two tests that finish,
-    /// there is always one that is running.
+    /// A test that takes no longer than `limit` never trips it, however many there are: between two
+    /// tests that finish, one is always running.
     pub(crate) fn of_tests(now: Instant, limit: Duration) -> Self {
         Self { tests: Some(Tests::default()), ..Self::of_program(now, limit) }
     }
 
-    /// Takes more of the program's standard output.
+    /// Processes more of the program's standard output.
     pub(crate) fn read(&mut self, now: Instant, output: &[u8]) {
         if self.tests.as_mut().is_some_and(|tests| tests.read(output)) {
             self.since = now;
         }
     }
 
-    /// How long the program may still go on.
+    /// Returns how long the program may still run.
     pub(crate) fn remaining(&self, now: Instant) -> Duration {
         (self.since + self.limit).saturating_duration_since(now)
     }
 
-    /// Why the program was killed.
+    /// Returns why the program was killed.
     pub(crate) fn verdict(&self) -> String {
         let seconds = self.limit.as_secs();
         match self.tests.as_ref().map(Tests::running) {
@@ -50,7 +51,7 @@ impl Watchdog {
     }
 }
 
-/// What libtest has printed of the tests of one binary.
+/// The libtest output of one binary.
 #[derive(Debug, Default)]
 struct Tests {
     /// The last line, as far as it was printed.
@@ -60,7 +61,7 @@ struct Tests {
 }
 
 impl Tests {
-    /// Takes more output. Returns whether a test finished, or a binary started or ended.
+    /// Processes more output. Returns whether a test finished, or a binary started or ended.
     fn read(&mut self, output: &[u8]) -> bool {
         let mut has_advanced = false;
         for &byte in output {
@@ -93,8 +94,8 @@ impl Tests {
         true
     }
 
-    /// Names of the tests that have not finished, as far as libtest has printed them: one by one with a single thread, else
-    /// after a minute.
+    /// Returns the names of unfinished tests, as far as libtest has printed them: one by one with a
+    /// single thread, otherwise after a minute.
     fn running(&self) -> Vec<String> {
         let line = String::from_utf8_lossy(&self.line);
         let started = line.strip_prefix("test ").and_then(finished).map(|(name, _)| name.to_owned());
@@ -102,7 +103,7 @@ impl Tests {
     }
 }
 
-/// Name and result of `name ... ok`.
+/// Parses name and result of `name ... ok`.
 fn finished(line: &str) -> Option<(&str, &str)> {
     let (name, result) = line.rsplit_once(" ... ")?;
     Some((name.strip_suffix(" - should panic").unwrap_or(name), result))
@@ -141,7 +142,7 @@ mod tests {
             watchdog.read(now, line.as_bytes());
             assert_eq!(watchdog.remaining(now), LIMIT, "{line}");
         }
-        // The end of a binary and the start of the next one, too.
+        // The end of a binary and the start of the next one count, too.
         watchdog.read(now + seconds(1), b"\ntest result: FAILED. 1 passed; 1 failed; 1 ignored\n");
         assert_eq!(watchdog.remaining(now + seconds(1)), LIMIT);
     }
@@ -169,7 +170,7 @@ mod tests {
             watchdog.read(start, piece.as_bytes());
         }
         assert_eq!(watchdog.verdict(), "killed: no test finished for 600 s; still running: peers::hung");
-        // The next binary has tests of its own.
+        // The next binary has its own tests.
         watchdog.read(start, b"running 1 test\n");
         assert_eq!(watchdog.verdict(), "killed: no test finished for 600 s");
     }

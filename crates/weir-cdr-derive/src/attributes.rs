@@ -1,4 +1,4 @@
-//! What `#[dds(..)]` says: on a struct, an enum, their fields and variants.
+//! Parses `#[dds(..)]` on structs, enums, their fields and variants.
 
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -8,13 +8,13 @@ use syn::{Attribute, DeriveInput, Error, Field, Ident, LitInt, LitStr, Path, Res
 /// The attributes of a struct.
 pub(crate) struct StructAttributes {
     pub(crate) extensibility: Extensibility,
-    /// The type name for peers.
+    /// The type name announced to peers.
     pub(crate) name: String,
-    /// The path of weir-cdr if given.
+    /// The path of weir-cdr, if given.
     pub(crate) crate_path: Option<Path>,
 }
 
-/// The extensibility kinds that are supported.
+/// The supported extensibility kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extensibility {
     Final,
@@ -26,7 +26,7 @@ pub(crate) enum Extensibility {
 pub(crate) struct FieldAttributes {
     pub(crate) is_key: bool,
     pub(crate) max_len: Option<u32>,
-    /// The member id; otherwise one more than that of the member before.
+    /// The member id; if absent, one more than that of the previous member.
     pub(crate) id: Option<u32>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct UnionAttributes {
     pub(crate) crate_path: Option<Path>,
 }
 
-/// The attributes of a variant of a union.
+/// The attributes of a union variant.
 pub(crate) struct VariantAttributes {
     pub(crate) cases: Vec<i128>,
     pub(crate) is_default: bool,
@@ -60,7 +60,7 @@ impl EnumerationAttributes {
             } else if item.path.is_ident("crate") {
                 set_once(&mut crate_path, &item, parse_crate(&item)?)
             } else {
-                Err(item.error("unknown attribute, an enumeration has: bit_bound, crate"))
+                Err(item.error("unknown attribute: enumerations take bit_bound, crate"))
             }
         })?;
         Ok(Self { repr: repr.unwrap_or_else(|| Ident::new("i32", Span::call_site())), crate_path })
@@ -78,7 +78,7 @@ impl UnionAttributes {
             } else if item.path.is_ident("crate") {
                 set_once(&mut crate_path, &item, parse_crate(&item)?)
             } else {
-                Err(item.error("unknown attribute, a union has: extensibility, discriminator, crate"))
+                Err(item.error("unknown attribute: unions take extensibility, discriminator, crate"))
             }
         })?;
         Ok(Self {
@@ -99,16 +99,16 @@ impl VariantAttributes {
             } else if item.path.is_ident("default") {
                 set_once(&mut default, &item, ())
             } else {
-                Err(item.error("unknown attribute, a variant of a union has: case, default"))
+                Err(item.error("unknown attribute: union variants take case, default"))
             }
         })?;
         Ok(Self { cases, is_default: default.is_some() })
     }
 
-    /// Makes sure that there are none.
+    /// Refuses attributes.
     pub(crate) fn parse_none(variant: &Variant) -> Result<()> {
         each_item(&variant.attrs, |item| {
-            Err(item.error("enumerators have the values that Rust gives them: write `Red = N`"))
+            Err(item.error("enumerators take their values from Rust: write `Red = N`"))
         })
     }
 }
@@ -124,7 +124,7 @@ impl StructAttributes {
             } else if item.path.is_ident("crate") {
                 set_once(&mut crate_path, &item, parse_crate(&item)?)
             } else {
-                Err(item.error("unknown attribute, a struct has: extensibility, name, crate"))
+                Err(item.error("unknown attribute: structs take extensibility, name, crate"))
             }
         })?;
         Ok(Self {
@@ -146,7 +146,7 @@ impl FieldAttributes {
             } else if item.path.is_ident("id") {
                 set_once(&mut id, &item, parse_id(&item)?)
             } else {
-                Err(item.error("unknown attribute, a field has: key, max_len, id"))
+                Err(item.error("unknown attribute: fields take key, max_len, id"))
             }
         })?;
         Ok(Self { is_key: key.is_some(), max_len, id })
@@ -166,7 +166,7 @@ fn each_item(
 fn set_once<T>(slot: &mut Option<T>, item: &ParseNestedMeta<'_>, value: T) -> Result<()> {
     match slot.replace(value) {
         None => Ok(()),
-        Some(_) => Err(Error::new(item.path.span(), "this attribute is given twice")),
+        Some(_) => Err(Error::new(item.path.span(), "duplicate attribute")),
     }
 }
 
@@ -176,14 +176,14 @@ fn parse_extensibility(item: &ParseNestedMeta<'_>) -> Result<Extensibility> {
         "final" => Ok(Extensibility::Final),
         "appendable" => Ok(Extensibility::Appendable),
         "mutable" => Err(Error::new(literal.span(), "mutable types are not supported yet")),
-        _ => Err(Error::new(literal.span(), "extensibility is \"final\" or \"appendable\"")),
+        _ => Err(Error::new(literal.span(), "extensibility must be \"final\" or \"appendable\"")),
     }
 }
 
 fn undecided(input: &DeriveInput) -> Error {
     Error::new(
         input.ident.span(),
-        "say how this type may evolve: #[dds(extensibility = \"final\")] or #[dds(extensibility = \
+        "missing extensibility: add #[dds(extensibility = \"final\")] or #[dds(extensibility = \
          \"appendable\")]; there is no default because vendors disagree on it",
     )
 }
@@ -192,7 +192,7 @@ fn parse_crate(item: &ParseNestedMeta<'_>) -> Result<Path> {
     item.value()?.parse::<LitStr>()?.parse()
 }
 
-/// The smallest integer type of as many bits (DDS-XTypes 1.3 §7.4.1.1.3).
+/// The smallest integer type with that many bits (DDS-XTypes 1.3 §7.4.1.1.3).
 fn parse_bit_bound(item: &ParseNestedMeta<'_>) -> Result<Ident> {
     let literal: LitInt = item.value()?.parse()?;
     let repr = match literal.base10_parse()? {
@@ -209,7 +209,7 @@ fn parse_discriminator(item: &ParseNestedMeta<'_>) -> Result<Ident> {
     match literal.value().as_str() {
         "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "u64" | "i64" => literal.parse(),
         _ => {
-            let text = "the discriminator of a union is an integer type, such as \"i32\"";
+            let text = "the discriminator of a union must be an integer type, such as \"i32\"";
             Err(Error::new(literal.span(), text))
         }
     }
@@ -230,7 +230,8 @@ fn parse_id(item: &ParseNestedMeta<'_>) -> Result<u32> {
     }
 }
 
-/// The largest member id: they have 28 bits, and the last one is reserved (DDS-XTypes 1.3 §7.2.2.4.4.4).
+/// The largest member id: they have 28 bits, and the last one is reserved (DDS-XTypes 1.3
+/// §7.2.2.4.4.4).
 pub(crate) const MEMBER_ID_MAX: u32 = 0x0fff_fffe;
 
 fn parse_name(item: &ParseNestedMeta<'_>) -> Result<String> {
@@ -250,10 +251,10 @@ fn parse_max_len(item: &ParseNestedMeta<'_>) -> Result<u32> {
     }
 }
 
-/// One less than a length can express, because the length of a string counts its NUL.
+/// One less than the maximum length, because the length of a string counts its NUL.
 const MAX_LEN_MAX: u32 = u32::MAX - 1;
 
-/// The name of an identifier without `r#`.
+/// Returns the name of an identifier without `r#`.
 fn unraw(ident: &Ident) -> String {
     use syn::ext::IdentExt;
     ident.unraw().to_string()
@@ -281,7 +282,7 @@ mod tests {
             }
         ));
         assert!(
-            refused.starts_with("say how this type may evolve: #[dds(extensibility = \"final\")] or"),
+            refused.starts_with("missing extensibility: add #[dds(extensibility = \"final\")] or"),
             "{refused}"
         );
         let refused = refusal(&parse_quote!(
@@ -290,7 +291,7 @@ mod tests {
                 x: i32,
             }
         ));
-        assert!(refused.starts_with("say how this type may evolve"), "{refused}");
+        assert!(refused.starts_with("missing extensibility"), "{refused}");
     }
 
     #[test]
@@ -308,7 +309,7 @@ mod tests {
                 x: i32,
             }
         ));
-        assert_eq!(unknown, "extensibility is \"final\" or \"appendable\"");
+        assert_eq!(unknown, "extensibility must be \"final\" or \"appendable\"");
     }
 
     #[test]
@@ -344,14 +345,14 @@ mod tests {
                 x: i32,
             }
         ));
-        assert_eq!(unknown, "unknown attribute, a struct has: extensibility, name, crate");
+        assert_eq!(unknown, "unknown attribute: structs take extensibility, name, crate");
         let twice = refusal(&parse_quote!(
             #[dds(name = "A", name = "B")]
             struct S {
                 x: i32,
             }
         ));
-        assert_eq!(twice, "this attribute is given twice");
+        assert_eq!(twice, "duplicate attribute");
         let empty = refusal(&parse_quote!(
             #[dds(name = "")]
             struct S {
@@ -379,9 +380,9 @@ mod tests {
     #[test]
     fn mistakes_in_field_attributes_are_refused() {
         let refused = |input: &Field| field(input).unwrap_err();
-        let unknown = "unknown attribute, a field has: key, max_len, id";
+        let unknown = "unknown attribute: fields take key, max_len, id";
         assert_eq!(refused(&parse_quote!(#[dds(keyed)] x: i32)), unknown);
-        assert_eq!(refused(&parse_quote!(#[dds(key, key)] x: i32)), "this attribute is given twice");
+        assert_eq!(refused(&parse_quote!(#[dds(key, key)] x: i32)), "duplicate attribute");
         let range = "max_len must be between 1 and 4294967294";
         assert_eq!(refused(&parse_quote!(#[dds(max_len = 0)] x: String)), range);
         assert_eq!(refused(&parse_quote!(#[dds(max_len = 4294967295)] x: String)), range);

@@ -1,4 +1,4 @@
-//! The generated code for enums: without fields an enumeration, with fields a union.
+//! Code generation for enums: enumerations (without fields) and unions (with fields).
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -85,9 +85,10 @@ fn expand_enumeration(input: &DeriveInput, variants: &Punctuated<Variant, Token!
 /// A variant of a union.
 struct Alternative<'a> {
     ident: &'a Ident,
-    /// Where the functions of the member are, if there is one.
+    /// The path to the member's functions, if there is a member.
     codec: Option<TokenStream>,
-    /// The discriminators that mean this variant, the first of which is written; none for the default without any.
+    /// The discriminators of this variant, the first of which is written; empty for a default
+    /// without cases.
     cases: Vec<i128>,
     is_default: bool,
 }
@@ -97,7 +98,7 @@ impl<'a> Alternative<'a> {
         let VariantAttributes { cases, is_default } = VariantAttributes::parse(variant)?;
         let ident = &variant.ident;
         if cases.is_empty() && !is_default {
-            let text = "say which discriminator means this variant: #[dds(case = N)] or #[dds(default)]";
+            let text = "missing discriminator: add #[dds(case = N)] or #[dds(default)]";
             return Err(Error::new(ident.span(), text));
         }
         let codec = match &variant.fields {
@@ -107,7 +108,7 @@ impl<'a> Alternative<'a> {
                 member.transpose()?
             }
             Fields::Unnamed(_) | Fields::Named(_) => {
-                let text = "a variant of a union has one unnamed field, or none";
+                let text = "a union variant must have one unnamed field or none";
                 return Err(Error::new(ident.span(), text));
             }
         };
@@ -127,12 +128,13 @@ impl<'a> Alternative<'a> {
     }
 }
 
-/// The cases of all variants apart from each other, and at most one default. Gives the default a discriminator.
+/// Checks that cases are distinct and that there is at most one default, and gives the default a
+/// discriminator.
 fn settle(alternatives: &mut [Alternative<'_>]) -> Result<()> {
     let mut used = std::collections::BTreeSet::new();
     for alternative in &*alternatives {
         if let Some(case) = alternative.cases.iter().find(|case| !used.insert(**case)) {
-            return Err(Error::new(alternative.ident.span(), format!("the case {case} is used twice")));
+            return Err(Error::new(alternative.ident.span(), format!("duplicate case {case}")));
         }
     }
     let mut defaults = alternatives.iter_mut().filter(|alternative| alternative.is_default);
@@ -153,7 +155,7 @@ fn expand_union(input: &DeriveInput, variants: &Punctuated<Variant, Token![,]>) 
     let mut alternatives =
         variants.iter().map(|variant| Alternative::new(variant, &cdr)).collect::<Result<Vec<_>>>()?;
     settle(&mut alternatives)?;
-    // The default is last, since its pattern is that of all cases.
+    // The default is last because its pattern matches all cases.
     alternatives.sort_by_key(|alternative| alternative.is_default);
 
     let ident = &input.ident;
@@ -240,7 +242,7 @@ fn union_items(
     }
 }
 
-/// What differs between the variants of a union, for each function.
+/// The code that differs between the variants of a union, for each function.
 #[derive(Default)]
 struct Arms {
     layouts: Vec<TokenStream>,
@@ -299,12 +301,12 @@ mod tests {
             #[dds(extensibility = "final")]
             enum Either { A(u8), #[dds(case = 2)] B(u16) }
         });
-        assert!(without_case.starts_with("say which discriminator means this variant"), "{without_case}");
+        assert!(without_case.starts_with("missing discriminator"), "{without_case}");
         let twice = refusal(&parse_quote! {
             #[dds(extensibility = "final")]
             enum Either { #[dds(case = 1)] A(u8), #[dds(case = 2, case = 1)] B(u16) }
         });
-        assert_eq!(twice, "the case 1 is used twice");
+        assert_eq!(twice, "duplicate case 1");
         let defaults = refusal(&parse_quote! {
             #[dds(extensibility = "final")]
             enum Either { #[dds(default)] A(u8), #[dds(default)] B }
@@ -314,19 +316,19 @@ mod tests {
             #[dds(extensibility = "final")]
             enum Either { #[dds(case = 1)] A(u8, u8) }
         });
-        assert_eq!(two, "a variant of a union has one unnamed field, or none");
+        assert_eq!(two, "a union variant must have one unnamed field or none");
         let key = refusal(&parse_quote! {
             #[dds(extensibility = "final")]
             enum Either { #[dds(case = 1)] A(#[dds(key)] u8) }
         });
-        assert_eq!(key, "a member of a union has no key and no id");
+        assert_eq!(key, "a union member cannot have a key or an id");
         let undecided = refusal(&parse_quote! { enum Either { #[dds(case = 1)] A(u8) } });
-        assert!(undecided.starts_with("say how this type may evolve"), "{undecided}");
+        assert!(undecided.starts_with("missing extensibility"), "{undecided}");
         let discriminator = refusal(&parse_quote! {
             #[dds(extensibility = "final", discriminator = "f32")]
             enum Either { #[dds(case = 1)] A(u8) }
         });
-        assert_eq!(discriminator, "the discriminator of a union is an integer type, such as \"i32\"");
+        assert_eq!(discriminator, "the discriminator of a union must be an integer type, such as \"i32\"");
     }
 
     #[test]
@@ -338,7 +340,7 @@ mod tests {
             "an enum needs at least one variant"
         );
         let case = refusal(&parse_quote! { enum Color { #[dds(case = 1)] Red } });
-        assert_eq!(case, "enumerators have the values that Rust gives them: write `Red = N`");
+        assert_eq!(case, "enumerators take their values from Rust: write `Red = N`");
         let wide = refusal(&parse_quote! { #[dds(bit_bound = 33)] enum Color { Red } });
         assert_eq!(wide, "bit_bound must be between 1 and 32");
     }

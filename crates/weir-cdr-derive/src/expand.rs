@@ -1,7 +1,7 @@
-//! The generated code.
+//! Code generation for structs.
 //!
-//! Each field is treated through a path that has the functions of `CdrValue`: the trait itself, `Bounded` for a field
-//! with `max_len`, or `Optional` for an `Option`.
+//! Each field is accessed through a path with the functions of `CdrValue`: the trait itself,
+//! `Bounded` for a field with `max_len`, or `Optional` for an `Option`.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -12,7 +12,7 @@ use crate::attributes::{Extensibility, FieldAttributes, MEMBER_ID_MAX, StructAtt
 use crate::runs::{Runs, Size, variable};
 use crate::{crate_path, enumeration};
 
-/// The implementations of `CdrValue` and, for a struct, `DdsType`.
+/// Generates the implementations of `CdrValue` and, for a struct, `DdsType`.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     if !input.generics.params.is_empty() {
         return Err(Error::new(input.generics.span(), "generic types cannot be the type of a topic"));
@@ -57,13 +57,13 @@ fn expand_struct(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The largest number of members for which `encode` is always inlined.
+/// Maximum number of members for which `encode` is always inlined.
 const INLINE_LEN_MAX: usize = 16;
 
 /// A field of the struct.
 pub(crate) struct Member<'a> {
     pub(crate) ident: &'a Ident,
-    /// Where its functions are: `<T as CdrValue>`, `Bounded<T, N>` or `Optional<T, ID>`.
+    /// The path to its functions: `<T as CdrValue>`, `Bounded<T, N>` or `Optional<T, ID>`.
     pub(crate) codec: TokenStream,
     pub(crate) size: Size,
     is_key: bool,
@@ -88,7 +88,7 @@ impl<'a> Member<'a> {
                 let size = if attributes.max_len.is_some() { Size::Variable } else { Size::of(&field.ty) };
                 Ok(Self { ident, codec, size, is_key: attributes.is_key, is_optional })
             }
-            None => Err(Error::new(field.span(), "only fields with names are supported")),
+            None => Err(Error::new(field.span(), "only named fields are supported")),
         }
     }
 
@@ -96,16 +96,16 @@ impl<'a> Member<'a> {
     pub(crate) fn of_union(field: &syn::Field, cdr: &TokenStream) -> Result<TokenStream> {
         let attributes = FieldAttributes::parse(field)?;
         if attributes.is_key || attributes.id.is_some() {
-            return Err(Error::new(field.span(), "a member of a union has no key and no id"));
+            return Err(Error::new(field.span(), "a union member cannot have a key or an id"));
         }
         if optional(&field.ty).is_some() {
-            return Err(Error::new(field.span(), "a member of a union cannot be optional"));
+            return Err(Error::new(field.span(), "a union member cannot be optional"));
         }
         Ok(codec(&field.ty, &attributes, cdr))
     }
 }
 
-/// The fields of a struct. Ids follow each other, unless they are given (DDS-XTypes 1.3 §7.3.1.2.1.1).
+/// The fields of a struct. Ids are consecutive unless given (DDS-XTypes 1.3 §7.3.1.2.1.1).
 fn members<'a>(
     fields: &'a syn::punctuated::Punctuated<syn::Field, syn::Token![,]>,
     cdr: &TokenStream,
@@ -116,7 +116,7 @@ fn members<'a>(
         let id = attributes.id.unwrap_or(next_id);
         next_id = id + 1;
         if id > MEMBER_ID_MAX || !used.insert(id) {
-            return Err(Error::new(field.span(), format!("the member id {id} is used twice or too large")));
+            return Err(Error::new(field.span(), format!("member id {id} is a duplicate or too large")));
         }
         Member::new(field, &attributes, id, cdr)
     };
@@ -130,7 +130,7 @@ fn codec(ty: &Type, attributes: &FieldAttributes, cdr: &TokenStream) -> TokenStr
     }
 }
 
-/// The `T` of an `Option<T>`, which is recognised by its name.
+/// Returns the `T` of an `Option<T>`, which is recognised by its name.
 fn optional(ty: &Type) -> Option<&Type> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|last| last.ident == "Option")?;
@@ -147,9 +147,7 @@ fn named_fields(input: &DeriveInput) -> Result<&syn::punctuated::Punctuated<syn:
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) if !fields.named.is_empty() => Ok(&fields.named),
-            _ => {
-                Err(Error::new(input.ident.span(), "DdsType needs a struct with named fields, at least one"))
-            }
+            _ => Err(Error::new(input.ident.span(), "DdsType needs a struct with at least one named field")),
         },
         Data::Enum(_) | Data::Union(_) => Err(Error::new(
             input.ident.span(),
@@ -158,7 +156,7 @@ fn named_fields(input: &DeriveInput) -> Result<&syn::punctuated::Punctuated<syn:
     }
 }
 
-/// The items of `CdrValue` for the whole value.
+/// Generates the items of `CdrValue` for the whole value.
 fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
     let idents: Vec<_> = members.iter().map(|member| member.ident).collect();
     let codecs: Vec<_> = members.iter().map(|member| &member.codec).collect();
@@ -170,7 +168,7 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
         Extensibility::Final => Default::default(),
         Extensibility::Appendable => decode_delimited(&runs.decode_into_delimited(&all)),
     };
-    // Inlined where the offset is known to be 0, most alignment and checking is done by the compiler.
+    // Inlined with an offset known to be 0, most alignment and checks are resolved at compile time.
     let inline = if members.len() <= INLINE_LEN_MAX { quote!(#[inline(always)]) } else { quote!(#[inline]) };
     let copy = delimited.around_copy(&quote!(#(#codecs::copy(reader, writer)?;)*));
     let bulk = bulk_items(members, cdr, &delimited, &inline);
@@ -234,14 +232,14 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
     }
 }
 
-/// The items of `CdrValue` for a struct whose last member may end in a bulk.
+/// Generates the items of `CdrValue` for a struct whose last member may end in a bulk.
 fn bulk_items(
     members: &[Member<'_>],
     cdr: &TokenStream,
     delimited: &Delimited,
     inline: &TokenStream,
 ) -> TokenStream {
-    // A key has to be known without the bulk.
+    // The key must be known without the bulk.
     let Some((last, others)) = members.split_last().filter(|(last, _)| !last.is_optional && !last.is_key)
     else {
         return TokenStream::new();
@@ -287,7 +285,8 @@ fn bulk_items(
     }
 }
 
-/// The items of `CdrValue` that differ for a struct with key members: only those belong to a key.
+/// Generates the items of `CdrValue` that differ for a struct with key members: only those belong
+/// to the key.
 fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
     let (idents, codecs): (Vec<_>, Vec<_>) =
         members.iter().filter(|member| member.is_key).map(|member| (member.ident, &member.codec)).unzip();
@@ -339,7 +338,7 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
     }
 }
 
-/// `DdsType::copy_key`: as `copy_as_key`, but nothing follows, so it stops at the last key member.
+/// Generates `DdsType::copy_key`: like `copy_as_key`, but stops at the last key member.
 fn copy_key(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
     let last = members.iter().rposition(|member| member.is_key).unwrap_or(0);
     let steps = members.iter().take(last + 1).map(copy_key_step);
@@ -361,8 +360,8 @@ fn copy_key_step(member: &Member<'_>) -> TokenStream {
     if member.is_key { quote!(#codec::copy_as_key(reader, writer)?;) } else { quote!(#codec::skip(reader)?;) }
 }
 
-/// The code that reads a delimited value, for `decode` and `decode_into`. Members that the sender does not have, at the
-/// end, have their defaults.
+/// Generates the code that reads a delimited value, for `decode` and `decode_into`. Trailing
+/// members that the sender does not have take their defaults.
 fn decode_delimited(members: &TokenStream) -> (TokenStream, TokenStream) {
     let decode = quote! {
         if reader.encoding().delimits_appendables() {
@@ -382,10 +381,11 @@ fn decode_delimited(members: &TokenStream) -> (TokenStream, TokenStream) {
     (decode, decode_into)
 }
 
-/// The code around the members of an appendable struct or union, which XCDR2 delimits; nothing for a final one.
+/// The code around the members of an appendable struct or union, which XCDR2 delimits; empty for a
+/// final one.
 #[derive(Default)]
 pub(crate) struct Delimited {
-    /// What the layout is besides its members'.
+    /// The layout apart from its members'.
     pub(crate) layout: TokenStream,
     pub(crate) offset: TokenStream,
     open_reader: TokenStream,
@@ -442,7 +442,7 @@ mod tests {
         expand(input).map_or_else(|error| error.to_string(), |tokens| panic!("accepted: {tokens}"))
     }
 
-    /// The generated code without spaces, which `quote` puts everywhere.
+    /// The generated code without the spaces that `quote` inserts.
     fn generated(input: &DeriveInput) -> String {
         let tokens = expand(input).unwrap();
         let file: syn::File = syn::parse2(tokens.clone()).unwrap();
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn only_structs_with_named_fields_are_accepted() {
-        let named = "DdsType needs a struct with named fields, at least one";
+        let named = "DdsType needs a struct with at least one named field";
         assert_eq!(
             refusal(&parse_quote!(
                 struct Unit;

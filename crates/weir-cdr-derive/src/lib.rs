@@ -1,15 +1,15 @@
-//! The derive macro behind `weir_cdr::DdsType`. Use it through `weir-cdr` or `weir-dds`; it is of no use alone.
+//! The derive macro after `weir_cdr::DdsType`. Use it through `weir-cdr` or `weir-dds`.
 //!
 //! | module | content |
 //! |---|---|
-//! | `attributes` | what `#[dds(..)]` says, and what it may not say |
-//! | `crate_path` | by which path the generated code finds `weir-cdr` |
-//! | `enumeration` | the generated code for enums: enumerations and unions |
-//! | `expand` | the generated code for structs |
-//! | `runs` | members in a row at constant offsets |
+//! | `attributes` | parses and checks `#[dds(..)]` |
+//! | `crate_path` | finds the path of `weir-cdr` for the generated code |
+//! | `enumeration` | code generation for enums: enumerations and unions |
+//! | `expand` | code generation for structs |
+//! | `runs` | consecutive members at constant offsets |
 //!
-//! The attributes are documented at the trait, `weir_cdr::DdsType`. Deliberately not here: generic
-//! types and mutable extensibility, each refused with a message that says so.
+//! The attributes are documented at the trait, `weir_cdr::DdsType`. Generic types and mutable
+//! extensibility are not supported; each is refused with an error.
 
 use proc_macro::TokenStream;
 

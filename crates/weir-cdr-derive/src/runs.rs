@@ -1,8 +1,8 @@
-//! Members in a row that are written, or read, at constant offsets from each other: runs.
+//! Runs: consecutive members that are written or read at constant offsets from each other.
 //!
-//! The macro sees only the names of types, so it takes all members in a row that may have a known size together, and asks
-//! at compile time whether they do (`Run`). Where they do not, those among them that have the names of primitives are
-//! taken together again, and the others go one by one.
+//! The macro sees only the names of types. It groups all consecutive members that may have a known
+//! size, and the generated code checks at compile time whether they have (`Run`). If not, those
+//! with the names of primitive types are grouped again, and the others are handled one by one.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -10,14 +10,15 @@ use syn::{Ident, Type};
 
 use crate::expand::Member;
 
-/// How likely it is that all values of a type have the same size, as far as its name tells.
+/// How likely all values of a type have the same size, judged by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Size {
     /// A string or a collection.
     Variable,
     /// A type of which only the name is known.
     Unknown,
-    /// A boolean, or an array of such: not all octets are values, so reading may fail before the data end.
+    /// A boolean, or an array of booleans: not all bytes are valid, so reading may fail before the
+    /// data end.
     Checked,
     /// A number, or an array of numbers.
     Fixed,
@@ -27,7 +28,7 @@ impl Size {
     pub(crate) fn of(ty: &Type) -> Self {
         match ty {
             Type::Array(array) => Self::of(&array.elem),
-            // What a macro of the user was given as a type comes in a group.
+            // Types passed through a user's macro are in a group.
             Type::Group(group) => Self::of(&group.elem),
             Type::Paren(paren) => Self::of(&paren.elem),
             Type::Path(path) => path.path.segments.last().map_or(Self::Unknown, |last| named(&last.ident)),
@@ -45,14 +46,15 @@ fn named(ident: &Ident) -> Size {
     }
 }
 
-/// What the code for a run depends on.
+/// The parameters of the code for a run.
 pub(crate) struct Runs<'a> {
     pub(crate) cdr: &'a TokenStream,
-    /// Of the codecs: `LAYOUT` or `KEY_LAYOUT`.
+    /// `LAYOUT` or `KEY_LAYOUT` of the codecs.
     pub(crate) layout: TokenStream,
 }
 
-/// Members in a row, a run or not: those of at least the same likelihood, and at least two.
+/// Splits members into runs and others. A run has at least two consecutive members of at least this
+/// likelihood.
 fn split<'a, 'b>(
     members: &'b [&'a Member<'a>],
     at_least: Size,
@@ -61,7 +63,7 @@ fn split<'a, 'b>(
 }
 
 impl Runs<'_> {
-    /// Writes the members by `encode`.
+    /// Generates code that writes the members with `encode`.
     pub(crate) fn encode(&self, members: &[&Member<'_>], encode: &TokenStream) -> TokenStream {
         self.encode_at_least(members, Size::Unknown, encode)
     }
@@ -87,7 +89,7 @@ impl Runs<'_> {
         steps.collect()
     }
 
-    /// Reads the members over those of `self`.
+    /// Generates code that reads the members over those of `self`.
     pub(crate) fn decode_into(&self, members: &[&Member<'_>]) -> TokenStream {
         self.read_at_least(
             members,
@@ -96,7 +98,7 @@ impl Runs<'_> {
         )
     }
 
-    /// Reads the members into variables of the names that [`variable`] gives.
+    /// Generates code that reads the members into variables named by [`variable`].
     pub(crate) fn decode(&self, members: &[&Member<'_>]) -> TokenStream {
         self.read_at_least(members, Size::Unknown, &|member, reader| {
             let (variable, codec) = (variable(member.ident), &member.codec);
@@ -104,7 +106,8 @@ impl Runs<'_> {
         })
     }
 
-    /// The code that reads members, each by what `read` gives for it and a reader.
+    /// Generates code that reads members, each with the code that `read` returns for it and a
+    /// reader.
     fn read_at_least(
         &self,
         members: &[&Member<'_>],
@@ -134,7 +137,8 @@ impl Runs<'_> {
         steps.collect()
     }
 
-    /// The same for a value that ends where its sender has no more members: the others have their defaults.
+    /// The same for a value that may end early because its sender has fewer members: the others
+    /// take their defaults.
     pub(crate) fn decode_into_delimited(&self, members: &[&Member<'_>]) -> TokenStream {
         let (cdr, runs) = (self.cdr, split(members, Size::Unknown));
         let steps = runs.map(|members| {
@@ -159,7 +163,7 @@ impl Runs<'_> {
         steps.collect()
     }
 
-    /// The error of data that end inside of these members.
+    /// Generates the error for data that end inside these members.
     fn short(&self, members: &[&Member<'_>]) -> TokenStream {
         let cdr = self.cdr;
         if members.iter().all(|member| member.size == Size::Fixed) {
@@ -174,7 +178,7 @@ impl Runs<'_> {
         }
     }
 
-    /// The run of these members; none if they are too few, or surely none.
+    /// Returns the run of these members; `None` if they are too few, or certainly not a run.
     fn run(&self, members: &[&Member<'_>]) -> Option<TokenStream> {
         let Self { cdr, layout } = self;
         if members.len() < 2 || members.iter().any(|member| member.size == Size::Variable) {
@@ -185,12 +189,12 @@ impl Runs<'_> {
     }
 }
 
-/// Whether some of the members of what is no run may be one.
+/// Returns whether some of these members may form a run although all of them do not.
 fn needs_finer(members: &[&Member<'_>], at_least: Size) -> bool {
     at_least == Size::Unknown && members.iter().any(|member| member.size == Size::Unknown)
 }
 
-/// The name of the variable for a member.
+/// Returns the name of a member's variable.
 pub(crate) fn variable(ident: &Ident) -> Ident {
     format_ident!("member_{}", ident)
 }

@@ -1,4 +1,4 @@
-//! How long it takes to encode, decode and find the key of the sample that the benchmarks send.
+//! Measures encoding, decoding and key extraction of the sample that the benchmarks send.
 //!
 //! Run with `cargo run --release -p weir-cdr --example encode_speed`.
 #![expect(clippy::print_stdout, reason = "the output is what this example is for")]
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use weir_cdr::{CdrError, CdrReader, CdrValue, CdrWriter, DdsType, Encoding, Endianness, payload_reader};
 
-/// 28 bytes and the octets.
+/// 28 bytes and a byte sequence.
 #[derive(Clone, Debug, Default, DdsType)]
 #[dds(extensibility = "final")]
 struct Sample {
@@ -63,7 +63,8 @@ fn copy_key(payload: &[u8], key: &mut [u8]) -> Result<(), CdrError> {
     Sample::copy_key(&mut reader, &mut CdrWriter::new(key, Endianness::Big, Encoding::Xcdr1))
 }
 
-/// The time one call of `action` takes: the best of several rounds, since everything else on the machine only adds.
+/// Returns the time of one call of `action`: the minimum of several rounds, since other load only
+/// adds.
 fn nanoseconds(size: usize, mut action: impl FnMut() -> Result<(), CdrError>) -> f64 {
     let calls = if size > 1024 { 50_000_u32 } else { 2_000_000 };
     (0..7)

@@ -1,7 +1,8 @@
-//! Arrays: the elements, with no length in front.
+//! Arrays: the elements, without a length.
 //!
-//! An array of arrays of primitives is an array of several dimensions, which XCDR2 does not delimit. With other elements
-//! it is one of arrays with a name of their own (`typedef`): each of them is delimited, besides the outer one.
+//! An array of arrays of primitives is a multi-dimensional array, which XCDR2 does not delimit.
+//! With other elements it is an array of a named array type (`typedef`): each inner array is
+//! delimited, as is the outer one.
 
 use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
 

@@ -13,19 +13,20 @@ pub trait CdrCollection: CdrValue {
     /// The layout of one element.
     const ELEMENT_LAYOUT: Layout;
 
-    /// Whether a NUL follows the elements, as it does in strings.
+    /// Whether the elements are followed by a NUL, as in strings.
     const HAS_TERMINATOR: bool;
 
     /// Whether XCDR2 delimits it: if its elements are not primitive.
     const IS_DELIMITED: bool;
 
-    /// The number of elements; of octets without the NUL for a string.
+    /// The number of elements; for a string, of bytes without the NUL.
     fn element_count(&self) -> usize;
 
     /// Reads a value of at most `max_len` elements.
     ///
     /// # Errors
-    /// [`CdrError::BoundExceeded`] if it is longer, before it is read; else as [`CdrValue::decode`].
+    /// [`CdrError::BoundExceeded`] if it is longer, before it is read; otherwise as
+    /// [`CdrValue::decode`].
     fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self, CdrError>;
 
     /// Reads a value of at most `max_len` elements over this one, reusing its memory.
@@ -45,14 +46,15 @@ pub trait CdrCollection: CdrValue {
     ) -> Result<(), CdrError>;
 }
 
-/// How a member with `#[dds(max_len = MAX_LEN)]` is treated: the functions of [`CdrValue`] with the bound applied.
+/// Codec of a member with `#[dds(max_len = MAX_LEN)]`: the functions of [`CdrValue`] with the bound
+/// applied.
 ///
-/// Never a value: only code written by the derive macro names it.
+/// Never instantiated: only generated code refers to it.
 #[derive(Debug)]
 pub struct Bounded<T: CdrCollection, const MAX_LEN: u32>(PhantomData<T>);
 
 impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
-    /// As [`CdrValue::LAYOUT`], with a largest size if the elements have one.
+    /// As [`CdrValue::LAYOUT`], with a maximum size if the elements have one.
     pub const LAYOUT: Layout = if T::HAS_TERMINATOR {
         Layout::bounded_string(MAX_LEN as usize)
     } else {
@@ -136,7 +138,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// As [`CdrValue::skip`].
     ///
     /// # Errors
-    /// When the data end before the value does.
+    /// If the data end before the value does.
     #[inline(always)]
     pub fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
         T::skip(reader)

@@ -1,34 +1,35 @@
-//! Copying octets so that whoever comes next finds them in the nearest cache.
+//! Copies bytes so that they are in the nearest cache for the next reader.
 //!
-//! From about 2 KiB on, the C library of Linux copies by `rep movsb` on processors that announce it as fast (FSRM). On
-//! some of them what was copied so lies in a farther cache afterwards, and the next reader (the system call that
-//! sends it, or the application) pays: about 0.15 µs per 8 KiB and copy on an AMD EPYC of family 25. In pieces below that length the
-//! library uses vector instructions. One long copy by vectors is better than pieces, and than `rep movsb` on processors that
-//! are good at it: whoever has such a copy gives it to [`use_copier`], since it takes unsafe code.
+//! From about 2 KiB on, the C library of Linux copies by `rep movsb` on processors that announce it
+//! as fast (FSRM). On some of them the copy is then in a farther cache, and the next reader (the
+//! system call that sends it, or the application) takes longer: about 0.15 µs per 8 KiB and copy on
+//! an AMD EPYC of family 25. Below that length the library uses vector instructions, so copies are
+//! split into pieces. One long vectorised copy is faster still, even on processors with a good `rep
+//! movsb`. As it takes unsafe code, the caller can supply one with [`use_copier`].
 
 use std::sync::OnceLock;
 
-/// The longest piece that libraries copy by vector instructions, in bytes.
+/// Maximum length of a piece that libraries copy by vector instructions, in bytes.
 const PIECE_BYTES: usize = 2048;
 
-/// From here on the caches are too small for what is copied, and one long copy is the quickest; in bytes.
+/// From this length on, the caches are too small and one long copy is fastest, in bytes.
 const LONG_BYTES: usize = 32 << 10;
 
-/// Copies octets from one slice to another one, which are equally long.
+/// Copies bytes between slices of the same length.
 pub type Copier = fn(&mut [u8], &[u8]);
 
-/// What copies that are too long for one piece and shorter than long ones are made by.
+/// The function for copies longer than a piece and shorter than [`LONG_BYTES`].
 static COPIER: OnceLock<Copier> = OnceLock::new();
 
-/// Has copies of 2 to 32 KiB made by `copier` from now on, in this whole process. The first one remains.
+/// Sets the function for copies of 2 to 32 KiB, for the whole process. Later calls have no effect.
 pub fn use_copier(copier: Copier) {
     let _ = COPIER.set(copier);
 }
 
-/// Copies `from` to `to`, which are equally long.
+/// Copies `from` to `to`, which have the same length.
 ///
 /// # Panics
-/// When they are not equally long.
+/// If the lengths differ.
 #[inline(always)]
 pub fn copy(to: &mut [u8], from: &[u8]) {
     if from.len() <= PIECE_BYTES || from.len() >= LONG_BYTES {
@@ -38,7 +39,7 @@ pub fn copy(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Makes `to` equal to `from`, in the memory that it has.
+/// Makes `to` equal to `from`, reusing its memory.
 #[inline(always)]
 pub fn replace(to: &mut Vec<u8>, from: &[u8]) {
     if to.len() == from.len() {
@@ -59,7 +60,7 @@ pub fn append(to: &mut Vec<u8>, from: &[u8]) {
     }
 }
 
-/// Apart, so that short copies do not carry it.
+/// Out of line, so that short copies stay small.
 #[inline(never)]
 fn copy_far(to: &mut [u8], from: &[u8]) {
     match COPIER.get() {
@@ -69,7 +70,7 @@ fn copy_far(to: &mut [u8], from: &[u8]) {
 }
 
 fn copy_by_pieces(to: &mut [u8], from: &[u8]) {
-    assert_eq!(to.len(), from.len(), "copies are as long as what they are copies of");
+    assert_eq!(to.len(), from.len(), "source and destination have the same length");
     to.chunks_mut(PIECE_BYTES).zip(from.chunks(PIECE_BYTES)).for_each(|(to, from)| copy_piece(to, from));
 }
 
@@ -78,7 +79,7 @@ fn append_by_pieces(to: &mut Vec<u8>, from: &[u8]) {
     from.chunks(PIECE_BYTES).for_each(|piece| append_piece(to, piece));
 }
 
-/// A call of its own: the optimizer would make one long copy of the pieces.
+/// Not inlined: the optimizer would merge the pieces into one long copy.
 #[inline(never)]
 fn copy_piece(to: &mut [u8], from: &[u8]) {
     to.copy_from_slice(from);
@@ -102,7 +103,7 @@ mod tests {
             assert_eq!(to, from[..len], "{len}");
             append(&mut to, &from[..len]);
             assert_eq!(to[len..], from[..len], "{len}");
-            // Over something as long, and over something longer.
+            // Over a value of the same length, and over a longer one.
             replace(&mut to, &from[1..][..2 * len.min(19_000)]);
             replace(&mut to, &from[3..][..len.min(38_000)]);
             assert_eq!(to, from[3..][..len.min(38_000)], "{len}");

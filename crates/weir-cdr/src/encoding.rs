@@ -1,4 +1,4 @@
-//! The choices that decide how a value becomes bytes.
+//! Byte orders, encoding versions and extensibility kinds.
 
 /// The order of the bytes of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,11 +14,12 @@ pub enum Endianness {
 pub enum Encoding {
     /// Plain CDR: eight-byte primitives are aligned to eight bytes, nothing is delimited.
     Xcdr1,
-    /// Plain and delimited CDR2: nothing is aligned to more than four bytes; appendable structs and collections of
-    /// non-primitive elements are preceded by their length in bytes.
+    /// Plain and delimited CDR2: nothing is aligned to more than four bytes; appendable structs and
+    /// collections of non-primitive elements are preceded by their length in bytes.
     Xcdr2,
-    /// The same, but no struct is preceded by its length, as if all were final: what key hashes are made from
-    /// (DDS-XTypes 1.3 §7.6.8). Never the form of a payload.
+    /// As XCDR2, but structs are never preceded by their length, as if all were final.
+    ///
+    /// The form for key hashes (DDS-XTypes 1.3 §7.6.8). Never the form of a payload.
     PlainXcdr2,
 }
 
@@ -43,28 +44,29 @@ impl Encoding {
         }
     }
 
-    /// What a primitive of `size` bytes is aligned to. `size` is 1, 2, 4 or 8.
+    /// The alignment of a primitive of `size` bytes (1, 2, 4 or 8).
     #[inline(always)]
     pub const fn alignment(self, size: usize) -> usize {
         if size < self.max_alignment() { size } else { self.max_alignment() }
     }
 
-    /// The first offset at or after `offset` where a primitive of `size` bytes may stand. `size` is 1, 2, 4 or 8.
+    /// The first offset at or after `offset` that is aligned for a primitive of `size` bytes (1, 2,
+    /// 4 or 8).
     #[inline(always)]
     pub const fn align(self, offset: usize, size: usize) -> usize {
         let alignment = self.alignment(size);
         (offset + (alignment - 1)) & !(alignment - 1)
     }
 
-    /// The offset behind the delimiter that precedes collections of non-primitive elements: `offset` itself in XCDR1,
-    /// which has none.
+    /// The offset after the delimiter of collections of non-primitive elements; `offset` itself in
+    /// XCDR1, which has none.
     #[inline(always)]
     pub const fn delimiter_end(self, offset: usize) -> usize {
         if self.delimits_collections() { self.align(offset, 4) + 4 } else { offset }
     }
 
-    /// The offset behind the delimiter that precedes appendable structs and unions: `offset` itself where they have
-    /// none.
+    /// The offset after the delimiter of appendable structs and unions; `offset` itself in
+    /// encodings without one.
     #[inline(always)]
     pub const fn appendable_delimiter_end(self, offset: usize) -> usize {
         if self.delimits_appendables() { self.align(offset, 4) + 4 } else { offset }
@@ -82,7 +84,7 @@ impl Encoding {
         matches!(self, Self::Xcdr2)
     }
 
-    /// The encoding of the key from which the hash is made when samples have this one.
+    /// The encoding of the key for the key hash of samples in this encoding.
     #[inline(always)]
     pub const fn of_key_hash(self) -> Self {
         match self {

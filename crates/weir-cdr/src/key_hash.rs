@@ -1,14 +1,15 @@
-//! Key hashes: the 16 octets that stand for a key on the wire (RTPS 2.5 §9.6.4.8).
+//! Key hashes: 16 bytes that identify a key on the wire (RTPS 2.5 §9.6.4.8).
 
 use md5::{Digest, Md5};
 
 use crate::{DdsType, Encoding};
 
-/// The hash of a serialized key: big endian, from offset 0, in the [`Encoding::of_key_hash`] of the writer's samples,
-/// which is `encoding`.
+/// Returns the hash of a serialized key.
 ///
-/// The type decides, not the value: if no key of the type is longer than 16 bytes the hash is the key itself, padded
-/// with zeros; otherwise it is the MD5 digest, even of a short key.
+/// `key_be` is the key in big-endian order from offset 0, in the [`Encoding::of_key_hash`] of the
+/// writer's samples' `encoding`. The type decides, not the value: if no key of the type is longer
+/// than 16 bytes, the hash is the key itself, padded with zeros. Otherwise it is the MD5 digest,
+/// even of a short key.
 ///
 /// ```
 /// # use weir_cdr::DdsType;
@@ -33,8 +34,8 @@ pub fn key_hash<T: DdsType>(key_be: &[u8], encoding: Encoding) -> [u8; 16] {
     }
 }
 
-/// At most 16 octets, and zeros behind them. The lengths of integers are read as such: a copy of any length costs more than
-/// all the rest.
+/// Pads at most 16 bytes with zeros. Lengths of integers are special cases: a copy of variable
+/// length costs more than the rest of the function.
 #[inline]
 fn padded(octets: &[u8]) -> [u8; 16] {
     if let Some(four) = whole(octets) {
@@ -50,13 +51,13 @@ fn padded(octets: &[u8]) -> [u8; 16] {
     hash
 }
 
-/// The octets, if they are exactly `N`.
+/// Returns the bytes if there are exactly `N`.
 #[inline]
 fn whole<const N: usize>(octets: &[u8]) -> Option<[u8; N]> {
     octets.try_into().ok()
 }
 
-/// The MD5 digest of a serialized key (big endian, from offset 0).
+/// Returns the MD5 digest of a serialized key (big-endian, from offset 0).
 pub fn key_hash_md5(key_be: &[u8]) -> [u8; 16] {
     Md5::digest(key_be).into()
 }

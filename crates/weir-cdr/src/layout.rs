@@ -1,15 +1,18 @@
-//! What is known about the serialized size of a type without a value of it.
+//! Bounds on the serialized size of a type, known without a value.
 
 use crate::Encoding;
 use crate::run::Extent;
 
-/// Bounds on the serialized size of a type in XCDR1 and in XCDR2 without delimiters of structs, as keys have it
-/// ([`Encoding::PlainXcdr2`]), computed at compile time.
+/// Bounds on the serialized size of a type, computed at compile time.
 ///
-/// Where a value ends depends on where it starts, because of alignment. All alignments divide eight, so a table of the
-/// end for each start below eight says everything. The end never gets smaller when the start or a length grows; the
-/// largest end of a struct is therefore found by walking its members with their largest ends, exactly and not only as
-/// an estimate. This matters for keys, where 16 or 17 bytes decide between two kinds of key hash.
+/// They hold for XCDR1 and for XCDR2 without delimiters of structs, as in keys
+/// ([`Encoding::PlainXcdr2`]).
+///
+/// Because of alignment, the end of a value depends on its start. All alignments divide eight, so a
+/// table of the end for each start below eight is complete. The end never decreases when the start
+/// or a length grows. So walking the members of a struct with their maximum ends gives its exact
+/// maximum end, not just an estimate. This matters for keys, where 16 or 17 bytes decide between
+/// two kinds of key hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The largest end offset for each start offset 0..8, in XCDR1. Meaningless if not `bounded`.
@@ -19,8 +22,8 @@ pub struct Layout {
     min_size: usize,
     is_bounded: bool,
     is_fixed: bool,
-    /// Whether the size is the same for all values in XCDR2 and nothing is delimited, and whether that is so of appendable
-    /// types, too.
+    /// Whether all values have the same size in XCDR2 and nothing is delimited; and the same
+    /// including appendable types.
     is_fixed_2: bool,
     is_fixed_2_plain: bool,
     /// The size of the first primitive; 0 if there is none.
@@ -29,11 +32,11 @@ pub struct Layout {
     largest: usize,
 }
 
-/// The largest alignment: layouts repeat after as many bytes.
+/// The largest alignment, and so the period of layouts.
 const PERIOD: usize = 8;
 
 impl Layout {
-    /// No bytes at all: the start of a struct.
+    /// No bytes: the start of a struct.
     pub const EMPTY: Self = Self {
         max_end: [0, 1, 2, 3, 4, 5, 6, 7],
         max_end_2: [0, 1, 2, 3, 4, 5, 6, 7],
@@ -61,7 +64,7 @@ impl Layout {
         layout
     }
 
-    /// A string of at most `max_len` octets, not counting the NUL.
+    /// A string of at most `max_len` bytes, without the NUL.
     pub const fn bounded_string(max_len: usize) -> Self {
         let characters = Self::primitive(1).repeat(max_len.saturating_add(1));
         Self { min_size: 5, ..Self::primitive(4).then(characters).variable() }
@@ -100,7 +103,8 @@ impl Layout {
             is_fixed: self.is_fixed && other.is_fixed,
             is_fixed_2: self.is_fixed_2 && other.is_fixed_2,
             is_fixed_2_plain: self.is_fixed_2_plain && other.is_fixed_2_plain,
-            // The smaller one claims less padding in front of a run than there may be, which only makes runs fewer.
+            // The smaller one implies less padding before a run than there may be, which only makes
+            // runs fewer.
             first: if self.first == other.first { self.first } else { 1 },
             largest: larger(self.largest, other.largest),
             ..self
@@ -117,9 +121,10 @@ impl Layout {
         layout
     }
 
-    /// A value of this layout that may be absent: a flag in XCDR2, a header in XCDR1, in front of it.
+    /// An optional value of this layout, with a flag (XCDR2) or a header (XCDR1) before it.
     pub const fn optional(self) -> Self {
-        // XCDR1: the long form of the header takes 12 bytes, and the value counts its offsets from its own start.
+        // XCDR1: the long form of the header takes 12 bytes, and the value's offsets are relative
+        // to its own start.
         let present = Self { max_end_2: Self::primitive(1).then(self).max_end_2, ..self };
         let mut layout = Self { min_size: 1, ..present.variable() };
         let mut start = 0;
@@ -131,7 +136,7 @@ impl Layout {
         layout
     }
 
-    /// A collection of this layout with the delimiter that XCDR2 puts in front of it.
+    /// A collection of this layout with its XCDR2 delimiter.
     pub const fn delimited(self) -> Self {
         let delimited = Self::primitive(4).then(self);
         Self { max_end_2: delimited.max_end_2, is_fixed_2: false, is_fixed_2_plain: false, ..self }
@@ -142,7 +147,7 @@ impl Layout {
         Self { is_fixed_2: false, ..self }
     }
 
-    /// This layout `count` times in a row: an array. Takes a number of steps logarithmic in `count`.
+    /// This layout repeated `count` times: an array. Takes O(log `count`) steps.
     pub const fn repeat(self, count: usize) -> Self {
         let (mut layout, mut power, mut left) = (Self::EMPTY, self, count);
         while left > 0 {
@@ -155,13 +160,14 @@ impl Layout {
         layout
     }
 
-    /// The smallest serialized size in bytes, without any alignment.
+    /// The minimum serialized size in bytes, without alignment.
     pub const fn min_size(self) -> usize {
         self.min_size
     }
 
-    /// The largest serialized size in bytes of a value that starts at an offset that is a multiple of eight; `None`
-    /// if there is none, or none that fits into memory.
+    /// The maximum serialized size in bytes of a value that starts at a multiple of eight.
+    ///
+    /// `None` if there is no maximum, or none that fits into memory.
     pub const fn max_size(self) -> Option<usize> {
         self.max_size_in(Encoding::Xcdr1)
     }
@@ -175,14 +181,14 @@ impl Layout {
         if self.is_bounded && end < usize::MAX - PERIOD { Some(end) } else { None }
     }
 
-    /// The serialized size in bytes of every value that starts at an offset that is a multiple of eight; `None` if it
-    /// depends on the value.
+    /// The serialized size in bytes of every value that starts at a multiple of eight; `None` if it
+    /// varies.
     pub const fn fixed_size(self) -> Option<usize> {
         if self.is_fixed { self.max_size() } else { None }
     }
 
-    /// What members of this layout in a row occupy if that is the same for all values; a reader does not have to believe a
-    /// length for it.
+    /// The extent of consecutive members of this layout, if it is the same for all values. A reader
+    /// does not have to trust a length for it.
     pub(crate) const fn extent(self, encoding: Encoding) -> Option<Extent> {
         let is_fixed = match encoding {
             Encoding::Xcdr1 => self.is_fixed,
@@ -203,13 +209,13 @@ impl Layout {
         Self { min_size, is_bounded: false, ..Self::EMPTY.variable() }
     }
 
-    /// The same, but not of every value.
+    /// The same, but variable.
     const fn variable(self) -> Self {
         Self { is_fixed: false, is_fixed_2: false, is_fixed_2_plain: false, ..self }
     }
 }
 
-/// The ends of two values in a row.
+/// The ends of two consecutive values.
 const fn chain(first: [usize; PERIOD], second: [usize; PERIOD]) -> [usize; PERIOD] {
     let mut ends = first;
     let mut start = 0;
@@ -248,7 +254,7 @@ mod tests {
 
     #[test]
     fn bounds_are_exact_behind_variable_members() {
-        // 4 + 6 bytes of string, 2 bytes of padding, 4 bytes: 16 and not one more.
+        // 4 + 6 bytes of string, 2 bytes of padding, 4 bytes: exactly 16.
         let layout = Layout::bounded_string(5).then(Layout::primitive(4));
         assert_eq!(layout.max_size(), Some(16));
         assert_eq!(layout.fixed_size(), None);

@@ -1,18 +1,18 @@
-//! CDR encoding of user data: values to bytes and back, with no protocol knowledge.
+//! CDR encoding of user data, without protocol knowledge.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`encoding`] | byte orders, encoding versions, extensibility kinds |
-//! | [`layout`] | what is known about a type's serialized size at compile time |
+//! | [`layout`] | bounds on a type's serialized size, computed at compile time |
 //! | [`writer`], [`reader`] | checked, aligned cursors over a slice |
-//! | [`run`] | members in a row that are checked once |
-//! | [`value`] | [`CdrValue`]: a value that has a CDR form; implemented in `primitive`, `string`, `sequence`, `map`, `array` |
-//! | [`bounded`] | strings, sequences and maps with an upper bound |
-//! | [`optional`] | members that may be absent |
+//! | [`run`] | consecutive members with a single bounds check |
+//! | [`value`] | [`CdrValue`]: a value with a CDR form; see also `primitive`, `string`, `sequence`, `map`, `array` |
+//! | [`bounded`] | strings, sequences and maps with a maximum length |
+//! | [`optional`] | optional members |
 //! | [`dds_type`] | [`DdsType`]: a struct that can be the type of a topic, and its key |
-//! | [`shared`] | octets that stay in the memory where they were received: [`Bytes`] |
-//! | [`payload`] | the encapsulation header in front of a serialized sample |
-//! | [`mod@key_hash`] | the 16 octets that stand for a key on the wire |
+//! | [`shared`] | [`Bytes`] that stay in the receive memory |
+//! | [`payload`] | the encapsulation header of a serialized sample |
+//! | [`mod@key_hash`] | the 16 bytes that identify a key on the wire |
 //!
 //! User types get both traits from the derive macro:
 //!
@@ -35,13 +35,14 @@
 //! # Ok::<(), weir_cdr::CdrError>(())
 //! ```
 //!
-//! Goals: no allocation beyond the decoded value, and never more than in proportion to the input; one bounds check per run
-//! of primitives; one copy per octet sequence; every input is answered by a value or a [`CdrError`], never by a panic.
+//! Guarantees: no allocation beyond the decoded value, and only in proportion to the input; one
+//! bounds check per run of primitives; one copy per byte sequence. Every input gives a value or a
+//! [`CdrError`], never a panic.
 //!
-//! Deliberately not here: mutable types, bit masks, wide characters and strings; parameter lists (they belong to the
-//! messages that carry them); types known only at run time.
+//! Not supported: mutable types, bit masks, wide characters and strings, and types known only at
+//! run time. Parameter lists are in weir-wire.
 
-// The derive macro writes `::weir_cdr`, which has to mean this crate in its own unit tests as well.
+// The derive macro generates `::weir_cdr`, which must also resolve in this crate's unit tests.
 extern crate self as weir_cdr;
 
 pub mod bounded;

@@ -1,11 +1,12 @@
-//! Maps: a length that counts entries, then each key with its value.
+//! Maps: the number of entries, then each key with its value.
 
 use std::collections::BTreeMap;
 
 use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
 
 impl<K: CdrValue + Ord, V: CdrValue> CdrValue for BTreeMap<K, V> {
-    // As for sequences: entries of no bytes, and types that contain maps of themselves, do not compile.
+    // As for sequences: entries without bytes, and types that contain maps of themselves, do not
+    // compile.
     const LAYOUT: Layout = {
         assert!(<Self as CdrCollection>::ELEMENT_LAYOUT.min_size() > 0, "an entry takes at least one byte");
         <Self as CdrCollection>::ELEMENT_LAYOUT.sequence()
@@ -84,7 +85,8 @@ impl<K: CdrValue + Ord, V: CdrValue> CdrCollection for BTreeMap<K, V> {
         Ok(())
     }
 
-    /// Through a value: others may write the entries in another order, and the same map has to become the same bytes.
+    /// Decodes and encodes: peers may write entries in another order, and the same map must give
+    /// the same bytes.
     #[inline]
     fn copy_bounded(
         reader: &mut CdrReader<'_>,
@@ -100,7 +102,7 @@ fn take_count<K: CdrValue + Ord, V: CdrValue>(
     max_len: u32,
 ) -> Result<usize, CdrError> {
     let min_size = const {
-        // Named for what it asserts: without a use it would not be evaluated.
+        // Evaluates the assertion in it: an unused constant is not evaluated.
         let _ = <BTreeMap<K, V> as CdrValue>::LAYOUT;
         <BTreeMap<K, V> as CdrCollection>::ELEMENT_LAYOUT.min_size()
     };

@@ -1,6 +1,7 @@
-//! Optional members: values that may be absent.
+//! Optional members.
 //!
-//! XCDR2 puts a boolean in front of them, XCDR1 a header as in parameter lists (DDS-XTypes 1.3 §7.4.1.2, §7.4.3.5):
+//! XCDR2 precedes them by a boolean, XCDR1 by a header as in parameter lists (DDS-XTypes 1.3
+//! §7.4.1.2, §7.4.3.5):
 //!
 //! ```text
 //! 0...............................16..............................32
@@ -11,25 +12,25 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! with the id 0x3f01 and the length 8 if what follows is a longer id and a longer length, of 32 bits each.
+//! The id 0x3f01 with the length 8 announces a longer id and a longer length, of 32 bits each.
 
 use std::marker::PhantomData;
 
 use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout};
 
-/// How a member of type `Option<T>` is treated: the functions of [`CdrValue`], for a member with the id `ID`.
+/// Codec of a member of type `Option<T>` with the id `ID`: the functions of [`CdrValue`].
 ///
-/// Never a value: only code written by the derive macro names it.
+/// Never instantiated: only generated code refers to it.
 #[derive(Debug)]
 pub struct Optional<T: CdrValue, const ID: u32>(PhantomData<T>);
 
 /// The id that announces a header of the long form.
 const PID_EXTENDED: u16 = 0x3f01;
-/// What is left of a short id without its flags.
+/// Masks the flags of a short id.
 const SHORT_ID_MASK: u16 = 0x3fff;
-/// What is left of a long id without its flags.
+/// Masks the flags of a long id.
 const LONG_ID_MASK: u32 = 0x0fff_ffff;
-/// The largest id of the short form; the larger ones have meanings of their own.
+/// The largest id of the short form; larger ones are reserved.
 const SHORT_ID_MAX: u32 = 0x3eff;
 const SHORT_HEADER_LEN: usize = 4;
 const LONG_HEADER_LEN: usize = 12;
@@ -67,7 +68,7 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
 
     fn encode_xcdr1(value: Option<&T>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         let len = value.map_or(0, |value| value.end_offset(0, Encoding::Xcdr1));
-        // Aligned to four, which the two halves of the short form are not by themselves.
+        // Aligned to four, which the two halves of the short form do not ensure.
         writer.reserve(4, 0)?;
         if is_short(ID, len) {
             (ID as u16).encode(writer)?;
@@ -86,7 +87,8 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
     /// As [`CdrValue::decode`].
     ///
     /// # Errors
-    /// As for the value, and [`CdrError::UnexpectedMember`] if the header is that of another member.
+    /// As for the value, and [`CdrError::UnexpectedMember`] if the header is that of another
+    /// member.
     #[inline]
     pub fn decode(reader: &mut CdrReader<'_>) -> Result<Option<T>, CdrError> {
         if reader.encoding() == Encoding::Xcdr1 {
@@ -117,7 +119,7 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
     /// As [`CdrValue::skip`].
     ///
     /// # Errors
-    /// As [`decode`](Self::decode), but the value is not looked at.
+    /// As [`decode`](Self::decode), except that the value is not checked.
     #[inline]
     pub fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
         if reader.encoding() == Encoding::Xcdr1 {
@@ -126,7 +128,7 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
         if bool::decode(reader)? { T::skip(reader) } else { Ok(()) }
     }
 
-    /// As [`CdrValue::copy`]. The value is built for that: its size has to be known before it is written.
+    /// As [`CdrValue::copy`]. Decodes the value: its size must be known before it is written.
     ///
     /// # Errors
     /// As [`decode`](Self::decode) and [`encode`](Self::encode).
@@ -135,7 +137,7 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
         Self::encode(&Self::decode(reader)?, writer)
     }
 
-    /// Reads the header, and passes over the value: a reader of it, unless it is absent.
+    /// Reads the header and skips the value. Returns a reader of the value, unless it is absent.
     fn take_xcdr1<'a>(reader: &mut CdrReader<'a>) -> Result<Option<CdrReader<'a>>, CdrError> {
         reader.take(4, 0)?;
         let short_id = u16::decode(reader)? & SHORT_ID_MASK;

@@ -34,7 +34,8 @@ const D_CDR2_BE: u16 = 0x0008;
 /// Delimited CDR2, little endian.
 const D_CDR2_LE: u16 = 0x0009;
 
-/// The size in bytes of the XCDR1 payload of `value`: header, sample and padding. A multiple of four.
+/// Returns the size of the XCDR1 payload of `value` in bytes: header, sample and padding. A
+/// multiple of four.
 #[inline]
 pub fn payload_len<T: DdsType>(value: &T) -> usize {
     payload_len_in(value, Encoding::Xcdr1)
@@ -43,7 +44,7 @@ pub fn payload_len<T: DdsType>(value: &T) -> usize {
 /// The same in any encoding.
 #[inline]
 pub fn payload_len_in<T: DdsType>(value: &T, encoding: Encoding) -> usize {
-    // The constants let the compiler work the alignment out for each.
+    // The constants let the compiler resolve the alignment for each.
     let size = match encoding {
         Encoding::Xcdr1 => value.serialized_size(Encoding::Xcdr1),
         Encoding::Xcdr2 | Encoding::PlainXcdr2 => value.serialized_size(Encoding::Xcdr2),
@@ -51,11 +52,11 @@ pub fn payload_len_in<T: DdsType>(value: &T, encoding: Encoding) -> usize {
     ENCAPSULATION_LEN + Encoding::Xcdr1.align(size, 4)
 }
 
-/// Writes header, sample and padding in XCDR1 at the start of `out` and returns their size in bytes, which is
+/// Writes header, sample and padding in XCDR1 to the start of `out`. Returns their size,
 /// [`payload_len`].
 ///
 /// # Errors
-/// [`CdrError::BufferTooSmall`], or what makes the value impossible to represent.
+/// [`CdrError::BufferTooSmall`], or the reason why the value cannot be encoded.
 #[inline]
 pub fn encode_payload<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
     encode_payload_xcdr1(value, out)
@@ -77,26 +78,29 @@ pub fn encode_payload_in<T: DdsType>(
     }
 }
 
-/// A function of its own: where it was inlined, its errors were mixed with those of the caller in memory, which took twice the
+/// Not inlined: inlined, its errors were mixed with the caller's in memory, which took twice the
 /// instructions.
 #[inline(never)]
 fn encode_payload_xcdr1<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
     encode_as(value, CDR_LE, Encoding::Xcdr1, out)
 }
 
-/// Apart, as the other one.
+/// Not inlined either.
 #[inline(never)]
 fn encode_payload_xcdr2<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
     encode_as(value, xcdr2_identifier::<T>(), Encoding::Xcdr2, out)
 }
 
-/// Completes a payload whose bulk, `count` elements of the sequence of numbers that `value` ends in, lies at `bulk_at` in
-/// `out` already, in little-endian order: the other members are written in front of it, padding behind. Returns where
-/// the payload lies, which begins `bulk_at` or fewer bytes in front of the bulk.
+/// Completes a payload whose bulk is already in place.
+///
+/// The bulk is the sequence of numbers that `value` ends in. Its `count` elements are at `bulk_at`
+/// in `out`, in little-endian order. Writes the other members before it and padding after it.
+/// Returns the range of the payload, which starts at most `bulk_at` bytes before the bulk.
 ///
 /// # Errors
-/// [`CdrError::BufferTooSmall`] if there is too little room in front of the bulk or behind it, [`CdrError::NoBulk`] if
-/// the type does not end in a sequence of numbers, or what makes the value impossible to represent.
+/// [`CdrError::BufferTooSmall`] if there is too little room before or after the bulk,
+/// [`CdrError::NoBulk`] if the type does not end in a sequence of numbers, or the reason why the
+/// value cannot be encoded.
 pub fn frame_bulk<T: DdsType>(
     value: &T,
     encoding: Encoding,
@@ -121,18 +125,21 @@ pub fn frame_bulk<T: DdsType>(
     Ok(start..end + padding)
 }
 
-/// The payload that stands for an instance rather than a sample: header, key members and padding. In XCDR2 the key
-/// of an appendable type is delimited like a sample. In XCDR1 zeros follow a short key, see [`KEY_PAYLOAD_LEN_MIN`].
+/// Returns the payload that identifies an instance: header, key members and padding.
+///
+/// In XCDR2 the key of an appendable type is delimited like a sample. In XCDR1 a short key is
+/// followed by zeros, see [`KEY_PAYLOAD_LEN_MIN`].
 ///
 /// # Errors
-/// What makes the key impossible to represent.
+/// The reason why the key cannot be encoded.
 pub fn key_payload<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CdrError> {
     let encoding = if encoding == Encoding::Xcdr1 { encoding } else { Encoding::Xcdr2 };
     encode_key(value, encoding)
 }
 
-/// The same key without delimiters, from what [`key_payload`] makes in XCDR2: for readers that leave them out (Cyclone
-/// DDS 0.10), under the representation identifier that they expect all the same.
+/// Removes the delimiters from an XCDR2 key payload of [`key_payload`].
+///
+/// For readers that expect none (Cyclone DDS 0.10), under the same representation identifier.
 ///
 /// # Errors
 /// As [`from_key_payload`].
@@ -154,12 +161,15 @@ fn encode_key<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CdrE
     Ok(payload)
 }
 
-/// The smallest size of [`key_payload`] in XCDR1, in bytes. Fast DDS up to 2.9, which has only XCDR1, takes whatever
-/// comes with at most 16 bytes for a key hash, the encapsulation header included; when there is more it goes by the key
-/// hash that comes in inline QoS. Others stop reading behind the key.
+/// The minimum size of [`key_payload`] in XCDR1, in bytes.
+///
+/// Fast DDS up to 2.9, which has only XCDR1, treats any payload of at most 16 bytes, encapsulation
+/// header included, as a key hash. For longer payloads it uses the key hash in inline QoS. Others
+/// stop reading after the key.
 pub const KEY_PAYLOAD_LEN_MIN: usize = 20;
 
-/// Always inlined, and not by way of a closure, so that the compiler knows where the writer stands, and of what kind it is.
+/// Always inlined, and without a closure, so that the compiler knows the writer's position and
+/// encoding.
 #[inline(always)]
 fn encode_as<T: DdsType>(
     value: &T,
@@ -173,18 +183,21 @@ fn encode_as<T: DdsType>(
         value.encode(&mut writer)?;
         return finish(header, identifier, writer);
     };
-    // The octets come last of all, since they take a call: next to nothing has to be kept across it.
+    // The bytes are last because they take a call: hardly anything has to be kept across it.
     let (start, len) = encode_around_as(value, octets.len(), identifier, encoding, out)?;
     let room = out.get_mut(start..start + octets.len()).ok_or(CdrError::BufferTooSmall)?;
     copy::copy(room, octets);
     Ok(len)
 }
 
-/// [`encode_payload_in`] without the `count` octets that the value ends in ([`CdrValue::bulk_octets`](crate::CdrValue::bulk_octets)).
-/// Returns where in `out` they belong; what lies there stays as it is.
+/// [`encode_payload_in`] without the `count` bytes that the value ends in.
+///
+/// See [`CdrValue::bulk_octets`](crate::CdrValue::bulk_octets). Returns the range in `out` that
+/// they belong in, which is left unchanged.
 ///
 /// # Errors
-/// As [`encode_payload_in`], and [`CdrError::NoBulk`] if the type does not end in a sequence of numbers.
+/// As [`encode_payload_in`], and [`CdrError::NoBulk`] if the type does not end in a sequence of
+/// numbers.
 pub fn encode_payload_around<T: DdsType>(
     value: &T,
     count: usize,
@@ -195,7 +208,7 @@ pub fn encode_payload_around<T: DdsType>(
     encode_around_as(value, count, identifier, encoding, out).map(|(start, _)| start)
 }
 
-/// Where the octets belong, and the length of all of it.
+/// Returns the position of the bytes, and the total length.
 #[inline(always)]
 fn encode_around_as<T: DdsType>(
     value: &T,
@@ -213,7 +226,7 @@ fn encode_around_as<T: DdsType>(
     Ok((ENCAPSULATION_LEN + start, len))
 }
 
-/// Writes the padding behind a value, and the header in front of it. Returns the length of all of it.
+/// Writes the padding after a value and the header before it. Returns the total length.
 #[inline(always)]
 fn finish(
     header: &mut [u8; ENCAPSULATION_LEN],
@@ -225,7 +238,7 @@ fn finish(
     // Usually there is none.
     if padding > 0 {
         let room = writer.reserve(1, padding)?;
-        // One by one: filling is a call.
+        // One by one: `fill` is a call.
         for at in 0..PADDING_MAX {
             if let Some(octet) = room.get_mut(at) {
                 *octet = 0;
@@ -237,7 +250,7 @@ fn finish(
     Ok(ENCAPSULATION_LEN + end + padding)
 }
 
-/// The representation identifier of an encoding, and the form of it that samples have.
+/// Returns the representation identifier of an encoding, and the encoding of samples.
 const fn identified<T: DdsType>(encoding: Encoding) -> (u16, Encoding) {
     match encoding {
         Encoding::Xcdr1 => (CDR_LE, Encoding::Xcdr1),
@@ -255,7 +268,7 @@ const fn xcdr2_identifier<T: DdsType>() -> u16 {
 /// Appends header, sample and padding in XCDR1 to `out`.
 ///
 /// # Errors
-/// What makes the value impossible to represent; `out` is then as it was.
+/// The reason why the value cannot be encoded; `out` is unchanged then.
 pub fn to_payload<T: DdsType>(value: &T, out: &mut Vec<u8>) -> Result<(), CdrError> {
     to_payload_in(value, Encoding::Xcdr1, out)
 }
@@ -272,7 +285,7 @@ pub fn to_payload_in<T: DdsType>(value: &T, encoding: Encoding, out: &mut Vec<u8
     result.map(drop)
 }
 
-/// The sample in a payload.
+/// Decodes the sample in a payload.
 ///
 /// # Errors
 /// As [`payload_reader`] and [`CdrValue::decode`](crate::CdrValue::decode).
@@ -282,14 +295,14 @@ pub fn from_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
     T::decode(&mut reader)
 }
 
-/// Reads the sample in a payload over `value`, reusing its memory.
+/// Decodes the sample in a payload over `value`, reusing its memory.
 ///
 /// # Errors
-/// As [`from_payload`]; `value` may then be partly overwritten.
+/// As [`from_payload`]; `value` may be partly overwritten then.
 #[inline]
 pub fn from_payload_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrError> {
     match open(payload)? {
-        // A constant byte order and encoding, so that the compiler works the alignment out.
+        // A constant byte order and encoding, so that the compiler resolves the alignment.
         (CDR_LE, body) => value.decode_into(&mut CdrReader::new(body, Endianness::Little, Encoding::Xcdr1)),
         (identifier, body) if identifier == const { xcdr2_identifier::<T>() } => {
             from_little_xcdr2_into(body, value)
@@ -298,7 +311,7 @@ pub fn from_payload_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<()
     }
 }
 
-/// The same for a payload in `memory`, which the value may hold on to parts of.
+/// The same for a payload in `memory`, parts of which the value may keep alive.
 ///
 /// # Errors
 /// As [`from_payload_into`].
@@ -320,13 +333,13 @@ fn from_any_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrErr
     value.decode_into(&mut payload_reader_of::<T>(payload)?)
 }
 
-/// The sample with only the key members that a payload made by [`key_payload`] stands for.
+/// Decodes the payload of [`key_payload`] to a sample with only the key members.
 ///
-/// In XCDR2 the key of an appendable type is a value that is delimited like any other, but there are engines that leave
-/// the delimiters out (Cyclone DDS 0.10 does). A key without is not one with, unless by chance: the lengths differ.
+/// In XCDR2 the key of an appendable type is delimited like any value, but some engines omit the
+/// delimiters (Cyclone DDS 0.10). The two forms are distinguished by their lengths.
 ///
 /// # Errors
-/// As [`payload_reader_of`], and when the data are not a key of this type.
+/// As [`payload_reader_of`], and if the data are not a key of this type.
 pub fn from_key_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
     let mut reader = payload_reader_of::<T>(payload)?;
     if reader.encoding() == Encoding::Xcdr1 {
@@ -340,20 +353,21 @@ pub fn from_key_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
     }
 }
 
-/// Whether nothing but padding follows the first `len` bytes.
+/// Returns whether nothing but padding follows the first `len` bytes.
 fn is_whole(body: &[u8], len: usize) -> bool {
     body.get(len..).is_some_and(|rest| rest.len() <= PADDING_MAX)
 }
 
-/// The largest number of padding bytes behind a sample.
+/// Maximum number of padding bytes after a sample.
 const PADDING_MAX: usize = 3;
 
-/// A reader at the first byte behind the encapsulation header, for a payload of this type. The options are ignored, as
-/// are bytes behind the sample: not all senders set them.
+/// Returns a reader at the first byte after the encapsulation header, for a payload of this type.
+///
+/// Ignores the options and bytes after the sample: not all senders set them.
 ///
 /// # Errors
-/// As [`payload_reader`], and [`CdrError::ExtensibilityMismatch`] if an XCDR2 payload is delimited and the type is
-/// final, or the other way round: it would be misread without notice.
+/// As [`payload_reader`], and [`CdrError::ExtensibilityMismatch`] if an XCDR2 payload is delimited
+/// and the type is final, or vice versa: it would be misread silently.
 #[inline]
 pub fn payload_reader_of<T: DdsType>(payload: &[u8]) -> Result<CdrReader<'_>, CdrError> {
     let (identifier, body) = open(payload)?;
@@ -364,11 +378,11 @@ pub fn payload_reader_of<T: DdsType>(payload: &[u8]) -> Result<CdrReader<'_>, Cd
     }
 }
 
-/// A reader at the first byte behind the encapsulation header, whatever the extensibility of the type.
+/// Returns a reader at the first byte after the encapsulation header, for any extensibility.
 ///
 /// # Errors
-/// [`CdrError::UnsupportedEncapsulation`] if it is neither plain nor delimited CDR, [`CdrError::UnexpectedEnd`]
-/// without a header.
+/// [`CdrError::UnsupportedEncapsulation`] if it is neither plain nor delimited CDR,
+/// [`CdrError::UnexpectedEnd`] without a header.
 #[inline]
 pub fn payload_reader(payload: &[u8]) -> Result<CdrReader<'_>, CdrError> {
     let (identifier, body) = open(payload)?;
@@ -379,7 +393,7 @@ pub fn payload_reader(payload: &[u8]) -> Result<CdrReader<'_>, CdrError> {
     }
 }
 
-// Apart, for the paths of XCDR1 to stay as short as they are.
+// Out of line, to keep the XCDR1 paths short.
 #[inline(never)]
 fn xcdr2_reader_of(identifier: u16, body: &[u8], is_appendable: bool) -> Result<CdrReader<'_>, CdrError> {
     let reader = xcdr2_reader(identifier, body)?;
@@ -397,7 +411,7 @@ fn xcdr2_reader(identifier: u16, body: &[u8]) -> Result<CdrReader<'_>, CdrError>
     Ok(CdrReader::new(body, endianness, Encoding::Xcdr2))
 }
 
-/// The representation identifier, and what is behind the header.
+/// Returns the representation identifier and the bytes after the header.
 #[inline(always)]
 fn open(payload: &[u8]) -> Result<(u16, &[u8]), CdrError> {
     let (header, body) = payload.split_first_chunk::<ENCAPSULATION_LEN>().ok_or(CdrError::UnexpectedEnd)?;

@@ -4,8 +4,8 @@ use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layo
 
 /// Implements the trait for numbers that are converted with `to_le_bytes` and the like.
 ///
-/// The loops over several values have the byte order outside; the compiler turns them into one copy when it is the
-/// machine's own, and into vectorised byte swaps otherwise.
+/// The loops over several values branch on the byte order outside. The compiler turns them into one
+/// copy for the machine's own order, and into vectorised byte swaps otherwise.
 macro_rules! impl_number {
     ($($number:ty),*) => {$(
         impl CdrValue for $number {
@@ -232,7 +232,7 @@ impl CdrValue for bool {
         reader: &mut CdrReader<'_>,
     ) -> Result<(), CdrError> {
         let octets = reader.take_octets(count)?;
-        // All octets at once first: that is vectorised, to look for the first invalid one is not.
+        // All bytes at once first: this is vectorised, the search for the first invalid one is not.
         if octets.iter().fold(0, |all, octet| all | octet) > 1 {
             let invalid = octets.iter().find(|octet| **octet > 1);
             return Err(CdrError::InvalidBool(invalid.copied().unwrap_or_default()));

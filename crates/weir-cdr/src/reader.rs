@@ -8,61 +8,62 @@ use crate::{CdrError, Encoding, Endianness, Run};
 
 /// Reads values from a slice. Offsets and alignment count from the start of the slice.
 ///
-/// Every access is checked. After an error the position is unspecified, and the reader should be dropped.
+/// Every access is checked. After an error the position is unspecified, and the reader should be
+/// dropped.
 #[derive(Clone, Debug)]
 pub struct CdrReader<'a> {
     data: &'a [u8],
-    /// Where the data lie, if values may hold on to parts of them.
+    /// The memory of the data, if values may keep parts of it alive.
     shared: Option<&'a dyn SharedMemory>,
     position: usize,
     endianness: Endianness,
     encoding: Encoding,
 }
 
-/// Remembers what follows a delimited value; given back to [`CdrReader::close_delimited`].
+/// Holds what follows a delimited value, for [`CdrReader::close_delimited`].
 #[derive(Debug)]
 #[must_use = "the delimiter must be closed"]
 pub struct OpenDelimiter<'a>(Option<&'a [u8]>);
 
 impl<'a> CdrReader<'a> {
-    /// A reader at offset 0 of `data`.
+    /// Creates a reader at offset 0 of `data`.
     #[inline(always)]
     pub fn new(data: &'a [u8], endianness: Endianness, encoding: Encoding) -> Self {
         Self { data, shared: None, position: 0, endianness, encoding }
     }
 
-    /// The same reader, for data that lie in `memory`: what is a part of them in the value stays where it is.
+    /// The same reader, for data in `memory`: byte sequences refer to it instead of being copied.
     #[must_use]
     pub fn shared(self, memory: &'a dyn SharedMemory) -> Self {
         Self { shared: Some(memory), ..self }
     }
 
-    /// The number of bytes read, padding included.
+    /// Returns the number of bytes read, with padding.
     #[inline(always)]
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// The number of bytes not yet read; inside a delimited value, of that value.
+    /// Returns the number of bytes not yet read; inside a delimited value, of that value.
     #[inline(always)]
     pub fn remaining(&self) -> usize {
         self.data.len().saturating_sub(self.position)
     }
 
-    /// The byte order of what is read.
+    /// Returns the byte order.
     #[inline(always)]
     pub fn endianness(&self) -> Endianness {
         self.endianness
     }
 
-    /// The encoding rules of what is read.
+    /// Returns the encoding.
     #[inline(always)]
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// Advances over `len` bytes that start at the next offset aligned for primitives of `size` bytes (1, 2, 4 or 8),
-    /// and returns them.
+    /// Advances over `len` bytes that start at the next offset aligned for primitives of `size`
+    /// bytes (1, 2, 4 or 8), and returns them.
     ///
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
@@ -75,20 +76,20 @@ impl<'a> CdrReader<'a> {
         Ok(bytes)
     }
 
-    /// Advances over all members of a run, padding in front included, if they are at the offsets that are known, and all of
-    /// them are there.
+    /// Advances over all members of a run and its leading padding, if their offsets are known and
+    /// all members are there.
     #[inline(always)]
     pub fn run(&mut self, run: Run) -> RunData<'a> {
         let Some(extent) = run.at(self.position, self.encoding) else { return RunData::Unknown };
         match self.take(extent.first_alignment, extent.len) {
-            // What is in shared memory is never a part of a run.
+            // Shared memory never contains part of a run.
             Ok(data) => RunData::Whole(Self::new(data, self.endianness, self.encoding)),
             Err(_) => RunData::Short,
         }
     }
 
-    /// Why the members of a run that is [`Short`](RunData::Short) cannot be read, which one by one may fail sooner than for
-    /// the end of the data.
+    /// Returns why the members of a run that is [`Short`](RunData::Short) cannot be read. Read one
+    /// by one, they may fail before the data end.
     #[cold]
     #[inline(never)]
     pub fn why_short(mut self, read: impl FnOnce(&mut Self) -> Result<(), CdrError>) -> CdrError {
@@ -104,7 +105,7 @@ impl<'a> CdrReader<'a> {
         self.take(N, N)?.first_chunk().copied().ok_or(CdrError::UnexpectedEnd)
     }
 
-    /// Reads octets, unaligned.
+    /// Reads unaligned bytes.
     ///
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
@@ -113,7 +114,7 @@ impl<'a> CdrReader<'a> {
         self.take(1, len)
     }
 
-    /// Reads octets, unaligned, to be kept: without a copy if the data lie in shared memory.
+    /// Reads unaligned bytes to be kept: without a copy if the data are in shared memory.
     ///
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
@@ -125,8 +126,9 @@ impl<'a> CdrReader<'a> {
         })
     }
 
-    /// Advances over `count` primitives of `size` bytes each and returns their bytes; over nothing, not even padding,
-    /// if `count` is 0.
+    /// Advances over `count` primitives of `size` bytes each and returns their bytes.
+    ///
+    /// If `count` is 0, advances over nothing, not even padding.
     ///
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
@@ -138,12 +140,13 @@ impl<'a> CdrReader<'a> {
         self.take(size, count.checked_mul(size).ok_or(CdrError::UnexpectedEnd)?)
     }
 
-    /// Reads the length that stands before a sequence or string, of elements that take at least `min_size` bytes each.
+    /// Reads the length of a sequence or string whose elements take at least `min_size` bytes each.
     ///
-    /// A length is never larger than what the rest of the data can hold, so that it is safe to allocate as much.
+    /// The length is never larger than what the rest of the data can hold, so it is safe to
+    /// allocate that much.
     ///
     /// # Errors
-    /// [`CdrError::UnexpectedEnd`] if it is, or if there are fewer than four bytes left.
+    /// [`CdrError::UnexpectedEnd`] if it would be, or if there are fewer than four bytes left.
     #[inline(always)]
     pub fn take_length(&mut self, min_size: usize) -> Result<usize, CdrError> {
         let bytes = self.take_aligned()?;
@@ -151,17 +154,19 @@ impl<'a> CdrReader<'a> {
             Endianness::Little => u32::from_le_bytes(bytes),
             Endianness::Big => u32::from_be_bytes(bytes),
         } as usize;
-        // A product rather than a quotient: it is cheaper, and 64 bits always hold it for sizes below 4 GiB.
+        // A product rather than a quotient: it is cheaper, and 64 bits always hold it for sizes
+        // below 4 GiB.
         match length.checked_mul(min_size.max(1)) {
             Some(needed) if needed <= self.remaining() => Ok(length),
             _ => Err(CdrError::UnexpectedEnd),
         }
     }
 
-    /// Starts a collection that XCDR2 delimits: reads its length and hides what is behind it. Does nothing in XCDR1.
+    /// Starts a collection that XCDR2 delimits: reads its length and hides what follows. Does
+    /// nothing in XCDR1.
     ///
     /// # Errors
-    /// [`CdrError::UnexpectedEnd`] if the delimited value reaches beyond the data.
+    /// [`CdrError::UnexpectedEnd`] if the delimited value exceeds the data.
     #[inline(always)]
     pub fn open_delimited(&mut self) -> Result<OpenDelimiter<'a>, CdrError> {
         self.open_if(self.encoding.delimits_collections())
@@ -187,7 +192,7 @@ impl<'a> CdrReader<'a> {
         Ok(OpenDelimiter(Some(outer)))
     }
 
-    /// Ends a delimited value: passes over what was not read of it, and shows again what is behind it.
+    /// Ends a delimited value: skips its unread rest and reveals what follows.
     #[inline(always)]
     pub fn close_delimited(&mut self, open: OpenDelimiter<'a>) {
         if let Some(outer) = open.0 {
@@ -196,10 +201,10 @@ impl<'a> CdrReader<'a> {
         }
     }
 
-    /// Passes over a whole collection if the encoding delimits it, and says whether it did.
+    /// Skips a whole collection if the encoding delimits it; returns whether it did.
     ///
     /// # Errors
-    /// [`CdrError::UnexpectedEnd`] if the delimited value reaches beyond the data.
+    /// [`CdrError::UnexpectedEnd`] if the delimited value exceeds the data.
     #[inline(always)]
     pub fn skip_delimited(&mut self) -> Result<bool, CdrError> {
         let open = self.open_delimited()?;

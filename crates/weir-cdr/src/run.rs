@@ -1,13 +1,13 @@
-//! Members in a row that always lie at the same offsets from each other.
+//! Runs: consecutive members at constant offsets from each other.
 //!
-//! Whether such a run fits is checked once; the writer or reader of it alone begins at 0 and is as long as the run, which the
-//! compiler knows: of its alignment and its checks nothing is left but loads and stores.
+//! A run is checked once. Its own writer or reader starts at 0 and has the run's length, which the
+//! compiler knows: of alignment and checks only loads and stores remain.
 
 use crate::{CdrReader, Encoding, Layout};
 
-/// What is known about several members in a row: their extent, in each encoding in which it is the same for all values.
+/// The extent of consecutive members, in each encoding in which it is the same for all values.
 ///
-/// Made at compile time by code that the derive macro writes, for [`CdrWriter::run`](crate::CdrWriter::run) and
+/// Computed at compile time by generated code, for [`CdrWriter::run`](crate::CdrWriter::run) and
 /// [`CdrReader::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -16,30 +16,30 @@ pub struct Run {
     plain_xcdr2: Option<Extent>,
 }
 
-/// Where the members of a run may lie in one encoding.
+/// The extent of a run in one encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// In bytes, without padding in front.
+    /// Length in bytes, without leading padding.
     pub(crate) len: usize,
-    /// What the first primitive is aligned to, in bytes: a run begins behind as much padding.
+    /// Alignment of the first primitive in bytes, which determines the leading padding.
     pub(crate) first_alignment: usize,
-    /// The largest alignment, in bytes: the offsets are as they are only from a multiple of it on.
+    /// Largest alignment in bytes: the offsets only hold from a multiple of it on.
     pub(crate) max_alignment: usize,
 }
 
-/// What a reader finds where a run should be.
+/// What a reader finds in place of a run.
 #[derive(Clone, Debug)]
 pub enum RunData<'a> {
-    /// All of it, for a reader of its own.
+    /// The complete run, in its own reader.
     Whole(CdrReader<'a>),
-    /// Less: not all of the members are there.
+    /// Less: some members are missing.
     Short,
-    /// Members at other offsets than these, or of a size that is not known: each is to be read by itself.
+    /// Members at other offsets, or of unknown size: read them one by one.
     Unknown,
 }
 
 impl Run {
-    /// The run of members with this layout in all.
+    /// Makes the run of members with this total layout.
     pub const fn of(layout: Layout) -> Self {
         Self {
             xcdr1: layout.extent(Encoding::Xcdr1),
@@ -48,7 +48,7 @@ impl Run {
         }
     }
 
-    /// The extent behind `position`, if the members are at their offsets from there; `None` if they are at others.
+    /// Returns the extent after `position`, if the members are at their offsets there.
     #[inline(always)]
     pub(crate) const fn at(self, position: usize, encoding: Encoding) -> Option<Extent> {
         let extent = match encoding {
@@ -66,10 +66,10 @@ impl Run {
 }
 
 impl Extent {
-    /// Whether the offsets are what they are from 0 if the first primitive is at `start`.
+    /// Returns whether the offsets are the same as from 0 if the first primitive is at `start`.
     #[inline(always)]
     const fn begins_at(self, start: usize) -> bool {
-        // Where the first member has the largest alignment this is known without knowing the start.
+        // If the first member has the largest alignment, this is known without the start.
         self.first_alignment == self.max_alignment || start.is_multiple_of(self.max_alignment)
     }
 }

@@ -1,10 +1,11 @@
-//! Sequences: a length that counts elements, then the elements.
+//! Sequences: the number of elements, then the elements.
 
 use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout};
 
 impl<T: CdrValue> CdrValue for Vec<T> {
-    // Elements of no bytes would let four bytes of data ask for four billion of them. To ask the element for its layout
-    // also makes a type that contains a sequence of itself an error: data could nest such values without limit.
+    // Without this, four bytes of data could announce four billion elements without bytes. Using
+    // the element's layout also makes a type that contains a sequence of itself an error: nested
+    // data could exhaust the stack.
     const LAYOUT: Layout = {
         assert!(T::LAYOUT.min_size() > 0, "the elements of a sequence must take at least one byte");
         T::LAYOUT.sequence()
@@ -62,7 +63,7 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         let element = Self::BULK_ELEMENT.ok_or(CdrError::NoBulk)?;
         writer.write_length(count)?;
-        // No padding in front of no elements.
+        // No padding before an empty sequence.
         if count > 0 {
             writer.reserve(element, 0)?;
         }
@@ -79,8 +80,8 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     }
 }
 
-/// Writes the little-endian bytes of `values` from `at` on, as many as there is room for. The first and the last element may
-/// be cut.
+/// Writes the little-endian bytes of `values` from `at` on, as many as fit. The first and the last
+/// element may be truncated.
 fn encode_part<T: CdrValue>(values: &[T], at: usize, out: &mut [u8]) -> Result<(), CdrError> {
     let element = <Vec<T>>::BULK_ELEMENT.ok_or(CdrError::NoBulk)?;
     let write = |values: &[T], out: &mut [u8]| {
@@ -108,7 +109,7 @@ fn encode_part<T: CdrValue>(values: &[T], at: usize, out: &mut [u8]) -> Result<(
     Ok(())
 }
 
-/// The longest number, in bytes.
+/// Size of the largest number, in bytes.
 const ELEMENT_MAX: usize = 8;
 
 impl<T: CdrValue> CdrCollection for Vec<T> {
@@ -157,7 +158,7 @@ impl<T: CdrValue> CdrCollection for Vec<T> {
     }
 }
 
-/// Apart, so that only what is short is inlined always.
+/// Out of line, so that only short code is always inlined.
 #[inline]
 fn decode_into_delimited<T: CdrValue>(
     values: &mut Vec<T>,
@@ -174,7 +175,7 @@ fn decode_into_delimited<T: CdrValue>(
 #[inline(always)]
 fn take_count<T: CdrValue>(reader: &mut CdrReader<'_>, max_len: u32) -> Result<usize, CdrError> {
     let min_size = const {
-        // Named for what it asserts: without a use it would not be evaluated.
+        // Evaluates the assertion in it: an unused constant is not evaluated.
         let _ = <Vec<T> as CdrValue>::LAYOUT;
         T::LAYOUT.min_size()
     };

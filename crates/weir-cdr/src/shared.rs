@@ -1,4 +1,4 @@
-//! Octets that stay in the memory where they were received.
+//! Bytes that stay in the memory where they were received.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use bytes::Bytes;
 
 use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, copy};
 
-/// The memory of a payload, which decoded values may hold on to parts of ([`CdrReader::shared`]).
+/// The memory of a payload, parts of which decoded values may keep alive ([`CdrReader::shared`]).
 pub trait SharedMemory: fmt::Debug {
-    /// Octets of this memory as a part that keeps it alive; a copy of others.
+    /// Returns bytes of this memory as a part that keeps it alive; a copy of other bytes.
     fn share(&self, octets: &[u8]) -> Bytes;
 }
 
@@ -22,8 +22,8 @@ impl SharedMemory for Bytes {
     }
 }
 
-/// A sequence of octets, as `Vec<u8>` is on the wire. A decoded one is part of the memory of its payload where that can
-/// be shared, and keeps it alive; otherwise it is a copy.
+/// A byte sequence, encoded like `Vec<u8>`. When decoded it is part of the payload's memory, if
+/// that is shared, and keeps it alive; otherwise it is a copy.
 impl CdrValue for Bytes {
     const LAYOUT: Layout = <Vec<u8>>::LAYOUT;
     const BULK_ELEMENT: Option<usize> = <Vec<u8>>::BULK_ELEMENT;

@@ -1,4 +1,4 @@
-//! Strings: a length that counts the NUL, the characters, the NUL.
+//! Strings: the length including the NUL, the characters, the NUL.
 
 use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
 
@@ -71,7 +71,7 @@ impl CdrCollection for String {
 }
 
 fn encode_str(text: &str, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
-    // A peer written in C would silently cut the string here.
+    // A peer written in C would silently truncate the string here.
     if text.as_bytes().contains(&0) {
         return Err(CdrError::InvalidString);
     }

@@ -2,57 +2,62 @@
 
 use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout};
 
-/// A value with a CDR form: a primitive, a string, a sequence, a map, an array, an enumeration, or a struct or union of
-/// such.
+/// A value with a CDR form: a primitive, string, sequence, map, array, enumeration, struct or
+/// union.
 ///
-/// Derived together with [`DdsType`](crate::DdsType); rarely implemented by hand.
+/// Derived together with [`DdsType`](crate::DdsType), rarely implemented manually.
 ///
-/// The methods whose names end in `_slice`, `_vec`, `_array` or `_many` treat several values in a row. They exist so
-/// that primitives can do it in one copy; everything else keeps the provided ones. Those that speak of a key describe
-/// the part of the value that belongs to the key when a struct member of this type is a key member: everything, except
-/// for structs that have key members themselves.
+/// The methods whose names end in `_slice`, `_vec`, `_array` or `_many` process several consecutive
+/// values. They exist so that primitives can do it in one copy; other types keep the provided ones.
+/// Those with `key` in their names process the part of the value that belongs to the key if a
+/// member of this type is a key member: everything, except for structs that have key members
+/// themselves.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no CDR form",
     label = "not a type that DDS can carry",
     note = "members can be bool, integers, floats, String, Vec, BTreeMap, arrays, Option, and structs and enums with #[derive(DdsType)]"
 )]
 pub trait CdrValue: Sized {
-    /// What is known about the serialized size (XCDR1).
+    /// Bounds on the serialized size (XCDR1).
     const LAYOUT: Layout;
 
     /// The layout of the part that belongs to a key.
     const KEY_LAYOUT: Layout = Self::LAYOUT;
 
-    /// The serialized size in bytes if it is the same for every value (XCDR1, started at a multiple of eight).
+    /// The serialized size in bytes if it is the same for every value (XCDR1, started at a multiple
+    /// of eight).
     const FIXED_SIZE: Option<usize> = Self::LAYOUT.fixed_size();
 
-    /// The largest serialized size in bytes, `None` if unbounded (XCDR1, started at a multiple of eight).
+    /// The largest serialized size in bytes, `None` if unbounded (XCDR1, started at a multiple of
+    /// eight).
     const MAX_SIZE: Option<usize> = Self::LAYOUT.max_size();
 
     /// Whether this is a primitive type: collections of others are delimited in XCDR2.
     const IS_PRIMITIVE: bool = false;
 
-    /// Whether this is a primitive type, or an array of such in any number of dimensions: arrays of others are delimited
-    /// in XCDR2.
+    /// Whether this is a primitive type, or an array of such in any number of dimensions: arrays of
+    /// others are delimited in XCDR2.
     const IS_PRIMITIVE_ARRAY: bool = Self::IS_PRIMITIVE;
 
-    /// The size in bytes of an element of the *bulk*: the sequence of numbers that every value of this type ends in.
-    /// `None` if it does not end in one. Such elements need not be encoded: see [`frame_bulk`](crate::frame_bulk).
+    /// The size of an element of the *bulk* in bytes.
+    ///
+    /// The bulk is the sequence of numbers that every value of this type ends in. `None` if there
+    /// is none. Such elements need not be encoded: see [`frame_bulk`](crate::frame_bulk).
     const BULK_ELEMENT: Option<usize> = None;
 
-    /// Where the serialized value ends if it starts at `offset`, padding in front of it included.
+    /// Returns the end of the serialized value if it starts at `offset`, leading padding included.
     fn end_offset(&self, offset: usize, encoding: Encoding) -> usize;
 
     /// Writes the value.
     ///
     /// # Errors
-    /// [`CdrError::BufferTooSmall`], or what makes the value impossible to represent.
+    /// [`CdrError::BufferTooSmall`], or the reason why the value cannot be encoded.
     fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError>;
 
     /// Reads a value.
     ///
     /// # Errors
-    /// When the data are not a value of this type.
+    /// If the data are not a value of this type.
     fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError>;
 
     /// Reads a value over this one, reusing its memory.
@@ -65,10 +70,10 @@ pub trait CdrValue: Sized {
         Ok(())
     }
 
-    /// Passes over a value. Checks lengths, not the content.
+    /// Skips a value. Checks lengths, not the content.
     ///
     /// # Errors
-    /// When the data end before the value does.
+    /// If the data end before the value does.
     fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError>;
 
     /// Reads a value and writes it, each in its own byte order and encoding, without building it.
@@ -77,7 +82,7 @@ pub trait CdrValue: Sized {
     /// As [`decode`](Self::decode) and [`encode`](Self::encode).
     fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError>;
 
-    /// Where the part that belongs to a key ends if it starts at `offset`.
+    /// Returns the end of the part that belongs to a key if it starts at `offset`.
     #[inline]
     fn end_offset_as_key(&self, offset: usize, encoding: Encoding) -> usize {
         self.end_offset(offset, encoding)
@@ -92,7 +97,8 @@ pub trait CdrValue: Sized {
         self.encode(writer)
     }
 
-    /// Reads what [`encode_as_key`](Self::encode_as_key) writes; leaves the rest of the value alone.
+    /// Reads what [`encode_as_key`](Self::encode_as_key) writes; leaves the rest of the value
+    /// unchanged.
     ///
     /// # Errors
     /// As [`decode`](Self::decode).
@@ -110,38 +116,38 @@ pub trait CdrValue: Sized {
         Self::copy(reader, writer)
     }
 
-    /// Writes everything that stands in front of the bulk, as if it had `count` elements; those of the value itself are
-    /// ignored.
+    /// Writes everything before the bulk, as if it had `count` elements; those of the value itself
+    /// are ignored.
     ///
     /// # Errors
-    /// [`CdrError::NoBulk`] if the type has none, else as [`encode`](Self::encode).
+    /// [`CdrError::NoBulk`] if the type has none, otherwise as [`encode`](Self::encode).
     fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
         let _ = (count, writer);
         Err(CdrError::NoBulk)
     }
 
-    /// The bulk, if it is octets: written as they are behind what [`encode_before_bulk`](Self::encode_before_bulk) writes, they
-    /// make what [`encode`](Self::encode) does.
+    /// The bulk, if it is bytes. Appended to what [`encode_before_bulk`](Self::encode_before_bulk)
+    /// writes, they give what [`encode`](Self::encode) writes.
     #[inline(always)]
     fn bulk_octets(&self) -> Option<&[u8]> {
         None
     }
 
-    /// The values as octets, if they are such.
+    /// The values as bytes, if they are bytes.
     #[inline(always)]
     fn octets(values: &[Self]) -> Option<&[u8]> {
         let _ = values;
         None
     }
 
-    /// How many elements the bulk has; 0 if the type has none.
+    /// Returns the number of elements in the bulk; 0 if the type has none.
     #[inline]
     fn bulk_count(&self) -> usize {
         0
     }
 
-    /// Writes a part of the bulk into `out`: its bytes from `at` on, in little-endian order, as if it were encoded at offset
-    /// 0. Bytes of `out` behind the end of the bulk stay as they are.
+    /// Writes a part of the bulk to `out`: its bytes from `at` on, in little-endian order, as if
+    /// encoded at offset 0. Bytes of `out` after the end of the bulk are unchanged.
     ///
     /// # Errors
     /// [`CdrError::NoBulk`] if the type has none.
@@ -174,8 +180,8 @@ pub trait CdrValue: Sized {
         values.iter_mut().try_for_each(|value| value.decode_into(reader))
     }
 
-    /// Makes `values` the next `count` values, reusing its memory. The caller has made sure that the data can hold as
-    /// many ([`CdrReader::take_length`]).
+    /// Replaces `values` by the next `count` values, reusing its memory. The caller has checked
+    /// that the data can hold them ([`CdrReader::take_length`]).
     ///
     /// # Errors
     /// As for one.

@@ -4,8 +4,8 @@ use crate::{CdrError, Encoding, Endianness, Run, copy};
 
 /// Writes values into a slice. Offsets and alignment count from the start of the slice.
 ///
-/// Padding bytes are written as zeros: the same value always gives the same bytes. After an error the content behind
-/// the position where the writer stood is unspecified, and the writer should be dropped.
+/// Padding is written as zeros: the same value always gives the same bytes. After an error the
+/// content after the writer's position is unspecified, and the writer should be dropped.
 #[derive(Debug)]
 pub struct CdrWriter<'a> {
     out: &'a mut [u8],
@@ -14,43 +14,43 @@ pub struct CdrWriter<'a> {
     encoding: Encoding,
 }
 
-/// Remembers where a delimiter has to be filled in; given back to [`CdrWriter::close_delimited`].
+/// Holds the position of a delimiter to be filled in by [`CdrWriter::close_delimited`].
 #[derive(Debug)]
 #[must_use = "the delimiter must be closed"]
 pub struct OpenDelimiter(Option<usize>);
 
 impl<'a> CdrWriter<'a> {
-    /// A writer at offset 0 of `out`.
+    /// Creates a writer at offset 0 of `out`.
     #[inline(always)]
     pub fn new(out: &'a mut [u8], endianness: Endianness, encoding: Encoding) -> Self {
         Self { out, position: 0, endianness, encoding }
     }
 
-    /// The number of bytes written, padding included.
+    /// Returns the number of bytes written, with padding.
     #[inline(always)]
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// The byte order of what is written.
+    /// Returns the byte order.
     #[inline(always)]
     pub fn endianness(&self) -> Endianness {
         self.endianness
     }
 
-    /// The encoding rules of what is written.
+    /// Returns the encoding.
     #[inline(always)]
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// The bytes written so far.
+    /// Returns the bytes written so far.
     pub fn written(&self) -> &[u8] {
         self.out.get(..self.position).unwrap_or_default()
     }
 
-    /// Advances over `len` bytes that start at the next offset aligned for primitives of `size` bytes (1, 2, 4 or 8),
-    /// and returns them to be filled.
+    /// Advances over `len` bytes that start at the next offset aligned for primitives of `size`
+    /// bytes (1, 2, 4 or 8), and returns them to be filled.
     ///
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
@@ -70,8 +70,10 @@ impl<'a> CdrWriter<'a> {
         Ok(room)
     }
 
-    /// Advances over all members of a run, padding in front included: a writer for nothing but them. `None`, without
-    /// advancing, if they have other offsets here than those that are known; they are written one by one then.
+    /// Advances over all members of a run and its leading padding; returns a writer for them.
+    ///
+    /// `None`, without advancing, if the offsets here differ from the known ones: the members are
+    /// then written one by one.
     ///
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
@@ -93,7 +95,7 @@ impl<'a> CdrWriter<'a> {
         Ok(())
     }
 
-    /// Writes octets as they are, unaligned.
+    /// Writes unaligned bytes.
     ///
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
@@ -103,10 +105,11 @@ impl<'a> CdrWriter<'a> {
         Ok(())
     }
 
-    /// Writes a length, as it stands before sequences and strings.
+    /// Writes the length of a sequence or string.
     ///
     /// # Errors
-    /// [`CdrError::LengthOverflow`] if it does not fit into 32 bits, [`CdrError::BufferTooSmall`] if there is no room.
+    /// [`CdrError::LengthOverflow`] if it does not fit into 32 bits, [`CdrError::BufferTooSmall`]
+    /// if there is no room.
     #[inline(always)]
     pub fn write_length(&mut self, len: usize) -> Result<(), CdrError> {
         let len = u32::try_from(len).map_err(|_| CdrError::LengthOverflow)?;
@@ -116,7 +119,8 @@ impl<'a> CdrWriter<'a> {
         })
     }
 
-    /// Starts a collection that XCDR2 delimits (DDS-XTypes 1.3 §7.4.3.4.2, DHEADER); writes nothing in XCDR1.
+    /// Starts a collection that XCDR2 delimits (DDS-XTypes 1.3 §7.4.3.4.2, DHEADER); writes nothing
+    /// in XCDR1.
     ///
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there is no room.

@@ -1,14 +1,14 @@
-//! Says hello a number of times, reliably.
+//! Publishes a number of greetings reliably.
 //!
-//! In two terminals, in any order, or on two hosts of a network:
+//! Run in two terminals, in any order, or on two hosts of a network:
 //!
 //! ```text
 //! cargo run --release -p weir-dds --example hello_subscriber
 //! cargo run --release -p weir-dds --example hello_publisher
 //! ```
 //!
-//! The number of samples may be given to each; both take their settings from the environment, such as
-//! `WEIR_INTERFACES=lo`, `WEIR_DOMAIN_ID=7`, `WEIR_PEERS=192.168.1.20`.
+//! The argument of each is the number of samples. Both read their settings from the environment,
+//! such as `WEIR_INTERFACES=lo`, `WEIR_DOMAIN_ID=7`, `WEIR_PEERS=192.168.1.20`.
 
 use std::error::Error;
 use std::io::Write;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use weir_dds::{DataWriterQos, DdsType, DomainParticipant, ParticipantSettings};
 
-/// What is said. The publisher and the subscriber have the same type, by its name and its members.
+/// The sample. The publisher and the subscriber have the same type: same name, same members.
 #[derive(DdsType, Default, Debug)]
 #[dds(extensibility = "final")]
 struct Greeting {
@@ -35,16 +35,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes the number of samples from the command line, everything else from the environment.
+/// Reads the number of samples from the command line and the settings from the environment.
 fn start() -> Result<(), Box<dyn Error>> {
     let count = std::env::args().nth(1).map_or(Ok(10), |text| text.parse());
-    let count = count.map_err(|_| "the argument is the number of greetings, such as 10")?;
+    let count = count.map_err(|_| "invalid argument: give the number of greetings, such as 10")?;
     let settings = ParticipantSettings::from_environment()?;
     let participant = DomainParticipant::new(weir_dds::domain_id_from_environment()?, settings)?;
     run(&participant, "Greetings", count, &mut std::io::stdout())
 }
 
-/// Waits for a subscriber, and greets it `count` times.
+/// Waits for a subscriber and publishes `count` greetings.
 pub(crate) fn run(
     participant: &DomainParticipant,
     topic: &str,
@@ -65,6 +65,6 @@ pub(crate) fn run(
     }
 
     writer.wait_for_acknowledgments(Duration::from_secs(10))?;
-    writeln!(out, "All {count} were heard.")?;
+    writeln!(out, "All {count} were acknowledged.")?;
     Ok(())
 }

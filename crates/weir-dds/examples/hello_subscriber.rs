@@ -1,4 +1,4 @@
-//! Hears what `hello_publisher` says; see there.
+//! Receives the greetings of `hello_publisher`; see there.
 
 use std::error::Error;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use weir_dds::{DataReaderQos, DdsType, DomainParticipant, ParticipantSettings};
 
-/// What is heard. The publisher and the subscriber have the same type, by its name and its members.
+/// The sample. The publisher and the subscriber have the same type: same name, same members.
 #[derive(DdsType, Default, Debug)]
 #[dds(extensibility = "final")]
 struct Greeting {
@@ -25,16 +25,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes the number of samples from the command line, everything else from the environment.
+/// Reads the number of samples from the command line and the settings from the environment.
 fn start() -> Result<(), Box<dyn Error>> {
     let count = std::env::args().nth(1).map_or(Ok(10), |text| text.parse());
-    let count = count.map_err(|_| "the argument is the number of greetings, such as 10")?;
+    let count = count.map_err(|_| "invalid argument: give the number of greetings, such as 10")?;
     let settings = ParticipantSettings::from_environment()?;
     let participant = DomainParticipant::new(weir_dds::domain_id_from_environment()?, settings)?;
     run(&participant, "Greetings", count, &mut std::io::stdout())
 }
 
-/// Waits until `count` greetings were heard.
+/// Waits until `count` greetings are received.
 pub(crate) fn run(
     participant: &DomainParticipant,
     topic: &str,
@@ -51,7 +51,7 @@ pub(crate) fn run(
         reader.wait_for_data(Duration::MAX);
         for sample in reader.take(count - heard) {
             heard += 1;
-            writeln!(out, "Heard: {} ({} of its publisher)", sample.data.text, sample.data.number)?;
+            writeln!(out, "Received: {} (number {} of its publisher)", sample.data.text, sample.data.number)?;
         }
     }
     Ok(())

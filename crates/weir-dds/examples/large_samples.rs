@@ -1,10 +1,11 @@
-//! Images that are filled where they are sent from, and looked at where they arrive: nobody copies their pixels.
+//! Images without user-space copies of their pixels: filled in the send memory, read in the receive
+//! memory.
 //!
 //! ```text
 //! WEIR_INTERFACES=lo cargo run --release -p weir-dds --example large_samples -- 200
 //! ```
 //!
-//! A camera and a viewer, each with a participant of its own, on two threads of this process.
+//! A camera and a viewer, each with its own participant, run on two threads of this process.
 
 use std::error::Error;
 use std::io::Write;
@@ -20,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const WIDTH: u32 = 1920;
 const HEIGHT: u32 = 1080;
 
-/// An image. Its last member is a sequence of octets, so that its samples can be lent; it is `Bytes` and not
-/// `Vec<u8>`, so that it is not copied when it is read.
+/// An image. Its last member is a byte sequence, so its samples can be loaned. The member is
+/// `Bytes` rather than `Vec<u8>`, so it is not copied when it is read.
 #[derive(DdsType, Default, Debug)]
 #[dds(extensibility = "final")]
 struct Image {
@@ -41,10 +42,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes the number of images from the command line, everything else from the environment.
+/// Reads the number of images from the command line and the settings from the environment.
 fn start() -> Result<(), Box<dyn Error>> {
     let count = std::env::args().nth(1).map_or(Ok(200), |text| text.parse());
-    let count = count.map_err(|_| "the argument is the number of images, such as 200")?;
+    let count = count.map_err(|_| "invalid argument: give the number of images, such as 200")?;
     let (settings, domain_id) =
         (ParticipantSettings::from_environment()?, weir_dds::domain_id_from_environment()?);
     let near = DomainParticipant::new(domain_id, settings.clone())?;
@@ -52,7 +53,7 @@ fn start() -> Result<(), Box<dyn Error>> {
     run(&near, &far, "Images", count, &mut std::io::stdout())
 }
 
-/// Shows `count` images and tells how fast they were.
+/// Transfers `count` images and prints the throughput.
 pub(crate) fn run(
     near: &DomainParticipant,
     far: &DomainParticipant,
@@ -89,11 +90,11 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// The camera.
+/// Writes the images.
 fn record(writer: &DataWriter<Image>, count: u32) -> Result<(), DdsError> {
     for number in 0..count {
         let mut loan = writer.loan((WIDTH * HEIGHT * 3) as usize)?;
-        // As the hardware would do it: straight into the memory that is sent from.
+        // As a camera would do it: directly into the memory that is sent from.
         loan.fill(number as u8);
         (loan.sample.number, loan.sample.width, loan.sample.height) = (number, WIDTH, HEIGHT);
         loan.write()?;
@@ -101,20 +102,20 @@ fn record(writer: &DataWriter<Image>, count: u32) -> Result<(), DdsError> {
     writer.wait_for_acknowledgments(PATIENCE)
 }
 
-/// The viewer. Returns the number of octets that it saw.
+/// Reads the images. Returns the number of pixel bytes received.
 fn view(reader: &DataReader<Image>, count: u32) -> Result<usize, String> {
     let (mut octets, mut expected) = (0, 0);
     while expected < count {
         if !reader.wait_for_data(PATIENCE) {
-            return Err(format!("image {expected} did not come"));
+            return Err(format!("image {expected} did not arrive"));
         }
-        // An image may be kept as long as one likes, and be sent to other threads; its memory is used again when the
-        // last part of it is dropped.
+        // An image can be kept indefinitely and sent to other threads. Its memory is reused when
+        // the last part of it is dropped.
         for image in reader.take(1).into_iter().map(|sample| sample.data) {
             let pixels = &image.pixels;
             let is_right = pixels.first() == pixels.last() && pixels.first() == Some(&(expected as u8));
             if image.number != expected || !is_right {
-                return Err(format!("image {expected} is not what was recorded"));
+                return Err(format!("image {expected} is not the one that was sent"));
             }
             expected += 1;
             octets += pixels.len();

@@ -1,11 +1,12 @@
-//! How long a sample takes there and back: one participant sends, another one's listener sends it back.
+//! Measures round trips: one participant sends, the listener of another one sends back.
 //!
 //! ```text
 //! WEIR_INTERFACES=lo cargo run --release -p weir-dds --example ping_pong -- 10000
 //! WEIR_INTERFACES=lo WEIR_WAIT=spin cargo run --release -p weir-dds --example ping_pong -- 10000
 //! ```
 //!
-//! Both are in this process; `weir bench` measures two processes, with everything that a measurement needs.
+//! Both participants are in this process. `weir bench` measures two processes, with checks and
+//! statistics.
 
 use std::error::Error;
 use std::io::Write;
@@ -19,14 +20,14 @@ use weir_dds::{
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The ball.
+/// The sample.
 #[derive(DdsType, Default, Debug)]
 #[dds(extensibility = "final")]
 struct Ball {
     number: u64,
 }
 
-/// Sends every ball back.
+/// Sends every sample back.
 struct Player {
     back: DataWriter<Ball>,
 }
@@ -35,7 +36,7 @@ impl DataReaderListener<Ball> for Player {
     fn on_data_available(&self, reader: &DataReader<Ball>) {
         let mut ball = Ball::default();
         while reader.take_next_sample(&mut ball).is_some() {
-            // A ball that is not sent back is missed at the other end.
+            // The sender of the sample notices if it does not return.
             let _ = self.back.write(&ball);
         }
     }
@@ -51,10 +52,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes the number of samples from the command line, everything else from the environment.
+/// Reads the number of samples from the command line and the settings from the environment.
 fn start() -> Result<(), Box<dyn Error>> {
     let count = std::env::args().nth(1).map_or(Ok(10_000), |text| text.parse());
-    let count = count.map_err(|_| "the argument is the number of round trips, such as 10000")?;
+    let count = count.map_err(|_| "invalid argument: give the number of round trips, such as 10000")?;
     let (settings, domain_id) =
         (ParticipantSettings::from_environment()?, weir_dds::domain_id_from_environment()?);
     let near = DomainParticipant::new(domain_id, settings.clone())?;
@@ -62,7 +63,7 @@ fn start() -> Result<(), Box<dyn Error>> {
     run(&near, &far, "PingPong", count, &mut std::io::stdout())
 }
 
-/// Plays `count` balls and tells how long they were under way.
+/// Makes `count` round trips and prints their times.
 pub(crate) fn run(
     near: &DomainParticipant,
     far: &DomainParticipant,
@@ -94,7 +95,7 @@ pub(crate) fn run(
         writer.write(&Ball { number })?;
         while reader.take_next_sample(&mut ball).is_none() {
             if !reader.wait_for_data(PATIENCE) {
-                return Err(format!("ball {number} did not come back").into());
+                return Err(format!("sample {number} did not return").into());
             }
         }
         times.push(sent.elapsed());

@@ -1,4 +1,6 @@
-//! The engine's clocks: monotonic time for the protocol, wall-clock time for samples.
+//! The engine's clocks.
+//!
+//! Monotonic time for the protocol, wall-clock time for samples.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,17 +9,19 @@ use rustix::time::{ClockId, clock_gettime};
 use weir_rtps::time::Time;
 use weir_wire::Timestamp;
 
-/// Nanoseconds since the host was started: never zero.
+/// Nanoseconds since the host was started; never zero.
 ///
-/// Read directly: `std::time::Instant` and its differences take half as long again, several times per sample.
+/// Calls `clock_gettime` directly: `std::time::Instant` and its differences take 50 % longer,
+/// several times per sample.
 #[inline]
 pub(crate) fn now() -> Time {
     let now = clock_gettime(ClockId::Monotonic);
     Time(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// Wall-clock time without a second clock read per sample: the difference between the clocks, measured now
-/// and then.
+/// Wall-clock time without a second clock read per sample.
+///
+/// The offset between the two clocks is measured periodically.
 #[derive(Debug)]
 pub(crate) struct WallClock {
     unix_nanos_at_zero: AtomicU64,
@@ -30,13 +34,13 @@ impl WallClock {
         clock
     }
 
-    /// Measures the difference again: the wall clock may have been set or slewed.
+    /// Measures the offset again: the wall clock may have been set or slewed.
     pub(crate) fn adjust(&self) {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         self.unix_nanos_at_zero.store(unix.saturating_sub(now().0), Ordering::Relaxed);
     }
 
-    /// The wall-clock time at `now`.
+    /// Returns the wall-clock time at `now`.
     #[inline]
     pub(crate) fn timestamp(&self, now: Time) -> Timestamp {
         Timestamp::from_unix_nanos(self.unix_nanos_at_zero.load(Ordering::Relaxed).saturating_add(now.0))

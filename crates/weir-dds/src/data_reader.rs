@@ -1,4 +1,4 @@
-//! Reading (DDS 1.4 §2.2.2.5.3).
+//! Data readers (DDS 1.4 §2.2.2.5.3).
 
 pub(crate) mod serialized;
 
@@ -38,7 +38,35 @@ use crate::status::{
 use crate::topic::Topic;
 use crate::wait_strategy::WaitStrategy;
 
-/// Reads samples of a topic. A handle: clones mean the same reader, which is gone with the last of them.
+/// Reads samples of a topic.
+///
+/// `take` calls remove samples from the reader, `read` calls leave them there and mark them as
+/// read. None of them blocks: [`DataReader::wait_for_data`] does. Samples that cannot be decoded
+/// are skipped and counted in [`DataReader::sample_rejected_status`].
+///
+/// This is a handle: clones refer to the same reader, which is deleted with the last of them.
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};
+/// use std::time::Duration;
+/// use weir_dds::DataReaderQos;
+///
+/// # #[derive(DdsType, Default)]
+/// # #[dds(extensibility = "final")]
+/// # struct Greeting {
+/// #     text: String,
+/// # }
+/// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
+/// # let topic = participant.create_topic::<Greeting>("Greetings")?;
+/// let subscriber = participant.create_subscriber();
+/// let reader = subscriber.create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
+/// while reader.wait_for_data(Duration::from_secs(10)) {
+///     for sample in reader.take(100) {
+///         println!("{} from {:?}", sample.data.text, sample.info.publication_handle);
+///     }
+/// }
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 pub struct DataReader<T> {
     inner: Arc<Inner>,
     sample: PhantomData<fn() -> T>,
@@ -47,7 +75,7 @@ pub struct DataReader<T> {
 struct Inner {
     handle: Arc<Handle>,
     endpoint: Arc<ReaderEndpoint>,
-    /// The multicast group that it listens to.
+    /// The multicast group that the reader joined.
     group: Option<SocketAddrV4>,
 }
 
@@ -83,45 +111,77 @@ impl<T: DdsType> DataReader<T> {
         Ok(reader)
     }
 
-    /// Removes up to `max` samples, oldest first, and returns them.
+    /// Removes and returns up to `max` samples, oldest first.
     pub fn take(&self, max: usize) -> Vec<Sample<T>> {
         self.collect(max, SampleSelection::default(), true)
     }
 
-    /// Returns up to `max` samples, oldest first, and leaves them where they are, marked as read.
+    /// Returns up to `max` samples, oldest first, and marks them as read.
     pub fn read(&self, max: usize) -> Vec<Sample<T>> {
         self.collect(max, SampleSelection::default(), false)
     }
 
-    /// Returns up to `max` samples that were not read before, and leaves them where they are, marked as read.
+    /// Returns up to `max` unread samples, oldest first, and marks them as read.
     pub fn read_unread(&self, max: usize) -> Vec<Sample<T>> {
         self.collect(max, SampleSelection { states: States::NOT_READ, instance: None }, false)
     }
 
-    /// Removes up to `max` samples in these states, oldest first, and returns them.
+    /// Removes and returns up to `max` samples in these states, oldest first.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::States;
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
+    /// let unread = reader.take_w_states(10, States::NOT_READ);
+    /// # }
+    /// ```
     pub fn take_w_states(&self, max: usize, states: States) -> Vec<Sample<T>> {
         self.collect(max, SampleSelection { states, instance: None }, true)
     }
 
-    /// Returns up to `max` samples in these states, oldest first, and leaves them where they are, marked as read.
+    /// Returns up to `max` samples in these states and marks them as read.
+    ///
+    /// The oldest are first.
     pub fn read_w_states(&self, max: usize, states: States) -> Vec<Sample<T>> {
         self.collect(max, SampleSelection { states, instance: None }, false)
     }
 
-    /// Removes up to `max` samples of one instance, oldest first, and returns them; none when the reader never had
-    /// a sample of it.
+    /// Removes and returns up to `max` samples of one instance, oldest first.
+    ///
+    /// Returns none if the reader never received a sample of the instance.
     pub fn take_instance(&self, handle: InstanceHandle, max: usize, states: States) -> Vec<Sample<T>> {
         self.collect_instance(handle, max, states, true)
     }
 
-    /// Returns up to `max` samples of one instance, oldest first, and leaves them where they are, marked as read.
+    /// Returns up to `max` samples of one instance and marks them as read.
+    ///
+    /// The oldest are first.
     pub fn read_instance(&self, handle: InstanceHandle, max: usize, states: States) -> Vec<Sample<T>> {
         self.collect_instance(handle, max, states, false)
     }
 
-    /// Removes up to `max` samples of the instance that follows `after`, or of the first one, and returns them.
-    /// Only instances with samples in these states count; their order is the reader's own. `after` may be over: nobody
-    /// writes it, and its samples were taken. The reader remembers the place of the one that was returned last.
+    /// Removes and returns up to `max` samples of the next instance after `after`.
+    ///
+    /// `None` starts with the first instance.
+    ///
+    /// Only instances that have samples in these states count. The order of instances is the
+    /// reader's own. `after` may be an instance without writers and samples, if it is the one that
+    /// was returned last.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::States;
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
+    /// let mut previous = None;
+    /// loop {
+    ///     let samples = reader.take_next_instance(previous, 100, States::default());
+    ///     let Some(first) = samples.first() else { break };
+    ///     previous = Some(first.info.instance_handle);
+    /// }
+    /// # }
+    /// ```
     pub fn take_next_instance(
         &self,
         after: Option<InstanceHandle>,
@@ -131,7 +191,9 @@ impl<T: DdsType> DataReader<T> {
         self.collect_next_instance(after, max, states, true)
     }
 
-    /// As [`DataReader::take_next_instance`], but leaves the samples where they are, marked as read.
+    /// Returns up to `max` samples of the next instance and marks them as read.
+    ///
+    /// Otherwise as [`DataReader::take_next_instance`].
     pub fn read_next_instance(
         &self,
         after: Option<InstanceHandle>,
@@ -141,10 +203,12 @@ impl<T: DdsType> DataReader<T> {
         self.collect_next_instance(after, max, states, false)
     }
 
-    /// The handle of the instance that a sample belongs to, if the reader has had a sample of it.
+    /// Returns the handle of a sample's instance.
+    ///
+    /// `None` if the reader has not received a sample of it.
     ///
     /// # Errors
-    /// [`DdsError::Encoding`] when the type does not allow the key.
+    /// [`DdsError::Encoding`] if the type does not allow the key.
     pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>> {
         for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
             let hash = key_hash_of(sample, encoding)?;
@@ -155,26 +219,44 @@ impl<T: DdsType> DataReader<T> {
         Ok(None)
     }
 
-    /// A sample with the key members of an instance, the others at their defaults. `None` when the reader has not
-    /// heard of the instance, or has only ever seen its key hash.
+    /// Returns a sample with the key members of an instance.
+    ///
+    /// The other members have their defaults.
+    ///
+    /// `None` if the instance is unknown, or if only its key hash was ever received.
     pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
         let core = self.inner.endpoint.core.lock();
         let payload = core.instance_key(core.find_instance(handle.0)?)?;
         weir_cdr::from_key_payload(payload).ok()
     }
 
-    /// Removes up to `max` samples into memory that is used again: nothing is allocated once it is warm, and
-    /// the reader is locked once for all of them. Returns how many there were.
+    /// Removes up to `max` samples into reusable memory and returns their number.
+    ///
+    /// After warm-up this allocates nothing. It locks the reader once for all samples.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::SampleSeq;
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>, consume: fn(&T)) {
+    /// let mut samples = SampleSeq::new();
+    /// while reader.take_into(&mut samples, 100) > 0 {
+    ///     samples.iter().filter(|sample| sample.info.valid_data).for_each(|sample| consume(&sample.data));
+    /// }
+    /// # }
+    /// ```
     pub fn take_into(&self, samples: &mut SampleSeq<T>, max: usize) -> usize {
         self.access(samples, max, true, |_| Some(SampleSelection::default()))
     }
 
-    /// Removes the oldest sample into `sample`, whose memory is used again. `None` when there is none.
+    /// Removes the oldest sample into `sample`, reusing its memory.
+    ///
+    /// `None` if there is no sample.
     pub fn take_next_sample(&self, sample: &mut T) -> Option<SampleInfo> {
         self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
         let mut info = None;
-        // What cannot be decoded is passed over.
+        // Samples that cannot be decoded are skipped.
         while core.take_next(|raw| {
             info = decode(raw.kind, raw.payload, raw.block, sample).ok().map(|()| SampleInfo::new(&raw));
         }) {
@@ -227,7 +309,7 @@ impl<T: DdsType> DataReader<T> {
         samples.into_vec()
     }
 
-    /// One lock for all: an instance that was chosen may be over a moment later.
+    /// Selects and accesses under one lock: the selected instance could be gone a moment later.
     fn access(
         &self,
         samples: &mut SampleSeq<T>,
@@ -292,13 +374,15 @@ impl<T: DdsType> DataReader<T> {
 }
 
 impl<T> DataReader<T> {
-    /// Waits until there is a sample that was not read, in the participant's way of waiting; `true` when there
-    /// is. The calling thread receives itself meanwhile, for all endpoints of the participant.
+    /// Waits until there is an unread sample; returns whether there is one.
+    ///
+    /// Waits as [`ParticipantSettings::wait`](crate::ParticipantSettings::wait) says. Meanwhile the
+    /// calling thread receives for all endpoints of the participant.
     pub fn wait_for_data(&self, timeout: Duration) -> bool {
         self.wait_for_data_by(timeout, self.inner.driver().wait)
     }
 
-    /// [`DataReader::wait_for_data`] in a way of the caller's choice.
+    /// As [`DataReader::wait_for_data`], with a wait strategy for this call.
     pub fn wait_for_data_by(&self, timeout: Duration, strategy: WaitStrategy) -> bool {
         self.inner.driver().receive_until_unread(&self.inner.endpoint, clock::now() + timeout, strategy)
     }
@@ -317,34 +401,42 @@ impl<T> DataReader<T> {
         Err(DdsError::Timeout { what: "a match with writers", waited: timeout, hint })
     }
 
-    /// Who is matched. Reading the status sets its changes to zero.
+    /// Returns how many writers are matched. Resets the status's changes to zero.
     pub fn subscription_matched_status(&self) -> MatchedStatus {
         self.inner.endpoint.matched.lock().read()
     }
 
-    /// GUIDs of the writers that are matched (DDS 1.4 §2.2.2.5.3.34).
+    /// Returns the GUIDs of the matched writers (DDS 1.4 §2.2.2.5.3.34).
     pub fn matched_publications(&self) -> Vec<Guid> {
         self.inner.endpoint.core.lock().matched().collect()
     }
 
-    /// Which writers do not fit. Reading the status sets its changes to zero.
+    /// Returns which writers have incompatible QoS.
+    ///
+    /// Resets the status's changes to zero.
     pub fn requested_incompatible_qos_status(&self) -> IncompatibleQosStatus {
         self.inner.endpoint.incompatible.lock().read()
     }
 
-    /// Which writers are alive. Reading the status sets its changes to zero.
+    /// Returns how many matched writers are alive.
+    ///
+    /// Resets the status's changes to zero.
     pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
         self.inner.endpoint.core.lock().take_liveliness_changed()
     }
 
-    /// Samples that will never arrive. Reading the status sets its changes to zero.
+    /// Returns how many samples will never arrive.
+    ///
+    /// Resets the status's changes to zero.
     pub fn sample_lost_status(&self) -> SampleCountStatus {
         let total = self.protocol_counters().samples_lost;
         self.inner.endpoint.lost.lock().read(total)
     }
 
-    /// Samples that found no room, or that did not fit the type. A sample of a reliable writer that found no room
-    /// arrives again when there is some, and counts once until then. Reading the status sets its changes to zero.
+    /// Returns how many samples were rejected: over a limit, or not of the type.
+    ///
+    /// A reliable writer sends a sample that was over a limit again, once there is room. Until then
+    /// it counts once. Resets the status's changes to zero.
     pub fn sample_rejected_status(&self) -> SampleRejectedStatus {
         let endpoint = &self.inner.endpoint;
         let (rejected, last) = {
@@ -355,23 +447,25 @@ impl<T> DataReader<T> {
         endpoint.rejected.lock().read(rejected, endpoint.malformed.load(Ordering::Relaxed), last)
     }
 
-    /// What identifies the reader.
+    /// Returns the reader's GUID.
     pub fn guid(&self) -> Guid {
         self.inner.driver().guid(self.inner.endpoint.entity)
     }
 
-    /// Number of samples that wait to be taken.
+    /// Returns the number of samples that can be taken.
     pub fn available(&self) -> usize {
         self.inner.endpoint.core.lock().available()
     }
 
-    /// When something last came for the reader and samples were there that it had not read. `None` unless
-    /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) asks for it, and before the first time.
+    /// Returns when samples were last received while unread samples were waiting.
+    ///
+    /// `None` before the first time, and unless
+    /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) is set.
     pub fn last_receive_times(&self) -> Option<ReceiveTimes> {
         *self.inner.endpoint.times.lock()
     }
 
-    /// What the protocol counted.
+    /// Returns the protocol counters.
     pub fn protocol_counters(&self) -> ReaderCounters {
         self.inner.endpoint.core.lock().counters()
     }
@@ -414,7 +508,7 @@ impl<T> std::fmt::Debug for DataReader<T> {
 fn check_qos(qos: &DataReaderQos) -> Result<()> {
     crate::qos::check_policies(&qos.policies)?;
     if qos.policies.durability > Durability::TransientLocal {
-        let text = "DURABILITY: there is no service for TRANSIENT and PERSISTENT: request TRANSIENT_LOCAL";
+        let text = "DURABILITY: TRANSIENT and PERSISTENT need a durability service, which does not exist: request TRANSIENT_LOCAL";
         return Err(DdsError::InconsistentPolicy(text.to_owned()));
     }
     qos.policies.representation.iter().try_for_each(|id| DataRepresentation::from_id(*id).map(drop))
@@ -439,8 +533,9 @@ fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos, hash_seed: u64) -> R
     }
 }
 
-/// The key hash of a payload (RTPS 2.5 §9.6.4.8), in the encoding that its writer uses: the key is copied out of it
-/// without decoding the rest.
+/// Computes the key hash of a payload (RTPS 2.5 §9.6.4.8) in its writer's encoding.
+///
+/// Copies the key out of the payload without decoding the rest.
 pub(crate) fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
     const ON_STACK: usize = 64;
     let mut on_stack = [0; ON_STACK];
@@ -454,7 +549,7 @@ pub(crate) fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16
     }
     let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
     let encoding = body.encoding();
-    // The key of a payload is no longer than the payload, but for padding.
+    // The key in a payload is no longer than the payload, apart from padding.
     let mut on_heap = vec![0; 2 * payload.len() + ON_STACK];
     let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, encoding.of_key_hash());
     if is_key {
@@ -465,7 +560,7 @@ pub(crate) fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16
     Some(weir_cdr::key_hash::<T>(key.written(), encoding))
 }
 
-/// The key of a payload as a payload of its own, always in XCDR1. The key is copied without decoding the rest.
+/// Makes a payload of the key in another one, always in XCDR1, without decoding the rest.
 fn key_payload_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<Box<[u8]>> {
     if is_key {
         let value: T = weir_cdr::from_key_payload(payload).ok()?;
@@ -491,8 +586,10 @@ fn key_payload_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<Box<[u8]>>
 /// First guess at the length of a key, in bytes.
 const KEY_ROOM: usize = 128;
 
-/// Decodes a sample into `value`: all of it, or the key only. Not from a reference to the raw sample: what is known about it
-/// would go through memory, and be read there in other pieces than it was written in.
+/// Decodes a sample into `value`: all of it, or only the key.
+///
+/// Takes the fields of the raw sample one by one: passed by reference they would go through memory,
+/// with a store-forwarding stall.
 #[inline]
 fn decode<T: DdsType>(
     kind: ChangeKind,

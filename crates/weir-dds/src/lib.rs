@@ -1,7 +1,7 @@
 //! Weir's DDS engine: publish and subscribe over RTPS/UDP.
 //!
-//! The API has the names of the OMG's DDS 1.4, the wire those of DDSI-RTPS 2.5; it talks to RTI Connext,
-//! Cyclone DDS and Fast DDS. Linux only.
+//! The API follows the names of OMG DDS 1.4, the wire protocol is DDSI-RTPS 2.5. It interoperates
+//! with RTI Connext, Cyclone DDS and Fast DDS. Linux only.
 //!
 //! ```
 //! use std::time::Duration;
@@ -31,16 +31,17 @@
 //!
 //! # How it is fast
 //!
-//! - [`DataWriter::write`] encodes the sample where it stays and sends from there, on the caller's thread; what
-//!   is sent again is the same bytes. A thread of the writer's sends only where [`PublishMode`] asks for it.
-//! - Writes in quick succession leave together by UDP segmentation offload ([`Coalescing`]); one that comes
-//!   alone leaves at once.
-//! - Whoever waits, receives: a thread in [`DataReader::wait_for_data`] takes datagrams from the socket itself.
-//!   How it waits is a [`WaitStrategy`].
-//! - Large samples need no copy in user space on their way out ([`DataWriter::loan`]), and one on their way in, from the
-//!   datagrams to where they are put together: a member of type [`Bytes`] stays there, and keeps the memory until it
-//!   is dropped.
-//! - After warm-up nothing is allocated per sample ([`DataReader::take_into`],
+//! - [`DataWriter::write`] encodes the sample into the writer's history and sends it from there, on
+//!   the caller's thread. Retransmissions send the same bytes. Only [`PublishMode::Asynchronous`]
+//!   adds a sending thread.
+//! - Writes in quick succession leave together by UDP segmentation offload ([`Coalescing`]). A
+//!   single write leaves at once.
+//! - A thread that blocks in [`DataReader::wait_for_data`] also drains the sockets. How it waits is
+//!   a [`WaitStrategy`].
+//! - Large samples need no user-space copy when writing ([`DataWriter::loan`]) and one when
+//!   reading: from the datagrams to the block where they are reassembled. A member of type
+//!   [`Bytes`] refers to that block and keeps it alive until it is dropped.
+//! - After warm-up, nothing is allocated per sample ([`DataReader::take_into`],
 //!   [`DataReader::take_next_sample`]).
 
 mod clock;

@@ -1,13 +1,38 @@
-//! Listeners: calls that tell of news (DDS 1.4 §2.2.4.4).
+//! Listeners: callbacks for events (DDS 1.4 §2.2.4.4).
 //!
-//! No lock of the engine is held meanwhile: a listener may read, write, and even wait.
+//! No lock of the engine is held during a call: a listener may read, write and block.
 //!
-//! - Data (`on_data_available`), and what is noticed with it, is told on the thread that received it, which may be
-//!   one of the application's that waits; never by two threads at a time for one reader.
-//! - Matches and other statuses that discovery brings are told on a thread of their own, one after the other: a
-//!   listener that waits for another match does not hold up discovery. It reads the status as it is then; when
-//!   listeners take their time, one call may tell of several changes.
-//! - A listener that panics has lost that call and nothing else: the next news are told as ever.
+//! - `on_data_available`, and events detected with it, are called on the thread that received the
+//!   data. That may be an application thread in a wait call. Calls for one reader never overlap.
+//! - Matches and other discovery events are called on a separate thread, one after the other, so
+//!   that a blocking listener does not delay discovery. The listener receives the status as of the
+//!   call. If listeners are slow, one call may report several changes.
+//! - A panic in a listener ends only that call. Later events are delivered as usual.
+//!
+//! ```no_run
+//! # use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};
+//! use weir_dds::{DataReader, DataReaderListener, DataReaderQos};
+//!
+//! # #[derive(DdsType, Default)]
+//! # #[dds(extensibility = "final")]
+//! # struct Greeting {
+//! #     text: String,
+//! # }
+//! struct Printer;
+//!
+//! impl DataReaderListener<Greeting> for Printer {
+//!     fn on_data_available(&self, reader: &DataReader<Greeting>) {
+//!         reader.take(usize::MAX).iter().for_each(|sample| println!("{}", sample.data.text));
+//!     }
+//! }
+//!
+//! # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
+//! # let topic = participant.create_topic::<Greeting>("Greetings")?;
+//! let subscriber = participant.create_subscriber();
+//! let qos = DataReaderQos::default();
+//! let reader = subscriber.create_datareader_with_listener(&topic, qos, Printer)?;
+//! # Ok::<(), weir_dds::DdsError>(())
+//! ```
 
 use crate::data_reader::DataReader;
 use crate::data_writer::DataWriter;
@@ -16,27 +41,27 @@ use crate::status::{
     SampleRejectedStatus,
 };
 
-/// News of a reader. Every method does nothing unless it is implemented.
+/// Events of a reader. Every method does nothing by default.
 pub trait DataReaderListener<T>: Send + Sync {
-    /// Samples wait to be taken.
+    /// Samples can be taken.
     fn on_data_available(&self, _reader: &DataReader<T>) {}
     /// A writer was matched or unmatched.
     fn on_subscription_matched(&self, _reader: &DataReader<T>, _status: MatchedStatus) {}
-    /// A writer offers less than is requested.
+    /// A writer offers less than the reader requests.
     fn on_requested_incompatible_qos(&self, _reader: &DataReader<T>, _status: IncompatibleQosStatus) {}
-    /// A writer fell silent for longer than its lease, or is heard of again, or came or went.
+    /// The number of matched writers that are alive, or that are not, changed.
     fn on_liveliness_changed(&self, _reader: &DataReader<T>, _status: LivelinessChangedStatus) {}
-    /// Samples found no room: a limit of [`ResourceLimits`](crate::ResourceLimits) is reached.
+    /// A sample was over a limit of [`ResourceLimits`](crate::ResourceLimits).
     fn on_sample_rejected(&self, _reader: &DataReader<T>, _status: SampleRejectedStatus) {}
-    /// Samples will never arrive.
+    /// Samples were lost.
     fn on_sample_lost(&self, _reader: &DataReader<T>, _status: SampleCountStatus) {}
 }
 
-/// News of a writer. Every method does nothing unless it is implemented.
+/// Events of a writer. Every method does nothing by default.
 pub trait DataWriterListener<T>: Send + Sync {
     /// A reader was matched or unmatched.
     fn on_publication_matched(&self, _writer: &DataWriter<T>, _status: MatchedStatus) {}
-    /// A reader requests more than is offered.
+    /// A reader requests more than the writer offers.
     fn on_offered_incompatible_qos(&self, _writer: &DataWriter<T>, _status: IncompatibleQosStatus) {}
     /// The application has not asserted the writer within its lease.
     fn on_liveliness_lost(&self, _writer: &DataWriter<T>, _status: LivelinessLostStatus) {}

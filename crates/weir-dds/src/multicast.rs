@@ -1,4 +1,4 @@
-//! Multicast groups as the application names them.
+//! Multicast groups as named by the application.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -6,38 +6,40 @@ use weir_rtps::{multicast, ports};
 
 use crate::error::{DdsError, Result};
 
-/// A multicast group for user data: readers that listen to the same one get each sample by the same datagram.
+/// A multicast group for user data: one datagram reaches all readers in the group.
 ///
-/// Written `ADDRESS`, `ADDRESS:PORT` or `default`.
+/// Text form: `ADDRESS`, `ADDRESS:PORT` or `default`.
 ///
 /// ```
 /// use weir_dds::{DataReaderQos, MulticastGroup};
 ///
-/// let everybodys = DataReaderQos::default().multicast(MulticastGroup::default());
-/// let our_own = DataReaderQos::default().multicast("239.255.7.1:9000".parse()?);
-/// # let _ = (everybodys, our_own);
+/// let default = DataReaderQos::default().multicast(MulticastGroup::default());
+/// let private = DataReaderQos::default().multicast("239.255.7.1:9000".parse()?);
+/// # let _ = (default, private);
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MulticastGroup {
     /// The address, within 224.0.1.0 to 239.255.255.255.
     pub address: Ipv4Addr,
-    /// The UDP port; `None`: the domain's port for user data by multicast (DDSI-RTPS 2.5 §9.6.2.2).
+    /// The UDP port; `None`: the domain's multicast port for user data.
+    ///
+    /// See DDSI-RTPS 2.5 §9.6.2.2.
     pub port: Option<u16>,
 }
 
 impl Default for MulticastGroup {
-    /// 239.255.0.1 with the port of the domain, as other engines have it (DDSI-RTPS 2.5 §9.6.2.4.1).
+    /// 239.255.0.1 with the domain's port, the default of other engines (DDSI-RTPS 2.5 §9.6.2.4.1).
     fn default() -> Self {
         Self { address: ports::DISCOVERY_GROUP, port: None }
     }
 }
 
 impl MulticastGroup {
-    /// The group's address in a domain.
+    /// Returns the group's socket address in a domain.
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] when it is none that user data may be sent to.
+    /// [`DdsError::BadParameter`] if it is not a valid group for user data.
     pub(crate) fn address(self, domain_id: u32) -> Result<SocketAddrV4> {
         let port = self.port.or_else(|| ports::user_multicast_port(domain_id)).unwrap_or(0);
         let address = SocketAddrV4::new(self.address, port);
@@ -45,8 +47,8 @@ impl MulticastGroup {
             return Ok(address);
         }
         Err(DdsError::BadParameter(format!(
-            "{address} is no multicast group for user data: its address lies within 224.0.1.0 and 239.255.255.255, \
-             its port is not 0"
+            "invalid multicast group {address}: use an address from 224.0.1.0 to 239.255.255.255 and a port \
+             other than 0"
         )))
     }
 }
@@ -64,7 +66,7 @@ impl std::str::FromStr for MulticastGroup {
         };
         let group = address.parse().ok().zip(port.ok()).map(|(address, port)| Self { address, port });
         group.filter(|group| group.address(0).is_ok()).ok_or_else(|| {
-            let text = format!("{text:?} is no multicast group: write default, ADDRESS or ADDRESS:PORT");
+            let text = format!("invalid multicast group {text:?}: use default, ADDRESS or ADDRESS:PORT");
             DdsError::BadParameter(text)
         })
     }

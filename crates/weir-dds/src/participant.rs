@@ -1,4 +1,4 @@
-//! The way into a domain (DDS 1.4 §2.2.2.2.1).
+//! Domain participants (DDS 1.4 §2.2.2.2.1).
 
 use std::marker::PhantomData;
 use std::net::SocketAddrV4;
@@ -16,13 +16,15 @@ use crate::settings::ParticipantSettings;
 use crate::subscriber::Subscriber;
 use crate::topic::Topic;
 
-/// Longest topic name, in bytes.
+/// Maximum length of a topic name, in bytes.
 const TOPIC_NAME_MAX: usize = 256;
 
-/// A member of a domain: it is found by the others and finds them, and its writers and readers with them.
+/// A member of a domain; the factory for topics, publishers and subscribers.
 ///
-/// A handle: clones mean the same participant. It leaves the domain when the last handle to it or to one of its
-/// entities is dropped.
+/// Participants of a domain discover each other and match their writers and readers.
+///
+/// This is a handle: clones refer to the same participant. The participant leaves the domain when
+/// the last handle to it or to one of its entities is dropped.
 ///
 /// ```no_run
 /// use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};
@@ -48,69 +50,83 @@ pub struct DomainParticipant {
 impl DomainParticipant {
     /// Joins a domain.
     ///
+    /// Opens the sockets and starts the participant's threads.
+    ///
+    /// ```no_run
+    /// use weir_dds::{DomainParticipant, ParticipantSettings};
+    ///
+    /// let participant = DomainParticipant::new(7, ParticipantSettings::default().interface("lo"))?;
+    /// assert_eq!(participant.domain_id(), 7);
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
+    ///
     /// # Errors
-    /// [`DdsError::BadParameter`] for a domain id over 232 or an interface that is not there,
-    /// [`DdsError::OutOfResources`] when all participant ids of the host are taken, [`DdsError::Network`] when
-    /// sockets or threads cannot be made.
+    /// - [`DdsError::BadParameter`]: the domain id is over 232, or an interface does not exist.
+    /// - [`DdsError::OutOfResources`]: all participant ids of this host are in use.
+    /// - [`DdsError::Network`]: a socket or a thread cannot be created.
     pub fn new(domain_id: u32, settings: ParticipantSettings) -> Result<Self> {
         let driver = Driver::start(domain_id, &settings)?;
         Ok(Self { handle: Arc::new(Handle { driver }) })
     }
 
-    /// A topic: a name, and the type of its samples.
+    /// Creates a topic: a name and the type of its samples.
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] for a name that is empty or longer than 256 bytes.
+    /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes.
     pub fn create_topic<T: DdsType>(&self, name: &str) -> Result<Topic<T>> {
         if name.is_empty() || name.len() > TOPIC_NAME_MAX || name.contains('\0') {
-            let text = format!("{name:?} is no topic name: it should have 1 to {TOPIC_NAME_MAX} bytes");
+            let text = format!("invalid topic name {name:?}: use 1 to {TOPIC_NAME_MAX} bytes");
             return Err(DdsError::BadParameter(text));
         }
         Ok(Topic { name: Arc::from(name), sample: PhantomData })
     }
 
-    /// Makes writers.
+    /// Creates a publisher, the factory for writers.
     pub fn create_publisher(&self) -> Publisher {
         Publisher { handle: Arc::clone(&self.handle) }
     }
 
-    /// Makes readers.
+    /// Creates a subscriber, the factory for readers.
     pub fn create_subscriber(&self) -> Subscriber {
         Subscriber { handle: Arc::clone(&self.handle) }
     }
 
-    /// Says that the application is alive, and with it all MANUAL_BY_PARTICIPANT writers of the participant.
+    /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4 §2.2.3.11).
     pub fn assert_liveliness(&self) {
         self.handle.driver.with_discovery(|core, now| core.assert_liveliness(now));
     }
 
-    /// The domain.
+    /// Returns the domain id.
     pub fn domain_id(&self) -> u32 {
         self.handle.driver.domain_id
     }
 
-    /// What identifies the participant.
+    /// Returns the GUID prefix, which identifies the participant.
     pub fn guid_prefix(&self) -> GuidPrefix {
         self.handle.driver.prefix
     }
 
-    /// Bytes that the socket for user data was granted for receiving, as the kernel charges them; it may be
-    /// less than was asked for (`sysctl net.core.rmem_max`).
+    /// Returns the granted receive buffer of the user data socket, in bytes.
+    ///
+    /// The value is the kernel's accounting size. It may be less than requested: see `sysctl
+    /// net.core.rmem_max`.
     pub fn granted_receive_buffer(&self) -> usize {
         self.handle.driver.channel.socket.granted_recv_buffer()
     }
 
-    /// Bytes that the socket for user data was granted for sending.
+    /// Returns the granted send buffer of the user data socket, in bytes.
     pub fn granted_send_buffer(&self) -> usize {
         self.handle.driver.channel.socket.granted_send_buffer()
     }
 
-    /// Where user data is received.
+    /// Returns the address at which user data is received.
     pub fn user_address(&self) -> SocketAddrV4 {
         self.handle.driver.channel.socket.local_addr()
     }
 
-    /// Datagrams for this participant that the kernel dropped because the socket buffer was full.
+    /// Returns the datagrams that the kernel dropped at the user data socket.
+    ///
+    /// They arrived while its receive buffer was full.
     pub fn receive_drops(&self) -> u32 {
         let channel = &self.handle.driver.channel;
         let of = |socket: &weir_udp::UdpSocket| socket.kernel_drops().unwrap_or(0);
@@ -118,7 +134,7 @@ impl DomainParticipant {
         of(&channel.socket).wrapping_add(by_multicast)
     }
 
-    /// What was counted about received user traffic.
+    /// Returns the counters of received user traffic.
     pub fn receive_counters(&self) -> ReceiveCounters {
         self.handle.driver.channel.counters()
     }

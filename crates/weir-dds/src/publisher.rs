@@ -1,4 +1,4 @@
-//! Makes writers (DDS 1.4 §2.2.2.4.1).
+//! Publishers, which create writers (DDS 1.4 §2.2.2.4.1).
 
 use std::sync::Arc;
 
@@ -10,20 +10,39 @@ use crate::error::Result;
 use crate::qos::DataWriterQos;
 use crate::topic::Topic;
 
-/// Makes writers of one participant.
+/// Creates the writers of one participant.
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};
+/// use weir_dds::DataWriterQos;
+///
+/// # #[derive(DdsType, Default)]
+/// # #[dds(extensibility = "final")]
+/// # struct Greeting {
+/// #     text: String,
+/// # }
+/// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
+/// let topic = participant.create_topic::<Greeting>("Greetings")?;
+/// let publisher = participant.create_publisher();
+/// let writer = publisher.create_datawriter(&topic, DataWriterQos::default().keep_last(10))?;
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 #[derive(Clone)]
 pub struct Publisher {
     pub(crate) handle: Arc<Handle>,
 }
 
 impl Publisher {
-    /// A writer of a topic. It is announced at once and matches readers from then on.
+    /// Creates a writer of a topic.
+    ///
+    /// The writer is announced at once and matches readers from then on.
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`](crate::DdsError::BadParameter) or
-    /// [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy) when the QoS cannot be.
-    /// [`DdsError::Unsupported`](crate::DdsError::Unsupported) when it has a policy that is not enforced yet: see
-    /// [`Qos`](crate::Qos).
+    /// - [`DdsError::BadParameter`](crate::DdsError::BadParameter): a QoS value is out of range.
+    /// - [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy): policies contradict
+    ///   each other.
+    /// - [`DdsError::Unsupported`](crate::DdsError::Unsupported): a policy is not enforced yet; see
+    ///   [`Qos`](crate::Qos).
     pub fn create_datawriter<T: DdsType>(
         &self,
         topic: &Topic<T>,

@@ -1,4 +1,6 @@
-//! QoS of writers and readers (DDS 1.4 §2.2.3), with the defaults of the specification.
+//! QoS of writers and readers (DDS 1.4 §2.2.3).
+//!
+//! The defaults are those of the specification.
 //!
 //! ```
 //! use weir_dds::{DataReaderQos, DataWriterQos};
@@ -22,18 +24,28 @@ pub use weir_rtps::qos::{
 use crate::error::{DdsError, Result};
 use crate::multicast::MulticastGroup;
 
-/// Whether writes in quick succession leave together, each sample in a datagram of its own.
+/// Whether writes in quick succession leave together.
+///
+/// Each sample keeps its own datagram.
+///
+/// ```
+/// use weir_dds::{Coalescing, DataWriterQos};
+///
+/// let qos = DataWriterQos::default().coalescing(Coalescing::Off);
+/// # let _ = qos;
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coalescing {
     /// One send call per sample.
     Off,
-    /// Only when the gap between two writes is shorter than a send call do samples wait for each other: the next write
-    /// sends them after the time of about three send calls, or of one where the application has time between its
-    /// writes. When no write comes they leave after 200 us, or, if that is longer, after a sixteenth of the run of
-    /// writes without a pause (of more than 50 us) that they end; after `delay_max` at the latest. A sample that is
-    /// written alone leaves at once.
+    /// Coalesces samples if the gap between two writes is shorter than a send call.
+    ///
+    /// The next write sends them after the time of about three send calls, or of one if the
+    /// application has time between its writes. Without a next write they leave after 200 us, or
+    /// after a sixteenth of the current run of writes (one without a pause of more than 50 us) if
+    /// that is longer; after `delay_max` at the latest. A single write leaves at once.
     Automatic {
-        /// Longest time that a sample may be held back; by default 1 ms.
+        /// Maximum time that a sample may be held back; 1 ms by default.
         delay_max: Duration,
     },
 }
@@ -44,39 +56,66 @@ impl Default for Coalescing {
     }
 }
 
-/// Which thread sends what is written (PUBLISH_MODE, as RTI Connext and Fast DDS have it; DDS 1.4 has no such policy).
+/// Which thread sends samples (PUBLISH_MODE).
+///
+/// DDS 1.4 has no such policy; RTI Connext and Fast DDS have.
+///
+/// ```
+/// use weir_dds::{DataWriterQos, PublishMode};
+///
+/// let qos = DataWriterQos::default().keep_all().publish_mode(PublishMode::Asynchronous);
+/// # let _ = qos;
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PublishMode {
-    /// The thread that writes. No other thread has to be woken on the way of a sample: this is faster.
+    /// The writing thread sends. This is faster: no other thread has to be woken.
     #[default]
     Synchronous,
-    /// A thread of the writer's: a write leaves its sample in the history and returns, however large it is and however long
-    /// sending takes.
+    /// A thread of the writer sends.
     ///
-    /// What was not sent yet counts as kept. A reliable KEEP_ALL writer waits up to `max_blocking_time` while unacknowledged
-    /// samples, unsent ones included, fill the window of its readers; a best-effort one while 4 MiB of kernel memory's worth
-    /// are unsent. KEEP_LAST replaces samples that were not sent yet, so a burst of more than its depth may leave in part.
-    /// The thread waits for samples as the participant's [`WaitStrategy`](crate::WaitStrategy) says.
-    /// [`DataWriter::wait_for_asynchronous_publishing`](crate::DataWriter::wait_for_asynchronous_publishing) tells when
-    /// everything was sent; a writer that is dropped sends it first, for as long as a write may block and at least a second.
+    /// A write stores its sample in the history and returns, whatever its size.
+    ///
+    /// Unsent samples count as kept. A reliable KEEP_ALL writer blocks for up to
+    /// `max_blocking_time` while unacknowledged samples, unsent ones included, fill its readers'
+    /// window. A best-effort KEEP_ALL writer blocks while unsent samples would take 4 MiB of kernel
+    /// memory. KEEP_LAST replaces unsent samples, so a burst longer than its depth may leave in
+    /// part. The thread waits for samples as the participant's
+    /// [`WaitStrategy`](crate::WaitStrategy) says.
+    ///
+    /// [`DataWriter::wait_for_asynchronous_publishing`](crate::DataWriter::wait_for_asynchronous_publishing)
+    /// waits until all samples are sent. A dropped writer first sends what is left, for at most
+    /// `max_blocking_time` or one second, whichever is longer.
     Asynchronous,
 }
 
-/// QoS of a writer: reliable, volatile, keeping the last sample, unless told otherwise.
+/// QoS of a writer. Default: reliable, volatile, KEEP_LAST with depth 1.
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_dds::{DataRepresentation, DataWriterQos};
+///
+/// let qos = DataWriterQos::default()
+///     .keep_all()
+///     .transient_local()
+///     .max_blocking_time(Duration::from_millis(500))
+///     .data_representation(DataRepresentation::Xcdr2);
+/// # let _ = qos;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataWriterQos {
-    /// The policies that readers are told.
+    /// The policies that are announced to readers.
     pub policies: Qos,
     /// Whether writes in quick succession leave together.
     pub coalescing: Coalescing,
-    /// Whether samples are collected in one message; off unless told otherwise.
+    /// Whether samples are collected in one message; off by default.
     pub batch: Option<BatchPolicy>,
-    /// Which thread sends; the one that writes unless told otherwise.
+    /// Which thread sends; the writing thread by default.
     pub publish_mode: PublishMode,
-    /// Whether an instance that the writer unregisters is disposed as well (WRITER_DATA_LIFECYCLE); it is unless told
-    /// otherwise.
+    /// Whether unregistering an instance also disposes it; `true` by default.
+    ///
+    /// WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21.
     pub autodispose_unregistered_instances: bool,
-    /// Whether readers that listen to the same multicast group get samples by it; they do unless told otherwise.
+    /// Whether samples are sent to the multicast groups of readers; `true` by default.
     pub multicast: bool,
 }
 
@@ -93,12 +132,24 @@ impl Default for DataWriterQos {
     }
 }
 
-/// QoS of a reader: best effort, volatile, keeping the last sample, unless told otherwise.
+/// QoS of a reader. Default: best effort, volatile, KEEP_LAST with depth 1.
+///
+/// ```
+/// use weir_dds::{DataReaderQos, ResourceLimits};
+///
+/// let limits = ResourceLimits { max_samples: Some(1_000), ..ResourceLimits::default() };
+/// let qos = DataReaderQos::default().reliable().keep_all().resource_limits(limits);
+/// # let _ = qos;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataReaderQos {
-    /// The policies that writers are told.
+    /// The policies that are announced to writers.
     pub policies: Qos,
-    /// A multicast group to listen to, beside the unicast address; `None`: that of the participant, if it has one.
+    /// A multicast group to join in addition to the unicast address.
+    ///
+    /// `None`: the participant's group
+    /// ([`ParticipantSettings::data_multicast`](crate::ParticipantSettings::data_multicast)), if it
+    /// has one.
     pub multicast: Option<MulticastGroup>,
 }
 
@@ -109,11 +160,20 @@ impl Default for DataReaderQos {
 }
 
 /// How samples are encoded (DDS-XTypes 1.3 §7.6.3.1, DATA_REPRESENTATION).
+///
+/// ```
+/// use weir_dds::{DataReaderQos, DataRepresentation};
+///
+/// let qos = DataReaderQos::default().data_representation([DataRepresentation::Xcdr2]);
+/// # let _ = qos;
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DataRepresentation {
-    /// What every engine reads.
+    /// Every engine reads it.
     Xcdr1,
-    /// Says where appendable types end, so that both sides may have members that the other does not have.
+    /// Encodes the length of appendable types.
+    ///
+    /// So either side may have members that the other lacks.
     Xcdr2,
 }
 
@@ -125,13 +185,13 @@ impl DataRepresentation {
         }
     }
 
-    /// The representation that peers know by this number.
+    /// The representation with this id on the wire.
     pub(crate) fn from_id(id: i16) -> Result<Self> {
         match id {
             XCDR1 => Ok(Self::Xcdr1),
             XCDR2 => Ok(Self::Xcdr2),
             _ => Err(DdsError::InconsistentPolicy(format!(
-                "DATA_REPRESENTATION: {id} is not supported, only XCDR1 ({XCDR1}) and XCDR2 ({XCDR2}) are"
+                "DATA_REPRESENTATION: {id} is not supported: use XCDR1 ({XCDR1}) or XCDR2 ({XCDR2})"
             ))),
         }
     }
@@ -144,7 +204,7 @@ impl DataRepresentation {
     }
 }
 
-/// Refuses what is announced and matched and then not enforced, or contradicts itself.
+/// Refuses policies that contradict each other, and values that are not enforced.
 pub(crate) fn check_policies(policies: &Qos) -> Result<()> {
     check_enforced(policies)?;
     check_limits(policies)
@@ -198,12 +258,10 @@ fn check_limits(policies: &Qos) -> Result<()> {
         ("max_samples_per_instance", limits.max_samples_per_instance),
     ];
     if let Some((name, _)) = counts.iter().find(|(_, limit)| *limit == Some(0)) {
-        return refuse(format!(
-            "RESOURCE_LIMITS: {name} is 0: it should be at least 1, or None for no bound"
-        ));
+        return refuse(format!("RESOURCE_LIMITS: {name} is 0: use at least 1, or None for no bound"));
     }
     if limits.max_bytes == Some(0) {
-        return refuse("RESOURCE_LIMITS: max_bytes is 0: it should be at least 1, or None".to_owned());
+        return refuse("RESOURCE_LIMITS: max_bytes is 0: use at least 1, or None".to_owned());
     }
     if let (Some(all), Some(each)) = (limits.max_samples, limits.max_samples_per_instance)
         && all < each
@@ -231,57 +289,59 @@ fn check_limits(policies: &Qos) -> Result<()> {
 macro_rules! fluent {
     ($qos:ty) => {
         impl $qos {
-            /// Lost samples are sent again.
+            /// Enables retransmission of lost samples.
             #[must_use]
             pub fn reliable(mut self) -> Self {
                 self.policies.reliability = Reliability::Reliable;
                 self
             }
 
-            /// Lost samples stay lost.
+            /// Disables retransmission: lost samples stay lost.
             #[must_use]
             pub fn best_effort(mut self) -> Self {
                 self.policies.reliability = Reliability::BestEffort;
                 self
             }
 
-            /// Every sample is kept until it is delivered (a writer) or taken (a reader).
+            /// Keeps every sample until it is delivered (writers) or taken (readers).
             #[must_use]
             pub fn keep_all(mut self) -> Self {
                 self.policies.history = History::KeepAll;
                 self
             }
 
-            /// The last `depth` samples of each instance are kept.
+            /// Keeps the last `depth` samples of each instance.
             #[must_use]
             pub fn keep_last(mut self, depth: u32) -> Self {
                 self.policies.history = History::KeepLast(depth);
                 self
             }
 
-            /// Bounds of what is kept.
+            /// Limits the samples, instances and bytes that are kept.
             #[must_use]
             pub fn resource_limits(mut self, limits: ResourceLimits) -> Self {
                 self.policies.resource_limits = limits;
                 self
             }
 
-            /// Readers that come late get what their writer still keeps of what it wrote before.
+            /// Late-joining readers receive what the writer still keeps.
             #[must_use]
             pub fn transient_local(mut self) -> Self {
                 self.policies.durability = Durability::TransientLocal;
                 self
             }
 
-            /// How a writer shows that it is alive, and how long it may be silent before its readers take it for
-            /// dead; a reader names the least that it asks for.
+            /// Sets the kind and the lease of liveliness.
+            ///
+            /// A writer is considered not alive after a lease without an assertion. A reader names
+            /// the minimum that it requires.
             #[must_use]
             pub fn liveliness(mut self, kind: LivelinessKind, lease: Duration) -> Self {
                 self.policies.liveliness = Liveliness { kind, lease };
                 self
             }
 
-            /// Names the partitions; patterns as in `fnmatch(3)`.
+            /// Sets the partitions; names are patterns as in `fnmatch(3)`.
             #[must_use]
             pub fn partition(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
                 self.policies.partition = names.into_iter().map(Into::into).collect();
@@ -295,15 +355,16 @@ fluent!(DataWriterQos);
 fluent!(DataReaderQos);
 
 impl DataReaderQos {
-    /// Listens to a multicast group, beside the unicast address: a writer with several readers there sends each sample
-    /// once. What was lost is repaired by unicast.
+    /// Joins a multicast group in addition to the unicast address.
+    ///
+    /// A writer with several readers in the group sends each sample once. Repairs use unicast.
     #[must_use]
     pub fn multicast(mut self, group: MulticastGroup) -> Self {
         self.multicast = Some(group);
         self
     }
 
-    /// The representations that are read, best first; all, unless told otherwise.
+    /// Sets the accepted representations, preferred first; all by default.
     #[must_use]
     pub fn data_representation(
         mut self,
@@ -315,51 +376,67 @@ impl DataReaderQos {
 }
 
 impl DataWriterQos {
-    /// The representation that is written; XCDR1, unless told otherwise.
+    /// Sets the representation; XCDR1 by default.
     #[must_use]
     pub fn data_representation(mut self, representation: DataRepresentation) -> Self {
         self.policies.representation = vec![representation.id()];
         self
     }
 
-    /// How long a write may wait for room (RELIABILITY, `max_blocking_time`).
+    /// Sets the maximum time that a write may block (RELIABILITY).
     #[must_use]
     pub fn max_blocking_time(mut self, time: Duration) -> Self {
         self.policies.max_blocking_time = time;
         self
     }
 
-    /// Whether an instance that the writer unregisters is disposed as well (WRITER_DATA_LIFECYCLE).
+    /// Sets whether unregistering an instance also disposes it.
+    ///
+    /// WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21.
     #[must_use]
     pub fn autodispose_unregistered_instances(mut self, autodispose: bool) -> Self {
         self.autodispose_unregistered_instances = autodispose;
         self
     }
 
-    /// Whether readers that listen to the same multicast group get samples by it.
+    /// Sets whether samples are sent to the multicast groups of readers.
     #[must_use]
     pub fn multicast(mut self, multicast: bool) -> Self {
         self.multicast = multicast;
         self
     }
 
-    /// Whether writes in quick succession leave together.
+    /// Sets whether writes in quick succession leave together.
     #[must_use]
     pub fn coalescing(mut self, coalescing: Coalescing) -> Self {
         self.coalescing = coalescing;
         self
     }
 
-    /// Which thread sends what is written (PUBLISH_MODE).
+    /// Sets which thread sends (PUBLISH_MODE).
     #[must_use]
     pub fn publish_mode(mut self, mode: PublishMode) -> Self {
         self.publish_mode = mode;
         self
     }
 
-    /// Samples are collected in one message, as standard DATA submessages with the time stamp of the first.
-    /// They leave when the message is full, when its time has come, with [`DataWriter::flush`], and before the
-    /// application waits for anything. A sample with a time stamp of the caller's has a message of its own.
+    /// Collects samples in one message.
+    ///
+    /// They are standard DATA submessages with the timestamp of the first.
+    ///
+    /// The message is sent when it is full, when its delay has passed, on [`DataWriter::flush`],
+    /// and before the application blocks in a wait call. A sample written with a timestamp is sent
+    /// in its own message.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::{BatchPolicy, DataWriterQos};
+    ///
+    /// let policy =
+    ///     BatchPolicy { max_bytes: 1_400, max_samples: 100, max_delay: Duration::from_millis(1) };
+    /// let qos = DataWriterQos::default().batch(policy);
+    /// # let _ = qos;
+    /// ```
     ///
     /// [`DataWriter::flush`]: crate::DataWriter::flush
     #[must_use]

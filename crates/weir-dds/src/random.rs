@@ -1,11 +1,11 @@
-//! Random numbers that a peer cannot predict.
+//! Random numbers that peers cannot predict.
 
 use crate::error::{DdsError, Result};
 
-/// Returns a secret of the kernel's.
+/// Returns a random number from the kernel.
 ///
 /// # Errors
-/// [`DdsError::Network`] if the kernel has no random numbers, such as in a sandbox that forbids `getrandom(2)`.
+/// [`DdsError::Network`] if `getrandom(2)` fails, for example because a sandbox forbids it.
 pub(crate) fn secret() -> Result<u64> {
-    getrandom::u64().map_err(|error| DdsError::network("no random numbers from the kernel", error))
+    getrandom::u64().map_err(|error| DdsError::network("cannot read random numbers from the kernel", error))
 }

@@ -1,4 +1,4 @@
-//! Samples as a reader hands them out, and what is known about them (DDS 1.4 §2.2.2.5.5).
+//! Samples as a reader returns them, and their metadata (DDS 1.4 §2.2.2.5.5).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,52 +6,55 @@ use weir_rtps::reader::RawSample;
 pub use weir_rtps::reader::{InstanceState, States};
 use weir_wire::{Guid, SequenceNumber};
 
-/// Names an instance within a reader or a writer: the key hash (RTPS 2.5 §9.6.4.8), zero for topics without a
-/// key.
+/// Identifies an instance within a reader or a writer.
+///
+/// It is the key hash (RTPS 2.5 §9.6.4.8); zero for topics without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct InstanceHandle(pub [u8; 16]);
 
 /// Whether a sample was read before (DDS 1.4 §2.2.2.5.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleState {
-    /// It was.
+    /// Read before.
     Read,
-    /// It was not.
+    /// Not read before.
     NotRead,
 }
 
 /// Whether the instance was seen before (DDS 1.4 §2.2.2.5.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewState {
-    /// Not since it was born, or came back to life.
+    /// Not seen since it was created or became alive again.
     New,
-    /// It was.
+    /// Seen before.
     NotNew,
 }
 
-/// What is known about a sample. The ranks of the specification are not counted.
+/// Metadata of a sample, without the ranks of the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleInfo {
     /// Whether the sample was read before.
     pub sample_state: SampleState,
     /// Whether the instance was seen before.
     pub view_state: ViewState,
-    /// Whether the instance is being written.
+    /// Whether the instance is alive, disposed, or without writers.
     pub instance_state: InstanceState,
-    /// Whether there is a value; otherwise the sample tells of a change of the instance's state, and only the
-    /// key of its data means something.
+    /// Whether there is a value.
+    ///
+    /// If not, the sample reports a change of the instance's state, and only the key members of its
+    /// data are valid.
     pub valid_data: bool,
-    /// When it was written, in nanoseconds since the Unix epoch, by the clock of the writer's host.
+    /// Time of writing on the writer's host, in nanoseconds since the Unix epoch.
     pub source_timestamp_ns: Option<u64>,
-    /// Which instance.
+    /// The instance.
     pub instance_handle: InstanceHandle,
-    /// Which writer.
+    /// The writer.
     pub publication_handle: Guid,
-    /// The number of the sample among those of its writer.
+    /// The sample's number among those of its writer.
     pub sequence_number: SequenceNumber,
-    /// How often the instance had come back from being disposed.
+    /// How many times the instance became alive again after being disposed.
     pub disposed_generation_count: u32,
-    /// How often the instance had come back from having no writers.
+    /// How many times the instance became alive again after having no writers.
     pub no_writers_generation_count: u32,
 }
 
@@ -72,23 +75,50 @@ impl SampleInfo {
         }
     }
 
-    /// When it was written, by the clock of the writer's host.
+    /// Returns the time of writing on the writer's host.
     pub fn source_timestamp(&self) -> Option<SystemTime> {
         self.source_timestamp_ns.map(|nanos| UNIX_EPOCH + Duration::from_nanos(nanos))
     }
 }
 
-/// A value, or news of an instance.
+/// A value, or a change of an instance's state.
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) {
+/// for sample in reader.take(10) {
+///     match sample.info.valid_data {
+///         true => println!("{:?}", sample.data),
+///         false => println!("{:?} is {:?}", sample.info.instance_handle, sample.info.instance_state),
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample<T> {
-    /// The value; when [`SampleInfo::valid_data`] is not set, only its key members mean something.
+    /// The value; only its key members without [`SampleInfo::valid_data`].
     pub data: T,
-    /// What is known about it.
+    /// The metadata.
     pub info: SampleInfo,
 }
 
-/// Samples in memory that is used again: once it is warm, taking samples into it allocates nothing, and values
-/// keep the memory of their strings and sequences.
+/// Samples in reusable memory.
+///
+/// Filled by [`DataReader::take_into`](crate::DataReader::take_into).
+///
+/// After warm-up, taking samples into it allocates nothing, and values keep the memory of their
+/// strings and sequences.
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// use weir_dds::SampleSeq;
+///
+/// # fn f<T: DdsType>(reader: &DataReader<T>) {
+/// let mut samples = SampleSeq::new();
+/// reader.take_into(&mut samples, 100);
+/// println!("{} samples", samples.len());
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct SampleSeq<T> {
     slots: Vec<Sample<T>>,
@@ -96,37 +126,38 @@ pub struct SampleSeq<T> {
 }
 
 impl<T: Default> SampleSeq<T> {
-    /// An empty sequence.
+    /// Creates an empty sequence.
     pub fn new() -> Self {
         Self { slots: Vec::new(), len: 0 }
     }
 
-    /// The samples.
+    /// Returns the samples as a slice.
     #[inline]
     pub fn as_slice(&self) -> &[Sample<T>] {
         &self.slots[..self.len]
     }
 
-    /// The samples, one after the other.
+    /// Iterates over the samples.
     #[inline]
     pub fn iter(&self) -> std::slice::Iter<'_, Sample<T>> {
         self.as_slice().iter()
     }
 
-    /// The samples, one after the other, to be changed: large values can be moved out, or let go of before the next
-    /// ones come.
+    /// Iterates over the samples mutably.
+    ///
+    /// For example to move large values out, or to release their memory.
     #[inline]
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Sample<T>> {
         self.slots[..self.len].iter_mut()
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no samples.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -136,7 +167,7 @@ impl<T: Default> SampleSeq<T> {
         self.len = 0;
     }
 
-    /// A slot behind the last sample, whose value is to be overwritten.
+    /// Returns the slot after the last sample, whose value the caller overwrites.
     #[inline]
     pub(crate) fn slot(&mut self, info: SampleInfo) -> &mut T {
         match self.slots.get_mut(self.len) {
@@ -146,7 +177,7 @@ impl<T: Default> SampleSeq<T> {
         &mut self.slots[self.len].data
     }
 
-    /// Makes the slot that was asked for last a sample.
+    /// Adds the slot returned last to the samples.
     #[inline]
     pub(crate) fn keep(&mut self) {
         self.len += 1;

@@ -1,4 +1,6 @@
-//! How a participant meets the network: from defaults, environment variables, and code, in this order.
+//! Settings of a participant.
+//!
+//! Environment variables override the defaults, and code overrides both.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -7,47 +9,64 @@ use crate::error::{DdsError, Result};
 use crate::multicast::MulticastGroup;
 use crate::wait_strategy::WaitStrategy;
 
-/// Bytes that are asked for each socket buffer.
+/// Default size of each socket buffer, in bytes.
 pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
 /// Settings of a participant.
 ///
 /// | field | environment variable | default |
 /// |---|---|---|
-/// | `interfaces` | `WEIR_INTERFACES`: names or addresses, comma-separated | every IPv4 interface that is up |
-/// | `peers` | `WEIR_PEERS`: `ADDRESS[:PORT]`, comma-separated | none: multicast finds everybody |
-/// | `data_multicast` | `WEIR_DATA_MULTICAST`: `default` or `ADDRESS[:PORT]` | none: readers that ask for it |
+/// | `interfaces` | `WEIR_INTERFACES`: names or addresses, comma-separated | all IPv4 interfaces that are up |
+/// | `peers` | `WEIR_PEERS`: `ADDRESS[:PORT]`, comma-separated | none: discovery by multicast |
+/// | `data_multicast` | `WEIR_DATA_MULTICAST`: `default` or `ADDRESS[:PORT]` | none: set per reader |
 /// | `receive_buffer` | `WEIR_RECEIVE_BUFFER`: bytes | 4 MiB |
 /// | `send_buffer` | `WEIR_SEND_BUFFER`: bytes | 4 MiB |
 /// | `wait` | `WEIR_WAIT`: `block`, `spin`, `spin:MICROSECONDS` | `block` |
 ///
-/// The domain id is an argument of its own; [`domain_id_from_environment`] reads `WEIR_DOMAIN_ID`.
+/// The domain id is a separate argument; [`domain_id_from_environment`] reads `WEIR_DOMAIN_ID`.
+///
+/// ```
+/// use weir_dds::{ParticipantSettings, WaitStrategy};
+///
+/// let settings = ParticipantSettings::default()
+///     .interface("lo")
+///     .peer("192.168.1.20".parse()?)
+///     .wait(WaitStrategy::Spin);
+/// # let _ = settings;
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParticipantSettings {
     /// Names (`eth0`) or addresses of the interfaces to use; empty: all that are up.
     pub interfaces: Vec<String>,
-    /// Hosts to announce ourselves to directly, beside multicast. Without a port, the first few participants
-    /// of the host are tried.
+    /// Hosts to announce the participant to by unicast, in addition to multicast.
+    ///
+    /// Without a port, the first few participant ids of the host are tried.
     pub peers: Vec<Peer>,
-    /// Whether multicast is used: to announce and find participants, and towards readers that listen to a group.
+    /// Whether multicast is used, for discovery and for readers in a multicast group.
     pub multicast: bool,
-    /// The group to which readers listen whose QoS names none, beside their unicast address; it is announced. `None`:
-    /// they do not listen to any.
+    /// The multicast group for readers whose QoS names none; `None`: unicast only.
+    ///
+    /// It is announced, and joined in addition to the unicast address.
     pub data_multicast: Option<MulticastGroup>,
-    /// Bytes asked for the buffer of the socket that receives user data. What was granted may be less:
+    /// Requested receive buffer of the user data socket, in bytes.
+    ///
+    /// The kernel may grant less:
     /// [`DomainParticipant::granted_receive_buffer`](crate::DomainParticipant::granted_receive_buffer).
     pub receive_buffer: usize,
-    /// Bytes asked for the buffer of the socket that sends user data.
+    /// Requested send buffer of the user data socket, in bytes.
     pub send_buffer: usize,
     /// How threads of this participant wait for data.
     pub wait: WaitStrategy,
-    /// How long others keep the participant when they hear nothing.
+    /// Time after which peers remove the participant if they receive nothing from it.
     pub lease_duration: Duration,
-    /// A name for people (`ENTITY_NAME`).
+    /// A human-readable name (`ENTITY_NAME`).
     pub name: Option<String>,
-    /// Keeps when samples pass from stage to stage: [`DataWriter::last_send_times`](crate::DataWriter::last_send_times) and
-    /// [`DataReader::last_receive_times`](crate::DataReader::last_receive_times). Costs clock reads in every send and
-    /// receive call, and has the kernel stamp what the host receives.
+    /// Records stage timestamps.
+    ///
+    /// They are returned by [`DataWriter::last_send_times`](crate::DataWriter::last_send_times) and
+    /// [`DataReader::last_receive_times`](crate::DataReader::last_receive_times). Costs clock reads
+    /// in every send and receive call, and enables the kernel's receive timestamps.
     pub stage_times: bool,
 }
 
@@ -69,10 +88,18 @@ impl Default for ParticipantSettings {
 }
 
 impl ParticipantSettings {
-    /// The defaults, changed by the environment.
+    /// Returns the defaults, overridden by environment variables.
+    ///
+    /// ```no_run
+    /// use weir_dds::{DomainParticipant, ParticipantSettings, domain_id_from_environment};
+    ///
+    /// let settings = ParticipantSettings::from_environment()?;
+    /// let participant = DomainParticipant::new(domain_id_from_environment()?, settings)?;
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] that names the variable and what it may be.
+    /// [`DdsError::BadParameter`], naming the variable and the allowed values.
     pub fn from_environment() -> Result<Self> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
@@ -111,21 +138,21 @@ impl ParticipantSettings {
         Ok(settings)
     }
 
-    /// Uses this interface, by its name or address, and those named before.
+    /// Adds an interface, by its name or address.
     #[must_use]
     pub fn interface(mut self, name: impl Into<String>) -> Self {
         self.interfaces.push(name.into());
         self
     }
 
-    /// Announces the participant to this host directly, too.
+    /// Adds a host to announce the participant to by unicast.
     #[must_use]
     pub fn peer(mut self, peer: Peer) -> Self {
         self.peers.push(peer);
         self
     }
 
-    /// Waits in this way.
+    /// Sets how threads of this participant wait for data.
     #[must_use]
     pub fn wait(mut self, wait: WaitStrategy) -> Self {
         self.wait = wait;
@@ -133,10 +160,10 @@ impl ParticipantSettings {
     }
 }
 
-/// The domain id in `WEIR_DOMAIN_ID`; 0 when it is not set.
+/// Returns the domain id in `WEIR_DOMAIN_ID`; 0 if it is not set.
 ///
 /// # Errors
-/// [`DdsError::BadParameter`] when it is no number from 0 to 232.
+/// [`DdsError::BadParameter`] if it is not a number from 0 to 232.
 pub fn domain_id_from_environment() -> Result<u32> {
     match std::env::var("WEIR_DOMAIN_ID") {
         Err(_) => Ok(0),
@@ -147,20 +174,30 @@ pub fn domain_id_from_environment() -> Result<u32> {
     }
 }
 
-/// A host to which announcements go directly.
+/// A host that receives announcements by unicast.
+///
+/// Text form: `ADDRESS` or `ADDRESS:PORT`.
+///
+/// ```
+/// use weir_dds::Peer;
+///
+/// let peer: Peer = "192.168.1.20:7410".parse()?;
+/// assert_eq!(peer.port, Some(7410));
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Its address.
+    /// The host's address.
     pub address: Ipv4Addr,
-    /// The port at which a participant receives discovery; `None`: the first few ports of the domain.
+    /// The discovery port of a participant; `None`: the first few ports of the domain.
     pub port: Option<u16>,
 }
 
-/// Participants of one host that are tried when a peer is named without a port.
+/// Number of participant ids tried when a peer is named without a port.
 const PEER_PARTICIPANTS: u32 = 5;
 
 impl Peer {
-    /// Where to announce to.
+    /// Returns the addresses to announce to.
     pub(crate) fn addresses(self, domain_id: u32) -> impl Iterator<Item = SocketAddrV4> {
         let guesses = (0..PEER_PARTICIPANTS)
             .filter_map(move |id| weir_rtps::ports::metatraffic_unicast_port(domain_id, id))
@@ -181,14 +218,14 @@ impl std::str::FromStr for Peer {
         let (address, port) = parsed
             .filter(|(address, port)| *port != Some(0) && !Ipv4Addr::is_unspecified(address))
             .ok_or_else(|| {
-                DdsError::BadParameter(format!("{text:?} is no peer: write ADDRESS or ADDRESS:PORT"))
+                DdsError::BadParameter(format!("invalid peer {text:?}: use ADDRESS or ADDRESS:PORT"))
             })?;
         Ok(Self { address, port })
     }
 }
 
 fn bad(name: &str, text: &str, allowed: &str) -> DdsError {
-    DdsError::BadParameter(format!("the environment variable {name} is {text:?}: it should be {allowed}"))
+    DdsError::BadParameter(format!("environment variable {name} is {text:?}: use {allowed}"))
 }
 
 #[cfg(test)]
@@ -227,7 +264,7 @@ mod tests {
         assert!(error("WEIR_DATA_MULTICAST", "yes").contains("ADDRESS[:PORT]"));
         assert!(error("WEIR_SEND_BUFFER", "4M").contains("number of bytes"));
         assert!(error("WEIR_PEERS", "10.0.0.1:x").contains("ADDRESS:PORT"));
-        assert!(error("WEIR_PEERS", "0.0.0.0").contains("no peer"));
+        assert!(error("WEIR_PEERS", "0.0.0.0").contains("invalid peer"));
     }
 
     #[test]

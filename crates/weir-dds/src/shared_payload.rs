@@ -1,4 +1,4 @@
-//! Large payloads in the memory where they were put together, shared with the application.
+//! Large payloads shared with the application.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use weir_cdr::{Bytes, SharedMemory};
 use weir_rtps::block::Block;
 use weir_rtps::reader::RawSample;
 
-/// The payload of a sample: a part of the reader's memory when it is a large one, a copy otherwise.
+/// Returns the payload of a sample: a large one shares the reader's memory, others are copied.
 pub(crate) fn payload(raw: &RawSample<'_>) -> Bytes {
     match raw.block {
         Some(block) => BlockMemory(block).share(raw.payload),
@@ -14,7 +14,7 @@ pub(crate) fn payload(raw: &RawSample<'_>) -> Bytes {
     }
 }
 
-/// A block that decoded values may hold on to.
+/// A block that decoded values may keep alive.
 #[derive(Debug)]
 pub(crate) struct BlockMemory<'a>(pub(crate) &'a Arc<Block>);
 

@@ -1,38 +1,52 @@
-//! When samples pass from one stage of their way to the next, for whoever wants to know where latency comes from.
+//! Stage timestamps, to break latency down.
 //!
-//! Kept only where [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) asks for it: every send and
-//! every receive call then takes two looks at the clock more. All times are nanoseconds of the host's monotonic clock
-//! (`CLOCK_MONOTONIC`), but for the kernel's stamps.
+//! They record when a sample passes from one stage to the next.
+//!
+//! Recorded only if [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times)
+//! is set. Every send and every receive call then takes two more clock reads. Times are nanoseconds
+//! of `CLOCK_MONOTONIC`, except the kernel's timestamps.
+//!
+//! ```no_run
+//! # use weir_dds::{DataWriter, DdsType};
+//! # fn f<T: DdsType>(writer: &DataWriter<T>) {
+//! if let Some(times) = writer.last_send_times() {
+//!     println!("send call: {} ns", times.returned_ns - times.called_ns);
+//! }
+//! # }
+//! ```
 
 use weir_udp::RecvBatch;
 
 use crate::clock;
 
-/// The last time that a writer gave something to the kernel.
+/// Timestamps of a writer's last send call.
 ///
-/// Of a sample that leaves by several send calls it is the last of them.
+/// For a sample that needs several send calls, those of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SendTimes {
-    /// Everything was ready for the send call, monotonic nanoseconds.
+    /// Monotonic time right before the send call, in nanoseconds.
     pub called_ns: u64,
-    /// It had returned, monotonic nanoseconds.
+    /// Monotonic time right after the send call, in nanoseconds.
     pub returned_ns: u64,
 }
 
-/// The last time that something came for a reader and samples were there that it had not read.
+/// Timestamps of the last receive call after which a reader had unread samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiveTimes {
-    /// When the (last) datagram came to this host's network stack, before it was put into the socket, by the kernel's
-    /// stamp (`SO_TIMESTAMPNS`): nanoseconds of the **wall** clock (`CLOCK_REALTIME`). `None` when it has none.
+    /// Wall-clock time when the last datagram reached the network stack, in ns.
+    ///
+    /// Taken by the kernel (`SO_TIMESTAMPNS`, `CLOCK_REALTIME`) before the datagram is queued on
+    /// the socket. `None` if the datagram has no timestamp.
     pub stamped_ns: Option<u64>,
-    /// The receive call had returned, monotonic nanoseconds.
+    /// Monotonic time right after the receive call, in nanoseconds.
     pub returned_ns: u64,
-    /// What had come was parsed and lay in the readers' caches, monotonic nanoseconds. Answers, such as
-    /// acknowledgements, were not yet sent, and listeners not yet called.
+    /// Monotonic time when the samples were in the readers' caches, in ns.
+    ///
+    /// Responses such as acknowledgements were not yet sent, and listeners not yet called.
     pub sorted_ns: u64,
 }
 
-/// When a batch came.
+/// Timestamps of a received batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Came {
     pub(crate) stamped_ns: Option<u64>,
@@ -40,7 +54,7 @@ pub(crate) struct Came {
 }
 
 impl Came {
-    /// Just now, where times are kept.
+    /// Returns the timestamps of now, if they are recorded.
     #[inline]
     pub(crate) fn now(is_kept: bool, batch: &RecvBatch) -> Option<Self> {
         #[cold]

@@ -1,4 +1,14 @@
-//! Communication statuses (DDS 1.4 §2.2.4.1). Reading a status sets its changes to zero.
+//! Communication statuses (DDS 1.4 §2.2.4.1).
+//!
+//! Reading a status resets its changes to zero.
+//!
+//! ```no_run
+//! # use weir_dds::{DataReader, DdsType};
+//! # fn f<T: DdsType>(reader: &DataReader<T>) {
+//! let matched = reader.subscription_matched_status();
+//! println!("{} writers, {:+} since the last call", matched.current_count, matched.current_count_change);
+//! # }
+//! ```
 
 pub use weir_rtps::liveliness::LivelinessChangedStatus;
 use weir_rtps::qos::PolicyId;
@@ -7,16 +17,16 @@ use weir_wire::Guid;
 
 use crate::sample::InstanceHandle;
 
-/// Who is matched with a writer (PUBLICATION_MATCHED) or a reader (SUBSCRIPTION_MATCHED).
+/// Matches of a writer (PUBLICATION_MATCHED) or a reader (SUBSCRIPTION_MATCHED).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MatchedStatus {
-    /// Matches so far.
+    /// Total number of matches.
     pub total_count: u32,
-    /// Matches since the status was read.
+    /// Matches since the status was last read.
     pub total_count_change: u32,
-    /// Endpoints that are matched now.
+    /// Endpoints matched now.
     pub current_count: u32,
-    /// By how much that changed since the status was read.
+    /// Change of `current_count` since the status was last read.
     pub current_count_change: i32,
     /// The endpoint that caused the last change.
     pub last_handle: Option<Guid>,
@@ -45,14 +55,16 @@ impl MatchedStatus {
     }
 }
 
-/// Endpoints of the same topic whose QoS does not fit (OFFERED_ and REQUESTED_INCOMPATIBLE_QOS).
+/// Endpoints of the topic with incompatible QoS.
+///
+/// OFFERED_INCOMPATIBLE_QOS and REQUESTED_INCOMPATIBLE_QOS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IncompatibleQosStatus {
-    /// Endpoints so far.
+    /// Total number of endpoints.
     pub total_count: u32,
-    /// Endpoints since the status was read.
+    /// Endpoints since the status was last read.
     pub total_count_change: u32,
-    /// The first policy of the last endpoint that did not fit.
+    /// The first incompatible policy of the last such endpoint.
     pub last_policy: Option<PolicyId>,
 }
 
@@ -70,12 +82,12 @@ impl IncompatibleQosStatus {
     }
 }
 
-/// How often the application has not asserted a writer within its lease (LIVELINESS_LOST).
+/// Leases without an assertion by the application (LIVELINESS_LOST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LivelinessLostStatus {
-    /// Times so far.
+    /// Total number of times.
     pub total_count: u32,
-    /// Times since the status was read.
+    /// Times since the status was last read.
     pub total_count_change: u32,
 }
 
@@ -92,12 +104,12 @@ impl LivelinessLostStatus {
     }
 }
 
-/// Samples that a reader did not get (SAMPLE_LOST).
+/// Samples that a reader did not receive (SAMPLE_LOST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleCountStatus {
-    /// Samples so far.
+    /// Total number of samples.
     pub total_count: u64,
-    /// Samples since the status was read.
+    /// Samples since the status was last read.
     pub total_count_change: u64,
 }
 
@@ -109,18 +121,20 @@ impl SampleCountStatus {
     }
 }
 
-/// Why a reader rejected a sample (DDS 1.4 §2.2.4.1, `SampleRejectedStatusKind`).
+/// The reason why a reader rejected a sample.
+///
+/// `SampleRejectedStatusKind`, DDS 1.4 §2.2.4.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SampleRejectedReason {
-    /// One instance more than `max_instances`.
+    /// Over `max_instances`.
     InstancesLimit,
-    /// One sample more than `max_samples`.
+    /// Over `max_samples`.
     SamplesLimit,
-    /// One sample more of its instance than `max_samples_per_instance`.
+    /// Over `max_samples_per_instance`.
     SamplesPerInstanceLimit,
-    /// More bytes than `max_bytes`. Not a reason that DDS knows.
+    /// Over `max_bytes`. Not a reason in DDS 1.4.
     BytesLimit,
-    /// It did not fit the type. Not a reason that DDS knows.
+    /// Not of the reader's type. Not a reason in DDS 1.4.
     Malformed,
 }
 
@@ -138,21 +152,21 @@ impl From<Rejection> for SampleRejectedReason {
 /// Samples that a reader could not keep (SAMPLE_REJECTED).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleRejectedStatus {
-    /// Samples so far.
+    /// Total number of samples.
     pub total_count: u64,
-    /// Samples since the status was read.
+    /// Samples since the status was last read.
     pub total_count_change: u64,
-    /// Why the last one was rejected; `None`: none was.
+    /// The reason for the last rejection, if there was one.
     pub last_reason: Option<SampleRejectedReason>,
-    /// The instance of the last one that found no room.
+    /// The instance of the last sample that was over a limit.
     pub last_instance_handle: Option<InstanceHandle>,
 }
 
-/// A status of rejected samples, and what it was made from.
+/// A status of rejected samples, and the counts that it was computed from.
 #[derive(Debug, Default)]
 pub(crate) struct Rejected {
     status: SampleRejectedStatus,
-    /// Those that found no room, when the status was read.
+    /// Samples over a limit when the status was last read.
     pub(crate) rejected: u64,
     malformed: u64,
 }

@@ -1,4 +1,4 @@
-//! Makes readers (DDS 1.4 §2.2.2.5.2).
+//! Subscribers, which create readers (DDS 1.4 §2.2.2.5.2).
 
 use std::sync::Arc;
 
@@ -11,20 +11,39 @@ use crate::listener::DataReaderListener;
 use crate::qos::DataReaderQos;
 use crate::topic::Topic;
 
-/// Makes readers of one participant.
+/// Creates the readers of one participant.
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};
+/// use weir_dds::DataReaderQos;
+///
+/// # #[derive(DdsType, Default)]
+/// # #[dds(extensibility = "final")]
+/// # struct Greeting {
+/// #     text: String,
+/// # }
+/// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
+/// let topic = participant.create_topic::<Greeting>("Greetings")?;
+/// let subscriber = participant.create_subscriber();
+/// let reader = subscriber.create_datareader(&topic, DataReaderQos::default().reliable())?;
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 #[derive(Clone)]
 pub struct Subscriber {
     pub(crate) handle: Arc<Handle>,
 }
 
 impl Subscriber {
-    /// A reader of a topic. It is announced at once and matches writers from then on.
+    /// Creates a reader of a topic.
+    ///
+    /// The reader is announced at once and matches writers from then on.
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`](crate::DdsError::BadParameter) or
-    /// [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy) when the QoS cannot be.
-    /// [`DdsError::Unsupported`](crate::DdsError::Unsupported) when it has a policy that is not enforced yet: see
-    /// [`Qos`](crate::Qos).
+    /// - [`DdsError::BadParameter`](crate::DdsError::BadParameter): a QoS value is out of range.
+    /// - [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy): policies contradict
+    ///   each other.
+    /// - [`DdsError::Unsupported`](crate::DdsError::Unsupported): a policy is not enforced yet; see
+    ///   [`Qos`](crate::Qos).
     pub fn create_datareader<T: DdsType>(
         &self,
         topic: &Topic<T>,
@@ -33,10 +52,12 @@ impl Subscriber {
         DataReader::new(&self.handle, topic, qos, None)
     }
 
-    /// A reader whose listener misses nothing, because it is there before the reader is announced.
+    /// Creates a reader whose listener is set before the reader is announced.
+    ///
+    /// The listener misses no event.
     ///
     /// # Errors
-    /// As [`Subscriber::create_datareader`].
+    /// As for [`Subscriber::create_datareader`].
     pub fn create_datareader_with_listener<T: DdsType>(
         &self,
         topic: &Topic<T>,

@@ -1,23 +1,36 @@
-//! What writers and readers have in common (DDS 1.4 §2.2.2.3.2).
+//! Topics, which connect writers and readers (DDS 1.4 §2.2.2.3.2).
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use weir_cdr::DdsType;
 
-/// A name, and the type of the samples.
+/// A name and the type of the samples.
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};
+/// # #[derive(DdsType, Default)]
+/// # #[dds(extensibility = "final")]
+/// # struct Greeting {
+/// #     text: String,
+/// # }
+/// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
+/// let topic = participant.create_topic::<Greeting>("Greetings")?;
+/// assert_eq!((topic.name(), topic.type_name()), ("Greetings", "Greeting"));
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 pub struct Topic<T> {
     pub(crate) name: Arc<str>,
     pub(crate) sample: PhantomData<fn() -> T>,
 }
 
 impl<T: DdsType> Topic<T> {
-    /// The name.
+    /// Returns the topic's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name of the type.
+    /// Returns the name of the type.
     pub fn type_name(&self) -> &'static str {
         T::TYPE_NAME
     }

@@ -1,30 +1,42 @@
-//! How a thread waits for data: a sleeping one takes longest to get going, a spinning one takes a processor.
+//! Wait strategies.
+//!
+//! Sleeping threads are slow to wake; spinning threads occupy a processor.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How often a thread that spins on the only processor it may use yields it: a yield that no thread takes costs about as
-/// much as three checks.
+/// How often a thread that spins on the only processor it may use yields it: a yield that no thread
+/// takes costs about as much as three checks.
 pub(crate) const YIELD_EVERY: Duration = Duration::from_micros(20);
 
 /// What a thread does while there is nothing to receive.
 ///
-/// A process that may use one processor only spins when it is told to, as one does whose peer has another
-/// processor; it then gives way to other threads every few looks, lest it keep the sender from sending.
+/// Text form: `block`, `spin` or `spin:MICROSECONDS`.
+///
+/// [`WaitStrategy::Spin`] also spins in a process restricted to one processor, as its peer may run
+/// on another. The thread then yields regularly so that it does not starve the sender.
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_dds::WaitStrategy;
+///
+/// let strategy = WaitStrategy::SpinThenBlock(Duration::from_micros(50));
+/// assert_eq!(strategy.to_string(), "spin:50");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WaitStrategy {
-    /// Sleep until something arrives.
+    /// Sleeps until something arrives.
     #[default]
     Block,
-    /// Ask again and again.
+    /// Polls continuously.
     Spin,
-    /// Ask again and again for some time, then sleep.
+    /// Polls for some time, then sleeps.
     SpinThenBlock(Duration),
 }
 
 impl WaitStrategy {
-    /// How long to spin before sleeping; `None` when not to sleep at all.
+    /// Returns how long to spin before sleeping; `None`: spin without sleeping.
     pub(crate) fn spin_time(self) -> Option<Duration> {
         match self {
             Self::Block => Some(Duration::ZERO),
@@ -44,9 +56,9 @@ impl fmt::Display for WaitStrategy {
     }
 }
 
-/// A text that is no wait strategy.
+/// A text is not a wait strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a wait strategy is block, spin or spin:MICROSECONDS")]
+#[error("invalid wait strategy: use block, spin or spin:MICROSECONDS")]
 pub struct NotAWaitStrategy;
 
 impl FromStr for WaitStrategy {

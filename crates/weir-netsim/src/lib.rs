@@ -1,19 +1,23 @@
-//! A simulated UDP network for tests: seeded, deterministic, and without a clock of its own.
+//! A simulated UDP network for tests: seeded, deterministic, without its own clock.
 //!
-//! It knows only bytes and IPv4 socket addresses, nothing of RTPS. Time is a [`Duration`](core::time::Duration) since the start
-//! of the simulation, given by the caller, so a test runs as fast as the machine can compute it. The same seed and the same calls
-//! give the same packets at the same times, on every machine.
+//! It handles bytes and IPv4 socket addresses, and knows nothing of RTPS. Time is a
+//! [`Duration`](core::time::Duration) since the start of the simulation, given by the caller, so a
+//! test runs as fast as the machine can compute it. The same seed and the same calls give the same
+//! packets at the same times, on every machine.
 //!
 //! - [`network`]: sockets and multicast groups, sending and delivering, counters.
-//! - [`link`]: one direction between two hosts: delay, jitter, rate, queue, MTU, duplication, reordering.
-//! - [`loss`]: which datagrams a link loses: at random, in bursts, every nth, or as a closure says.
-//! - [`partition`]: which hosts cannot reach which.
-//! - [`socket`]: receive buffers that fill up as Linux ones do.
-//! - [`recording`]: everything that happened, as text lines or as a pcap file ([`pcap`]).
+//! - [`link`]: one direction between two hosts: delay, jitter, rate, queue, MTU, duplication,
+//!   reordering.
+//! - [`loss`]: which datagrams a link loses: random, in bursts, every nth, or selected by a
+//!   closure.
+//! - [`partition`]: which hosts cannot reach each other.
+//! - [`socket`]: receive buffers that fill up like those of Linux.
+//! - [`recording`]: all events, as text lines or as a pcap file ([`pcap`]).
 //! - [`rng`]: the random generator, whose values never change.
 //!
-//! Deliberately not here: segmentation offload (a lost GSO send loses every segment on a real loopback interface, never here),
-//! IP fragmentation (a datagram over the MTU is refused), routing, bit errors (UDP's checksum turns them into loss).
+//! Deliberately absent: segmentation offload (on a real loopback interface a lost GSO send loses
+//! every segment), IP fragmentation (a datagram over the MTU is refused), routing, bit errors
+//! (UDP's checksum turns them into loss).
 //!
 //! ```
 //! use core::time::Duration;

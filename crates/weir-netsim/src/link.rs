@@ -1,20 +1,24 @@
-//! One direction between two hosts: delay, jitter, rate, queue, MTU, loss, duplication and reordering.
+//! One direction between two hosts: delay, jitter, rate, queue, MTU, loss, duplication and
+//! reordering.
 //!
-//! A datagram first waits in the queue until those before it have been put on the wire at the link's rate (a full queue drops the
-//! newcomer), may then be lost, held back or duplicated, and arrives after the delay. Jitter alone never reorders; only what
-//! [`Link::reorder`] holds back is overtaken, so a test that wants order keeps it.
+//! A datagram first waits in the queue until the previous ones were transmitted at the link's rate;
+//! a full queue drops the new one. It may then be lost, held back or duplicated, and arrives after
+//! the delay. Jitter alone never reorders: only datagrams held back by [`Link::reorder`] are
+//! overtaken.
 
 use core::time::Duration;
 
 use crate::loss::{Datagram, Loss, LossState};
 use crate::rng::Rng;
 
-/// Bytes that IPv4 and UDP headers add to each datagram: they count against MTU, rate and queue.
+/// Size of the IPv4 and UDP headers of each datagram, which count against MTU, rate and queue.
 pub const HEADER_BYTES: usize = 28;
 
-/// What a link does to datagrams; a template from which each direction between two hosts gets its own state.
+/// The properties of a link; a template from which each direction between two hosts gets its own
+/// state.
 ///
-/// A new link has no delay, no limits and no faults; a datagram over 65507 bytes is refused by any link, as UDP cannot carry it.
+/// A new link has no delay, limits or faults. Every link refuses datagrams over 65507 bytes, as UDP
+/// cannot carry them.
 #[derive(Debug, Clone, Default)]
 pub struct Link {
     delay: Duration,
@@ -29,61 +33,64 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link without delay, limits and faults.
+    /// Creates a link without delay, limits and faults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Time from the last bit leaving to its arrival.
+    /// Sets the propagation delay: from the last bit leaving to its arrival.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Up to this much is added to the delay of each datagram, evenly spread. Order is kept.
+    /// Adds a uniformly distributed delay of up to `jitter` to each datagram. Order is kept.
     #[must_use]
     pub fn jitter(mut self, jitter: Duration) -> Self {
         self.jitter = jitter;
         self
     }
 
-    /// Bits per second, headers included. 0 means unlimited, as without this call.
+    /// Sets the rate in bits per second, headers included; 0 (the default) is unlimited.
     #[must_use]
     pub fn rate_bps(mut self, rate_bps: u64) -> Self {
         self.rate_bps = (rate_bps != 0).then_some(rate_bps);
         self
     }
 
-    /// Bytes, headers included, that may wait for the wire; a datagram that does not fit is dropped. Matters only with a rate.
+    /// Sets the queue's size in bytes, headers included. A datagram that does not fit is dropped.
+    /// Without a rate it has no effect.
     #[must_use]
     pub fn queue_bytes(mut self, queue_bytes: usize) -> Self {
         self.queue_bytes = Some(queue_bytes);
         self
     }
 
-    /// Largest IP packet; larger ones are refused to the sender, as with EMSGSIZE (there is no fragmentation).
+    /// Sets the maximum IP packet size. Larger packets are refused to the sender, as with EMSGSIZE
+    /// (no fragmentation).
     #[must_use]
     pub fn mtu_bytes(mut self, mtu_bytes: usize) -> Self {
         self.mtu_bytes = Some(mtu_bytes);
         self
     }
 
-    /// Adds a way to lose datagrams.
+    /// Adds a loss model.
     #[must_use]
     pub fn loss(mut self, loss: Loss) -> Self {
         self.losses.push(loss);
         self
     }
 
-    /// Probability that a datagram arrives twice; the second copy has a jitter of its own.
+    /// Sets the probability that a datagram arrives twice; the second copy has its own jitter.
     #[must_use]
     pub fn duplicate(mut self, probability: f64) -> Self {
         self.duplicate = probability;
         self
     }
 
-    /// Probability that a datagram is held back for `hold`, so that those sent less than `hold` later overtake it.
+    /// Sets the probability that a datagram is held back for `hold`. Those sent less than `hold`
+    /// later overtake it.
     #[must_use]
     pub fn reorder(mut self, probability: f64, hold: Duration) -> Self {
         self.reorder = probability;
@@ -92,7 +99,7 @@ impl Link {
     }
 }
 
-/// A [`Link`] at work between two hosts.
+/// The state of a [`Link`] between two hosts.
 #[derive(Debug)]
 pub(crate) struct LinkState {
     link: Link,
@@ -103,7 +110,7 @@ pub(crate) struct LinkState {
     last_arrival: Duration,
 }
 
-/// What becomes of a datagram that was given to a link.
+/// The result of giving a datagram to a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transit {
     TooBig { limit: usize },
@@ -118,7 +125,7 @@ impl LinkState {
         Self { link, losses, rng, count: 0, wire_free_at: Duration::ZERO, last_arrival: Duration::ZERO }
     }
 
-    /// Carries a datagram; `datagram.ordinal` is filled in here.
+    /// Carries a datagram; sets `datagram.ordinal`.
     pub(crate) fn carry(&mut self, mut datagram: Datagram<'_>) -> Transit {
         let limit = self
             .link
@@ -136,7 +143,7 @@ impl LinkState {
         self.wire_free_at = left_at;
         self.count += 1;
         datagram.ordinal = self.count;
-        // Every model sees every datagram, so that one model's verdict does not shift another one's state.
+        // Every model sees every datagram, so that the models are independent.
         let mut is_lost = false;
         for loss in &mut self.losses {
             is_lost |= loss.loses(&datagram, &mut self.rng);
@@ -156,7 +163,7 @@ impl LinkState {
         Transit::Arrives { at, copy_at, is_held }
     }
 
-    /// Bytes still waiting for the wire or on their way onto it.
+    /// Bytes still queued or being transmitted.
     fn backlog_bytes(&self, now: Duration) -> usize {
         let Some(rate_bps) = self.link.rate_bps else { return 0 };
         let bits = self.wire_free_at.saturating_sub(now).as_nanos() * u128::from(rate_bps);
@@ -180,7 +187,7 @@ impl LinkState {
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// What an IPv4 packet of 65535 bytes leaves for the payload of UDP.
+/// The UDP payload of an IPv4 packet of 65535 bytes.
 const UDP_PAYLOAD_MAX: usize = 65_535 - HEADER_BYTES;
 
 #[cfg(test)]

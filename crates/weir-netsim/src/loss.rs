@@ -1,7 +1,7 @@
-//! Which datagrams a link loses.
+//! Loss models of a link.
 //!
-//! Every model decides from the datagram, its place on its link and the link's own random generator, so traffic on one link never
-//! changes what another one loses.
+//! A model decides by the datagram, its number on its link and the link's own random generator, so
+//! traffic on one link never changes the losses of another.
 
 use core::fmt;
 use core::time::Duration;
@@ -10,35 +10,38 @@ use std::sync::Arc;
 
 use crate::rng::Rng;
 
-/// One way to lose datagrams. A link may have several; a datagram passes if all of them let it pass.
+/// A loss model. A link may have several; a datagram must pass all of them.
 #[derive(Clone)]
 pub struct Loss(Kind);
 
-/// What a predicate is told about the datagram it judges.
+/// The datagram that a predicate judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram<'a> {
     /// When it was sent, since the start of the simulation.
     pub sent_at: Duration,
-    /// Its number on this link (this direction between these two hosts), counted from 1; duplicates are not counted.
+    /// Its number on this link (this direction between these two hosts), from 1; duplicates are not
+    /// counted.
     pub ordinal: u64,
-    /// Who sent it.
+    /// The sender.
     pub from: SocketAddrV4,
-    /// Where it was sent: an address or a multicast group.
+    /// The destination: an address or a multicast group.
     pub to: SocketAddrV4,
     /// The UDP payload.
     pub bytes: &'a [u8],
 }
 
 impl Loss {
-    /// Each datagram is lost with this probability (0 to 1), whatever happened to the others.
+    /// Loses each datagram with this probability (0 to 1), independently of the others.
     pub fn random(probability: f64) -> Self {
         Self(Kind::Random { probability })
     }
 
-    /// The Gilbert-Elliott model of bursts: the link is either good (nothing lost) or bad (everything lost). It leaves the good state
-    /// with probability `to_bad` and the bad one with probability `to_good`, decided anew for each datagram. It starts good.
+    /// The Gilbert-Elliott burst model: the link is either good (no losses) or bad (everything
+    /// lost).
     ///
-    /// The mean burst is `1 / to_good` datagrams and the mean loss `to_bad / (to_bad + to_good)`.
+    /// It leaves the good state with probability `to_bad` and the bad one with probability
+    /// `to_good`, drawn for each datagram. It starts good. The mean burst is `1 / to_good`
+    /// datagrams and the mean loss `to_bad / (to_bad + to_good)`.
     pub fn burst(to_bad: f64, to_good: f64) -> Self {
         Self::gilbert_elliott(to_bad, to_good, 0.0, 1.0)
     }
@@ -48,12 +51,13 @@ impl Loss {
         Self(Kind::Burst { to_bad, to_good, loss_good, loss_bad })
     }
 
-    /// Loses the datagrams number n, 2n, 3n, ... of the link; 0 loses nothing, 1 everything.
+    /// Loses the link's datagrams number n, 2n, 3n, ...; 0 loses none, 1 all.
     pub fn every_nth(n: u64) -> Self {
         Self(Kind::EveryNth { n })
     }
 
-    /// Loses what the closure says true for. It is shared by all the links that are made from this value.
+    /// Loses the datagrams for which the closure returns true. All links made from this value share
+    /// it.
     pub fn when(predicate: impl Fn(&Datagram<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self(Kind::When(Arc::new(predicate)))
     }
@@ -72,7 +76,7 @@ impl fmt::Debug for Loss {
     }
 }
 
-/// A [`Loss`] at work on one link.
+/// The state of a [`Loss`] on one link.
 #[derive(Debug)]
 pub(crate) struct LossState {
     loss: Loss,

@@ -1,8 +1,9 @@
-//! The network itself: sockets, multicast groups, what is on its way, and what was counted.
+//! The network itself: sockets, multicast groups, datagrams in flight, and counters.
 //!
-//! A test drives it as it drives the engine: [`Network::send`] what the engine wants sent, ask [`Network::next_arrival`] when to call
-//! next, and [`Network::deliver`] one datagram at a time. Programmer's errors (an unbound sender, time running backwards) panic;
-//! what a real network does to datagrams is counted.
+//! A test drives it as it drives the engine: [`Network::send`] what the engine wants sent, ask
+//! [`Network::next_arrival`] when to call next, and [`Network::deliver`] one datagram at a time.
+//! Programming errors (an unbound sender, time running backwards) panic; what a real network does
+//! to datagrams is counted.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,8 @@ use crate::recording::{Event, Record, Recording};
 use crate::rng::Rng;
 use crate::socket::{DEFAULT_BUFFER_BYTES, Socket, Waiting};
 
-/// A simulated network. An IPv4 address is a host; several sockets may be bound on it by port.
+/// A simulated network. An IPv4 address is a host; each host can have several sockets, on different
+/// ports.
 #[derive(Debug)]
 pub struct Network {
     config: Builder,
@@ -31,7 +33,7 @@ pub struct Network {
     recording: Recording,
 }
 
-/// How a [`Network`] is set up; made by [`Network::builder`].
+/// The configuration of a [`Network`]; created by [`Network::builder`].
 #[derive(Debug, Clone)]
 pub struct Builder {
     seed: u64,
@@ -42,22 +44,24 @@ pub struct Builder {
     is_recording: bool,
 }
 
-/// A datagram that its receiver reads.
+/// A datagram read by its receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// When it reached the socket, which is not later than when it is read.
+    /// When it reached the socket, at or before the time of reading.
     pub arrived_at: Duration,
-    /// Who sent it.
+    /// The sender.
     pub from: SocketAddrV4,
-    /// Where it was sent: the receiver's address or a multicast group.
+    /// The destination: the receiver's address or a multicast group.
     pub to: SocketAddrV4,
-    /// The bound address of the socket that reads it.
+    /// The bound address of the receiving socket.
     pub receiver: SocketAddrV4,
     /// The UDP payload.
     pub bytes: Arc<[u8]>,
 }
 
-/// What happened so far, in datagrams; a datagram to a group counts once in `sent` and once for each receiving host or socket elsewhere.
+/// Counts of events, in datagrams.
+///
+/// A datagram to a group counts once in `sent`, and once per receiving host or socket elsewhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Calls of `send`.
@@ -74,9 +78,9 @@ pub struct Counters {
     pub queue_full: u64,
     /// Refused by a link because of their size.
     pub too_big: u64,
-    /// Dropped because the hosts were cut off from each other.
+    /// Dropped because of a partition.
     pub cut: u64,
-    /// Arrived where nobody was bound.
+    /// Arrived at an address without a socket.
     pub no_socket: u64,
     /// Dropped by a socket whose buffer was full.
     pub buffer_full: u64,
@@ -86,52 +90,55 @@ pub struct Counters {
     pub delivered_bytes: u64,
 }
 
-/// The datagram was larger than a link on its way takes; nobody behind that link gets it.
+/// The datagram was larger than a link on its path accepts. The hosts after that link do not
+/// receive it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooBig {
-    /// Bytes of payload that were to be sent.
+    /// Size of the payload, in bytes.
     pub len: usize,
-    /// Most bytes of payload that pass.
+    /// Maximum payload on that path, in bytes.
     pub limit: usize,
 }
 
 impl Builder {
-    /// The link between any two hosts, for which nothing else is said. Without this call: 50 us of delay and no faults.
+    /// Sets the link between any two hosts without their own link. Default: 50 us of delay and no
+    /// faults.
     #[must_use]
     pub fn link(mut self, link: Link) -> Self {
         self.link = link;
         self
     }
 
-    /// The link from one host to another one, in this direction only.
+    /// Sets the link from one host to another, in this direction only.
     #[must_use]
     pub fn link_between(mut self, from: Ipv4Addr, to: Ipv4Addr, link: Link) -> Self {
         self.special.insert((from, to), link);
         self
     }
 
-    /// The link from a host to itself. Without this call: 10 us of delay and no faults.
+    /// Sets the link from a host to itself. Default: 10 us of delay and no faults.
     #[must_use]
     pub fn loopback(mut self, link: Link) -> Self {
         self.loopback = link;
         self
     }
 
-    /// Bytes of each socket's receive buffer, as the kernel charges them ([`charge`](crate::socket::charge)). Without this call: 212992.
+    /// Sets each socket's receive buffer in bytes, as accounted by the kernel
+    /// ([`charge`](crate::socket::charge)). Default: 212992.
     #[must_use]
     pub fn buffer_bytes(mut self, buffer_bytes: usize) -> Self {
         self.buffer_bytes = buffer_bytes;
         self
     }
 
-    /// Keeps everything that happens for [`Network::recording`]; costs memory for each datagram.
+    /// Records all events for [`Network::recording`]; costs memory for each datagram.
     #[must_use]
     pub fn record(mut self) -> Self {
         self.is_recording = true;
         self
     }
 
-    /// The network, with no sockets yet.
+    /// Builds the network, without sockets.
     pub fn build(self) -> Network {
         Network {
             config: self,
@@ -149,7 +156,7 @@ impl Builder {
 }
 
 impl Network {
-    /// Starts to describe a network; all randomness comes from the seed.
+    /// Starts to configure a network; all randomness derives from the seed.
     pub fn builder(seed: u64) -> Builder {
         Builder {
             seed,
@@ -161,7 +168,7 @@ impl Network {
         }
     }
 
-    /// Opens a socket with the buffer that the builder was told.
+    /// Opens a socket with the builder's buffer size.
     ///
     /// # Panics
     ///
@@ -170,7 +177,7 @@ impl Network {
         self.bind_with_buffer(address, self.config.buffer_bytes);
     }
 
-    /// Opens a socket with a receive buffer of `buffer_bytes`, as the kernel charges them.
+    /// Opens a socket with a receive buffer of `buffer_bytes`, as accounted by the kernel.
     ///
     /// # Panics
     ///
@@ -178,12 +185,13 @@ impl Network {
     pub fn bind_with_buffer(&mut self, address: SocketAddrV4, buffer_bytes: usize) {
         assert!(
             !address.ip().is_multicast() && !address.ip().is_unspecified(),
-            "{address} is no host's address"
+            "{address} is not the address of a host"
         );
         assert!(self.sockets.insert(address, Socket::new(buffer_bytes)).is_none(), "{address} is in use");
     }
 
-    /// Closes a socket: its groups are left and what it had not read is gone. Closing what is not open does nothing.
+    /// Closes a socket: leaves its groups and discards its unread datagrams. Has no effect without
+    /// a socket.
     pub fn close(&mut self, address: SocketAddrV4) {
         self.sockets.remove(&address);
         for members in self.members.values_mut() {
@@ -191,25 +199,25 @@ impl Network {
         }
     }
 
-    /// The socket gets what is sent to the group and its port from now on, also what its own host sends.
+    /// Lets the socket receive what is sent to the group and its port, also from its own host.
     ///
     /// # Panics
     ///
-    /// If the group is no multicast address or the socket is not bound.
+    /// If the group is not a multicast address, or the socket is not bound.
     pub fn join(&mut self, group: SocketAddrV4, socket: SocketAddrV4) {
-        assert!(group.ip().is_multicast(), "{group} is no multicast group");
+        assert!(group.ip().is_multicast(), "{group} is not a multicast group");
         assert!(self.sockets.contains_key(&socket), "{socket} is not bound");
         self.members.entry(group).or_default().insert(socket);
     }
 
-    /// The socket gets nothing from the group any more.
+    /// Stops the socket from receiving what is sent to the group.
     pub fn leave(&mut self, group: SocketAddrV4, socket: SocketAddrV4) {
         if let Some(members) = self.members.get_mut(&group) {
             members.remove(&socket);
         }
     }
 
-    /// Makes a receiver slow: after each datagram that it reads it rests for `gap`, while its buffer fills.
+    /// Makes a receiver slow: it pauses for `gap` after each datagram read, while its buffer fills.
     ///
     /// # Panics
     ///
@@ -236,29 +244,30 @@ impl Network {
         self.socket(socket).set_paused(false);
     }
 
-    /// Changes one direction between two hosts from now on: its queue and its counting start anew, what is on its way still arrives.
+    /// Changes one direction between two hosts. Its queue and counts restart; datagrams in flight
+    /// still arrive.
     pub fn set_link(&mut self, from: Ipv4Addr, to: Ipv4Addr, link: Link) {
         self.links.remove(&(from, to));
         self.config.special.insert((from, to), link);
     }
 
-    /// Changes every link that was not set by name, except those from a host to itself.
+    /// Changes every link that was not set individually, except those from a host to itself.
     pub fn set_default_link(&mut self, link: Link) {
         let special = &self.config.special;
         self.links.retain(|pair, _| special.contains_key(pair) || pair.0 == pair.1);
         self.config.link = link;
     }
 
-    /// Who is cut off from whom, to be changed at will.
+    /// Returns the partition, which may be changed at any time.
     pub fn partition(&mut self) -> &mut Partition {
         &mut self.partition
     }
 
-    /// Sends a datagram to an address or to every host with a member of a group.
+    /// Sends a datagram to an address, or to every host with a member of a group.
     ///
     /// # Errors
     ///
-    /// [`TooBig`] if a link on the way refuses its size; other hosts of a group still get it.
+    /// [`TooBig`] if a link on the path refuses its size; other hosts of a group still receive it.
     ///
     /// # Panics
     ///
@@ -289,17 +298,19 @@ impl Network {
         outcome
     }
 
-    /// When to call [`deliver`](Self::deliver) next; `None` when nothing is on its way and nothing waits to be read.
+    /// Returns when to call [`deliver`](Self::deliver) next; `None` if no datagram is in flight or
+    /// unread.
     ///
-    /// It may lie in the past when the caller was late, and a call at that time may give nothing (a datagram that reaches a full
-    /// buffer or a resting reader), so call in a loop.
+    /// The time may be in the past if the caller was late. A call at that time may deliver nothing
+    /// (the datagram reached a full buffer or a pausing reader), so call in a loop.
     pub fn next_arrival(&self) -> Option<Duration> {
         let arrival = self.on_the_way.keys().next().map(|(at, _)| *at);
         let read = self.sockets.values().filter_map(Socket::next_read).min();
         arrival.into_iter().chain(read).min()
     }
 
-    /// The next datagram that a receiver reads at `now`, in order of arrival; `None` when there is none until the next arrival.
+    /// Returns the next datagram that a receiver reads at `now`, in order of arrival; `None` until
+    /// the next arrival.
     ///
     /// # Panics
     ///
@@ -323,33 +334,34 @@ impl Network {
         Some(Delivery { arrived_at, from, to, receiver, bytes })
     }
 
-    /// Latest time that was given to `send` or `deliver`.
+    /// Returns the latest time given to `send` or `deliver`.
     pub fn now(&self) -> Duration {
         self.now
     }
 
-    /// Whether nothing is on its way and no socket holds anything, not even a paused one.
+    /// Returns whether no datagram is in flight and all sockets are empty, even paused ones.
     pub fn is_silent(&self) -> bool {
         self.on_the_way.is_empty() && self.sockets.values().all(|socket| socket.charged_bytes() == 0)
     }
 
-    /// Bytes charged to a socket's buffer by what it has not read; 0 if it is not bound. Arrivals count from the next `deliver` on.
+    /// Returns the bytes charged to a socket's buffer; 0 if it is not bound. Arrivals count from
+    /// the next `deliver` on.
     pub fn buffered_bytes(&self, socket: SocketAddrV4) -> usize {
         self.sockets.get(&socket).map_or(0, Socket::charged_bytes)
     }
 
-    /// What happened so far.
+    /// Returns the counts so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Everything that happened so far; empty unless [`Builder::record`] was called.
+    /// Returns all events so far; empty unless [`Builder::record`] was called.
     pub fn recording(&self) -> &Recording {
         &self.recording
     }
 
     fn advance(&mut self, now: Duration) {
-        assert!(now >= self.now, "time went back from {:?} to {now:?}", self.now);
+        assert!(now >= self.now, "time ran backwards from {:?} to {now:?}", self.now);
         self.now = now;
     }
 
@@ -405,7 +417,8 @@ impl Network {
         self.next_order += 1;
     }
 
-    /// A packet reaches its host: into the buffer of the socket bound there, or of every member of the group.
+    /// Puts a packet that reached its host into the buffer of the bound socket, or of every member
+    /// of the group.
     fn arrive(&mut self, at: Duration, order: u64, packet: InFlight) {
         let receivers: Vec<SocketAddrV4> = if packet.to.ip().is_multicast() {
             let members = self.members.get(&packet.to).into_iter().flatten();
@@ -459,7 +472,7 @@ impl Counters {
 
 impl core::fmt::Display for TooBig {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "a datagram of {} bytes is over the {} bytes that the link takes", self.len, self.limit)
+        write!(f, "datagram of {} bytes exceeds the {} bytes that the link accepts", self.len, self.limit)
     }
 }
 

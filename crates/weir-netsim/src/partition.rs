@@ -1,34 +1,36 @@
-//! Which hosts cannot reach which.
+//! Partitions: which hosts cannot reach each other.
 //!
-//! A cut acts when a datagram is sent: what is already on its way still arrives, as it does when a switch port goes down.
+//! A cut acts when a datagram is sent: datagrams in flight still arrive, as when a switch port goes
+//! down.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// The set of cut directions between hosts; empty at the start.
+/// The set of cut directions between hosts; initially empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Partition {
     cut: BTreeSet<(Ipv4Addr, Ipv4Addr)>,
 }
 
 impl Partition {
-    /// Nothing is cut.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Neither host reaches the other.
+    /// Cuts both directions between two hosts.
     pub fn cut(&mut self, one: Ipv4Addr, other: Ipv4Addr) {
         self.cut_one_way(one, other);
         self.cut_one_way(other, one);
     }
 
-    /// What `from` sends no longer reaches `to`; the other direction is as it was.
+    /// Cuts the direction from `from` to `to`; the other one is unchanged.
     pub fn cut_one_way(&mut self, from: Ipv4Addr, to: Ipv4Addr) {
         self.cut.insert((from, to));
     }
 
-    /// Hosts of different groups do not reach each other; inside a group, and for hosts in no group, all is as it was.
+    /// Cuts hosts of different groups off from each other. Connections within a group, and of hosts
+    /// in no group, are unchanged.
     pub fn split(&mut self, groups: &[&[Ipv4Addr]]) {
         for (i, group) in groups.iter().enumerate() {
             for other in &groups[i + 1..] {
@@ -39,18 +41,18 @@ impl Partition {
         }
     }
 
-    /// Both directions between the two hosts work again.
+    /// Restores both directions between two hosts.
     pub fn mend(&mut self, one: Ipv4Addr, other: Ipv4Addr) {
         self.cut.remove(&(one, other));
         self.cut.remove(&(other, one));
     }
 
-    /// Everybody reaches everybody again.
+    /// Restores all connections.
     pub fn heal(&mut self) {
         self.cut.clear();
     }
 
-    /// Whether datagrams from `from` to `to` are dropped.
+    /// Returns whether datagrams from `from` to `to` are dropped.
     pub fn is_cut(&self, from: Ipv4Addr, to: Ipv4Addr) -> bool {
         self.cut.contains(&(from, to))
     }

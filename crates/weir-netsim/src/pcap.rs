@@ -1,6 +1,7 @@
-//! Capture files: classic pcap with nanosecond times, link type RAW, IPv4 and UDP headers made up with correct checksums.
+//! Capture files: classic pcap with nanosecond times, link type RAW, with synthetic IPv4 and UDP
+//! headers.
 //!
-//! The file has no wall-clock time: packet times are those of the simulation, counted from the epoch.
+//! Checksums are correct. Packet times are those of the simulation, counted from the epoch.
 
 use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -15,7 +16,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A file without packets.
+    /// Creates a file without packets.
     pub fn new() -> Self {
         let mut file = Vec::with_capacity(FILE_HEADER_BYTES);
         file.extend(MAGIC_NANOSECONDS.to_le_bytes());
@@ -36,7 +37,7 @@ impl Writer {
     pub fn udp(&mut self, at: Duration, from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) {
         let total = HEADER_BYTES + payload.len();
         let length = u16::try_from(total).expect("a UDP datagram has at most 65507 bytes");
-        // The format has 32 bits for the seconds: a simulation of over 136 years would wrap.
+        // The format has 32 bits for the seconds: a simulation of over 136 years saturates.
         let seconds = u32::try_from(at.as_secs()).unwrap_or(u32::MAX);
         for word in [seconds, at.subsec_nanos(), u32::from(length), u32::from(length)] {
             self.file.extend(word.to_le_bytes());
@@ -47,7 +48,7 @@ impl Writer {
         self.file.extend_from_slice(payload);
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub fn finish(self) -> Vec<u8> {
         self.file
     }
@@ -82,7 +83,8 @@ fn udp_header(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> [u8; 8] {
     header[0..2].copy_from_slice(&from.port().to_be_bytes());
     header[2..4].copy_from_slice(&to.port().to_be_bytes());
     header[4..6].copy_from_slice(&length.to_be_bytes());
-    // RFC 768: the checksum covers a pseudo header of addresses, protocol and length; a sum of zero is sent as all ones.
+    // RFC 768: the checksum covers a pseudo header of addresses, protocol and length; a sum of zero
+    // is sent as all ones.
     let pseudo =
         sum(&from.ip().octets()) + sum(&to.ip().octets()) + u64::from(PROTOCOL_UDP) + u64::from(length);
     let checksum = match fold(pseudo + sum(&header) + sum(payload)) {
@@ -93,14 +95,14 @@ fn udp_header(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> [u8; 8] {
     header
 }
 
-/// Sum of big-endian 16-bit words, an odd last byte padded with zero.
+/// Returns the sum of big-endian 16-bit words; an odd last byte is padded with zero.
 fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks_exact(2);
     let odd = words.remainder().first().map_or(0, |last| u64::from(*last) << 8);
     words.fold(odd, |sum, word| sum + u64::from(u16::from_be_bytes([word[0], word[1]])))
 }
 
-/// One's complement of the one's complement sum (RFC 1071).
+/// Returns the one's complement of the one's complement sum (RFC 1071).
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
@@ -155,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_checksum_of_zero_is_sent_as_all_ones() {
-        // The payload is chosen so that the sum comes out as 0xffff, whose complement is zero.
+        // The payload makes the sum 0xffff, whose complement is zero.
         let zero = address("0.0.0.0:0");
         let rest = 17 + 10 + 10;
         let payload = (0xffff - rest as u16).to_be_bytes();

@@ -1,4 +1,4 @@
-//! Everything that happened on the network, kept for traces and captures.
+//! Events on the network, recorded for traces and captures.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,22 +7,22 @@ use std::sync::Arc;
 
 use crate::pcap;
 
-/// Everything that happened, in the order in which it happened.
+/// All events, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recording {
     records: Vec<Record>,
 }
 
-/// One thing that happened. `Display` gives one line in the manner of tcpdump.
+/// One event. `Display` prints one line in the style of tcpdump.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// When, since the start of the simulation.
+    /// Time since the start of the simulation.
     pub at: Duration,
-    /// Who sent the datagram.
+    /// The sender of the datagram.
     pub from: SocketAddrV4,
-    /// Where it was sent: an address or a multicast group.
+    /// The destination: an address or a multicast group.
     pub to: SocketAddrV4,
-    /// The socket or host at the far end that this is about; for [`Event::Sent`] the same as `to`.
+    /// The receiving socket or host that this is about; for [`Event::Sent`] the same as `to`.
     pub receiver: SocketAddrV4,
     /// The UDP payload.
     pub bytes: Arc<[u8]>,
@@ -30,12 +30,12 @@ pub struct Record {
     pub event: Event,
 }
 
-/// What can happen to a datagram.
+/// The events of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// A socket's buffer was full on arrival.
     BufferFull,
-    /// The two hosts are cut off from each other.
+    /// The two hosts are partitioned.
     Cut,
     /// The receiver read it.
     Delivered,
@@ -45,22 +45,23 @@ pub enum Event {
     HeldBack,
     /// The link lost it.
     Lost,
-    /// Nobody is bound to that address, or nobody joined the group there.
+    /// There is no socket with that address, or no member of the group on that host.
     NoSocket,
     /// The link's queue was full.
     QueueFull,
-    /// It was sent; once for each call of `send`, also to a group.
+    /// It was sent; once per call of `send`, also to a group.
     Sent,
     /// It was over the MTU and refused to the sender.
     TooBig,
 }
 
-/// Which of the two ends a capture is made at.
+/// The end at which a capture is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// What was sent, lost or not, as each sender's interface would see it.
+    /// What was sent, lost or not, as seen by each sender's interface.
     Senders,
-    /// What was delivered, as each receiver's interface would see it: no losses, duplicates twice, in the order of reading.
+    /// What was delivered, as seen by each receiver's interface: without losses, with duplicates,
+    /// in the order of reading.
     Receivers,
 }
 
@@ -69,12 +70,13 @@ impl Recording {
         self.records.push(record);
     }
 
-    /// All records, oldest first.
+    /// Returns all records, oldest first.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// A pcap file of what was seen at one side: raw IPv4 with nanosecond times, for Wireshark and its kin.
+    /// Returns a pcap file of what was seen at one side: raw IPv4 with nanosecond times, for
+    /// Wireshark and similar tools.
     pub fn to_pcap(&self, side: Side) -> Vec<u8> {
         let wanted = match side {
             Side::Senders => Event::Sent,

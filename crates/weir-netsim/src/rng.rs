@@ -1,28 +1,29 @@
 //! The random generator of the simulation: xoshiro256**, seeded through SplitMix64.
 //!
-//! Written here and frozen by a test, because a seed noted in a bug report must mean the same packets after any dependency upgrade.
-//! Not for anything secret.
+//! Implemented here and fixed by a test, because a seed in a bug report must give the same packets
+//! after any dependency upgrade. Not for secrets.
 
-/// A seeded generator; equal seeds give equal values for ever.
+/// A seeded generator; equal seeds always give equal values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rng {
     state: [u64; 4],
 }
 
 impl Rng {
-    /// A generator whose values are decided by `seed` alone. Every seed is fine, zero too.
+    /// Creates a generator whose values depend on `seed` only. Every seed is valid, including zero.
     pub fn new(seed: u64) -> Self {
         let mut mixer = seed;
         Self { state: core::array::from_fn(|_| split_mix(&mut mixer)) }
     }
 
-    /// An independent generator for the part of a simulation called `label`: what one part draws never moves what another part gets.
+    /// Creates an independent generator for the part of a simulation called `label`. Parts do not
+    /// affect each other's values.
     pub fn fork(&self, label: u64) -> Self {
         let mut mixer = self.state[0] ^ label.wrapping_mul(GOLDEN);
         Self::new(split_mix(&mut mixer))
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let [_, s1, ..] = self.state;
         let result = s1.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
@@ -35,7 +36,7 @@ impl Rng {
         result
     }
 
-    /// A number from `0` to `end - 1`, all equally likely to within one part in 2^64 / `end`.
+    /// Returns a number from `0` to `end - 1`, uniform to within one part in 2^64 / `end`.
     ///
     /// `below(0)` is 0, so that an empty range needs no special case in the caller.
     pub fn below(&mut self, end: u64) -> u64 {
@@ -43,12 +44,13 @@ impl Rng {
         u64::try_from(wide >> 64).unwrap_or(u64::MAX)
     }
 
-    /// A fraction from 0 (included) to 1 (excluded), in steps of 2^-53.
+    /// Returns a fraction from 0 (inclusive) to 1 (exclusive), in steps of 2^-53.
     pub fn fraction(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True with this probability. Nothing is drawn for 0 or less and for 1 or more, so switching a fault off leaves the rest as it was.
+    /// Returns true with this probability. Draws nothing for 0 or less and for 1 or more, so
+    /// disabling a fault leaves the rest unchanged.
     pub fn chance(&mut self, probability: f64) -> bool {
         if probability <= 0.0 {
             return false;

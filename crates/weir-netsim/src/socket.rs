@@ -1,26 +1,29 @@
-//! A receiver's socket: a buffer that is charged as Linux charges it, and a reader that may be slow.
+//! A receiver's socket: a buffer with Linux's accounting, and a reader that may be slow.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-/// Bytes that Linux charges against a socket's receive buffer for one UDP datagram of `len` payload bytes.
+/// Returns the bytes that Linux charges to a socket's receive buffer for a UDP datagram of `len`
+/// payload bytes.
 ///
-/// The kernel counts the memory that the packet occupies, not its payload: 32 bytes cost 832. The steps are those of Linux 6.18 on
-/// the loopback interface, read back through `SO_MEMINFO`; other kernels and network cards differ by some hundred bytes.
+/// The kernel counts the memory that the packet occupies, not its payload: 32 bytes cost 832. The
+/// steps are those of Linux 6.18 on the loopback interface, read back through `SO_MEMINFO`; other
+/// kernels and network cards differ by a few hundred bytes.
 pub fn charge(len: usize) -> usize {
     match len {
         // A small head from its own cache, plus the packet descriptor.
         0..=197 => 832,
-        // Payload, headers and bookkeeping in one allocation, rounded up to a power of two, plus the descriptor.
+        // Payload, headers and bookkeeping in one allocation, rounded up to a power of two, plus
+        // the descriptor.
         198..=16_005 => (len + 379).next_power_of_two().max(1024) + 256,
         // A small head, the payload in pages.
         _ => len + 832,
     }
 }
 
-/// The limit of a socket that sets nothing, on most Linux hosts (`net.core.rmem_default`), in bytes.
+/// The default receive buffer on most Linux hosts (`net.core.rmem_default`), in bytes.
 pub const DEFAULT_BUFFER_BYTES: usize = 212_992;
 
 /// A datagram in a socket's buffer.
@@ -56,7 +59,8 @@ impl Socket {
         }
     }
 
-    /// Takes an arrival; false when the buffer is full. As in Linux, the last one that is let in may go over the limit.
+    /// Adds an arrival; false if the buffer is full. As in Linux, the last one accepted may exceed
+    /// the limit.
     pub(crate) fn admit(&mut self, waiting: Waiting) -> bool {
         if self.charged_bytes > self.buffer_bytes {
             return false;
@@ -66,13 +70,14 @@ impl Socket {
         true
     }
 
-    /// When the oldest datagram can be read; `None` when there is none or the reader is paused.
+    /// Returns when the oldest datagram can be read; `None` if there is none or the reader is
+    /// paused.
     pub(crate) fn next_read(&self) -> Option<Duration> {
         let head = self.queue.front().filter(|_| !self.is_paused)?;
         Some(head.at.max(self.readable_at))
     }
 
-    /// The arrival number of the oldest datagram that can be read at `now`.
+    /// Returns the arrival number of the oldest datagram that can be read at `now`.
     pub(crate) fn head_order(&self, now: Duration) -> Option<u64> {
         self.next_read().filter(|at| *at <= now)?;
         self.queue.front().map(|head| head.order)

@@ -1,4 +1,4 @@
-//! The stages of latencies: a table of its own, where they were measured.
+//! The stages of latencies: a separate table, if they were measured.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use weir_results::{Case, LatencyBreakdown, Stage, StageTimes};
@@ -6,16 +6,17 @@ use weir_results::{Case, LatencyBreakdown, Stage, StageTimes};
 use crate::group::{Group, Point};
 use crate::table::trimmed;
 
-/// What a point's stages come to over its repeats: percentiles are medians, means are means, so that they add up.
+/// A point's stages over its repeats: medians of percentiles, and means of means, so that the means
+/// add up.
 pub(crate) struct Stages {
-    /// The whole way.
+    /// The whole path.
     pub(crate) one_way: StageTimes,
     /// In the order of [`Stage::ALL`].
     pub(crate) stages: [StageTimes; Stage::ALL.len()],
 }
 
 impl Stages {
-    /// `None` where no repeat has stages.
+    /// Computes the stages of a point; `None` if no repeat has them.
     pub(crate) fn of(point: &Point<'_>) -> Option<Self> {
         let times = |of: &dyn Fn(&LatencyBreakdown) -> Option<StageTimes>| {
             let of = |case: &Case| case.breakdown.as_ref().and_then(of);
@@ -36,13 +37,13 @@ impl Stages {
         Some(Self { one_way: times(&|breakdown| Some(breakdown.one_way))?, stages })
     }
 
-    /// A stage's median in percent of that of the whole way.
+    /// Returns a stage's median in percent of that of the whole path.
     fn share_percent(&self, times: &StageTimes) -> f64 {
         if self.one_way.p50 > 0.0 { times.p50 / self.one_way.p50 * 100.0 } else { 0.0 }
     }
 }
 
-/// The stages of a group's points; empty when nobody looked.
+/// Returns the stages of a group's points; empty if none were measured.
 pub(crate) fn breakdown_table(group: &Group<'_>) -> String {
     let points: Vec<(&Point<'_>, Stages)> =
         group.points.iter().filter_map(|point| Some((point, Stages::of(point)?))).collect();
@@ -89,7 +90,7 @@ pub(crate) fn breakdown_table(group: &Group<'_>) -> String {
     format!("\nStages of the above (microseconds)\n\n{}\n\n{}\n", trimmed(&table.to_string()), notes(group))
 }
 
-/// A bar of one sign for each two percent, at least one where there is something.
+/// A bar with one character per two percent, at least one if the share is not zero.
 fn bar(percent: f64) -> String {
     let signs = (percent / 2.0).round().max(if percent > 0.0 { 1.0 } else { 0.0 });
     "#".repeat(signs as usize)
@@ -105,13 +106,13 @@ fn notes(group: &Group<'_>) -> String {
     let left_out: u64 = breakdowns().map(|breakdown| breakdown.left_out).sum();
     let ways: u64 = left_out + breakdowns().map(|breakdown| breakdown.samples).sum::<u64>();
     format!(
-        "pings and echoes, one way each. The means of the stages add up to that of the way; percentiles do not, since it \
-         is not the same sample that is slow in every stage\n\
-         send call: until the datagram is at the receiving side's stack; kernel: until it lies in the socket; wake-up: \
-         until the receiving thread has it; deliver: acknowledgements that leave before are in it\n\
-         the kernel's stamps, between send call and kernel, are right within {error_us:.3} us; {left_out} of {ways} ways \
-         were left out because their times were not in order; between taking a ping and writing its echo the harness \
-         takes up to {turn_us:.3} us, which are in the latency above, half for each way, and in no stage"
+        "pings and echoes, one way each. The means of the stages add up to that of the path; percentiles do not, since \
+         different samples are slow in different stages\n\
+         send call: until the datagram reaches the receiving side's stack; kernel: until it is in the socket; wake-up: \
+         until the receiving thread has it; deliver: includes acknowledgements sent before\n\
+         the kernel's timestamps, between send call and kernel, are accurate to {error_us:.3} us; {left_out} of {ways} \
+         paths were left out because their times were not in order; between taking a ping and writing its echo the \
+         harness takes up to {turn_us:.3} us, half of which is in each latency above, but in no stage"
     )
 }
 
@@ -152,7 +153,7 @@ mod tests {
         assert_eq!(rows[5][3..9], ["deliver", "0.100", "0.100", "0.100", "10.0", "#####"]);
         assert_eq!(rows[6][3..9], ["one way", "1.000", "1.000", "1.000", "100.0", ""]);
         assert!(
-            table.contains("right within 0.020 us; 0 of 2 ways") && table.contains("0.050 us"),
+            table.contains("accurate to 0.020 us; 0 of 2 paths") && table.contains("0.050 us"),
             "{table}"
         );
     }

@@ -1,4 +1,4 @@
-//! An SVG plot of named lines, with axes that the caller names.
+//! SVG plots of named lines, with axes named by the caller.
 
 use plotters::element::Circle;
 use plotters::prelude::{
@@ -11,19 +11,20 @@ use crate::compact::three_digits;
 /// What a plot shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineChart<'a> {
-    /// What stands above it.
+    /// The title.
     pub title: &'a str,
-    /// What the horizontal axis shows.
+    /// The label of the horizontal axis.
     pub x_label: &'a str,
-    /// What the vertical axis shows; it begins at zero.
+    /// The label of the vertical axis, which starts at zero.
     pub y_label: &'a str,
-    /// Whether the horizontal axis goes by powers of two: points at or below zero are left out then.
+    /// Whether the horizontal axis is logarithmic (powers of two): points at or below zero are then
+    /// left out.
     pub logarithmic: bool,
     /// Names and points.
     pub lines: Vec<(&'a str, &'a [(f64, f64)])>,
 }
 
-/// The plot as a whole SVG document.
+/// Draws the plot as a complete SVG document.
 ///
 /// # Panics
 /// Never: drawing into a string does not fail.
@@ -75,13 +76,13 @@ fn draw(svg: &mut String, chart: &LineChart<'_>) -> Result<(), DrawingAreaErrorK
     area.present()
 }
 
-/// The points that can be drawn, where they are drawn.
+/// Returns the drawable points, at their positions.
 fn placed(points: &[(f64, f64)], logarithmic: bool) -> Vec<(f64, f64)> {
     let place = |&(x, y): &(f64, f64)| if logarithmic { (x.log2(), y) } else { (x, y) };
     points.iter().map(place).filter(|(x, y)| x.is_finite() && y.is_finite() && *y >= 0.0).collect()
 }
 
-/// The least and the greatest; of none, 0 and 1.
+/// Returns the minimum and maximum; 0 and 1 without values.
 fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (least, most) =
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| (x.min(least), x.max(most)));

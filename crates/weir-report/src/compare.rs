@@ -1,15 +1,15 @@
-//! The one figure of a point that engines are compared by, and what the comparison comes to.
+//! The figure by which engines are compared, and the result of the comparison.
 
 use weir_results::{Better, Case, Comparison, Interval, Spread, Test};
 
 use crate::group::{FLOOR, Group, Point};
 
-/// What a report shows beyond the figures themselves.
+/// Options of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
     /// The engine that all others are compared with.
     pub relative_to: String,
-    /// Show what the ends cost: processor time, context switches, system calls, memory.
+    /// Shows the costs of both ends: processor time, context switches, system calls, memory.
     pub costs: bool,
 }
 
@@ -19,7 +19,7 @@ impl Default for ReportOptions {
     }
 }
 
-/// The figure that decides: the median latency, or the rate that was received.
+/// Returns the figure that decides: the median latency, or the received rate.
 pub(crate) fn headline(case: &Case) -> Option<f64> {
     match case.test {
         Test::Latency => case.latency_us.filter(|latency| latency.count > 0).map(|latency| latency.p50),
@@ -27,7 +27,7 @@ pub(crate) fn headline(case: &Case) -> Option<f64> {
     }
 }
 
-/// The name of [`headline`] in the results format.
+/// Returns the name of [`headline`] in the results format.
 pub(crate) fn headline_name(test: Test) -> &'static str {
     match test {
         Test::Latency => "p50_us",
@@ -36,19 +36,19 @@ pub(crate) fn headline_name(test: Test) -> &'static str {
 }
 
 impl Point<'_> {
-    /// Where the true median of [`headline`] lies.
+    /// Returns the interval of the true median of [`headline`].
     pub(crate) fn interval(&self) -> Option<Interval> {
         let figures: Vec<f64> = self.repeats.iter().filter_map(|case| headline(case)).collect();
         Interval::of_median(&figures)
     }
 
-    /// Median and range of [`headline`].
+    /// Returns the median and range of [`headline`].
     pub(crate) fn headline(&self) -> Option<Spread> {
         self.spread(headline)
     }
 }
 
-/// Compares a point with that of the engine `relative_to` of the same size, repeat by repeat.
+/// Compares a point with that of the engine `relative_to` with the same size, repeat by repeat.
 pub(crate) fn compare(group: &Group<'_>, point: &Point<'_>, relative_to: &str) -> Option<Comparison> {
     let base = group.base(point, relative_to)?;
     let better = match group.key.test {

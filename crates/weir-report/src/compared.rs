@@ -6,7 +6,7 @@ use crate::compare::{ReportOptions, compare};
 use crate::group::{Group, Point};
 use crate::table::dash;
 
-/// How the points of a group compare with the engine that was chosen.
+/// The comparison of a group's points with the chosen engine.
 pub(crate) struct Compared<'a> {
     group: &'a Group<'a>,
     relative_to: &'a str,
@@ -58,7 +58,7 @@ impl<'a> Compared<'a> {
         let mut notes = Vec::new();
         if self.has_intervals {
             notes.push(format!(
-                "{} 95%: where the true median lies in 95 of 100 cases (bootstrap over the repeats)",
+                "{} 95%: contains the true median in 95 of 100 cases (bootstrap over the repeats)",
                 headline_heading(test)
             ));
         }

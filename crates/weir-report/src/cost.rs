@@ -1,4 +1,4 @@
-//! What the ends of a case cost: a table of its own, on request.
+//! The costs of both ends of a case: a separate table, on request.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use weir_results::{Case, ProcessFigures, Spread};
@@ -6,7 +6,7 @@ use weir_results::{Case, ProcessFigures, Spread};
 use crate::group::{Group, Point};
 use crate::table::{dash, trimmed};
 
-/// The costs of a group's points, medians over the repeats; empty when nothing is known.
+/// Returns the costs of a group's points, medians over the repeats; empty if none are known.
 pub(crate) fn cost_table(group: &Group<'_>) -> String {
     let is_known = |point: &&Point<'_>| point.repeats.iter().any(|case| case.publisher.is_some());
     let points: Vec<&Point<'_>> = group.points.iter().filter(is_known).collect();
@@ -29,12 +29,12 @@ pub(crate) fn cost_table(group: &Group<'_>) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let note = "user, sys: processor time in seconds per million samples, warm-up included; calls: system calls per \
-                sample (not counted unless asked for); waits, preempted: context switches; peak: resident memory";
+                sample (only counted when enabled); waits, preempted: context switches; peak: resident memory";
     let costs = trimmed(&table.to_string());
     format!("\nResources of the above\n\n{costs}\n\n{note}\n{}{}", discovery(group), call_table(&points))
 }
 
-/// What the ends ask of the kernel per sample; empty when calls were not counted by their kind.
+/// Returns the system calls per sample; empty if calls were not counted by kind.
 fn call_table(points: &[&Point<'_>]) -> String {
     let is_counted = |point: &&&Point<'_>| {
         point.repeats.iter().any(|case| case.publisher.is_some_and(|end| end.send_calls.is_some()))
@@ -57,15 +57,15 @@ fn call_table(points: &[&Point<'_>]) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let note = "instructions: in user space, those of the harness included; sends, receives: system calls that send on sockets and receive from them, those included that found \
-                nothing; other: all other calls; waits: times that a thread gave the processor up";
+    let note = "instructions: in user space, including the harness; sends, receives: system calls that send on and receive from \
+                sockets, including those that found nothing; other: all other calls; waits: voluntary context switches";
     format!(
         "\nInstructions, system calls and waits per sample\n\n{}\n\n{note}\n",
         trimmed(&table.to_string())
     )
 }
 
-/// How long the ends took to find each other, by engine; empty when nobody had to.
+/// Returns the discovery time of the ends, by engine; empty if no engine needed discovery.
 fn discovery(group: &Group<'_>) -> String {
     let of = |name: &str| {
         let cases = group.points.iter().filter(|point| point.engine == name).flat_map(|point| &point.repeats);
@@ -77,12 +77,12 @@ fn discovery(group: &Group<'_>) -> String {
         return String::new();
     }
     format!(
-        "ms from the opening of the last end until all had found each other, median (most): {}\n",
+        "ms from the opening of the last end until all were discovered, median (maximum): {}\n",
         engines.join(", ")
     )
 }
 
-/// An echo is a sample for each ping, whether the engine counted them or not.
+/// Each ping has an echo, whether the engine counted the echoes or not.
 fn subscriber(case: &Case) -> Option<ProcessFigures> {
     let figures = case.subscriber?;
     let samples = figures.samples.or_else(|| case.publisher?.samples);

@@ -5,26 +5,38 @@ use crate::group::{Group, Point, groups};
 use crate::json::rounded;
 use weir_results::{Case, LatencySummary, ProcessFigures, Run, ThroughputSummary};
 
-/// All cases as CSV (RFC 4180, but lines end in a line feed), one line each, in the order of
-/// measuring, under one header. Cells of figures that a case does not have are empty.
+/// Returns all cases as CSV (RFC 4180, but with line feeds), one line each, in the order of
+/// measuring.
 ///
-/// Columns, left to right: `engine, test, reliability, keyed, instances, batch_bytes, size_bytes, wait,
-/// repeat, publishers, subscribers, multicast, loans, coalescing, rate_samples_per_s, duration_s`; of latency `latency_kind, count` and in
-/// microseconds `mean_us, std_us, min_us, max_us, p50_us, p90_us, p99_us, p99_99_us, p99_9999_us`, then
-/// `latency_lost`; of throughput `offered_samples_per_s, total_samples, samples_per_s, mbps, lost,
-/// lost_percent, duplicates, reordered, samples_per_datagram, datagrams_per_send`; where losses went
-/// `lost_sender, lost_receiver_socket, lost_in_between, kernel_drops`; of both processes `cpu_user_s,
-/// cpu_system_s, switches_voluntary, switches_involuntary, max_rss_kib` with `publisher_` or `subscriber_`
-/// before; `not_measured` (why there are no figures) and `warnings` (codes, separated by blanks); of both
-/// processes `samples` (warm-up included) and `system_calls`; `path` (what lay between the ends), `kept_awake`; of the open loop `load_percent` and
-/// `lag_p50_us, lag_p99_us, lag_max_us`; of the
-/// point that the case is a repeat of, the figure that decides (`p50_us` or `samples_per_s`): `point_median,
-/// point_low, point_high` (95 % interval), `relative_to, ratio, ratio_low, ratio_high, pairs, verdict`; where the loss of the whole case went, warm-up included: `loss_placed`
-/// (all of it) `= loss_sender_refused + loss_sender_queue + loss_path + loss_receiver_host + loss_receiver_socket +
-/// loss_unplaced`; of UDP tests
-/// `lag_p99_9_us, mode, flows, direction, duplex, connected, gro, ip_version, dscp, multicast_group, asked_mbps, offered_mbps, jitter_us,
-/// one_way_p99_9_us, reorder_extent_max, reorder_extent_mean, longest_gap, late, corrupt, strangers, gso_fallbacks, datagrams_per_receive,
-/// clocks_shared, clock_offset_us, clock_error_us, clock_drift_us, sender_busy_percent`. New columns come last, so that those that are there keep their places.
+/// There is one header. Cells of figures that a case does not have are empty. Columns, left to
+/// right:
+///
+/// - conditions: `engine, test, reliability, keyed, instances, batch_bytes, size_bytes, wait,
+///   repeat, publishers, subscribers, multicast, loans, coalescing, rate_samples_per_s, duration_s`
+/// - latency: `latency_kind, count`, and in microseconds `mean_us, std_us, min_us, max_us, p50_us,
+///   p90_us, p99_us, p99_99_us, p99_9999_us`, then `latency_lost`
+/// - throughput: `offered_samples_per_s, total_samples, samples_per_s, mbps, lost, lost_percent,
+///   duplicates, reordered, samples_per_datagram, datagrams_per_send`
+/// - losses of the measured part: `lost_sender, lost_receiver_socket, lost_in_between,
+///   kernel_drops`
+/// - both processes: `cpu_user_s, cpu_system_s, switches_voluntary, switches_involuntary,
+///   max_rss_kib`, prefixed by `publisher_` or `subscriber_`
+/// - `not_measured` (why there are no figures) and `warnings` (codes, separated by spaces)
+/// - both processes: `samples` (warm-up included) and `system_calls`
+/// - `path` (the network between the ends), `kept_awake`
+/// - open loop: `load_percent` and `lag_p50_us, lag_p99_us, lag_max_us`
+/// - the point of which the case is a repeat, by the figure that decides (`p50_us` or
+///   `samples_per_s`): `point_median, point_low, point_high` (95 % interval), `relative_to, ratio,
+///   ratio_low, ratio_high, pairs, verdict`
+/// - losses of the whole case, warm-up included: `loss_placed`, the sum of `loss_sender_refused,
+///   loss_sender_queue, loss_path, loss_receiver_host, loss_receiver_socket, loss_unplaced`
+/// - UDP tests: `lag_p99_9_us, mode, flows, direction, duplex, connected, gro, ip_version, dscp,
+///   multicast_group, asked_mbps, offered_mbps, jitter_us, one_way_p99_9_us, reorder_extent_max,
+///   reorder_extent_mean, longest_gap, late, corrupt, strangers, gso_fallbacks,
+///   datagrams_per_receive, clocks_shared, clock_offset_us, clock_error_us, clock_drift_us,
+///   sender_busy_percent`
+///
+/// New columns are added at the end, so that existing ones keep their positions.
 ///
 /// # Panics
 /// Never: writing into memory does not fail.
@@ -49,7 +61,7 @@ pub fn csv(run: &Run, options: &ReportOptions) -> String {
     String::from_utf8(bytes).expect("all cells are text")
 }
 
-/// The cells of a case with their names, the same names for every case.
+/// Returns the cells of a case with their names, which are the same for every case.
 fn cells(case: &Case) -> Vec<(String, String)> {
     let mut cells = vec![
         cell("engine", Some(&case.engine)),
@@ -97,7 +109,7 @@ fn cells(case: &Case) -> Vec<(String, String)> {
     cells
 }
 
-/// The cells behind those of its point: what came later.
+/// Returns the cells after those of the point: columns added later.
 fn later_cells(case: &Case) -> Vec<(String, String)> {
     let loss = case.loss_attribution.as_ref();
     let mut cells = vec![
@@ -113,7 +125,7 @@ fn later_cells(case: &Case) -> Vec<(String, String)> {
     cells
 }
 
-/// What only UDP tests have.
+/// Returns the cells that only UDP tests have.
 fn udp_cells(case: &Case) -> Vec<(String, String)> {
     let udp = case.udp.as_ref();
     let clocks = udp.and_then(|udp| udp.clocks);
@@ -149,7 +161,7 @@ fn udp_cells(case: &Case) -> Vec<(String, String)> {
 }
 
 fn latency_cells(latency: Option<&LatencySummary>) -> [(String, String); 12] {
-    // Nothing came back: there are no times.
+    // No round trip completed: there are no times.
     let time = |figure: fn(&LatencySummary) -> f64| latency.filter(|latency| latency.count > 0).map(figure);
     [
         cell("latency_kind", latency.map(|l| l.kind)),
@@ -193,7 +205,8 @@ fn process_cells(side: &str, figures: Option<&ProcessFigures>) -> [(String, Stri
     ]
 }
 
-/// The point that a case is a repeat of; the floor's first one, which stands in several groups.
+/// Finds the point of which a case is a repeat; for a baseline its first one, since it is in
+/// several groups.
 fn find<'a, 'b>(groups: &'b [Group<'a>], case: &Case) -> Option<(&'b Group<'a>, &'b Point<'a>)> {
     groups.iter().find_map(|group| {
         let is_its = |point: &&Point<'_>| point.repeats.iter().any(|repeat| std::ptr::eq(*repeat, case));

@@ -1,8 +1,8 @@
-//! What the engine is to reach, as a table: each line asks for a ratio or a figure, and says by its 95 % interval whether it
-//! is there.
+//! Performance targets, as a table: each line has a target for a ratio or a figure, and a verdict
+//! by its 95 % interval.
 //!
 //! - `list`: the lines
-//! - `select`: which cases a line speaks of
+//! - `select`: the cases of a line
 
 mod list;
 mod select;
@@ -13,79 +13,81 @@ use weir_results::{Better, Case, Comparison, Interval, Run, Spread};
 use crate::table::trimmed;
 use select::{Figure, Found, Side};
 
-/// What a program takes while it waits for others: seen from outside, not by a case.
+/// The resources of an idle program: measured from outside, not by a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AtRest {
     /// The program.
     pub name: String,
-    /// Resident memory, bytes; or why it is not known.
+    /// Resident memory in bytes, or the reason why it is unknown.
     pub resident: Option<Result<u64, String>>,
-    /// Its size without symbols, bytes; or why it is not known.
+    /// Its size without symbols in bytes, or the reason why it is unknown.
     pub stripped: Option<Result<u64, String>>,
 }
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GoalRow {
-    /// What is asked for.
+    /// The quantity.
     pub measure: String,
-    /// How much of it.
+    /// The target.
     pub asked: String,
-    /// How much there is, with its interval.
+    /// The measured value, with its interval.
     pub measured: String,
-    /// Whether that is enough.
+    /// Whether the target is met.
     pub verdict: GoalVerdict,
-    /// The figures behind it, or why there are none.
+    /// The underlying figures, or the reason why there are none.
     pub figures: String,
 }
 
 impl GoalRow {
-    /// Whether anything was measured for it, be it without a figure in the end.
+    /// Returns whether any case was measured for it, even without a figure.
     #[must_use]
     pub fn is_measured(&self) -> bool {
         !self.figures.contains(NOT_MEASURED)
     }
 }
 
-/// Whether a goal is reached.
+/// Whether a target is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoalVerdict {
-    /// The whole interval is.
+    /// The whole interval meets it.
     Reached,
-    /// None of the interval is.
+    /// No part of the interval meets it.
     Missed,
-    /// The interval has the limit in it, or there are no figures.
+    /// The interval contains the limit, or there are no figures.
     CannotTell,
-    /// Nothing was asked for: the figure is shown.
+    /// There is no target: the figure is shown.
     Shown,
 }
 
-/// What a figure must be.
+/// The limit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
     AtMost(f64),
     AtLeast(f64),
-    /// Anything: it is only shown.
+    /// No limit: the figure is only shown.
     Any,
 }
 
-/// One line as it is asked for.
+/// The definition of a line.
 struct Goal {
     measure: String,
     limit: Limit,
     figure: Figure,
-    /// The best of these is ours.
+    /// The best of these is used for Weir.
     ours: Side,
-    /// The best of these is what ours is compared with, and its name in what is asked; `None` = the figure itself is asked for.
+    /// The best of these is the base of the ratio, with its name in the target; `None`: the figure
+    /// itself has a target.
     base: Option<(&'static str, Side)>,
 }
 
-/// Every line of the table, in its order, from the cases of a run and what was seen of programs at rest.
+/// Returns every line of the table in order, from the cases of a run and the resources of idle
+/// programs.
 #[must_use]
 pub fn goals(run: &Run, at_rest: &[AtRest]) -> Vec<GoalRow> {
     let mut rows: Vec<GoalRow> = list::all().iter().map(|goal| goal.row(run)).collect();
-    rows.push(discovery_row(run, "two started together are matched", false, 50.0));
-    rows.push(discovery_row(run, "a late one is matched", true, 10.0));
+    rows.push(discovery_row(run, "discovery, started together", false, 50.0));
+    rows.push(discovery_row(run, "discovery, one end late", true, 10.0));
     for program in at_rest {
         let name = &program.name;
         rows.extend(
@@ -98,7 +100,7 @@ pub fn goals(run: &Run, at_rest: &[AtRest]) -> Vec<GoalRow> {
     rows
 }
 
-/// The lines as a table for terminals, valid as Markdown, and how many ended how.
+/// Formats the lines as a table for terminals, valid as Markdown, with the count of each verdict.
 #[must_use]
 pub fn goals_table(rows: &[GoalRow]) -> String {
     let mut table = Table::new();
@@ -155,7 +157,7 @@ impl Goal {
     }
 }
 
-/// A figure and where it lies.
+/// A figure and its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Value {
     middle: f64,
@@ -170,7 +172,7 @@ impl Value {
         Some(Self::new(spread.median, Interval::of_median(&values), spread.min, spread.max))
     }
 
-    /// Of the repeats that both have.
+    /// The ratio over the repeats that both have.
     fn of_ratio(ours: &Found, base: &Found, better: Better) -> Option<Self> {
         let find = |repeat: u32| base.by_repeat.iter().find(|(number, _)| *number == repeat);
         let pair = |(repeat, value): &(u32, f64)| Some((*value, find(*repeat)?.1));
@@ -218,7 +220,7 @@ impl Limit {
 }
 
 impl GoalVerdict {
-    /// The word in the table.
+    /// Returns the word in the table.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -230,14 +232,15 @@ impl GoalVerdict {
     }
 }
 
-/// Discovery must be in time always: the slowest decides, and ends that never met are in no time at all.
+/// Discovery must always be in time: the slowest decides, and ends that were never matched miss the
+/// target.
 fn discovery_row(run: &Run, measure: &str, is_late: bool, limit_ms: f64) -> GoalRow {
     let cases = || run.cases.iter().filter(|case| case.engine == select::OURS);
     let is_of_series =
         |case: &&Case| case.settings.get(select::SERIES).is_some_and(|name| name == "discovery");
     let unknown = cases().filter(is_of_series).filter(|case| case.discovery.is_none()).count();
     let found = cases().filter_map(|case| case.discovery).filter(|it| (it.late_ms > 0.0) == is_late);
-    // Who is late is looked for since it came; who starts together since the first did.
+    // A late end counts from its start, ends started together from the start of the first.
     let times = found.map(|it| if is_late { it.from_last_ms } else { it.from_first_ms });
     let spread = Spread::of(times);
     let figures = match spread {
@@ -278,7 +281,7 @@ fn ratio(value: f64) -> String {
     if value < 10.0 { format!("{value:.2}") } else { format!("{value:.1}") }
 }
 
-/// Why a line has no figures when no case says so itself.
+/// The reason for a line without figures if no case gives one.
 const NOT_MEASURED: &str = "not measured";
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
-//! Which cases belong into one table or plot.
+//! Groups the cases of a table or plot.
 //!
-//! A group holds what may be compared: the same test under the same conditions, by size and engine.
-//! Raw UDP, plain and with segmentation offload, knows neither reliability nor keys nor batches. It is the baseline of
-//! every group whose test, wait strategy and sizes it shares.
+//! A group holds comparable cases: the same test under the same conditions, by size and engine. Raw
+//! UDP, plain and with segmentation offload, has no reliability, keys or batches. It is the
+//! baseline of every group with the same test, wait strategy and sizes.
 
 use std::collections::BTreeMap;
 
 use weir_results::{Case, Coalescing, LatencyKind, Reliability, Run, Spread, Test, WaitStrategy};
 
-/// Name of the engine that is the floor: UDP without any middleware.
+/// Name of the baseline's engine: UDP without middleware.
 pub(crate) const FLOOR: &str = "udp";
 
 /// Raw UDP with segmentation offload: what the kernel can do at best.
 pub(crate) const GSO: &str = "udp-gso";
 
-/// What all cases of a group have in common; ordered as groups are shown.
+/// The conditions of all cases of a group; ordered as groups are shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupKey {
     pub(crate) test: Test,
@@ -26,18 +26,18 @@ pub(crate) struct GroupKey {
     pub(crate) publishers: u32,
     pub(crate) subscribers: u32,
     pub(crate) multicast: bool,
-    /// No DDS: has no floor and is compared with nothing.
+    /// Not DDS: has no baseline and is compared with nothing.
     pub(crate) apart: bool,
     pub(crate) wait: WaitStrategy,
-    /// Whether the processors were kept out of idle.
+    /// Whether the processors were kept out of idle states.
     pub(crate) kept_awake: bool,
-    /// What lay between the ends.
+    /// The network between the ends.
     pub(crate) path: Option<String>,
-    /// Samples per second that were asked for, as bits so that keys can be ordered.
+    /// Scheduled samples per second, as bits so that keys can be ordered.
     rate_bits: Option<u64>,
 }
 
-/// Cases that may be compared.
+/// Comparable cases.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
     pub(crate) key: GroupKey,
@@ -50,7 +50,7 @@ pub(crate) struct Group<'a> {
 pub(crate) struct Point<'a> {
     pub(crate) engine: String,
     pub(crate) size_bytes: u64,
-    /// What was asked for in an open loop: its percent of the maximum or its rate, as bits.
+    /// The load of an open loop: its percent of the maximum or its rate, as bits.
     pub(crate) load: Option<Load>,
     pub(crate) repeats: Vec<&'a Case>,
 }
@@ -62,7 +62,7 @@ pub(crate) enum Load {
     Rate(u64),
 }
 
-/// Whether samples were sent by a schedule and their latencies measured.
+/// Returns whether samples were sent by a schedule and their latencies measured.
 fn is_open_loop(case: &Case) -> bool {
     case.test == Test::Latency && (case.rate_samples_per_s.is_some() || case.load_percent.is_some())
 }
@@ -74,7 +74,7 @@ fn load(case: &Case) -> Option<Load> {
 }
 
 impl GroupKey {
-    /// The key of a case; one without figures belongs to those of kind `otherwise`.
+    /// Returns the key of a case; one without figures counts as kind `otherwise`.
     fn of(case: &Case, otherwise: LatencyKind) -> Self {
         Self {
             test: case.test,
@@ -94,12 +94,12 @@ impl GroupKey {
             wait: case.wait,
             kept_awake: case.kept_awake,
             path: case.path.clone(),
-            // The loads of a sweep stand in one table.
+            // The loads of a sweep are in one table.
             rate_bits: case.rate_samples_per_s.filter(|_| !is_open_loop(case)).map(f64::to_bits),
         }
     }
 
-    /// Whether a floor with key `floor` is the floor of this group.
+    /// Returns whether a baseline with key `floor` is the baseline of this group.
     fn stands_on(&self, floor: &Self) -> bool {
         !self.apart
             && self.test == floor.test
@@ -110,17 +110,17 @@ impl GroupKey {
             && self.rate_bits == floor.rate_bits
     }
 
-    /// Whether there are more than one publisher and one subscriber.
+    /// Returns whether there is more than one publisher or subscriber.
     pub(crate) fn is_many(&self) -> bool {
         self.publishers > 1 || self.subscribers > 1
     }
 
-    /// Samples per second that were asked for.
+    /// Returns the scheduled samples per second.
     pub(crate) fn rate_samples_per_s(&self) -> Option<f64> {
         self.rate_bits.map(f64::from_bits)
     }
 
-    /// The conditions in words, e.g. `reliable, keyed (1000 instances), wait: block`.
+    /// Returns the conditions as text, e.g. `reliable, keyed (1000 instances), wait: block`.
     pub(crate) fn conditions(&self) -> String {
         let mut words = vec![match self.reliability {
             Reliability::None => "no delivery guarantee".to_owned(),
@@ -159,7 +159,7 @@ impl GroupKey {
         words.join(", ")
     }
 
-    /// The conditions as part of a file name, e.g. `latency-reliable-unkeyed-block`.
+    /// Returns the conditions as part of a file name, e.g. `latency-reliable-unkeyed-block`.
     pub(crate) fn file_stem(&self) -> String {
         let mut words = vec![self.test.name().to_owned()];
         match self.kind {
@@ -195,26 +195,28 @@ impl GroupKey {
 }
 
 impl Point<'_> {
-    /// Median, minimum and maximum over the repeats of a figure; `None` when no repeat has it.
+    /// Returns median, minimum and maximum of a figure over the repeats; `None` if no repeat has
+    /// it.
     pub(crate) fn spread(&self, figure: impl Fn(&Case) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.repeats.iter().filter_map(|case| figure(case)))
     }
 }
 
 impl<'a> Group<'a> {
-    /// What a point is compared with: the engine `name` in its usual way, at the same size.
+    /// Returns the point that another one is compared with: the engine `name` in its default mode,
+    /// at the same size.
     pub(crate) fn base(&self, point: &Point<'_>, name: &str) -> Option<&Point<'a>> {
         self.points.iter().find(|base| {
             base.engine == name && base.size_bytes == point.size_bytes && base.load == point.load
         })
     }
 
-    /// Whether anything was measured more than once.
+    /// Returns whether any point was measured more than once.
     pub(crate) fn has_repeats(&self) -> bool {
         self.points.iter().any(|point| point.repeats.len() > 1)
     }
 
-    /// The engines in order of first appearance within a size.
+    /// Returns the engines in order of first appearance within a size.
     pub(crate) fn engines(&self) -> Vec<&str> {
         let mut engines: Vec<&str> = self.points.iter().map(|point| point.engine.as_str()).collect();
         engines.sort_by_key(|engine| rank(engine));
@@ -227,7 +229,7 @@ fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Divides the cases of a run into groups. UDP tests have tables of their own.
+/// Divides the cases of a run into groups. UDP tests have their own tables.
 pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
     let cases = || run.cases.iter().filter(|case| case.udp.is_none());
     let closed = cases().filter(|case| !is_open_loop(case));
@@ -242,7 +244,7 @@ pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
         let floor = GroupKey::of(case, kind);
         let mut used = false;
         for (_, cases) in by_key.iter_mut().filter(|(key, _)| key.stands_on(&floor)) {
-            // A floor under a size that nobody else was measured at would only repeat itself.
+            // A baseline of a size without other engines would only be repeated.
             if cases.iter().any(|other| !is_baseline(other) && other.size_bytes == case.size_bytes) {
                 cases.push(case);
                 used = true;
@@ -262,7 +264,7 @@ fn is_baseline(case: &Case) -> bool {
     [FLOOR, GSO].contains(&case.engine.as_str())
 }
 
-/// The engine's name, with what it does differently from its usual way.
+/// Returns the engine's name, with its differences from its default mode.
 pub(crate) fn engine_label(case: &Case) -> String {
     let is_alone = case.coalescing == Some(Coalescing::Off) && case.engine != FLOOR;
     let differences: Vec<&str> = [(is_alone, "one send per sample"), (case.loans, "loans")]

@@ -1,4 +1,4 @@
-//! A run as one JSON document, as the results format defines it.
+//! A run as one JSON document, as defined by the results format.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -7,16 +7,16 @@ use weir_results::{Comparison, Interval, Run};
 use crate::compare::{ReportOptions, compare, headline_name};
 use crate::group::{Group, Point, groups};
 
-/// The run as one JSON document, indented, with a line break at its end. Read it back with
-/// [`Run::load`].
+/// Returns the run as one JSON document, indented, with a line break at its end.
 ///
-/// Beside the cases it has a `summary`, which follows from them: for each point the `median`, `min` and
-/// `max` over its repeats of the `figure` that decides (`p50_us` or `samples_per_s`), the 95 % interval of
-/// that median (`interval_95`, from six repeats on), and under `relative_to` the comparison with that
-/// engine: `ratio`, its `interval_95`, `pairs`, and the `verdict` better, worse or cannot tell.
+/// [`Run::load`] reads it. In addition to the cases it has a derived `summary`. For each point that
+/// is the `median`, `min` and `max` over its repeats of the `figure` that decides (`p50_us` or
+/// `samples_per_s`), the 95 % interval of that median (`interval_95`, from six repeats on), and
+/// under `relative_to` the comparison with that engine: `ratio`, its `interval_95`, `pairs`, and
+/// the `verdict` better, worse or inconclusive.
 ///
 /// # Panics
-/// Never: a run holds nothing that JSON can't express.
+/// Never: a run can always be expressed in JSON.
 #[must_use]
 pub fn json(run: &Run, options: &ReportOptions) -> String {
     let groups = groups(run);
@@ -71,7 +71,7 @@ fn ends(interval: Option<Interval>) -> Value {
     interval.map_or(Value::Null, |interval| json!([rounded(interval.low), rounded(interval.high)]))
 }
 
-/// To four decimals.
+/// Rounds to four decimals.
 pub(crate) fn rounded(figure: f64) -> f64 {
     (figure * 1e4).round() / 1e4
 }

@@ -1,23 +1,23 @@
-//! Results to table, CSV, JSON and SVG.
+//! Formats results as tables, CSV, JSON and SVG.
 //!
-//! Every function here is pure: the same run gives the same bytes, wherever it is called. Nothing is
-//! measured, read from or written to the host; colours and terminals are the caller's business.
+//! Every function is pure: the same run gives the same bytes. Nothing is measured, read from or
+//! written to the host; colours and terminals are up to the caller.
 //!
-//! - `group`: which cases belong into one table or plot, with plain UDP as the floor of each
-//! - `table`: tables for terminals, valid as Markdown too
+//! - `group`: groups the cases of a table or plot, with plain UDP as the baseline of each
+//! - `table`: tables for terminals, valid as Markdown, too
 //! - `compact`: tables with one row per engine and one column per size
-//! - `notes`: the host in a few lines, and the doubts about a run
-//! - `compare`: what the comparison of two engines comes to
-//! - `compared`: the columns that say so
+//! - `notes`: the host in a few lines, and the warnings of a run
+//! - `compare`: comparison of two engines
+//! - `compared`: the columns of the comparison
 //! - `breakdown`: the stages of latencies, as a table; `stage_bars`: the same as an SVG plot
-//! - `cost`: what the ends of a case cost
-//! - `loss`: where lost samples went
-//! - `goals`: what the engine is to reach, and whether it does
+//! - `cost`: the costs of both ends of a case
+//! - `loss`: attribution of lost samples
+//! - `goals`: performance targets, each with a verdict
 //! - `csv`: one table of all cases
-//! - `telemetry`: what the hosts did meanwhile, as one table or as hpcbench's log
-//! - `json`: the one document of a run
+//! - `telemetry`: the hosts' activity, as one table or as hpcbench's log
+//! - `json`: the JSON document of a run
 //! - `udp`: tables of UDP tests
-//! - `plot`: SVG plots by sample size; `chart`: an SVG plot of whatever lines
+//! - `plot`: SVG plots by sample size; `chart`: SVG plots of arbitrary lines
 
 mod breakdown;
 mod chart;

@@ -1,11 +1,13 @@
-//! Where lost samples went, a line for each case that lost any.
+//! Attribution of lost samples, a line for each case with losses.
 
 use weir_results::Case;
 
 use crate::group::Group;
 
-/// `lost: udp 32 B: 120 (20 in the warm-up): 100 dropped at the receiver's full socket buffer, 20 lost on the
-/// path between` for each case of the group with a loss.
+/// Returns a line for each case of the group with losses.
+///
+/// `lost: udp 32 B: 120 (20 in the warm-up): 100 dropped at the receiver's full socket buffer, 20
+/// lost on the path`
 pub(crate) fn loss_lines(group: &Group<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for point in &group.points {
@@ -15,7 +17,7 @@ pub(crate) fn loss_lines(group: &Group<'_>) -> Vec<String> {
     lines
 }
 
-/// The line of one case, called `name`; `None` without a loss.
+/// Returns the line of one case, called `name`; `None` without a loss.
 pub(crate) fn loss_line(case: &Case, name: &str, is_repeated: bool) -> Option<String> {
     let loss = case.loss_attribution.as_ref().filter(|loss| loss.lost > 0)?;
     let repeat = if is_repeated { format!(" (repeat {})", case.repeat) } else { String::new() };

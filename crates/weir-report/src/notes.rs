@@ -1,10 +1,11 @@
-//! The host in a few lines, and the doubts about a run.
+//! The host in a few lines, and the warnings of a run.
 
 use weir_results::{Case, Environment, Run, format_size};
 
 use crate::group::engine_label;
 
-/// What the reader must know about the host to judge the figures, a few lines of `name: value`.
+/// Formats what a reader must know about the host to judge the figures, in a few lines of `name:
+/// value`.
 #[must_use]
 pub fn environment(environment: &Environment) -> String {
     let unknown = || "unknown".to_owned();
@@ -46,7 +47,7 @@ pub fn environment(environment: &Environment) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The doubts about a run, each once with the cases that it concerns; empty when there are none.
+/// Formats the warnings of a run, each once with its cases; empty if there are none.
 #[must_use]
 pub fn warnings(run: &Run) -> String {
     let mut found: Vec<(String, Vec<&Case>)> = Vec::new();

@@ -19,10 +19,10 @@ use crate::stage_bars::stage_bars;
 /// A plot of one group of comparable cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plot {
-    /// Name for a file, without folder and suffix, e.g. `latency-reliable-unkeyed-block`. Different
-    /// for all plots of a run.
+    /// File name without folder and extension, e.g. `latency-reliable-unkeyed-block`. Unique within
+    /// a run.
     pub name: String,
-    /// The picture, a whole SVG document.
+    /// The plot, as a complete SVG document.
     pub svg: String,
 }
 
@@ -43,7 +43,7 @@ pub fn plots(run: &Run) -> Vec<Plot> {
     by_size.chain(stages).collect()
 }
 
-/// What a chart shows.
+/// The content of a chart.
 struct Chart {
     title: &'static str,
     conditions: String,
@@ -74,7 +74,7 @@ type Figure = (&'static str, bool, fn(&Case) -> Option<f64>);
 
 fn draw_group(group: &Group<'_>) -> Option<String> {
     if group.key.test == Test::Latency && group.key.kind == LatencyKind::OneWay {
-        // By load and not by size: a table tells it.
+        // By load instead of size: shown in a table.
         return None;
     }
     let (title, figures): (_, &[Figure]) = match (group.key.test, group.key.kind) {
@@ -114,7 +114,7 @@ fn mbps(case: &Case) -> Option<f64> {
     case.throughput.map(|throughput| throughput.mbps)
 }
 
-/// The lines of all engines; values that a logarithmic axis can't show are left out.
+/// Returns the lines of all engines; values that a logarithmic axis cannot show are left out.
 fn lines(group: &Group<'_>, figures: &[Figure]) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut others = 0;
@@ -274,13 +274,13 @@ impl Line {
     }
 }
 
-/// The range of some values, widened by a factor on both sides, so that it is never empty.
+/// Returns the range of some values, widened by a factor on both sides, so that it is never empty.
 fn padded(values: impl Iterator<Item = f64>, factor: f64) -> std::ops::Range<f64> {
     let (min, max) = values.fold((f64::MAX, f64::MIN_POSITIVE), |(min, max), v| (v.min(min), v.max(max)));
     min / factor..max * factor
 }
 
-/// The measured sizes as ticks, without those whose labels would overlap the one before.
+/// Returns the measured sizes as ticks, without those whose labels would overlap the previous one.
 fn size_ticks(mut sizes: Vec<f64>) -> Vec<f64> {
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
@@ -294,8 +294,8 @@ fn size_ticks(mut sizes: Vec<f64>) -> Vec<f64> {
     ticks
 }
 
-/// Round numbers from `start` to `end`: over a wide range the powers of ten alone, over a narrow one
-/// with more numbers between them.
+/// Returns round numbers from `start` to `end`: powers of ten over a wide range, more numbers over
+/// a narrow one.
 fn decimal_ticks(start: f64, end: f64) -> Vec<f64> {
     let digits: &[f64] = match end / start {
         ratio if ratio > 2e4 => &[1.0],
@@ -309,7 +309,7 @@ fn decimal_ticks(start: f64, end: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A size in bytes, short: `32`, `1k`, `63000`, `1M`.
+/// Formats a size in bytes, short: `32`, `1k`, `63000`, `1M`.
 fn size_label(size: f64) -> String {
     let bytes = size.round() as u64;
     match bytes {
@@ -323,7 +323,7 @@ pub(crate) const WIDTH: u32 = 960;
 const HEIGHT: u32 = 500;
 pub(crate) const LEGEND_WIDTH: i32 = 220;
 pub(crate) const TITLE_HEIGHT: i32 = 64;
-/// Width of the labels left of the plot; the title begins where the plot does.
+/// Width of the labels left of the plot; the title starts where the plot does.
 const LEFT: i32 = 68;
 /// Length of a dash and of the gap after it.
 const DASH: (i32, i32) = (5, 4);
@@ -341,7 +341,7 @@ const FLOOR_COLOUR: RGBColor = RGBColor(107, 114, 128);
 const GSO_COLOUR: RGBColor = RGBColor(31, 41, 55);
 const WEIR_COLOUR: RGBColor = RGBColor(0, 95, 204);
 const WEIR_VARIANT_COLOUR: RGBColor = RGBColor(84, 166, 255);
-/// Colours that people who see colours differently can tell apart too.
+/// Colours that are distinguishable with colour vision deficiency.
 const OTHER_COLOURS: [RGBColor; 8] = [
     RGBColor(217, 119, 6),
     RGBColor(0, 136, 102),

@@ -1,4 +1,4 @@
-//! The stages of latencies as stacked bars: one for each size and engine.
+//! The stages of latencies as stacked bars, one for each size and engine.
 
 use plotters::element::Rectangle;
 use plotters::prelude::{
@@ -12,7 +12,8 @@ use crate::compact::three_digits;
 use crate::group::Group;
 use crate::plot::{FAINT_INK, FONT, GRID, INK, LEGEND_WIDTH, TITLE_HEIGHT, WIDTH};
 
-/// The means of the stages, one on the other: they add up to the mean of the way. `None` when nobody looked.
+/// Draws the means of the stages, stacked: they add up to the mean of the path. `None` if none were
+/// measured.
 ///
 /// # Panics
 /// Never: drawing into a string does not fail.
@@ -46,7 +47,7 @@ fn draw(
     bars: &[Bar],
 ) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     let count = bars.len() as f64;
-    // The names of the stages stand beside the bars, and need their room, too.
+    // The names of the stages are next to the bars, and need room, too.
     let body_height = (BAR_HEIGHT * bars.len() as u32 + AXIS_HEIGHT).max(LEGEND_HEIGHT);
     let height = TITLE_HEIGHT as u32 + body_height;
     let area = SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area();
@@ -102,8 +103,8 @@ const LEFT: i32 = 150;
 const BAR_HEIGHT: u32 = 34;
 const AXIS_HEIGHT: u32 = 48;
 const LEGEND_HEIGHT: u32 = 22 * Stage::ALL.len() as u32 + 16;
-/// The engine's own stages in blues and greens, the kernel's in greys and browns; people who see colours
-/// differently can tell neighbours apart by their brightness.
+/// The engine's own stages in blues and greens, the kernel's in greys and browns. Neighbours differ
+/// in brightness, for readers with colour vision deficiency.
 const COLOURS: [RGBColor; Stage::ALL.len()] = [
     RGBColor(0, 95, 204),
     RGBColor(217, 180, 120),

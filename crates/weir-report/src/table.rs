@@ -1,5 +1,5 @@
-//! Tables for terminals, one per group of comparable cases. They are valid Markdown too, and can be
-//! read without colour.
+//! Tables for terminals, one per group of comparable cases. They are valid Markdown, too, and
+//! readable without colour.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use weir_results::{
@@ -14,12 +14,14 @@ use crate::group::{Group, Point, groups};
 use crate::loss::loss_lines;
 use crate::udp::udp_tables;
 
-/// The mark of a percentile that the count can't support.
+/// Marks a percentile that the count cannot support.
 const UNSUPPORTED: char = '~';
 
-/// All cases of a run as tables, one per test and set of conditions, each with a title, and footnotes
-/// for what the figures alone would not tell. Latencies in microseconds with two decimals. Of several
-/// repeats the median is shown, with smallest and largest below where they differ.
+/// Formats all cases of a run as tables, one per test and set of conditions.
+///
+/// Each has a title, and footnotes that explain the figures. Latencies are in microseconds with two
+/// decimals. Of several repeats the median is shown, with the smallest and largest below if they
+/// differ.
 #[must_use]
 pub fn tables(run: &Run, options: &ReportOptions) -> String {
     let mut tables: Vec<String> = groups(run).iter().map(|group| group_table(group, options)).collect();
@@ -37,7 +39,7 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
     let compared = Compared::new(group, options);
     let headings = ["Engine", "Size (B)"].into_iter().chain(columns.iter().map(|column| column.heading));
     table.set_header(headings.map(str::to_owned).chain(compared.headings()));
-    // What an engine cannot do is said once below, not by rows of dashes.
+    // Unsupported cases are listed once below, not as rows of dashes.
     for point in group.points.iter().filter(|point| !is_not_supported(point)) {
         let mut cells = vec![Cell::new(&point.engine), number_cell(point.size_bytes.to_string())];
         cells.extend(columns.iter().map(|column| number_cell(column.text(point))));
@@ -72,7 +74,7 @@ fn latency_title(kind: LatencyKind) -> String {
     }
 }
 
-/// Takes a figure out of a case that has it.
+/// Takes a figure from a case that has it.
 type Figure = Box<dyn Fn(&Case) -> Option<f64>>;
 
 /// One figure of a case as a column.
@@ -89,7 +91,7 @@ impl Column {
         decimals: usize,
         figure: impl Fn(&LatencySummary) -> f64 + 'static,
     ) -> Self {
-        // Nothing came back: there are no times, but there are counts.
+        // No round trip completed: there are no times, but there are counts.
         let has = move |latency: &LatencySummary| latency.count > 0 || decimals == 0;
         let figure = move |case: &Case| case.latency_us.as_ref().filter(|l| has(l)).map(&figure);
         Self { heading, decimals, percentile: None, figure: Box::new(figure) }
@@ -117,7 +119,8 @@ impl Column {
         Self { heading, decimals, percentile: None, figure: Box::new(figure) }
     }
 
-    /// The median over the repeats and, where they differ, smallest and largest on a second line.
+    /// Formats the median over the repeats, and the smallest and largest on a second line if they
+    /// differ.
     fn text(&self, point: &Point<'_>) -> String {
         let Some(Spread { median, min, max, .. }) = point.spread(&self.figure) else { return dash() };
         let number = |value: f64| format!("{value:.*}", self.decimals);
@@ -195,22 +198,22 @@ fn footnotes(group: &Group<'_>) -> Vec<String> {
     }
     if group.key.kind == LatencyKind::OneWay && group.key.test == Test::Latency {
         notes.push(
-            "load: percent of the rate that the same engine reached when nothing held it back; lag: how far the \
-             publisher was behind its schedule when it sent; it counts into the latency"
+            "load: percent of the same engine's maximum rate; lag: how far the publisher was behind its schedule when it \
+             sent, which is part of the latency"
                 .to_owned(),
         );
     }
     if group.key.is_many() {
         notes.push(
-            "samples/s and Mbit/s: mean of one subscriber, from all publishers together; offered: sum of the \
-             publishers; counts: sums over the subscribers; datagrams: each subscriber's are counted"
+            "samples/s and Mbit/s: mean per subscriber, from all publishers; offered: sum over the publishers; counts: \
+             sums over the subscribers; datagrams: each subscriber's are counted"
                 .to_owned(),
         );
     }
     notes
 }
 
-/// Why points have no figures, with the sizes that a reason holds for.
+/// Returns why points have no figures, with the sizes that a reason applies to.
 fn not_measured(group: &Group<'_>) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for point in &group.points {
@@ -240,7 +243,7 @@ pub(crate) fn dash() -> String {
     "-".to_owned()
 }
 
-/// The table without blanks at the ends of its lines.
+/// Removes trailing spaces from a table's lines.
 pub(crate) fn trimmed(table: &str) -> String {
     table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }

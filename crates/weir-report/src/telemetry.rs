@@ -1,13 +1,15 @@
-//! What the hosts did during the cases of a run, for spreadsheets and scripts.
+//! The hosts' activity during the cases of a run, for spreadsheets and scripts.
 
 use std::collections::BTreeSet;
 
 use weir_results::{Case, Run, Telemetry};
 
-/// The telemetry of all cases as CSV, one line for each row of each end, in the order of measuring: `case` (its
-/// number from 1), `engine, test, reliability, size_bytes, repeat, end` (publisher or subscriber), `at_ms` (since the
-/// end began), then a column for each figure that any end has, sorted by name; cells of figures that a row
-/// does not have are empty.
+/// Returns the telemetry of all cases as CSV, one line for each row of each end, in the order of
+/// measuring.
+///
+/// Columns: `case` (its number from 1), `engine, test, reliability, size_bytes, repeat, end`
+/// (publisher or subscriber), `at_ms` (since the end started), then a column for each figure that
+/// any end has, sorted by name. Cells of figures that a row does not have are empty.
 ///
 /// # Panics
 /// Never: writing into memory does not fail.
@@ -35,8 +37,8 @@ pub fn telemetry_csv(run: &Run) -> String {
     String::from_utf8(bytes).expect("all cells are text")
 }
 
-/// The telemetry of all cases in the form of hpcbench's system log, one log after the other, each with a heading that
-/// names its case and end.
+/// Returns the telemetry of all cases in the format of hpcbench's system log, one log after the
+/// other, each with a heading that names its case and end.
 #[must_use]
 pub fn telemetry_log(run: &Run) -> String {
     let host = run.environment.hostname.as_deref().unwrap_or("unnamed");
@@ -57,7 +59,7 @@ pub fn telemetry_log(run: &Run) -> String {
     text
 }
 
-/// The columns that say whose row it is.
+/// The columns that identify a row.
 const FIRST: [&str; 8] = ["case", "engine", "test", "reliability", "size_bytes", "repeat", "end", "at_ms"];
 
 fn first_cells(number: usize, case: &Case, end: &str) -> Vec<String> {

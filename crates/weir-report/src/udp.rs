@@ -1,4 +1,5 @@
-//! Tables of UDP tests: round trips, streams as fast as they go, streams by a schedule. `verdict`: what they come to.
+//! Tables of UDP tests: round trips, streams at full speed, scheduled streams. `verdict`:
+//! comparisons and bottlenecks.
 
 mod verdict;
 
@@ -8,11 +9,11 @@ use weir_results::{Case, Run, Spread, Test, UdpFigures};
 use crate::loss::loss_line;
 use crate::table::{dash, number_cell, trimmed};
 
-/// All UDP tests of a run, one table for each kind and set of conditions.
+/// Returns a table for each kind and set of conditions of a run's UDP tests.
 pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
     let mut groups: Vec<(Kind, String, Vec<Point<'_>>)> = Vec::new();
     let cases = || run.cases.iter().filter_map(|case| Some((case, case.udp.as_ref()?)));
-    // Programs of others stand beside what they were measured in turns with, however they wait.
+    // External programs are shown next to what they were interleaved with, however they wait.
     let ours = cases().filter(|(case, udp)| !is_outside(case, udp));
     for (case, udp) in ours.chain(cases().filter(|(case, udp)| is_outside(case, udp))) {
         let (kind, conditions) = (Kind::of(case), conditions(case, udp));
@@ -38,7 +39,8 @@ pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
     groups.iter().map(|(kind, conditions, points)| table(*kind, conditions, points)).collect()
 }
 
-/// One measurement in a line: `gso 1460 B forward: 7053.2 Mbit/s of 7100.1 sent, lost 0.66 %`.
+/// Formats one measurement in a line: `gso 1460 B forward: 7053.2 Mbit/s of 7100.1 sent, lost 0.66
+/// %`.
 #[must_use]
 pub fn udp_line(case: &Case) -> String {
     let what = case.udp.as_ref().map_or_else(String::new, |udp| {
@@ -63,7 +65,7 @@ pub fn udp_line(case: &Case) -> String {
     )
 }
 
-/// Which table.
+/// The kinds of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     RoundTrip,
@@ -82,16 +84,16 @@ impl Kind {
 
     fn title(self) -> &'static str {
         match self {
-            Self::RoundTrip => "UDP round trips (microseconds, there and back)",
-            Self::Fast => "UDP streams, as fast as they go",
+            Self::RoundTrip => "UDP round trips (microseconds)",
+            Self::Fast => "UDP streams at full speed",
             Self::Scheduled => {
-                "UDP streams by a schedule (delays one way from the intended time, microseconds)"
+                "UDP streams by a schedule (one-way delays from the intended send time, microseconds)"
             }
         }
     }
 }
 
-/// Whether a program of others measured.
+/// Returns whether an external program measured.
 fn is_outside(case: &Case, udp: &UdpFigures) -> bool {
     case.engine != udp.mode.engine()
 }
@@ -103,7 +105,7 @@ struct Point<'a> {
 }
 
 impl Point<'_> {
-    /// Who sent, and how: `gso`, `iperf3`, `round trips`.
+    /// Returns the name of the sender and its mode: `gso`, `iperf3`, `round trips`.
     fn name(&self) -> &str {
         match self.repeats[0] {
             case if is_outside(case, self.udp) => &case.engine,
@@ -112,7 +114,7 @@ impl Point<'_> {
         }
     }
 
-    /// Whether the two differ in nothing but who measured and how that one waits.
+    /// Returns whether the two differ only in the measuring program and how that waits.
     fn is_measured_beside(&self, outside: &Case) -> bool {
         let own = self.repeats[0];
         own.test == outside.test
@@ -122,7 +124,7 @@ impl Point<'_> {
     }
 }
 
-/// What does not stand in the rows.
+/// Returns the conditions that are not in the rows.
 fn conditions(case: &Case, udp: &UdpFigures) -> String {
     let mut words = vec![format!("IPv{}", udp.ip_version), format!("wait: {}", case.wait)];
     words.extend((!udp.connected).then(|| "not connected".to_owned()));
@@ -135,7 +137,7 @@ fn conditions(case: &Case, udp: &UdpFigures) -> String {
     words.join(", ")
 }
 
-/// A figure as a column: heading, decimals, and where it is.
+/// A column: heading, decimals, and the figure.
 type Column = (&'static str, usize, fn(&Case) -> Option<f64>);
 
 const ROUND_TRIP: &[Column] = &[
@@ -230,7 +232,8 @@ fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
     text
 }
 
-/// The median over the repeats and, where they differ, smallest and largest on a second line.
+/// Formats the median over the repeats, and the smallest and largest on a second line if they
+/// differ.
 fn text(point: &Point<'_>, decimals: usize, figure: fn(&Case) -> Option<f64>) -> String {
     let spread = Spread::of(point.repeats.iter().filter_map(|case| figure(case)));
     let Some(Spread { median, min, max, .. }) = spread else { return dash() };
@@ -249,11 +252,11 @@ fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String
     match kind {
         Kind::RoundTrip => {}
         Kind::Fast => notes.push(
-            "gap: most datagrams missing in a row; extent: how many numbers the latest reordered one was behind".to_owned(),
+            "gap: longest run of missing datagrams; extent: how many numbers the latest reordered one was behind".to_owned(),
         ),
         Kind::Scheduled => {
             notes.push(
-                "lag: how late datagrams left, which counts into the delay; jitter: RFC 3550; extent: how many numbers \
+                "lag: how late datagrams were sent, which is part of the delay; jitter: RFC 3550; extent: how many numbers \
                  the latest reordered one was behind"
                     .to_owned(),
             );
@@ -261,8 +264,8 @@ fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String
             notes.push(if clocks().all(|clocks| clocks.shared) {
                 "both ends read the same clock".to_owned()
             } else {
-                "the ends have clocks of their own: delays are corrected by the measured offset, and wrong by the clock \
-                 error at most"
+                "the ends have separate clocks: delays are corrected by the measured offset, with at most the clock error \
+                 left"
                     .to_owned()
             });
         }
@@ -326,13 +329,9 @@ mod tests {
         assert_eq!(tables.len(), 3);
         assert!(tables[0].starts_with("UDP round trips") && tables[0].contains("7.77"), "{}", tables[0]);
         assert!(tables[0].contains("IPv6, wait: block, not connected"), "{}", tables[0]);
-        assert!(
-            tables[1].contains("99.5..101.5") && tables[1].contains("as fast as they go"),
-            "{}",
-            tables[1]
-        );
+        assert!(tables[1].contains("99.5..101.5") && tables[1].contains("at full speed"), "{}", tables[1]);
         let scheduled = &tables[2];
-        for text in ["10.000", "12.25", "3.50", "8.50", "wrong by the clock error at most"] {
+        for text in ["10.000", "12.25", "3.50", "8.50", "at most the clock error left"] {
             assert!(scheduled.contains(text), "{text}: {scheduled}");
         }
     }

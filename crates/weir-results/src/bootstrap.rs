@@ -1,61 +1,62 @@
-//! How sure a median and a ratio of two engines are: 95 % intervals by the bootstrap.
+//! 95 % intervals of a median, and of the ratio of two engines, by the bootstrap.
 //!
-//! The percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13):
-//! the repeats are drawn again with replacement, many times, and the middle 95 % of the medians of the
-//! draws are the interval. Two engines are compared by the ratios of their pairs: what both went
-//! through in the same minute, the machine's moods included, cancels out. The draws are always the same
-//! ones, so that a report of the same run says the same.
+//! The percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter
+//! 13): the repeats are resampled with replacement many times, and the middle 95 % of the medians
+//! of the resamples are the interval. Two engines are compared by the ratios of their pairs:
+//! conditions that affected both in the same minute, such as the VM's speed state, cancel out. The
+//! resampling is seeded, so that a report of the same run always has the same figures.
 
 use std::fmt;
 
-/// A range that holds the true value in 95 of 100 cases.
+/// A range that contains the true value in 95 of 100 cases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Its lower end.
+    /// The lower end.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end.
     pub high: f64,
 }
 
-/// Which direction is the better one.
+/// The better direction of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
-    /// A latency.
+    /// Less is better: latencies.
     Less,
-    /// A rate.
+    /// More is better: rates.
     More,
 }
 
-/// What a comparison comes to.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Better, beyond chance.
+    /// Significantly better.
     Better,
-    /// Worse, beyond chance.
+    /// Significantly worse.
     Worse,
     /// The repeats do not decide it.
     CannotTell,
 }
 
-/// How the figures of an engine compare with those of another one, measured in turns.
+/// The figures of an engine compared with those of another one, measured interleaved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
     /// Median of the ratios of the pairs.
     pub ratio: f64,
-    /// Where the true ratio lies; `None` with fewer than [`Interval::COUNT_MIN`] pairs.
+    /// The interval of the true ratio; `None` with fewer than [`Interval::COUNT_MIN`] pairs.
     pub interval: Option<Interval>,
-    /// Pairs that both have a figure.
+    /// Number of pairs in which both have a figure.
     pub pairs: usize,
-    /// What follows.
+    /// The conclusion.
     pub verdict: Verdict,
 }
 
 impl Interval {
-    /// Fewer values do not allow 95 %: even their whole range misses the true median in 2 of 2^5 cases.
+    /// Fewer values do not allow 95 %: even their full range misses the true median in 2 of 2^5
+    /// cases.
     pub const COUNT_MIN: usize = 6;
 
-    /// The interval of the median of `values`; `None` with fewer than [`Interval::COUNT_MIN`], or when one
-    /// is not a number.
+    /// Returns the interval of the median of `values`; `None` with fewer than
+    /// [`Interval::COUNT_MIN`], or if one is NaN.
     #[must_use]
     pub fn of_median(values: &[f64]) -> Option<Self> {
         if values.len() < Self::COUNT_MIN || values.iter().any(|value| value.is_nan()) {
@@ -75,7 +76,7 @@ impl Interval {
         Some(Self { low: medians[beyond], high: medians[DRAWS - 1 - beyond] })
     }
 
-    /// Whether `value` lies in it.
+    /// Returns whether the interval contains `value`.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
@@ -83,17 +84,18 @@ impl Interval {
 }
 
 impl Comparison {
-    /// A difference of less needs more proof: see [`Comparison::CLOSE_PAIRS_MIN`] and [`Comparison::CLOSE_WIDTH`].
+    /// Smaller differences need more evidence: see [`Comparison::CLOSE_PAIRS_MIN`] and
+    /// [`Comparison::CLOSE_WIDTH`].
     pub const CLOSE: f64 = 0.2;
 
-    /// Pairs that a difference of less than [`Comparison::CLOSE`] needs.
+    /// Minimum number of pairs for a difference below [`Comparison::CLOSE`].
     pub const CLOSE_PAIRS_MIN: usize = 20;
 
-    /// The width of the interval, as a share of the ratio, that a difference of less than
-    /// [`Comparison::CLOSE`] must stay below.
+    /// Maximum width of the interval, relative to the ratio, for a difference below
+    /// [`Comparison::CLOSE`].
     pub const CLOSE_WIDTH: f64 = 0.05;
 
-    /// Compares `(figure, other's figure)` of each pair; `None` when there is no pair. Pairs whose other
+    /// Compares `(figure, other's figure)` of each pair; `None` without pairs. Pairs whose other
     /// figure is not above zero are left out.
     #[must_use]
     pub fn of(pairs: &[(f64, f64)], better: Better) -> Option<Self> {
@@ -111,24 +113,20 @@ impl Comparison {
 }
 
 impl Verdict {
-    /// The value in JSON and CSV, which programs read.
+    /// The word in tables, JSON and CSV.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
-            Self::CannotTell => "cannot tell",
+            Self::CannotTell => "inconclusive",
         }
     }
 }
 
 impl fmt::Display for Verdict {
-    /// The word in tables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::CannotTell => "inconclusive",
-            Self::Better | Self::Worse => self.key(),
-        })
+        f.pad(self.key())
     }
 }
 
@@ -145,7 +143,7 @@ fn verdict(ratio: f64, interval: Interval, pairs: usize, better: Better) -> Verd
     }
 }
 
-/// The middle of some values, of an even number the mean of the two middle ones.
+/// The middle value; of an even number of values, the mean of the two middle ones.
 fn median(values: &mut [f64]) -> f64 {
     let middle = values.len() / 2;
     let is_even = values.len().is_multiple_of(2);
@@ -156,7 +154,7 @@ fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// How often the repeats are drawn again.
+/// Number of resamples.
 const DRAWS: usize = 2000;
 
 const COVERAGE: f64 = 0.95;
@@ -184,7 +182,8 @@ impl Draws {
 mod tests {
     use super::*;
 
-    /// `count` values around `middle`, normally distributed with the standard deviation `deviation`.
+    /// `count` values around `middle`, normally distributed with the standard deviation
+    /// `deviation`.
     fn normal(draws: &mut Draws, count: usize, middle: f64, deviation: f64) -> Vec<f64> {
         let mut uniform = || (draws.next() >> 11) as f64 / (1_u64 << 53) as f64;
         let mut one = || {
@@ -194,7 +193,7 @@ mod tests {
         (0..count).map(|_| one()).collect()
     }
 
-    /// How many of 200 intervals hold the true median.
+    /// Returns how many of 200 intervals contain the true median.
     fn covered(count: usize, make: impl Fn(&mut Draws) -> Vec<f64>, truth: f64) -> usize {
         let mut draws = Draws(7);
         let intervals = (0..200).map(|_| Interval::of_median(&make(&mut draws)).unwrap());
@@ -209,7 +208,7 @@ mod tests {
             let covered = covered(count, |draws| normal(draws, count, 100.0, 5.0), 100.0);
             assert!((180..=198).contains(&covered), "{covered} of 200 with {count} values");
         }
-        // A skewed one: exponential, whose median is ln 2 of its mean.
+        // A skewed distribution: exponential, whose median is ln 2 of its mean.
         let exponential = |draws: &mut Draws| {
             let one = |number: u64| -(((number >> 11) as f64 + 1.0) / (1_u64 << 53) as f64).ln();
             (0..10).map(|_| one(draws.next())).collect()
@@ -245,7 +244,8 @@ mod tests {
         assert_eq!(Interval::of_median(&[1.0, 1.0, 1.0, 1.0, 1.0, f64::NAN]), None);
     }
 
-    /// Compares `count` pairs that share a drift of the machine and differ by `factor` and some noise.
+    /// Compares `count` pairs that share a drift of the machine and differ by `factor` and some
+    /// noise.
     fn compare(count: usize, factor: f64, noise: f64, better: Better) -> Comparison {
         let mut draws = Draws(11);
         let own = normal(&mut draws, count, 1.0, noise);
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn pairs_cancel_what_both_went_through() {
-        // The machine becomes three times as fast meanwhile; the ratio does not care.
+        // The machine becomes three times as fast meanwhile; the ratio does not change.
         let found = compare(20, 1.5, 0.01, Better::More);
         assert!((1.48..1.52).contains(&found.ratio), "{found:?}");
         assert_eq!(found.verdict, Verdict::Better);
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn what_chance_may_have_done_is_not_told() {
         assert_eq!(compare(20, 1.0, 0.05, Better::More).verdict, Verdict::CannotTell);
-        // As clear as can be, but too few.
+        // A clear difference, but too few pairs.
         let few = compare(5, 3.0, 0.001, Better::More);
         assert_eq!((few.verdict, few.interval), (Verdict::CannotTell, None));
         assert_eq!(compare(6, 3.0, 0.001, Better::More).verdict, Verdict::Better);

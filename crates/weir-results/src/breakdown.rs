@@ -1,30 +1,33 @@
-//! Where the time of a sample goes on its way: the stages of a latency.
+//! The stages of a latency.
 
 use serde::{Deserialize, Serialize};
 
-/// A stage of a sample's way from one application to the other. Each begins where the one before it ends, so that a
-/// sample's stages add up to its latency.
+/// A stage of a sample's path from one application to the other.
+///
+/// Each stage starts where the previous one ends, so a sample's stages add up to its latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// From the application's call until everything is ready for the send call.
+    /// From the application's call until right before the send call.
     Encode,
-    /// From there until the datagram comes to the receiving side's network stack (the kernel's stamp): the system
-    /// call and the sender's half of the kernel's work.
+    /// From there until the datagram reaches the receiving side's network stack (the kernel's
+    /// timestamp): the system call and the sender's half of the kernel's work.
     SendCall,
-    /// From there until the datagram lies in the receiver's socket: the receiver's half. Nothing says when that is; it is
-    /// taken to be when the send call returns, or the receive call if that is earlier.
+    /// From there until the datagram is in the receiver's socket: the receiver's half. There is no
+    /// timestamp for its end; it is assumed to be the return of the send call, or of the receive
+    /// call if that is earlier.
     Kernel,
-    /// From there until the receive call has returned in the receiving thread, which had to be woken if it slept.
+    /// From there until the receive call returns in the receiving thread, which may have to be
+    /// woken.
     WakeUp,
-    /// From there until the sample lies in the reader's cache.
+    /// From there until the sample is in the reader's cache.
     Parse,
-    /// From there until the application has it, answers that leave before included.
+    /// From there until the application has it, including responses that are sent before.
     Deliver,
 }
 
 impl Stage {
-    /// All of them, in their order.
+    /// All stages, in order.
     pub const ALL: [Self; 6] =
         [Self::Encode, Self::SendCall, Self::Kernel, Self::WakeUp, Self::Parse, Self::Deliver];
 
@@ -42,19 +45,20 @@ impl Stage {
     }
 }
 
-/// The way of one sample: when it came to each boundary between stages, nanoseconds of one clock, the beginning of
-/// [`Stage::Encode`] and the end of [`Stage::Deliver`] included.
+/// The timestamps of one sample at each boundary between stages, in nanoseconds of one clock.
+///
+/// Includes the start of [`Stage::Encode`] and the end of [`Stage::Deliver`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trip(pub [u64; Stage::ALL.len() + 1]);
 
 impl Trip {
-    /// Whether no boundary lies before the one that precedes it.
+    /// Returns whether the timestamps are in order.
     #[must_use]
     pub fn is_ordered(&self) -> bool {
         self.0.is_sorted()
     }
 
-    /// How long it took, nanoseconds.
+    /// Returns the one-way time in nanoseconds.
     fn one_way_ns(&self) -> u64 {
         self.0[Stage::ALL.len()].saturating_sub(self.0[0])
     }
@@ -66,26 +70,26 @@ impl Trip {
 
 /// The stages of a latency case. All times in microseconds.
 ///
-/// Means add up: those of the stages to that of the whole way. Percentiles do not: the sample that is slow in one stage
-/// is another one than that which is slow in the next.
+/// The means of the stages add up to that of the whole path. Percentiles do not: the sample that is
+/// slow in one stage is not the one that is slow in the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyBreakdown {
-    /// Ways that the figures are of: there and back again count one each.
+    /// Number of paths in the figures: a round trip has two.
     pub samples: u64,
-    /// Ways left out because the times at their boundaries were not in order.
+    /// Number of paths left out because their timestamps were not in order.
     pub left_out: u64,
-    /// How far the kernel's stamps, which are of another clock, may be off; part of the send call's time may be the kernel's
-    /// by so much, or the other way round.
+    /// Maximum error of the kernel's timestamps, which are of another clock. So much of the send
+    /// call's time may belong to the kernel, or vice versa.
     pub clock_error_us: f64,
-    /// From taking a ping to writing its echo, on average: in the round trip, and in none of the stages.
+    /// Mean time from taking a ping to writing its echo: part of the round trip, but of no stage.
     pub turn_us: f64,
-    /// The whole way.
+    /// The whole path.
     pub one_way: StageTimes,
-    /// The stages in their order.
+    /// The stages in order.
     pub stages: Vec<StageFigures>,
 }
 
-/// Times of a stage or of the whole way, microseconds.
+/// Times of a stage or of the whole path, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageTimes {
     /// Median.
@@ -99,17 +103,18 @@ pub struct StageTimes {
 /// One stage of a breakdown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StageFigures {
-    /// Which one.
+    /// The stage.
     pub stage: Stage,
     /// Its times.
     #[serde(flatten)]
     pub times: StageTimes,
-    /// Its median in percent of the median of the whole way.
+    /// Its median in percent of the median of the whole path.
     pub share_percent: f64,
 }
 
 impl LatencyBreakdown {
-    /// The figures of these ways; those out of order are left out. `None` when none is left.
+    /// Computes the figures of these paths, leaving out those that are not in order. `None` if none
+    /// is left.
     ///
     /// `clock_error_ns`: see [`Self::clock_error_us`]; `turn_ns`: mean, see [`Self::turn_us`].
     #[must_use]
@@ -134,12 +139,12 @@ impl LatencyBreakdown {
 }
 
 impl StageTimes {
-    /// Of times in nanoseconds; `None` of none.
+    /// Computes the times from nanoseconds; `None` without values.
     fn of(times_ns: impl Iterator<Item = u64>) -> Option<Self> {
         let mut sorted: Vec<u64> = times_ns.collect();
         sorted.sort_unstable();
         let count = sorted.len();
-        // The smallest that so many percent do not exceed.
+        // The smallest value that this percentage does not exceed.
         let percentile = |percent: usize| sorted.get((count * percent).div_ceil(100).saturating_sub(1));
         let sum: u128 = sorted.iter().map(|ns| u128::from(*ns)).sum();
         Some(Self {
@@ -150,7 +155,7 @@ impl StageTimes {
     }
 }
 
-/// Microseconds to three decimals: whole nanoseconds, as the clocks have them.
+/// Microseconds to three decimals: whole nanoseconds, the resolution of the clocks.
 fn us(ns: f64) -> f64 {
     ns.round() / 1e3
 }
@@ -159,7 +164,7 @@ fn us(ns: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Ways of which each stage takes so many nanoseconds.
+    /// Paths whose stages take these times.
     fn trips(stages_ns: &[[u64; 6]]) -> Vec<Trip> {
         let trip = |stages: &[u64; 6]| {
             let mut at = [1_000; 7];

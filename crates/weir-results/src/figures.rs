@@ -1,8 +1,8 @@
-//! Side figures of a case: what the two processes used and where samples were lost.
+//! Additional figures of a case: resource use of the two processes, and causes of lost samples.
 
 use serde::{Deserialize, Serialize};
 
-/// What one process used during a case.
+/// Resource use of a process during a case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessFigures {
@@ -10,31 +10,33 @@ pub struct ProcessFigures {
     pub cpu_user_s: f64,
     /// Processor time in the kernel, seconds, over all threads.
     pub cpu_system_s: f64,
-    /// Times that a thread gave the processor up (it waited).
+    /// Voluntary context switches (a thread waited).
     pub context_switches_voluntary: u64,
-    /// Times that a thread was taken off the processor.
+    /// Involuntary context switches (a thread was preempted).
     pub context_switches_involuntary: u64,
-    /// Peak resident memory of the process in that time, KiB.
+    /// Peak resident memory of the process in that time, in KiB.
     pub max_rss_kib: u64,
-    /// System calls; `None` when not counted (it slows every one of them down) or not countable.
+    /// System calls; `None` if not counted (counting slows each of them down) or not countable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_calls: Option<u64>,
-    /// Those of them that send on a socket (`sendto`, `sendmsg`, `sendmmsg`); `None` when they were not counted apart.
+    /// Of these, calls that send on a socket (`sendto`, `sendmsg`, `sendmmsg`); `None` if not
+    /// counted separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_calls: Option<u64>,
-    /// Those of them that receive from one (`recvfrom`, `recvmsg`, `recvmmsg`), those that found nothing included.
+    /// Of these, calls that receive from one (`recvfrom`, `recvmsg`, `recvmmsg`), including those
+    /// that found nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_calls: Option<u64>,
-    /// Instructions that it executed in user space, by the processor's count; `None` when they were not counted.
+    /// Instructions in user space, as counted by the processor; `None` if not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<u64>,
-    /// Samples that the end sent or received in the same time, its warm-up included; `None` when it can't say.
+    /// Samples sent or received in the same time, including warm-up; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
 }
 
 impl ProcessFigures {
-    /// What was used between `earlier` and `self`. The peak of memory stays the peak so far.
+    /// Returns the difference to `earlier`. The peak of memory stays the peak so far.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let counted = |later: Option<u64>, before: Option<u64>| {
@@ -58,8 +60,10 @@ impl ProcessFigures {
         }
     }
 
-    /// What several processes used together: times and counts add up, of memory the largest peak counts. A
-    /// count that one of them does not have is nobody's.
+    /// Combines the figures of several processes: times and counts add up, of memory the largest
+    /// peak counts.
+    ///
+    /// A count that one of them lacks is `None`.
     #[must_use]
     pub fn together(figures: &[Self]) -> Self {
         let sum = |of: fn(&Self) -> Option<u64>| figures.iter().map(of).sum();
@@ -78,35 +82,38 @@ impl ProcessFigures {
     }
 }
 
-/// How long the ends of a case took to find each other: until the last of them knew all of its peers.
+/// The discovery time of a case: until the last end knew all of its peers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Discovery {
-    /// From the moment when the first end began to open its sockets and entities, milliseconds.
+    /// From the moment when the first end started to open its sockets and entities, in
+    /// milliseconds.
     pub from_first_ms: f64,
-    /// From the moment when the last end did, milliseconds.
+    /// From the moment when the last end did, in milliseconds.
     pub from_last_ms: f64,
-    /// How much later than the publishers the subscribers were opened on purpose, milliseconds; 0 = together.
+    /// Deliberate delay between the publishers and the subscribers, in milliseconds; 0: opened
+    /// together.
     pub late_ms: f64,
 }
 
-/// How far behind its schedule a publisher was when it sent, microseconds.
+/// How far a publisher was behind its schedule when it sent, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScheduleLag {
     /// Median over the sends.
     pub p50: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// 99.9th percentile; `None` where it was not kept.
+    /// 99.9th percentile; `None` if not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_9: Option<f64>,
-    /// The most.
+    /// Maximum.
     pub max: f64,
 }
 
-/// Where the samples that never arrived went.
+/// Causes of lost samples.
 ///
-/// Only sequence numbers decide how many were lost; the kernel's counters count packets as it sees
-/// them (one offloaded send of 64 datagrams may count once), so they explain but never decide.
+/// Sequence numbers decide how many samples were lost. The kernel's counters count packets as it
+/// handles them (an offloaded send of 64 datagrams may count once), so they explain but never
+/// decide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LossBreakdown {
@@ -114,15 +121,16 @@ pub struct LossBreakdown {
     pub sender: u64,
     /// Samples dropped because the receiver's socket buffer was full.
     pub receiver_socket: u64,
-    /// The rest: lost on the way.
+    /// The rest: lost in the network.
     pub in_between: u64,
-    /// Receive-buffer errors of the whole receiving host in the same time; `None` when not read.
+    /// Receive buffer errors of the whole receiving host in the same time; `None` if not read.
     pub kernel_drops: Option<u64>,
 }
 
 impl LossBreakdown {
-    /// Divides `lost` samples: first the sender's share, then the receiving socket's, each limited
-    /// by what is left, since counters of packets may exceed the samples lost.
+    /// Attributes `lost` samples: first the sender's share, then the receiving socket's.
+    ///
+    /// Each is limited by what is left, since packet counters may exceed the samples lost.
     #[must_use]
     pub fn explain(lost: u64, sender: u64, receiver_socket: u64, kernel_drops: Option<u64>) -> Self {
         let sender = sender.min(lost);
@@ -131,18 +139,20 @@ impl LossBreakdown {
     }
 }
 
-/// Socket buffers of a case, bytes. The granted sizes are what the kernel reports, i.e. twice what
-/// it accepted, since it charges its own overhead against them (`socket(7)`).
+/// Socket buffers of a case, in bytes.
+///
+/// The granted sizes are as reported by the kernel: twice what it accepted, since it charges its
+/// own overhead against them (`socket(7)`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SocketBuffers {
-    /// Receive buffer that was asked for; `None` = the system's default was taken.
+    /// Requested receive buffer; `None`: the system's default.
     pub receive_asked: Option<u64>,
-    /// Receive buffer that the kernel granted.
+    /// Granted receive buffer.
     pub receive_granted: Option<u64>,
-    /// Send buffer that was asked for; `None` = the system's default was taken.
+    /// Requested send buffer; `None`: the system's default.
     pub send_asked: Option<u64>,
-    /// Send buffer that the kernel granted.
+    /// Granted send buffer.
     pub send_granted: Option<u64>,
 }
 

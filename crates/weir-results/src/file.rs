@@ -1,7 +1,7 @@
 //! Runs on disk: `results.jsonl`, a header line and then one finished case per line.
 //!
-//! A line is written with one call as soon as its case is finished, so a run that is killed keeps
-//! what it had. A last line that was cut short is left out when the file is read.
+//! A line is written with one call as soon as its case is finished, so a killed run keeps its
+//! finished cases. A truncated last line is ignored when the file is read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -16,55 +16,55 @@ use crate::run::{Case, Run, SCHEMA_VERSION};
 /// Name of the results file in its folder.
 pub const RESULTS_FILE_NAME: &str = "results.jsonl";
 
-/// A results file that can't be written or read.
+/// A results file that cannot be written or read.
 #[derive(Debug, Error)]
 pub enum ResultsError {
-    /// The folder can't be made.
-    #[error("can't make the results folder {}: {source}; choose another folder or make it writable", path.display())]
+    /// The folder cannot be created.
+    #[error("cannot create the results folder {}: {source}; choose another folder or make it writable", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file can't be written.
-    #[error("can't write {}: {source}; choose another folder or make it writable", path.display())]
+    /// The file cannot be written.
+    #[error("cannot write {}: {source}; choose another folder or make it writable", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// The folder holds a run already.
-    #[error("{} already holds a run; choose another folder, or move the file away", path.display())]
+    /// The folder already contains a run.
+    #[error("{} already contains a run; choose another folder, or move the file away", path.display())]
     AlreadyExists {
         /// The file.
         path: PathBuf,
     },
-    /// The file can't be read.
+    /// The file cannot be read.
     #[error("can't read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is not one of results, or damaged.
+    /// The file is damaged or not a results file.
     #[error("{}, line {line}: not a line of results: {source}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// Why.
+        /// The parser's error.
         source: serde_json::Error,
     },
-    /// The file is of another version of the format.
+    /// The file has another version of the format.
     #[error("{}: results of schema {found}, but this version of Weir reads schema {SCHEMA_VERSION}; use the version that wrote it", path.display())]
     Schema {
         /// The file.
         path: PathBuf,
-        /// The version that it says.
+        /// The version in the file.
         found: u64,
     },
 }
@@ -77,19 +77,20 @@ pub struct ResultsWriter {
 }
 
 impl ResultsWriter {
-    /// Makes the folder and begins a run in it, so that a folder that can't be written fails before
-    /// anything is measured.
+    /// Creates the folder and starts a run in it, so that an unwritable folder fails before the
+    /// measurement.
     ///
     /// # Errors
-    /// When the folder or file can't be made, or the folder holds a run already.
+    /// If the folder or file cannot be created, or the folder already contains a run.
     pub fn create(dir: impl AsRef<Path>, environment: &Environment) -> Result<Self, ResultsError> {
         Self::create_with_peer(dir, environment, None)
     }
 
-    /// The same for a run whose other end is another machine, or another process that was there before.
+    /// As [`ResultsWriter::create`], for a run whose other end is another machine or an existing
+    /// process.
     ///
     /// # Errors
-    /// As [`ResultsWriter::create`].
+    /// As for [`ResultsWriter::create`].
     pub fn create_with_peer(
         dir: impl AsRef<Path>,
         environment: &Environment,
@@ -108,11 +109,13 @@ impl ResultsWriter {
         Ok(writer)
     }
 
-    /// Continues the run that the folder holds, or begins one. What a killed run left of its last
-    /// line is removed; the environment of a run is the one that it began with.
+    /// Continues the run in the folder, or starts one.
+    ///
+    /// Removes an incomplete last line of a killed run. The environment of a run is the one at its
+    /// start.
     ///
     /// # Errors
-    /// As [`ResultsWriter::create`], and when the file there is not one of results.
+    /// As for [`ResultsWriter::create`], and if the existing file is not a results file.
     pub fn continue_or_create(
         dir: impl AsRef<Path>,
         environment: &Environment,
@@ -137,15 +140,15 @@ impl ResultsWriter {
         Ok(writer)
     }
 
-    /// Appends one finished case and hands it to the system before returning.
+    /// Appends one finished case and passes it to the system before returning.
     ///
     /// # Errors
-    /// When the file can't be written, e.g. because the disk is full.
+    /// If the file cannot be written, e.g. because the disk is full.
     pub fn append(&mut self, case: &Case) -> Result<(), ResultsError> {
         self.write_line(case)
     }
 
-    /// Where the results are.
+    /// Returns the path of the results file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -162,11 +165,11 @@ impl ResultsWriter {
 }
 
 impl Run {
-    /// Reads a run: a `results.jsonl`, a folder with one, or a file with the one document that
-    /// `--format json` prints.
+    /// Reads a run: a `results.jsonl`, a folder with one, or a file with the output of `--format
+    /// json`.
     ///
     /// # Errors
-    /// When the file can't be read, is not one of results, or is of another schema version.
+    /// If the file cannot be read, is not a results file, or has another schema version.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ResultsError> {
         let mut path = path.as_ref().to_owned();
         if path.is_dir() {
@@ -177,10 +180,10 @@ impl Run {
         Self::parse(&text, &path)
     }
 
-    /// Reads a run from text, of either form; `path` is for messages only.
+    /// Reads a run from text, in either form; `path` is for messages only.
     ///
     /// # Errors
-    /// When the text is not results, or of another schema version.
+    /// If the text is not results, or has another schema version.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ResultsError> {
         if let Ok(document) = serde_json::from_str::<serde_json::Value>(text)
             && document.get("cases").is_some()
@@ -239,7 +242,7 @@ fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
     Ok(run)
 }
 
-/// The version first, so that a file of a later one is named as that and not as damaged.
+/// Checks the version first, so that a newer file is reported as such and not as damaged.
 fn check_schema(value: &serde_json::Value, path: &Path) -> Result<(), ResultsError> {
     match value.get("schema").and_then(serde_json::Value::as_u64) {
         Some(found) if found != u64::from(SCHEMA_VERSION) => {

@@ -1,9 +1,10 @@
 //! The 99th percentile of the median interval: a percentile over time.
 //!
-//! A host that takes the processor away for 10 ms in a second decides the 99th percentile of that second by itself: 1 % of
-//! what a schedule sends is due meanwhile. So the 99th percentile is also taken of each short interval, and the
-//! median of these says what it is in most of them. What happens all the time is in it, whoever causes it; what happens
-//! in less than half of the intervals is not.
+//! A host that takes the processor away for 10 ms in a second determines the 99th percentile of
+//! that second: 1 % of the scheduled samples are due in that time. So the 99th percentile is also
+//! computed for each short interval, and the median of these shows its value in most intervals. It
+//! includes permanent effects, whatever their cause; it excludes effects in less than half of the
+//! intervals.
 
 use std::fmt;
 
@@ -20,12 +21,12 @@ pub struct IntervalRecorder {
 impl IntervalRecorder {
     /// Fewer samples have no 99th percentile, and are counted with those of the next interval.
     pub const SAMPLES_MIN: u64 = 100;
-    /// Fewer intervals have no median to speak of.
+    /// Minimum number of intervals for a meaningful median.
     const INTERVALS_MIN: usize = 3;
     /// Longer times count as this long: 60 s.
     const MAX_NS: u64 = 60_000_000_000;
 
-    /// An empty recorder with room for so many intervals.
+    /// Creates an empty recorder with room for `intervals` intervals.
     ///
     /// # Panics
     /// Never: the bounds are constants that the histogram accepts.
@@ -36,7 +37,7 @@ impl IntervalRecorder {
         Self { histogram, p99s_ns: Vec::with_capacity(intervals) }
     }
 
-    /// Records a latency of the interval that goes on.
+    /// Records a latency in the current interval.
     #[inline]
     pub fn record(&mut self, latency_ns: u64) {
         self.histogram.saturating_record(latency_ns);
@@ -50,8 +51,10 @@ impl IntervalRecorder {
         }
     }
 
-    /// The median of the 99th percentiles of the intervals that have ended, microseconds, within 1 %; `None` of fewer than
-    /// three.
+    /// Returns the median of the 99th percentiles of the completed intervals in microseconds,
+    /// within 1 %.
+    ///
+    /// `None` with fewer than three intervals.
     #[must_use]
     pub fn median_p99_us(&self) -> Option<f64> {
         let mut sorted = self.p99s_ns.clone();
@@ -80,7 +83,7 @@ mod tests {
         recorder.median_p99_us()
     }
 
-    /// 200 samples of 10 us, of which the last `slow` take `us` instead.
+    /// 200 samples of 10 us, the last `slow` of which take `us` instead.
     fn interval(slow: usize, us: u64) -> Vec<u64> {
         let mut all = vec![10_000; 200];
         all[200 - slow..].fill(us * 1_000);

@@ -1,24 +1,25 @@
 //! Recorder of round trips and its summary.
 //!
-//! The histogram answers the percentiles (HdrHistogram, 3 significant digits, at most 60 s); mean,
-//! standard deviation, minimum and maximum are kept exactly beside it.
+//! A histogram provides the percentiles (HdrHistogram, 3 significant digits, at most 60 s); mean,
+//! standard deviation, minimum and maximum are exact.
 
 use std::fmt;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// What a latency is the latency of.
+/// What a latency measures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LatencyKind {
-    /// There and back again.
+    /// The round trip.
     #[serde(rename = "rtt")]
     Rtt,
-    /// Half of there and back again: the usual estimate of one way between two hosts without a common clock.
+    /// Half of the round trip: the usual estimate of one way between two hosts without a common
+    /// clock.
     #[default]
     #[serde(rename = "rtt/2")]
     HalfRtt,
-    /// One way, measured by one clock that both ends read, from the time at which the sample should have been sent.
+    /// One way, measured by one clock that both ends read, from the intended send time.
     #[serde(rename = "one-way")]
     OneWay,
 }
@@ -72,7 +73,7 @@ impl Percentile {
         }
     }
 
-    /// How many samples it takes until one of them can lie above: `1 / (1 - quantile)`.
+    /// The minimum number of samples for one of them to be above it: `1 / (1 - quantile)`.
     #[must_use]
     pub const fn count_needed(self) -> u64 {
         match self {
@@ -100,17 +101,17 @@ impl Percentile {
 /// The summary of a latency case. All times in microseconds; field names are the results format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
-    /// What the times are the times of.
+    /// What the times measure.
     pub kind: LatencyKind,
-    /// Round trips that came back.
+    /// Round trips that completed.
     pub count: u64,
     /// Mean.
     pub mean: f64,
     /// Standard deviation of the whole population.
     pub std: f64,
-    /// Shortest.
+    /// Minimum.
     pub min: f64,
-    /// Longest.
+    /// Maximum.
     pub max: f64,
     /// Median.
     pub p50: f64,
@@ -122,16 +123,16 @@ pub struct LatencySummary {
     pub p99_99: f64,
     /// 99.9999th percentile.
     pub p99_9999: f64,
-    /// Round trips that never came back.
+    /// Round trips that did not complete.
     pub lost: u64,
-    /// Median of the 99th percentiles of the intervals of a schedule, see [`IntervalRecorder`](crate::IntervalRecorder);
-    /// `None` without a schedule.
+    /// Median of the 99th percentiles of a schedule's intervals, see
+    /// [`IntervalRecorder`](crate::IntervalRecorder); `None` without a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_of_intervals: Option<f64>,
 }
 
 impl LatencySummary {
-    /// The value of a percentile, microseconds.
+    /// Returns the value of a percentile in microseconds.
     #[must_use]
     pub const fn percentile(&self, percentile: Percentile) -> f64 {
         match percentile {
@@ -143,7 +144,7 @@ impl LatencySummary {
         }
     }
 
-    /// Whether enough samples were taken for `percentile` to differ from the maximum.
+    /// Returns whether there were enough samples for `percentile` to differ from the maximum.
     #[must_use]
     pub const fn supports(&self, percentile: Percentile) -> bool {
         self.count >= percentile.count_needed()
@@ -163,11 +164,11 @@ pub struct LatencyRecorder {
 }
 
 impl LatencyRecorder {
-    /// The longest time that percentiles tell apart: 60 s. Longer ones count as this long there;
-    /// mean and maximum are exact all the same.
+    /// The longest time that percentiles can represent: 60 s. Longer ones count as this long there;
+    /// mean and maximum stay exact.
     pub const MAX_NS: u64 = 60_000_000_000;
 
-    /// An empty recorder.
+    /// Creates an empty recorder.
     ///
     /// # Panics
     /// Never: the bounds are constants that the histogram accepts.
@@ -190,30 +191,31 @@ impl LatencyRecorder {
         self.max_ns = self.max_ns.max(rtt_ns);
     }
 
-    /// Records a round trip that never came back.
+    /// Records a round trip that did not complete.
     pub fn record_lost(&mut self) {
         self.lost += 1;
     }
 
-    /// Round trips recorded.
+    /// Returns the number of round trips recorded.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Round trips that never came back.
+    /// Returns the number of round trips that did not complete.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Whether `percentile` can differ from the maximum with what was recorded so far.
+    /// Returns whether there are enough samples for `percentile` to differ from the maximum.
     #[must_use]
     pub const fn supports(&self, percentile: Percentile) -> bool {
         self.count >= percentile.count_needed()
     }
 
-    /// The time that this share (0 to 1) of what was recorded does not exceed, nanoseconds; 0 of nothing.
+    /// Returns the time in nanoseconds that this share (0 to 1) of the recorded times does not
+    /// exceed; 0 if empty.
     #[must_use]
     pub fn quantile_ns(&self, share: f64) -> u64 {
         if self.count == 0 {
@@ -222,7 +224,7 @@ impl LatencyRecorder {
         self.histogram.value_at_quantile(share).clamp(self.min_ns, self.max_ns)
     }
 
-    /// Adds what `other` recorded.
+    /// Adds the recorded times of `other`.
     ///
     /// # Panics
     /// Never: all recorders have the same bounds.
@@ -236,7 +238,7 @@ impl LatencyRecorder {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Forgets everything, keeping the memory: for the end of a warm-up.
+    /// Clears everything and keeps the memory: for the end of a warm-up.
     pub fn clear(&mut self) {
         self.histogram.reset();
         self.count = 0;
@@ -247,8 +249,9 @@ impl LatencyRecorder {
         self.max_ns = 0;
     }
 
-    /// The summary in microseconds; of nothing recorded, all times are zero. A percentile never lies
-    /// outside the exact minimum and maximum, though the histogram rounds.
+    /// Returns the summary in microseconds; if nothing was recorded, all times are zero.
+    ///
+    /// A percentile is never outside the exact minimum and maximum, although the histogram rounds.
     #[must_use]
     pub fn summary(&self, kind: LatencyKind) -> LatencySummary {
         if self.count == 0 {
@@ -290,8 +293,7 @@ impl Default for LatencyRecorder {
     }
 }
 
-/// Rounds to thousandths, so that result files show the resolution of what was measured and not of
-/// the arithmetic.
+/// Rounds to thousandths, the resolution of the measurement.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

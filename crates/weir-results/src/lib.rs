@@ -1,25 +1,25 @@
 //! The record of a run, its statistics and its file format.
 //!
 //! This crate is the only owner of the results format: what a run measured, on which machine, with
-//! which doubts. It computes the statistics that go into the record, so that every engine is judged
-//! by the same arithmetic. It deliberately measures nothing, reads no clock and prints nothing.
+//! which warnings. It computes the statistics in the record, so that all engines are judged by the
+//! same arithmetic. It measures nothing, reads no clock and prints nothing.
 //!
 //! - `run`: a run and its cases, one case per measured point
-//! - `environment`: what the host is
+//! - `environment`: the host
 //! - `intervals`: the 99th percentile of the median interval
 //! - `latency`: recorder of round trips and its summary with percentiles
 //! - `breakdown`: the stages of a latency
 //! - `throughput`: the summary of a throughput case
 //! - `sequence`: lost, duplicate and reordered samples from sequence numbers
-//! - `figures`: what the processes and sockets had to say about a case
-//! - `telemetry`: what a host did while a run lasted
-//! - `loss`: where lost samples went, by the counters of both hosts
-//! - `bootstrap`: how sure a median and a ratio of two engines are
+//! - `figures`: figures of the processes and sockets of a case
+//! - `telemetry`: the host's activity during a run
+//! - `loss`: attribution of lost samples, by the counters of both hosts
+//! - `bootstrap`: intervals of a median and of the ratio of two engines
 //! - `summary`: median and spread over repeats
-//! - `udp`: what a UDP test knows beyond other cases
-//! - `warning`: the closed list of doubts about a result, each with advice
+//! - `udp`: figures that only UDP tests have
+//! - `warning`: the closed list of warnings about a result, each with advice
 //! - `file`: JSON lines on disk, one finished case per line
-//! - `units`: sizes and durations, parsed and printed
+//! - `units`: parsing and formatting of sizes and durations
 
 mod bootstrap;
 mod breakdown;

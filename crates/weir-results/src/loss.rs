@@ -1,30 +1,29 @@
-//! Where the samples that never arrived went: sequence numbers decide how many, counters of both hosts
-//! decide where.
+//! Attribution of lost samples: sequence numbers decide how many, counters of both hosts decide
+//! where.
 //!
-//! The way from the counters to the verdict is three steps, each a pure function:
+//! There are three steps from the counters to the attribution, each a pure function:
 //!
-//! 1. [`DropCounters`]: what one end's host counted during the run (`weir_telemetry::LossWatch` reads it);
-//!    [`DropCounters::together`] when there are several ends of a kind.
-//! 2. [`LossEvidence::new`]: the counters of both sides, as samples: the kernel counts buffers, and a buffer
-//!    may hold many datagrams (segmentation offload) or be a part of one sample (fragments).
-//! 3. [`attribute`]: each lost sample gets exactly one place.
+//! 1. [`DropCounters`]: the counters of one end's host during the run (`weir_telemetry::LossWatch`
+//!    reads them); [`DropCounters::together`] combines several ends of a kind.
+//! 2. [`LossEvidence::new`]: the counters of both sides, as samples: the kernel counts buffers, and
+//!    a buffer may hold many datagrams (segmentation offload) or a part of one sample (fragments).
+//! 3. [`attribute`]: attributes each lost sample to exactly one place.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What one end's host dropped, or refused, while the run lasted. `None` = it could not be read.
+/// Drops and refusals on one end's host during the run. `None`: could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DropCounters {
-    /// Which kernel counted (its boot id): two ends with the same one share all that is counted per host.
+    /// The boot id of the kernel. Ends with the same one share all counters per host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
-    /// Which network namespace was counted in: two ends in the same one share its counters.
+    /// The network namespace. Ends in the same one share its counters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<u64>,
-    /// Drops at the end's own sockets, for want of room or for a bad checksum (`SO_MEMINFO`,
-    /// `/proc/net/udp`).
+    /// Drops at the end's own sockets: buffer full or bad checksum (`SO_MEMINFO`, `/proc/net/udp`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<u64>,
     /// Drops of the queueing discipline of the sending device(s).
@@ -33,37 +32,41 @@ pub struct DropCounters {
     /// Packets that the device(s) dropped instead of sending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_sent: Option<u64>,
-    /// Packets that the device(s) dropped after receiving: missed ones, and those that no backlog had room for.
+    /// Packets that the device(s) dropped after receiving: missed ones, and those that exceeded a
+    /// backlog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_received: Option<u64>,
-    /// Packets for which a processor's backlog had no room (`softnet_stat`), of the whole host.
+    /// Packets that exceeded a processor's backlog (`softnet_stat`), of the whole host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
-    /// Buffers that UDP sockets of the namespace sent (`OutDatagrams`): fewer than the datagrams where the
-    /// kernel cuts them.
+    /// Buffers sent by the namespace's UDP sockets (`OutDatagrams`): fewer than the datagrams if
+    /// the kernel splits them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<u64>,
-    /// Buffers delivered to UDP sockets of the namespace (`InDatagrams`): fewer than the datagrams when the
-    /// kernel put some together.
+    /// Buffers delivered to the namespace's UDP sockets (`InDatagrams`): fewer than the datagrams
+    /// if the kernel coalesces some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivered: Option<u64>,
     /// `RcvbufErrors` of the namespace: drops at any of its sockets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_buffer_errors: Option<u64>,
-    /// `SndbufErrors` of the namespace: sends that found no buffer, or whose packet the queue dropped.
+    /// `SndbufErrors` of the namespace: sends without a free buffer, or whose packet the queue
+    /// dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_buffer_errors: Option<u64>,
-    /// `NoPorts` of the namespace: datagrams to ports that nobody listens on.
+    /// `NoPorts` of the namespace: datagrams to ports without a socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_ports: Option<u64>,
-    /// IP packets discarded, or in fragments that could not be put together again.
+    /// IP packets discarded, or in fragments that could not be reassembled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip_discards: Option<u64>,
 }
 
 impl DropCounters {
-    /// What several ends of a kind counted together: their own sockets add up; what ends of one namespace (of
-    /// one host) share is taken once. A counter that one of them lacks is nobody's.
+    /// Combines the counters of several ends of a kind.
+    ///
+    /// Their own sockets add up; counters shared by ends of one namespace (or host) are used once.
+    /// A counter that one of them lacks is `None`.
     #[must_use]
     pub fn together(ends: &[Self]) -> Self {
         let Some(first) = ends.first() else { return Self::default() };
@@ -95,12 +98,12 @@ impl DropCounters {
     }
 }
 
-/// How many samples a buffer of the kernel holds, which is what its counters count.
+/// Samples per kernel buffer, which is what the kernel's counters count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SamplesPerBuffer {
-    /// On average.
+    /// Average.
     pub mean: f64,
-    /// At most.
+    /// Maximum.
     pub max: f64,
 }
 
@@ -108,8 +111,10 @@ impl SamplesPerBuffer {
     /// One datagram and one sample each: counters count samples.
     pub const ONE: Self = Self { mean: 1.0, max: 1.0 };
 
-    /// `samples` in so many `buffers` on average, and at most `max` in one; one each where `buffers` is 0.
-    /// The mean may be below 1: samples in fragments.
+    /// Computes the average from `samples` in `buffers`, with the maximum `max`; one each if
+    /// `buffers` is 0.
+    ///
+    /// The average may be below 1: samples in fragments.
     #[must_use]
     pub fn measured(samples: u64, buffers: u64, max: u64) -> Self {
         if buffers == 0 || samples == 0 {
@@ -120,35 +125,35 @@ impl SamplesPerBuffer {
     }
 }
 
-/// Drops at one place, with what each of them cost.
+/// Drops at one place, with the number of samples each stands for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drops {
-    /// What the kernel counted.
+    /// The kernel's count.
     pub counted: u64,
-    /// Samples that a counted drop stands for.
+    /// Samples per counted drop.
     pub samples: SamplesPerBuffer,
 }
 
 impl Drops {
-    /// Drops that are a sample each.
+    /// Drops of one sample each.
     #[must_use]
     pub const fn exact(counted: u64) -> Self {
         Self { counted, samples: SamplesPerBuffer::ONE }
     }
 
-    /// The likeliest number of samples, and the most.
+    /// Returns the most likely number of samples, and the maximum.
     fn range(&self) -> (u64, u64) {
-        // Casts of floats saturate, which is what is wanted.
+        // Float casts saturate, as intended.
         let times = |factor: f64| (self.counted as f64 * factor).round() as u64;
         let likely = times(self.samples.mean);
         (likely, times(self.samples.max).max(likely))
     }
 }
 
-/// All that is known about a loss, in samples: the input of [`attribute`]. `None` = nobody could look there.
+/// The evidence about a loss, in samples: the input of [`attribute`]. `None`: could not be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LossEvidence {
-    /// Samples that never arrived, by their sequence numbers.
+    /// Lost samples, by their sequence numbers.
     pub lost: u64,
     /// Samples that the sender's own socket refused (`EAGAIN`, `ENOBUFS`, a firewall's `EPERM`).
     pub refused: Option<u64>,
@@ -160,12 +165,13 @@ pub struct LossEvidence {
     pub receiver_host: Option<Drops>,
 }
 
-/// How the samples travelled, for counters to be read as samples.
+/// Samples per buffer on both sides, to convert counters to samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Carried {
-    /// Samples of a buffer on the sending side: what one send holds.
+    /// Samples per buffer on the sending side: the samples of one send.
     pub sent: SamplesPerBuffer,
-    /// Samples of a buffer at the receiving socket: one datagram, unless it takes trains (`UDP_GRO`).
+    /// Samples per buffer at the receiving socket: one datagram, unless it receives trains
+    /// (`UDP_GRO`).
     pub received: SamplesPerBuffer,
 }
 
@@ -173,9 +179,11 @@ impl Carried {
     /// One sample in a datagram, one datagram in a send.
     pub const ONE: Self = Self { sent: SamplesPerBuffer::ONE, received: SamplesPerBuffer::ONE };
 
-    /// What the kernel's own counts of buffers say: `sent` samples left by the buffers that the sender's
-    /// namespace counted, `received` ones arrived in those of the receiver's. `max`: the most samples that a
-    /// buffer may hold; 1 = neither side puts datagrams or samples together, and counters count samples.
+    /// Computes the ratios from the kernel's own counts of buffers.
+    ///
+    /// `sent` samples left by the buffers that the sender's namespace counted, `received` ones
+    /// arrived in those of the receiver's. `max`: the maximum number of samples per buffer; 1:
+    /// neither side combines datagrams or samples, and counters count samples.
     #[must_use]
     pub fn measured(
         sent: u64,
@@ -187,7 +195,7 @@ impl Carried {
         let measured = |samples: u64, buffers: Option<u64>| {
             let Some(buffers) = buffers else { return SamplesPerBuffer::measured(0, 0, max) };
             let found = SamplesPerBuffer::measured(samples, buffers, max);
-            // Other traffic of the namespace makes it a little less than one.
+            // Other traffic of the namespace makes it slightly less than one.
             if (0.8..1.1).contains(&found.mean) { SamplesPerBuffer::ONE } else { found }
         };
         Self { sent: measured(sent, sender.sent), received: measured(received, receiver.delivered) }
@@ -195,12 +203,12 @@ impl Carried {
 }
 
 impl LossEvidence {
-    /// The counters of both sides as evidence about `lost` samples. `refused`: samples that the sender's own
-    /// program saw refused.
+    /// Converts the counters of both sides to evidence about `lost` samples.
     ///
-    /// Where sockets have no counter of their own, that of the whole namespace stands in; the same with the
-    /// queue and `SndbufErrors`. On one host a packet that the receiver's backlog had no room for is counted once,
-    /// though the sender's virtual device counts it again.
+    /// `refused`: samples that the sender's own program saw refused. If sockets have no counter of
+    /// their own, that of the whole namespace is used; likewise the queue and `SndbufErrors`. On
+    /// one host, a packet that exceeded the receiver's backlog is counted once, although the
+    /// sender's virtual device counts it again.
     #[must_use]
     pub fn new(
         lost: u64,
@@ -211,8 +219,8 @@ impl LossEvidence {
     ) -> Self {
         let drops = |counted: u64, samples| Drops { counted, samples };
         let is_one_host = sender.boot_id.is_some() && sender.boot_id == receiver.boot_id;
-        // A device counts the packets that a backlog had no room for among its own; the backlog's counter is
-        // of the whole host.
+        // A device includes the packets that exceeded a backlog in its own count; the backlog's
+        // counter covers the whole host.
         let before_socket = receiver.device_received.or(receiver.backlog);
         let counted_there = before_socket.filter(|_| is_one_host).unwrap_or(0);
         let device = sender.device_sent.map(|count| count.saturating_sub(counted_there));
@@ -222,7 +230,8 @@ impl LossEvidence {
                 .send_buffer_errors
                 .map(|errors| errors.saturating_sub(refused).saturating_add(device.unwrap_or(0))),
         };
-        // An engine may not say what was refused; the kernel counted it, and the queue's drops with it.
+        // An engine may not report refusals; the kernel counted them, together with the queue's
+        // drops.
         let unsaid = sender.queue.zip(sender.send_buffer_errors);
         let unsaid =
             unsaid.map_or(0, |(queue, errors)| drops(errors.saturating_sub(queue), carried.sent).range().0);
@@ -244,11 +253,11 @@ impl LossEvidence {
     }
 }
 
-/// Where lost samples went: every one of them at exactly one place, so that the places add up to `lost`.
+/// The places of lost samples: each of them has exactly one, so the places add up to `lost`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LossAttribution {
-    /// Samples that never arrived, those of the warm-up included, by their sequence numbers.
+    /// Lost samples by their sequence numbers, including those of the warm-up.
     pub lost: u64,
     /// Refused by the sender's socket (`EAGAIN`, `ENOBUFS`).
     pub sender_refused: u64,
@@ -260,29 +269,29 @@ pub struct LossAttribution {
     pub receiver_host: u64,
     /// Lost between the hosts: all counters of both were read, and none of them explains these.
     pub path: u64,
-    /// Not to be placed: a counter that might explain them could not be read, or counts buffers of
+    /// Not attributable: a counter that might explain them could not be read, or counts buffers of
     /// several samples and may stand for more of them.
     pub unplaced: u64,
-    /// Samples that a drop counted by the kernel was taken for, where that is not one: then the shares of
-    /// those places are estimates.
+    /// Assumed samples per drop counted by the kernel, if not one: then the shares of those places
+    /// are estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples_per_drop: Option<f64>,
-    /// What the sending side counted.
+    /// The counters of the sending side.
     pub sender: DropCounters,
-    /// What the receiving side counted.
+    /// The counters of the receiving side.
     pub receiver: DropCounters,
 }
 
-/// Puts each lost sample down to one place.
+/// Attributes each lost sample to one place.
 ///
-/// Sequence numbers decide how many were lost; counters only decide where, and each is limited by what is
-/// still unexplained, since a counter may count what was not lost (duplicates, other traffic). The surest
-/// source goes first: what the sender saw refused, then the receiver's own socket, then the sender's queue,
-/// then what the receiving host dropped. What no counter explains was lost on the path, if every counter
-/// could be read; as far as a counter of buffers leaves open how many samples it stands for, and wherever
-/// a counter is missing, it is unplaced.
+/// Sequence numbers decide how many were lost. Counters only decide where, and each is limited by
+/// what is still unexplained, since a counter may include what was not lost (duplicates, other
+/// traffic). The most reliable source goes first: refusals seen by the sender, then the receiver's
+/// own socket, then the sender's queue, then drops in the receiving host. What no counter explains
+/// was lost on the path, if every counter could be read. It is unplaced if a counter is missing,
+/// and as far as a counter of buffers may stand for more samples.
 ///
-/// The `sender` and `receiver` of the result are empty: the caller enters what it wants to keep.
+/// The `sender` and `receiver` of the result are empty: the caller sets what it wants to keep.
 #[must_use]
 pub fn attribute(evidence: &LossEvidence) -> LossAttribution {
     let mut left = evidence.lost;
@@ -326,21 +335,23 @@ pub fn attribute(evidence: &LossEvidence) -> LossAttribution {
 }
 
 impl LossAttribution {
-    /// The places with their names, in the order of the way; their counts add up to `lost`.
+    /// Returns the places with their names, in the order of the path; their counts add up to
+    /// `lost`.
     #[must_use]
     pub const fn places(&self) -> [(&'static str, u64); 6] {
         [
             ("refused by the sender's socket", self.sender_refused),
             ("dropped in the sender's queue", self.sender_queue),
-            ("lost on the path between", self.path),
+            ("lost on the path", self.path),
             ("dropped in the receiving host before its socket", self.receiver_host),
             ("dropped at the receiver's full socket buffer", self.receiver_socket),
             ("unplaced", self.unplaced),
         ]
     }
 
-    /// The places in words, the largest first: `100 dropped at the receiver's full socket buffer, 20 lost on the
-    /// path between`; empty when nothing was lost.
+    /// Returns the places as text, the largest first; empty without losses.
+    ///
+    /// `100 dropped at the receiver's full socket buffer, 20 lost on the path`.
     #[must_use]
     pub fn explanation(&self) -> String {
         let mut places = self.places();
@@ -355,7 +366,7 @@ impl LossAttribution {
         text
     }
 
-    /// The place that most of the loss went to; `None` when nothing was lost.
+    /// Returns the place of most losses; `None` without losses.
     #[must_use]
     pub fn main_place(&self) -> Option<&'static str> {
         let most = self.places().into_iter().max_by_key(|(_, count)| *count)?;
@@ -363,7 +374,7 @@ impl LossAttribution {
     }
 }
 
-/// `120 lost: 100 dropped at the receiver's full socket buffer, 20 lost on the path between`.
+/// `120 lost: 100 dropped at the receiver's full socket buffer, 20 lost on the path`.
 impl fmt::Display for LossAttribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.lost == 0 {

@@ -1,4 +1,4 @@
-//! A run and its cases: the record that everything else is computed from.
+//! A run and its cases: the record that all reports are computed from.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,22 +16,22 @@ use crate::{
 /// Version of the results format that this crate writes and reads.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Everything one command measured.
+/// All measurements of one command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Version of the format: [`SCHEMA_VERSION`].
     pub schema: u32,
     /// The machine and program.
     pub environment: Environment,
-    /// The machine and program at the other end, where that is another process that was there before.
+    /// The machine and program at the other end, if that is an existing process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Environment>,
-    /// What was measured, in the order it was.
+    /// The cases, in the order of measuring.
     pub cases: Vec<Case>,
 }
 
 impl Run {
-    /// A run without cases yet.
+    /// Creates a run without cases.
     #[must_use]
     pub const fn new(environment: Environment) -> Self {
         Self { schema: SCHEMA_VERSION, environment, peer: None, cases: Vec::new() }
@@ -41,113 +41,115 @@ impl Run {
 /// One measured point: one engine, one test, one size, one repeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// Who carried the samples: `udp` (the floor), `weir`, or another engine's name in lower case.
+    /// The engine: `udp` (the baseline), `weir`, or another engine's name in lower case.
     pub engine: String,
-    /// What was measured.
+    /// The kind of measurement.
     pub test: Test,
     /// Delivery guarantee.
     pub reliability: Reliability,
     /// Whether the type has a key.
     pub keyed: bool,
-    /// Instances written in turn; 0 when not keyed.
+    /// Instances written in rotation; 0 if not keyed.
     pub instances: u64,
-    /// Most bytes that the engine's batching policy puts into one message; 0 = no batching.
+    /// Maximum size of a batch of the engine's batching policy, in bytes; 0: no batching.
     pub batch_bytes: u64,
-    /// Publishers, each with a process and a topic end of its own. With several ends of a kind the
-    /// rates of [`ThroughputSummary`] are the mean of one subscriber (of all publishers together), its
-    /// counts sums over all subscribers, and what is offered the sum over all publishers.
+    /// Publishers, each with its own process and endpoint.
+    ///
+    /// With several ends of a kind the rates of [`ThroughputSummary`] are the mean per subscriber
+    /// (from all publishers), counts are sums over all subscribers, and offered rates are sums over
+    /// all publishers.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub publishers: u32,
-    /// Subscribers; each receives everything of every publisher.
+    /// Subscribers; each receives all samples of all publishers.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub subscribers: u32,
-    /// Whether samples travel by multicast.
+    /// Whether samples are sent by multicast.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multicast: bool,
-    /// Whether samples are filled where they are sent from, and read where they were put together,
-    /// without copies in user space.
+    /// Whether samples are written and read without copies in user space (loans).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loans: bool,
-    /// Whether the engine is another kind of thing than those that it was measured beside, so that it is
-    /// shown apart and compared with nothing.
+    /// Whether the engine is of another kind than the others, so that it is shown separately and
+    /// compared with nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
-    /// Size of a sample, bytes.
+    /// Size of a sample in bytes.
     pub size_bytes: u64,
     /// How the receiving threads wait.
     pub wait: WaitStrategy,
-    /// Whether the processors were kept out of idle.
+    /// Whether the processors were kept out of idle states.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept_awake: bool,
-    /// What lay between the ends, e.g. `veth,mtu=1500,loss=10%,gso=off`; `None` = the host's own interface.
+    /// The network between the ends, e.g. `veth,mtu=1500,loss=10%,gso=off`; `None`: the host's own
+    /// interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Which repeat of the same point this is, from 1.
+    /// The number of this repeat of the same point, from 1.
     pub repeat: u32,
-    /// Latency; `None` for other tests and when nothing was measured.
+    /// Latency; `None` for other tests and without figures.
     pub latency_us: Option<LatencySummary>,
-    /// The stages of that latency, where they were asked for; what looks at them is part of the latency.
+    /// The stages of that latency, if enabled; recording them is part of the latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<LatencyBreakdown>,
-    /// Throughput; `None` for other tests and when nothing was measured.
+    /// Throughput; `None` for other tests and without figures.
     pub throughput: Option<ThroughputSummary>,
-    /// Doubts about this case.
+    /// Warnings about this case.
     pub warnings: Vec<Warning>,
-    /// Why there are no figures; `None` when there are.
+    /// The reason why there are no figures, if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<NotMeasured>,
-    /// How long measuring took, seconds, warm-up not counted.
+    /// Duration of the measurement in seconds, without warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
-    /// Samples per second that the publisher was told to write; `None` = as fast as it can, or
-    /// ping-pong.
+    /// Scheduled samples per second; `None`: at full speed, or ping-pong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_samples_per_s: Option<f64>,
-    /// That rate as percent of the engine's own measured maximum, where it was asked for so.
+    /// That rate as percent of the engine's own measured maximum, if it was specified so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_percent: Option<f64>,
-    /// How far behind its schedule the publisher was; `None` without one.
+    /// How far the publisher was behind its schedule; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_lag_us: Option<ScheduleLag>,
-    /// Whether samples wait for each other without a batching policy.
+    /// Whether samples are coalesced without a batching policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
-    /// What the publisher's process used; with several the sum, and the largest peak of memory.
+    /// Resource use of the publisher's process; with several, the sum and the largest peak of
+    /// memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publisher: Option<ProcessFigures>,
-    /// What the subscriber's process used; with several the sum, and the largest peak of memory.
+    /// Resource use of the subscriber's process; with several, the sum and the largest peak of
+    /// memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber: Option<ProcessFigures>,
-    /// How long the ends took to find each other; `None` for engines that are told where their peer is.
+    /// Discovery time; `None` for engines configured with their peer's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery: Option<Discovery>,
-    /// Socket buffers asked for and granted.
+    /// Requested and granted socket buffers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_buffers: Option<SocketBuffers>,
-    /// Where lost samples of the measured part went, as far as the two sockets tell; `loss_attribution` knows
-    /// more.
+    /// Causes of losses in the measured part, by the two sockets; `loss_attribution` is more
+    /// complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossBreakdown>,
-    /// Where the lost samples of the whole case went, those of its warm-up included, by the counters of
-    /// both hosts.
+    /// Causes of the losses of the whole case, including warm-up, by the counters of both hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_attribution: Option<LossAttribution>,
-    /// What the (first) publisher's host did meanwhile.
+    /// Activity of the (first) publisher's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publisher_telemetry: Option<Telemetry>,
-    /// What the (first) subscriber's host did meanwhile.
+    /// Activity of the (first) subscriber's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber_telemetry: Option<Telemetry>,
-    /// What only a UDP test has.
+    /// Figures that only UDP tests have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp: Option<UdpFigures>,
-    /// Further effective settings, name to value, for whoever wants to repeat the case.
+    /// Further effective settings, name to value, to reproduce the case.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
 }
 
 impl Case {
-    /// A case without figures: not keyed, not batched, blocking, first repeat.
+    /// Creates a case without figures: not keyed, not batched, blocking, first repeat.
     #[must_use]
     pub fn new(engine: impl Into<String>, test: Test, reliability: Reliability, size_bytes: u64) -> Self {
         Self {
@@ -190,7 +192,7 @@ impl Case {
         }
     }
 
-    /// Whether both are measurements of the same point, i.e. differ in the repeat at most.
+    /// Returns whether both are measurements of the same point, i.e. differ at most in the repeat.
     #[must_use]
     pub fn same_point(&self, other: &Self) -> bool {
         self.engine == other.engine
@@ -215,7 +217,7 @@ impl Case {
             }
     }
 
-    /// Of a share of the maximum, which differs from run to run, the share is what was asked for.
+    /// A load in percent counts as the same, although the rate differs from run to run.
     fn same_load(&self, other: &Self) -> bool {
         self.load_percent == other.load_percent
             && (self.load_percent.is_some() || self.rate_samples_per_s == other.rate_samples_per_s)
@@ -226,7 +228,7 @@ const fn one() -> u32 {
     1
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "called by serde")]
 const fn is_one(count: &u32) -> bool {
     *count == 1
 }
@@ -235,9 +237,9 @@ const fn is_one(count: &u32) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
-    /// The time of one sample.
+    /// The time of a sample.
     Latency,
-    /// The rate of many.
+    /// The rate of samples.
     Throughput,
 }
 
@@ -245,7 +247,7 @@ pub enum Test {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reliability {
-    /// The engine knows no such thing: plain UDP.
+    /// Not applicable: plain UDP.
     None,
     /// DDS BEST_EFFORT.
     BestEffort,
@@ -253,7 +255,7 @@ pub enum Reliability {
     Reliable,
 }
 
-/// Whether samples that follow each other quickly leave together, without a batching policy.
+/// Whether samples written in quick succession leave together, without a batching policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coalescing {
@@ -263,25 +265,26 @@ pub enum Coalescing {
     Auto,
 }
 
-/// How the receiving threads wait for data. In text: `block`, `spin`, or `spin:50us` for spinning that
-/// long before blocking.
+/// How the receiving threads wait for data.
+///
+/// Text form: `block`, `spin`, or `spin:50us` to spin that long before blocking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum WaitStrategy {
-    /// Sleep in the kernel at once.
+    /// Sleeps in the kernel at once.
     #[default]
     Block,
-    /// Spin for so many microseconds, then sleep.
+    /// Spins, then sleeps.
     SpinThenBlock {
-        /// Microseconds of spinning.
+        /// Time of spinning in microseconds.
         spin_us: u32,
     },
-    /// Never sleep.
+    /// Never sleeps.
     Spin,
 }
 
 impl WaitStrategy {
-    /// How long to spin of a wait that takes no longer than `timeout`.
+    /// Returns how long to spin in a wait of at most `timeout`.
     #[must_use]
     #[inline]
     pub fn spin(self, timeout: Duration) -> Duration {
@@ -293,24 +296,24 @@ impl WaitStrategy {
     }
 }
 
-/// Why a case has no figures.
+/// The reason why a case has no figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum NotMeasured {
-    /// The engine can't do this.
+    /// The engine does not support it.
     NotSupported {
-        /// What it can't do.
+        /// What it does not support.
         reason: String,
     },
-    /// It should have worked but did not.
+    /// An error occurred.
     Failed {
-        /// What went wrong.
+        /// What failed.
         reason: String,
     },
 }
 
 impl NotMeasured {
-    /// What the engine can't do or what went wrong.
+    /// Returns the reason.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
@@ -328,13 +331,13 @@ impl fmt::Display for NotMeasured {
     }
 }
 
-/// A name that is none of the known ones.
+/// An unknown name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{found}` is not {expected}")]
 pub struct ParseNameError {
-    /// What was found.
+    /// The name found.
     found: String,
-    /// What was expected.
+    /// The names expected.
     expected: &'static str,
 }
 

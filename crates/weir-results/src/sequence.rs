@@ -1,19 +1,19 @@
 //! Lost, duplicate and reordered samples of one writer, from its sequence numbers.
 //!
-//! Every number costs the same small time and the memory is fixed: a bitmap remembers which of the
-//! last 65 536 numbers arrived. A number that is skipped counts as lost at once; when it arrives
-//! after all within that window, the loss becomes a reordering (RFC 4737's meaning of reordered).
+//! Each number takes the same short time, and the memory is fixed: a bitmap records which of the
+//! last 65 536 numbers arrived. A skipped number counts as lost at once; if it arrives within that
+//! window, the loss becomes a reordering (as in RFC 4737).
 
 use serde::{Deserialize, Serialize};
 
-/// How many numbers back an arrival can still be told from a duplicate.
+/// How many numbers back an arrival can be distinguished from a duplicate.
 const WINDOW: u64 = 1 << 16;
 
-/// What the sequence numbers of one or several writers told.
+/// The counts from the sequence numbers of one or several writers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SequenceCounts {
-    /// Different samples that arrived, in whatever order.
+    /// Distinct samples that arrived, in any order.
     pub received: u64,
     /// Samples that did not arrive.
     pub lost: u64,
@@ -21,8 +21,8 @@ pub struct SequenceCounts {
     pub duplicates: u64,
     /// Samples that arrived after a later one; they are also `received`.
     pub reordered: u64,
-    /// Arrivals too far behind (65 536 numbers) to tell whether they were late or duplicate; they are
-    /// in no other count.
+    /// Arrivals too old (65 536 numbers) to be classified as late or duplicate; they are in no
+    /// other count.
     pub late: u64,
 }
 
@@ -37,10 +37,10 @@ impl SequenceCounts {
     }
 }
 
-/// What one arrival was.
+/// The classification of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// The number after the last one, or the first at all.
+    /// The number after the last one, or the very first.
     InOrder,
     /// A number beyond the next one: this many in between are missing for now.
     AfterGap(u64),
@@ -48,16 +48,16 @@ pub enum Arrival {
     Reordered,
     /// A number that had arrived before.
     Duplicate,
-    /// A number too far behind to tell.
+    /// A number too old to classify.
     Late,
 }
 
-/// Follows the sequence numbers of one writer.
+/// Tracks the sequence numbers of one writer.
 #[derive(Debug, Clone)]
 pub struct SequenceTracker {
     /// One bit per number of the window, at `number % WINDOW`.
     seen: Box<[u64]>,
-    /// Where counting starts; arrivals below were never counted as lost.
+    /// The start of counting; lower numbers were never counted as lost.
     first: Option<u64>,
     /// The highest number that arrived; `None` before the first arrival.
     highest: Option<u64>,
@@ -65,8 +65,8 @@ pub struct SequenceTracker {
 }
 
 impl SequenceTracker {
-    /// A tracker for which the first number to arrive is the first there is: what a subscriber sees
-    /// that joins a stream.
+    /// Creates a tracker that starts at the first number to arrive: for a subscriber that joins a
+    /// stream.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -77,8 +77,8 @@ impl SequenceTracker {
         }
     }
 
-    /// A tracker that knows that the stream starts with `first`: numbers missing before the first
-    /// arrival count as lost.
+    /// Creates a tracker that starts at `first`: numbers missing before the first arrival count as
+    /// lost.
     #[must_use]
     pub fn starting_at(first: u64) -> Self {
         Self { first: Some(first), ..Self::new() }
@@ -100,21 +100,22 @@ impl SequenceTracker {
         }
     }
 
-    /// Counts everything between the highest number that arrived and `end` (exclusive) as lost: the
-    /// writer said how far it went. Call it once, after the last arrival.
+    /// Counts all numbers between the highest arrival and `end` (exclusive) as lost.
+    ///
+    /// `end` comes from the writer. Call it once, after the last arrival.
     pub fn finish(&mut self, end: u64) {
         let first = self.first.unwrap_or(0);
         let next = self.highest.map_or(first, |highest| highest.saturating_add(1).max(first));
         self.counts.lost = self.counts.lost.saturating_add(end.saturating_sub(next));
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     #[must_use]
     pub const fn counts(&self) -> SequenceCounts {
         self.counts
     }
 
-    /// The highest number that arrived so far.
+    /// Returns the highest number that arrived so far.
     #[must_use]
     pub const fn highest(&self) -> Option<u64> {
         self.highest
@@ -125,7 +126,7 @@ impl SequenceTracker {
         self.highest = Some(number);
         self.mark(number);
         self.counts.received += 1;
-        // A number from before the agreed start is kept but was never missing.
+        // A number from before the agreed start is counted, but was never missing.
         let missing = number.saturating_sub(first);
         self.counts.lost = self.counts.lost.saturating_add(missing);
         if missing == 0 { Arrival::InOrder } else { Arrival::AfterGap(missing) }
@@ -137,7 +138,7 @@ impl SequenceTracker {
         self.highest = Some(number);
         self.mark(number);
         self.counts.received += 1;
-        // Numbers below the agreed start are not missed even when a stray arrival came before them.
+        // Numbers below the agreed start are not missing, even after an earlier stray arrival.
         let expected_from = self.first.map_or(0, |first| number.saturating_sub(first));
         let lost = missing.min(expected_from);
         self.counts.lost = self.counts.lost.saturating_add(lost);
@@ -163,7 +164,8 @@ impl SequenceTracker {
         Arrival::Reordered
     }
 
-    /// Forgets the bits of the `missing` numbers before `number`, whose places older numbers held.
+    /// Clears the bits of the `missing` numbers before `number`, whose places belonged to older
+    /// numbers.
     fn clear_gap(&mut self, number: u64, missing: u64) {
         if missing >= WINDOW {
             self.seen.fill(0);
@@ -236,9 +238,9 @@ mod tests {
 
     #[test]
     fn numbers_before_the_start_are_never_missed() {
-        // The tracker joined at 10; 8 was on its way.
+        // The tracker joined at 10; 8 was in flight.
         check(None, &[10, 8, 11], counts(3, 0, 0, 1, 0));
-        // Agreed start at 100, yet 90 strays in first.
+        // The agreed start is 100, but 90 arrives first.
         check(Some(100), &[90, 100, 101], counts(3, 0, 0, 0, 0));
         check(Some(100), &[90, 102], counts(2, 2, 0, 0, 0));
     }

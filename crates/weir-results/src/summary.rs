@@ -9,12 +9,12 @@ pub struct Spread {
     pub min: f64,
     /// The largest value.
     pub max: f64,
-    /// How many values there were.
+    /// Number of values.
     pub count: usize,
 }
 
 impl Spread {
-    /// Summarises `values`; `None` when there are none. Values that are not numbers are left out.
+    /// Summarises `values`; `None` if there are none. NaNs are left out.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();

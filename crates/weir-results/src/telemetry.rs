@@ -1,9 +1,10 @@
-//! What a host did while a run lasted: rows of figures at a fixed period.
+//! The host's activity during a run: rows of figures at a fixed period.
 //!
 //! Names of columns are the results format, units last: `cpu.user_percent`, `cpu3.softirq_percent`,
-//! `eth0.recv_packets`, `eth0.cpu0_interrupts`, `memory.available_kib`, `udp.receive_buffer_errors`,
-//! `process.rss_kib`, `pressure.cpu_some_percent`, `cgroup.throttled_percent`. Counts are those of the row's
-//! own time; percentages of processors are of its own time, too; sizes are at its end.
+//! `eth0.recv_packets`, `eth0.cpu0_interrupts`, `memory.available_kib`,
+//! `udp.receive_buffer_errors`, `process.rss_kib`, `pressure.cpu_some_percent`,
+//! `cgroup.throttled_percent`. Counts and percentages cover the row's own time; sizes are as of its
+//! end.
 
 mod hpcbench;
 
@@ -11,71 +12,71 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The figures of one end's host, in the order of time.
+/// The figures of one end's host, in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Compact", try_from = "Compact")]
 pub struct Telemetry {
-    /// Time between two rows, milliseconds; longer than was asked for when a long run has been thinned. 0 =
-    /// rows end when somebody says so, and not by time.
+    /// Time between two rows in milliseconds; longer than requested if a long run was thinned. 0:
+    /// rows do not follow the clock.
     pub period_ms: u64,
-    /// Processor time that the recording itself took, milliseconds.
+    /// Processor time of the recording itself, in milliseconds.
     pub own_cpu_ms: f64,
-    /// Rows that could not be taken in time, because the host was too busy; the next one is longer.
+    /// Rows that were not taken in time because the host was too busy; the next one is longer.
     pub missed: u64,
-    /// When each row ended, milliseconds since the recording began.
+    /// End of each row, in milliseconds since the start of the recording.
     at_ms: Vec<u64>,
     columns: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 impl Telemetry {
-    /// No rows yet.
+    /// Creates telemetry without rows.
     #[must_use]
     pub fn new(period_ms: u64) -> Self {
         Self { period_ms, ..Self::default() }
     }
 
-    /// Adds a row that ends `at_ms` after the beginning. A figure that it lacks is not known there.
+    /// Adds a row that ends `at_ms` after the start. Figures that it lacks are unknown for it.
     pub fn push(&mut self, at_ms: u64, figures: impl IntoIterator<Item = (String, f64)>) {
         let rows = self.at_ms.len();
         for (name, value) in figures {
             let column = self.columns.entry(name).or_default();
             column.resize(rows, None);
-            // Three decimals are more than any of them means, and not finite none of them is.
+            // Three decimals suffice, and none of them should be infinite or NaN.
             column.push(value.is_finite().then(|| (value * 1e3).round() / 1e3));
         }
         self.at_ms.push(at_ms);
         self.columns.values_mut().for_each(|column| column.resize(rows + 1, None));
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.at_ms.len()
     }
 
-    /// When a row ended, milliseconds since the recording began.
+    /// Returns the end of a row, in milliseconds since the start of the recording.
     #[must_use]
     pub fn at_ms(&self, row: usize) -> Option<u64> {
         self.at_ms.get(row).copied()
     }
 
-    /// The names of all columns, sorted.
+    /// Returns the names of all columns, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.columns.keys().map(String::as_str)
     }
 
-    /// A figure; `None` when the host did not say.
+    /// Returns a figure; `None` if it is unknown.
     #[must_use]
     pub fn value(&self, name: &str, row: usize) -> Option<f64> {
         *self.columns.get(name)?.get(row)?
     }
 
-    /// The known figures of a column, in order.
+    /// Returns the known figures of a column, in order.
     pub fn values(&self, name: &str) -> impl Iterator<Item = f64> {
         self.columns.get(name).into_iter().flatten().filter_map(|value| *value)
     }
 
-    /// What the recording cost, in percent of one processor; `None` without rows.
+    /// Returns the cost of the recording in percent of one processor; `None` without rows.
     #[must_use]
     pub fn own_cpu_percent(&self) -> Option<f64> {
         let length_ms = *self.at_ms.last().filter(|at_ms| **at_ms > 0)?;
@@ -83,7 +84,7 @@ impl Telemetry {
     }
 }
 
-/// The form in the file: columns that never change are one figure.
+/// The form in the file: constant columns are stored once.
 #[derive(Clone, Serialize, Deserialize)]
 struct Compact {
     period_ms: u64,
@@ -97,7 +98,7 @@ struct Compact {
     columns: BTreeMap<String, Vec<Option<Figure>>>,
 }
 
-/// A number without `.0` where it is whole: most are counts.
+/// A number, without `.0` if it is whole: most are counts.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Figure {
@@ -105,14 +106,14 @@ enum Figure {
     Fraction(f64),
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "called by serde")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 impl From<f64> for Figure {
     fn from(value: f64) -> Self {
-        // Whole numbers up to here are exact as either.
+        // Whole numbers up to here are exact in both types.
         const EXACT: f64 = 9.0e15;
         if value.fract() == 0.0 && value.abs() < EXACT {
             Self::Whole(value as i64)
@@ -154,8 +155,8 @@ impl From<Telemetry> for Compact {
     }
 }
 
-/// Most figures that are read: a thousand rows of a host with some thousand columns, and a bound for what a peer can make
-/// of a short message, in which a column that never changes is one figure.
+/// Maximum number of figures read: a thousand rows with some thousand columns. Limits the memory
+/// for a peer's short message, as a constant column is stored once.
 const FIGURES_MAX: usize = 8 << 20;
 
 impl TryFrom<Compact> for Telemetry {
@@ -165,7 +166,7 @@ impl TryFrom<Compact> for Telemetry {
         let rows = compact.at_ms.len();
         let names = compact.constant.len() + compact.columns.len();
         if rows.saturating_mul(names) > FIGURES_MAX {
-            return Err(format!("telemetry of {rows} rows and {names} columns is too much"));
+            return Err(format!("too much telemetry: {rows} rows and {names} columns"));
         }
         let mut columns = BTreeMap::new();
         for (name, value) in compact.constant {
@@ -173,7 +174,7 @@ impl TryFrom<Compact> for Telemetry {
         }
         for (name, values) in compact.columns {
             let mut values: Vec<Option<f64>> = values.into_iter().map(|value| value.map(f64::from)).collect();
-            // As many as there are rows, whoever wrote the file.
+            // As many values as rows, whatever the file contains.
             values.resize(rows, None);
             columns.insert(name, values);
         }
@@ -257,6 +258,6 @@ mod tests {
         };
         assert_eq!(read(1024, 100).unwrap().rows(), 1024);
         let refused = read(10_000, 10_000).unwrap_err().to_string();
-        assert!(refused.contains("10000 rows and 10000 columns is too much"), "{refused}");
+        assert!(refused.contains("too much telemetry: 10000 rows and 10000 columns"), "{refused}");
     }
 }

@@ -1,4 +1,4 @@
-//! The summary of a throughput case: rates from counts, by one arithmetic for every engine.
+//! The summary of a throughput case: rates computed from counts, in the same way for all engines.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use crate::SequenceCounts;
 use crate::latency::rounded;
 
-/// What was counted during a throughput case; the rates of [`ThroughputSummary`] follow from it.
+/// The counts of a throughput case, from which [`ThroughputSummary`] computes rates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ThroughputCounts {
-    /// Samples that the publisher wrote (or tried to) in `offered_in`.
+    /// Samples that the publisher wrote (or attempted to) in `offered_in`.
     pub offered: u64,
-    /// Time that the publisher wrote for.
+    /// Duration of the publisher's writing.
     pub offered_in: Duration,
-    /// What the subscriber's sequence numbers tell.
+    /// The counts from the subscriber's sequence numbers.
     pub received: SequenceCounts,
     /// Time between the first and the last sample at the subscriber.
     pub received_in: Duration,
-    /// Datagrams that carried user data; `None` when the engine can't say.
+    /// Datagrams with user data; `None` if the engine does not report them.
     pub datagrams: Option<u64>,
-    /// System calls that sent them; `None` when the engine can't say.
+    /// System calls that sent them; `None` if the engine does not report them.
     pub sends: Option<u64>,
 }
 
@@ -30,23 +30,23 @@ pub struct ThroughputCounts {
 pub struct ThroughputSummary {
     /// Samples per second that the publisher wrote.
     pub offered_samples_per_s: f64,
-    /// Samples that the subscriber received, duplicates not counted.
+    /// Samples that the subscriber received, without duplicates.
     pub total_samples: u64,
     /// Samples per second that the subscriber received.
     pub samples_per_s: f64,
     /// Payload received, in 10^6 bit/s: `samples_per_s` x size x 8 / 1e6.
     pub mbps: f64,
-    /// Samples that never arrived.
+    /// Samples that did not arrive.
     pub lost: u64,
     /// `lost / (lost + received) x 100`.
     pub lost_percent: f64,
-    /// Samples that arrived more than once, beyond the first time.
+    /// Repeated arrivals of a sample.
     pub duplicates: u64,
     /// Samples that arrived after a later one.
     pub reordered: u64,
-    /// Mean samples per datagram; `None` when the engine can't say.
+    /// Mean samples per datagram; `None` if the engine does not report them.
     pub samples_per_datagram: Option<f64>,
-    /// Mean datagrams per sending system call; `None` when the engine can't say.
+    /// Mean datagrams per sending system call; `None` if the engine does not report them.
     pub datagrams_per_send: Option<f64>,
 }
 

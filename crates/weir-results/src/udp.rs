@@ -1,5 +1,4 @@
-//! What a UDP test knows beyond other cases: how the datagrams travelled, and what became of their order and
-//! their times.
+//! Figures that only UDP tests have: how datagrams were sent, their order and their times.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,70 +7,73 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::ParseNameError;
 
-/// The conditions of a UDP test, and its figures beyond those of [`crate::Case`]. A test of both directions
-/// is two cases.
+/// The conditions of a UDP test, and its figures beyond those of [`crate::Case`].
+///
+/// A test of both directions is two cases.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UdpFigures {
-    /// How datagrams are given to the kernel.
+    /// How datagrams are passed to the kernel.
     pub mode: UdpMode,
-    /// Streams, each with a socket and a thread at either end.
+    /// Number of streams, each with a socket and a thread at either end.
     pub flows: u32,
-    /// Who sent, seen from the end that was told what to measure.
+    /// The sending end, as seen from the one that was configured.
     pub direction: Direction,
     /// Whether the other direction was loaded at the same time.
     pub duplex: bool,
     /// Whether the senders' sockets are connected.
     pub connected: bool,
-    /// Whether the receiver takes datagrams in one piece (`UDP_GRO`).
+    /// Whether the receiver enables coalescing (`UDP_GRO`).
     pub gro: bool,
     /// 4 or 6.
     pub ip_version: u8,
-    /// The differentiated services code point of the datagrams, 0 to 63; `None` = not set.
+    /// The differentiated services code point of the datagrams, 0 to 63; `None`: not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
-    /// The multicast group that they were sent to.
+    /// The destination multicast group, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multicast: Option<String>,
-    /// 10^6 bits of payload per second that were asked for; `None` = as fast as it goes.
+    /// Target rate in 10^6 bits of payload per second; `None`: full speed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_mbps: Option<f64>,
-    /// 10^6 bits of payload per second that were sent, by the sender's clock; 0 for round trips.
+    /// Sent rate in 10^6 bits of payload per second, by the sender's clock; 0 for round trips.
     pub offered_mbps: f64,
-    /// Interarrival jitter of RFC 3550 (6.4.1), microseconds, the mean over the flows; `None` without a schedule.
+    /// Interarrival jitter of RFC 3550 (6.4.1) in microseconds, averaged over the flows; `None`
+    /// without a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter_us: Option<f64>,
     /// 99.9th percentile of the one-way delay, microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_way_p99_9_us: Option<f64>,
-    /// How far the latest of the reordered datagrams lay behind the newest number that was there before it.
+    /// How many numbers the latest of the reordered datagrams was behind the newest one received
+    /// before it.
     pub reorder_extent_max: u64,
     /// The mean of that over the reordered datagrams; 0 without any.
     pub reorder_extent_mean: f64,
-    /// The most consecutive numbers that were missing when the next one arrived.
+    /// The longest run of missing numbers when the next one arrived.
     pub longest_gap: u64,
-    /// Arrivals too far behind (65 536 numbers) to tell whether they were late or duplicate.
+    /// Arrivals too old (65 536 numbers) to be classified as late or duplicate.
     pub late: u64,
     /// Datagrams of a wrong size.
     pub corrupt: u64,
-    /// Datagrams of somebody else.
+    /// Datagrams from other senders.
     pub strangers: u64,
-    /// Sends that the kernel would not cut, so that their datagrams were sent one by one.
+    /// Sends that the kernel refused to split, so that their datagrams were sent one by one.
     pub gso_fallbacks: u64,
-    /// Percent of the time that the sending threads were on a processor, the mean over the flows; `None` with a schedule,
-    /// which they mostly wait for.
+    /// Percent of the time that the sending threads ran, averaged over the flows; `None` with a
+    /// schedule, for which they mostly wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender_busy_percent: Option<f64>,
     /// Datagrams per receiving system call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams_per_receive: Option<f64>,
-    /// How the clocks of the two ends relate; `None` where no time of one way was measured.
+    /// The relation of the two ends' clocks; `None` without one-way times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClockRelation>,
 }
 
 impl UdpFigures {
-    /// Whether both are measurements under the same conditions.
+    /// Returns whether both are measurements under the same conditions.
     #[must_use]
     pub fn same_conditions(&self, other: &Self) -> bool {
         self.mode == other.mode
@@ -86,32 +88,33 @@ impl UdpFigures {
     }
 }
 
-/// How the clock of the receiving end relates to that of the sending one. One-way delays have been corrected by the
-/// offset; the true ones differ by `error_us` at most.
+/// The relation of the receiving end's clock to the sending one's.
+///
+/// One-way delays are corrected by the offset; the true ones differ by at most `error_us`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClockRelation {
-    /// Both ends read the same clock: there is nothing to correct.
+    /// Both ends read the same clock: no correction is needed.
     pub shared: bool,
-    /// What the receiver's clock showed more than the sender's, microseconds, before the measurement.
+    /// The receiver's clock minus the sender's before the measurement, in microseconds.
     pub offset_us: f64,
-    /// How far the offset may be from the truth at any moment of the measurement, microseconds: half of the shortest
-    /// exchange that it follows from, and the drift.
+    /// Maximum error of the offset during the measurement, in microseconds: half of the shortest
+    /// exchange that it was computed from, plus the drift.
     pub error_us: f64,
-    /// What the offset changed by during the measurement, microseconds.
+    /// Change of the offset during the measurement, in microseconds.
     pub drift_us: f64,
 }
 
-/// How datagrams are given to the kernel.
+/// How datagrams are passed to the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UdpMode {
-    /// One system call for each.
+    /// One system call each.
     #[default]
     Send,
-    /// Many by one system call (`sendmmsg`), each by its own way through the network stack.
+    /// Many per system call (`sendmmsg`), each passing through the network stack separately.
     Sendmmsg,
-    /// Many by one way through the network stack (`UDP_SEGMENT`).
+    /// Many per pass through the network stack (`UDP_SEGMENT`).
     Gso,
 }
 
@@ -126,7 +129,7 @@ impl UdpMode {
         }
     }
 
-    /// The engine that cases of this mode are results of: those of the floor have its name.
+    /// The engine name of cases with this mode: as for the baselines.
     #[must_use]
     pub const fn engine(self) -> &'static str {
         match self {
@@ -154,14 +157,14 @@ impl FromStr for UdpMode {
     }
 }
 
-/// Who sends.
+/// The sending end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// The end that was told what to measure, to the server.
+    /// The client sends: the end that was configured.
     #[default]
     Forward,
-    /// The server.
+    /// The server sends.
     Reverse,
 }
 

@@ -1,10 +1,10 @@
-//! Sizes and durations as people type and read them.
+//! Parsing and formatting of sizes and durations.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// A size or duration that could not be read.
+/// A size or duration that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnitError {
     /// Not a size.
@@ -17,11 +17,13 @@ pub enum UnitError {
     Duration(String),
 }
 
-/// Reads a size in bytes: `32`, `8k`, `1M`, `2G`; suffixes are powers of 1024 in either case, and
-/// `KiB`, `MiB`, `GiB` or a final `B` are accepted too.
+/// Parses a size in bytes: `32`, `8k`, `1M`, `2G`.
+///
+/// Suffixes are powers of 1024 in either case; `KiB`, `MiB`, `GiB` or a final `B` are accepted,
+/// too.
 ///
 /// # Errors
-/// [`UnitError::Size`] when the text is not a size or does not fit.
+/// [`UnitError::Size`] if the text is not a size or too large.
 pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     let error = || UnitError::Size(text.to_owned());
     let (number, suffix) = split_number(text.trim());
@@ -35,7 +37,7 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(error)
 }
 
-/// Reads sizes separated by commas: `32,1024,8k`.
+/// Parses sizes separated by commas: `32,1024,8k`.
 ///
 /// # Errors
 /// [`UnitError::Size`] naming the first entry that is not a size.
@@ -43,10 +45,11 @@ pub fn parse_sizes(text: &str) -> Result<Vec<u64>, UnitError> {
     text.split(',').map(parse_size).collect()
 }
 
-/// Reads a duration: `2s`, `300ms`, `500us`, `1.5s`, `2m`, `1h`. A number alone is seconds.
+/// Parses a duration: `2s`, `300ms`, `500us`, `1.5s`, `2m`, `1h`. A number without a unit is
+/// seconds.
 ///
 /// # Errors
-/// [`UnitError::Duration`] when the text is not a duration or does not fit.
+/// [`UnitError::Duration`] if the text is not a duration or too long.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let error = || UnitError::Duration(text.to_owned());
     let (number, suffix) = split_number(text.trim());
@@ -61,14 +64,15 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     };
     let value: f64 = number.parse().map_err(|_| error())?;
     let ns = (value * ns_per_unit).round();
-    // Above 2^53 ns (104 days) a float can't say which nanosecond is meant; nobody measures so long.
+    // Above 2^53 ns (104 days) a float is not precise to the nanosecond; no measurement takes that
+    // long.
     if !(0.0..=9_007_199_254_740_992.0).contains(&ns) {
         return Err(error());
     }
     Ok(Duration::from_nanos(ns as u64))
 }
 
-/// A size for people: `32 B`, `8 KiB`, `1.50 MiB`.
+/// Formats a size: `32 B`, `8 KiB`, `1.50 MiB`.
 #[must_use]
 pub fn format_size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
@@ -84,7 +88,7 @@ pub fn format_size(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
-/// A rate or count for people, to three digits or so: `950`, `12.3 k`, `4.92 M`.
+/// Formats a rate or count to about three digits: `950`, `12.3 k`, `4.92 M`.
 #[must_use]
 pub fn format_rate(per_second: f64) -> String {
     let (value, suffix) = match per_second.abs() {
@@ -100,7 +104,7 @@ pub fn format_rate(per_second: f64) -> String {
     }
 }
 
-/// A duration for people: `850 ns`, `12.34 us`, `1.50 ms`, `2.00 s`.
+/// Formats a duration: `850 ns`, `12.34 us`, `1.50 ms`, `2.00 s`.
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
     match duration.as_nanos() {
@@ -111,7 +115,7 @@ pub fn format_duration(duration: Duration) -> String {
     }
 }
 
-/// Splits `8k` into `8` and `k`; signs and exponents are not numbers here.
+/// Splits `8k` into `8` and `k`; signs and exponents are not accepted.
 fn split_number(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);

@@ -1,7 +1,7 @@
-//! The closed list of doubts about a result, each with advice.
+//! The closed list of warnings about a result, each with advice.
 //!
-//! In the results format a warning is its code and figures, and beside them text and advice for the
-//! reader of the file: `{"code":"socket-buffer-small","asked":..,"granted":..,"text":..,"advice":..}`.
+//! In the results format a warning has its code and figures, plus text and advice for readers of
+//! the file: `{"code":"socket-buffer-small","asked":..,"granted":..,"text":..,"advice":..}`.
 
 use std::fmt;
 
@@ -9,31 +9,31 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::format_size;
 
-/// A doubt about a result. Weir records and advises; it never changes the host by itself.
+/// A warning about a result. Weir records and advises; it never changes the host itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", tag = "code", rename_all = "kebab-case")]
 pub enum Warning {
     /// Publisher and subscriber may run on the same processor, so they take turns.
     CoresShared,
-    /// The process may use one processor only; waiting by spinning is off then.
+    /// The process may use only one processor, which disables spinning.
     OnlyOneCore,
-    /// The kernel granted a smaller socket buffer than was asked for. Bytes.
+    /// The kernel granted a smaller socket buffer than requested. In bytes.
     SocketBufferSmall {
-        /// Bytes asked for.
+        /// Bytes requested.
         asked: u64,
         /// Bytes granted.
         granted: u64,
     },
     /// The frequency governor is not `performance`.
     Governor {
-        /// The governor in force.
+        /// The current governor.
         governor: String,
     },
-    /// Datagrams are larger than the path carries in one packet, so IP fragments them.
+    /// Datagrams exceed the path's packet size, so IP fragments them.
     MtuSmallerThan {
         /// MTU of the interface, bytes.
         mtu: u32,
-        /// Bytes that one datagram, with its IP and UDP headers, takes.
+        /// Size of one datagram with its IP and UDP headers, in bytes.
         needed: u64,
     },
     /// Samples were lost although the case is reliable.
@@ -41,18 +41,18 @@ pub enum Warning {
         /// How many.
         lost: u64,
     },
-    /// No sample arrived at all.
+    /// No sample arrived.
     NothingReceived,
-    /// Samples did not carry what was written into them.
+    /// Samples did not contain what was written.
     CorruptSamples {
         /// How many.
         corrupt: u64,
     },
-    /// The publisher fell behind the schedule that was asked for.
+    /// The publisher fell behind its schedule.
     ScheduleLag {
-        /// Samples per second asked for.
+        /// Target rate in samples per second.
         asked_samples_per_s: f64,
-        /// Samples per second written.
+        /// Achieved rate in samples per second.
         reached_samples_per_s: f64,
     },
     /// This program was built without optimisation.
@@ -62,15 +62,15 @@ pub enum Warning {
     Unknown {
         /// Its code.
         code: String,
-        /// What it says.
+        /// Its text.
         text: String,
-        /// What it advises.
+        /// Its advice.
         advice: String,
     },
 }
 
 impl Warning {
-    /// The code in the results format.
+    /// Returns the code in the results format.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
@@ -88,7 +88,7 @@ impl Warning {
         }
     }
 
-    /// What is doubtful, one clause without a full stop.
+    /// Returns the problem, one clause without a full stop.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -97,11 +97,7 @@ impl Warning {
             }
             Self::OnlyOneCore => "only one processor may be used, so waiting always sleeps".into(),
             Self::SocketBufferSmall { asked, granted } => {
-                format!(
-                    "the socket buffer is {} where {} was asked for",
-                    format_size(*granted),
-                    format_size(*asked)
-                )
+                format!("the socket buffer is {}, {} requested", format_size(*granted), format_size(*asked))
             }
             Self::Governor { governor } => format!("the frequency governor is `{governor}`"),
             Self::MtuSmallerThan { mtu, needed } => {
@@ -111,19 +107,21 @@ impl Warning {
             Self::NothingReceived => "no sample arrived".into(),
             Self::CorruptSamples { corrupt } => format!("{corrupt} samples did not carry what was written"),
             Self::ScheduleLag { asked_samples_per_s, reached_samples_per_s } => format!(
-                "the publisher reached {reached_samples_per_s:.0} samples/s of the {asked_samples_per_s:.0} asked for"
+                "the publisher achieved {reached_samples_per_s:.0} of the {asked_samples_per_s:.0} samples/s requested"
             ),
             Self::DebugBuild => "this build of Weir is not optimised".into(),
             Self::Unknown { text, .. } => text.clone(),
         }
     }
 
-    /// What to do about it, one clause without a full stop.
+    /// Returns the advice, one clause without a full stop.
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
             Self::CoresShared => "pin the two sides to different processors".into(),
-            Self::OnlyOneCore => "allow at least two processors to measure without turns being taken".into(),
+            Self::OnlyOneCore => {
+                "allow at least two processors, so that the two sides do not take turns".into()
+            }
             Self::SocketBufferSmall { asked, .. } => {
                 format!("raise the limit: sysctl -w net.core.rmem_max={asked} net.core.wmem_max={asked}")
             }
@@ -138,9 +136,7 @@ impl Warning {
             Self::CorruptSamples { .. } => {
                 "the result is not valid: keep the results file and report it".into()
             }
-            Self::ScheduleLag { .. } => {
-                "ask for a lower rate, or leave the rate out to measure the highest".into()
-            }
+            Self::ScheduleLag { .. } => "use a lower rate, or omit the rate to measure the maximum".into(),
             Self::DebugBuild => "measure with a release build".into(),
             Self::Unknown { advice, .. } => advice.clone(),
         }
@@ -237,7 +233,7 @@ mod tests {
         assert_eq!(
             json,
             "{\"code\":\"socket-buffer-small\",\"asked\":2097152,\"granted\":425984,\
-             \"text\":\"the socket buffer is 416 KiB where 2 MiB was asked for\",\
+             \"text\":\"the socket buffer is 416 KiB, 2 MiB requested\",\
              \"advice\":\"raise the limit: sysctl -w net.core.rmem_max=2097152 net.core.wmem_max=2097152\"}"
         );
     }

@@ -1,8 +1,9 @@
-//! What a million instances cost a writer and a reader, in bytes and in time; without a network.
+//! Measures the cost of a million instances for a writer and a reader, in bytes and in time,
+//! without a network.
 //!
 //! `cargo run --release -p weir-rtps --example instances -- [INSTANCES]`
 
-#![expect(clippy::print_stdout, reason = "the figures are what it is for")]
+#![expect(clippy::print_stdout, reason = "printing is the purpose of this program")]
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use weir_wire::{Data, EntityId, Guid, GuidPrefix, Payload, SequenceNumber, Times
 
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
 const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, true));
-/// Payload of a sample: the encapsulation header, the key, and 24 bytes more.
+/// Payload of a sample: the encapsulation header, the key, and 24 more bytes.
 const PAYLOAD_BYTES: usize = 32;
 
 fn main() {

@@ -1,7 +1,7 @@
 //! Reference-counted memory that holds datagrams in their final wire form.
 //!
-//! A writer encodes samples into a block, the same bytes are its history, and whoever sends them borrows
-//! slices of the block instead of copies. A block is written only while nobody else holds it.
+//! A writer encodes samples into a block. The same bytes are its history, and sending borrows
+//! slices of the block instead of copying. A block is written only while it has a single owner.
 
 use std::sync::Arc;
 
@@ -12,63 +12,64 @@ const SENDING_LEAD: usize = 2048 + 64;
 #[derive(Debug)]
 pub struct Block {
     bytes: Box<[u8]>,
-    /// Bytes at the beginning that are not used.
+    /// Unused bytes at the start.
     lead: usize,
 }
 
 impl Block {
-    /// A zeroed block of `len` bytes.
+    /// Creates a zeroed block of `len` bytes.
     pub fn new(len: usize) -> Arc<Self> {
         Arc::new(Self { bytes: vec![0; len].into_boxed_slice(), lead: 0 })
     }
 
-    /// A block of these bytes.
+    /// Creates a block of these bytes.
     pub(crate) fn from_bytes(bytes: Box<[u8]>) -> Arc<Self> {
         Arc::new(Self { bytes, lead: 0 })
     }
 
-    /// A zeroed block of `len` bytes that datagrams are sent from: it begins in the middle of a page.
+    /// Creates a zeroed block of `len` bytes for sending, which starts in the middle of a page.
     ///
-    /// Large memory begins with a page, and so does the kernel's memory for a datagram of more than half a page, whose
-    /// payload follows behind 44 bytes of headers. Copies by `rep movsb` are several times slower on some processors
-    /// when the target lies a little further into its page than the source: for 8 KiB from the beginning of a page about
-    /// 0.45 µs on an AMD EPYC.
+    /// Large memory starts at a page, and so does the kernel's memory for a datagram of more than
+    /// half a page, whose payload follows 44 bytes of headers. On some processors, copies by `rep
+    /// movsb` are several times slower if the target is slightly further into its page than the
+    /// source: about 0.45 µs for 8 KiB from the start of a page on an AMD EPYC.
     pub(crate) fn for_sending(len: usize) -> Arc<Self> {
         Arc::new(Self { bytes: vec![0; SENDING_LEAD + len].into_boxed_slice(), lead: SENDING_LEAD })
     }
 
-    /// The whole memory of the block.
+    /// Returns the memory of the block.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.lead..]
     }
 
-    /// The whole memory of the block, for the one who holds it alone.
+    /// Returns the memory of the block to its only owner.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.lead..]
     }
 
-    /// Lends out the memory of a block that is not for sending, to be exchanged for another; `None` for one that is.
+    /// Returns the memory of a block that is not for sending, to be exchanged for another; `None`
+    /// for one that is.
     #[inline]
     pub fn memory_mut(&mut self) -> Option<&mut Box<[u8]>> {
         (self.lead == 0).then_some(&mut self.bytes)
     }
 
-    /// Exchanges the memory of a block that is not for sending for another.
+    /// Exchanges the memory of a block that is not for sending.
     pub(crate) fn swap(&mut self, bytes: &mut Box<[u8]>) {
         debug_assert_eq!(self.lead, 0);
         core::mem::swap(&mut self.bytes, bytes);
     }
 
-    /// Where in the block these bytes lie; `None` when they do not.
+    /// Returns the offset of these bytes in the block; `None` if they are not in it.
     #[inline]
     pub(crate) fn offset_of(&self, bytes: &[u8]) -> Option<usize> {
         let offset = (bytes.as_ptr() as usize).checked_sub(self.bytes().as_ptr() as usize)?;
         (offset.checked_add(bytes.len())? <= self.len()).then_some(offset)
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a block is never empty: its length is its capacity")]
     pub fn len(&self) -> usize {
@@ -85,7 +86,7 @@ pub struct BlockSlice {
 }
 
 impl BlockSlice {
-    /// The bytes `start..end` of `block`.
+    /// Makes a slice of the bytes `start..end` of `block`.
     pub fn new(block: Arc<Block>, start: u32, end: u32) -> Self {
         debug_assert!(start <= end && end as usize <= block.len());
         Self { block, start, end }
@@ -98,7 +99,7 @@ impl BlockSlice {
         debug_assert!(self.end as usize <= self.block.len());
     }
 
-    /// The bytes of the slice.
+    /// Returns the bytes of the slice.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.block.bytes()[self.start as usize..self.end as usize]

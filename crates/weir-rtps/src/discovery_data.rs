@@ -1,6 +1,7 @@
-//! What participants and endpoints say about themselves has one form: a parameter list in a DATA payload.
-//! This module holds what [`spdp`](crate::spdp) and [`sedp`](crate::sedp) share: opening the list, bounds on
-//! what a peer may make us keep, the reasons for refusing, and the values that both have.
+//! The common form of discovery data: a parameter list in a DATA payload.
+//!
+//! Shared by [`spdp`](crate::spdp) and [`sedp`](crate::sedp): opening the list, limits on what is
+//! kept of a peer, the reasons for refusal, and values that both have.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -10,17 +11,20 @@ use weir_wire::{Endianness, Parameter, ParameterId, ParameterList, ParseError, e
 use crate::multicast::is_group;
 use crate::qos::INFINITE;
 
-/// Bounds on every table and text that a peer can make grow. What goes over one is counted in
-/// [`DiscoveryCounters`](crate::participant::DiscoveryCounters) and dropped.
+/// Limits on every table and text that a peer can make grow.
+///
+/// What exceeds one is counted in [`DiscoveryCounters`](crate::participant::DiscoveryCounters) and
+/// dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiscoveryLimits {
-    /// Remote participants. Over it, one that never answered us makes room, otherwise the new one is dropped.
+    /// Remote participants. Beyond it, one that never responded makes room; otherwise the new one
+    /// is dropped.
     pub participants: usize,
     /// Endpoints of one remote participant.
     pub endpoints_per_participant: usize,
     /// Endpoints of all remote participants.
     pub endpoints: usize,
-    /// Locators of one kind that are kept of a participant or endpoint; the first ones are.
+    /// Locators of one kind kept for a participant or endpoint; the first ones are kept.
     pub locators: usize,
     /// Length of a topic, type or entity name in bytes.
     pub name_bytes: usize,
@@ -28,7 +32,7 @@ pub struct DiscoveryLimits {
     pub partitions: usize,
     /// Length of all partition names of one endpoint in bytes.
     pub partition_bytes: usize,
-    /// User data of one endpoint in bytes. Longer user data is left out, the endpoint stays.
+    /// User data of one endpoint in bytes. Longer user data is left out; the endpoint stays.
     pub user_data_bytes: usize,
     /// Data representations of one endpoint; the first ones are kept.
     pub representations: usize,
@@ -51,37 +55,37 @@ impl Default for DiscoveryLimits {
     }
 }
 
-/// Why what a peer says about itself is not used.
+/// The reason why discovery data is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryDataError {
     /// The payload does not start with the encapsulation of a parameter list.
-    #[error("the payload is no parameter list")]
+    #[error("the payload is not a parameter list")]
     NotAParameterList,
-    /// The list itself is broken.
+    /// The list is malformed.
     #[error("broken parameter list: {0}")]
     BrokenList(#[from] ParseError),
-    /// A value is too short or not one of those that exist.
-    #[error("parameter {0:?} has an impossible value")]
+    /// A value is too short or does not exist.
+    #[error("parameter {0:?} has an invalid value")]
     BadValue(ParameterId),
-    /// A text or list is longer than [`DiscoveryLimits`] allow.
-    #[error("parameter {0:?} is longer than this engine keeps")]
+    /// A text or list exceeds [`DiscoveryLimits`].
+    #[error("parameter {0:?} exceeds this engine's limit")]
     TooLong(ParameterId),
-    /// What has to be there is not.
+    /// A required parameter is missing.
     #[error("parameter {0:?} is missing")]
     Missing(ParameterId),
-    /// A parameter that its sender says must be understood is not (DDSI-RTPS 2.5 §9.6.3).
-    #[error("parameter {0:?} must be understood and is not")]
+    /// A parameter that must be understood is unknown (DDSI-RTPS 2.5 §9.6.3).
+    #[error("parameter {0:?} must be understood and is unknown")]
     NotUnderstood(ParameterId),
 }
 
 impl DiscoveryDataError {
-    /// Says which parameter's value it was that could not be read.
+    /// Sets the parameter whose value could not be read.
     pub(crate) fn about(self, id: ParameterId) -> Self {
         if let Self::BrokenList(_) = self { Self::BadValue(id) } else { self }
     }
 }
 
-/// The parameter list in a payload that begins with its encapsulation header (DDSI-RTPS 2.5 §10).
+/// Opens the parameter list in a payload, after its encapsulation header (DDSI-RTPS 2.5 §10).
 ///
 /// # Errors
 /// The encapsulation is not that of a parameter list, or the list has no end.
@@ -101,17 +105,17 @@ pub(crate) fn push_encapsulation(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// The UDPv4 locators of one kind, at most so many.
+/// The UDPv4 locators of one kind, with a maximum number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Locators {
-    /// Those that can be sent to, in the order of their announcement, without duplicates.
+    /// Usable addresses in the order of announcement, without duplicates.
     pub addresses: Vec<SocketAddrV4>,
-    /// How many were left out: another transport, an address of the wrong kind, or too many.
+    /// Number of locators left out: another transport, an address of the wrong kind, or too many.
     pub skipped: u32,
 }
 
 impl Locators {
-    /// Keeps the locator if it is a UDPv4 unicast address and there is room.
+    /// Adds the locator if it is a UDPv4 unicast address and there is room.
     pub(crate) fn add(
         &mut self,
         parameter: &Parameter<'_>,
@@ -120,7 +124,7 @@ impl Locators {
         self.add_if(is_unicast, parameter, limits)
     }
 
-    /// Keeps the locator if it is a UDPv4 multicast group that samples may be sent to and there is room.
+    /// Adds the locator if it is a UDPv4 multicast group for user data and there is room.
     pub(crate) fn add_group(
         &mut self,
         parameter: &Parameter<'_>,
@@ -146,38 +150,38 @@ impl Locators {
     }
 }
 
-/// Whether one machine can be meant by the address.
+/// Returns whether the address can be that of a single machine.
 pub(crate) fn is_unicast(address: SocketAddrV4) -> bool {
     let ip = address.ip();
     address.port() != 0
         && !(ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast() || ip.octets()[0] == 0)
 }
 
-/// The text in a parameter, which has at most `max` bytes.
+/// Returns the text in a parameter, which must have at most `max` bytes.
 pub(crate) fn text<'a>(parameter: &Parameter<'a>, max: usize) -> Result<&'a str, DiscoveryDataError> {
     let text = parameter.string()?;
     if text.len() > max { Err(DiscoveryDataError::TooLong(parameter.id)) } else { Ok(text) }
 }
 
-/// The period in a parameter.
+/// Returns the period in a parameter.
 pub(crate) fn duration(parameter: &Parameter<'_>) -> Result<Duration, DiscoveryDataError> {
     period(parameter.duration()?).ok_or(DiscoveryDataError::BadValue(parameter.id))
 }
 
-/// The period that a `Duration_t` means; [`INFINITE`] from the largest number of seconds on. `None`: a
-/// negative one.
+/// Converts a `Duration_t`; [`INFINITE`] from the maximum number of seconds on, `None` if it is
+/// negative.
 pub(crate) fn period(duration: weir_wire::Duration) -> Option<Duration> {
     let seconds = u64::try_from(duration.seconds).ok()?;
     if duration.seconds == i32::MAX {
         return Some(INFINITE);
     }
-    // Rounded to the nearest: some engines round down when they write, and a deadline of theirs that equals
-    // ours must not come out as a shorter one.
+    // Rounds to the nearest: some engines round down when they write, and their deadline must not
+    // become shorter than an equal one here.
     let nanos = (u64::from(duration.fraction) * NANOS_PER_SECOND + (1 << 31)) >> 32;
     Some(Duration::from_nanos(seconds * NANOS_PER_SECOND + nanos))
 }
 
-/// The `Duration_t` for a period (DDSI-RTPS 2.5 §9.3.2).
+/// Converts a period to a `Duration_t` (DDSI-RTPS 2.5 §9.3.2).
 pub(crate) fn wire_duration(period: Duration) -> weir_wire::Duration {
     weir_wire::Duration::from_nanos(u64::try_from(period.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -1,4 +1,4 @@
-//! What discovery tells the application: who came, who went, what fits together and what does not.
+//! Events of discovery for the application: participants, matches and incompatible endpoints.
 
 use core::net::SocketAddrV4;
 
@@ -8,14 +8,14 @@ use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
 use crate::qos::{LivelinessKind, PolicyId, Qos};
 
-/// One change in what is known of others. The local endpoint is named by its [`EntityId`].
+/// A change of remote participants or endpoints. The local endpoint is given by its [`EntityId`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiscoveryEvent {
     /// A local writer has a new reader.
     ReaderMatched {
         /// The local writer.
         writer: EntityId,
-        /// The reader, which may be one of this participant.
+        /// The reader, which may be in this participant.
         reader: RemoteEndpoint,
     },
     /// A matched reader has other policies or addresses than before and still matches.
@@ -25,7 +25,7 @@ pub enum DiscoveryEvent {
         /// The reader as it is now.
         reader: RemoteEndpoint,
     },
-    /// A matched reader is gone or no longer fits.
+    /// A matched reader is gone or no longer matches.
     ReaderUnmatched {
         /// The local writer.
         writer: EntityId,
@@ -36,7 +36,7 @@ pub enum DiscoveryEvent {
     WriterMatched {
         /// The local reader.
         reader: EntityId,
-        /// The writer, which may be one of this participant.
+        /// The writer, which may be in this participant.
         writer: RemoteEndpoint,
     },
     /// A matched writer has other policies or addresses than before and still matches.
@@ -46,7 +46,7 @@ pub enum DiscoveryEvent {
         /// The writer as it is now.
         writer: RemoteEndpoint,
     },
-    /// A matched writer is gone or no longer fits.
+    /// A matched writer is gone or no longer matches.
     WriterUnmatched {
         /// The local reader.
         reader: EntityId,
@@ -59,7 +59,7 @@ pub enum DiscoveryEvent {
         writer: EntityId,
         /// The reader.
         reader: Guid,
-        /// The first policy that does not fit.
+        /// The first incompatible policy.
         policy: PolicyId,
     },
     /// A writer of the same topic offers less than a local reader requests.
@@ -68,12 +68,12 @@ pub enum DiscoveryEvent {
         reader: EntityId,
         /// The writer.
         writer: Guid,
-        /// The first policy that does not fit.
+        /// The first incompatible policy.
         policy: PolicyId,
     },
-    /// A participant, which may be this one, says that all its writers of a kind are alive.
+    /// A participant, possibly this one, asserts that all its writers of a kind are alive.
     LivelinessAsserted {
-        /// Which.
+        /// The participant.
         prefix: GuidPrefix,
         /// The kind; never `ManualByTopic`.
         kind: LivelinessKind,
@@ -83,37 +83,37 @@ pub enum DiscoveryEvent {
         /// The local writer.
         writer: EntityId,
     },
-    /// Another participant of the domain was heard of.
+    /// Another participant of the domain was discovered.
     ParticipantDiscovered {
-        /// Which.
+        /// The participant.
         prefix: GuidPrefix,
-        /// Whose implementation it is.
+        /// Its vendor.
         vendor: VendorId,
-        /// What it calls itself.
+        /// Its name.
         name: Option<String>,
     },
-    /// A participant said goodbye, fell silent for longer than its lease, or had to make room. Its endpoints
-    /// were reported as unmatched before.
+    /// A participant said goodbye, was silent for longer than its lease, or had to make room. Its
+    /// endpoints were reported as unmatched before.
     ParticipantLost {
-        /// Which.
+        /// The participant.
         prefix: GuidPrefix,
     },
 }
 
-/// What a local endpoint needs to know of a matched one.
+/// The data of a matched endpoint for a local one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteEndpoint {
-    /// Which endpoint.
+    /// The endpoint.
     pub guid: Guid,
-    /// Whose implementation it is.
+    /// Its vendor.
     pub vendor: VendorId,
-    /// What it offers or requests.
+    /// Its offered or requested policies.
     pub qos: Qos,
-    /// Where to send to: the best of its addresses.
+    /// The address to send to: the best of its addresses.
     pub destinations: Destinations,
-    /// The multicast group to which it listens, too, if it is reached that way.
+    /// The multicast group that it has also joined, if it can be reached through it.
     pub group: Option<GroupRoute>,
-    /// Bytes that its socket buffer was granted, if it says so.
+    /// Its granted socket buffer in bytes, if announced.
     pub receive_buffer: Option<u32>,
     /// Whether it delimits keys of appendable types in XCDR2, see
     /// [`ParticipantData::delimits_keys`](crate::spdp::ParticipantData::delimits_keys).
@@ -121,7 +121,7 @@ pub struct RemoteEndpoint {
 }
 
 impl RemoteEndpoint {
-    /// The address to send to.
+    /// Returns the address to send to.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddrV4> {
         self.destinations.first().copied()

@@ -1,11 +1,12 @@
-//! Hashing of 16-byte key hashes: they are spread already, or short, so two multiplications mix them. Whoever sends
-//! samples chooses keys, so what the table does with them depends on a seed that he does not know.
+//! Hashes 16-byte key hashes. They are well distributed already, or short, so two multiplications
+//! suffice. As peers choose keys, the hash depends on a seed unknown to them.
 
 const A: u64 = 0x9e37_79b9_7f4a_7c15;
 const B: u64 = 0xd1b5_4a32_d192_ed03;
 
-/// A key hash (RTPS 2.5 §9.6.4.8) in two words, which are handed on and compared as such: 16 octets in an `Option` lie where
-/// a processor writes them one way and reads them another, and waits for itself.
+/// A key hash (RTPS 2.5 §9.6.4.8) in two words, which are passed on and compared as such. This
+/// avoids a store-forwarding stall: 16 bytes in an `Option` would be written and read in different
+/// pieces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     low: u64,
@@ -27,7 +28,7 @@ impl From<[u8; 16]> for Key {
     }
 }
 
-/// Hashes keys under a seed.
+/// Hashes keys with a seed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyHasher {
     low: u64,
@@ -45,7 +46,7 @@ impl KeyHasher {
     }
 }
 
-/// All bits of a product.
+/// Combines all bits of a product.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

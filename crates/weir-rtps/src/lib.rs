@@ -1,21 +1,21 @@
 //! The RTPS protocol (OMG DDSI-RTPS 2.5) as deterministic state machines.
 //!
-//! No sockets, clocks, threads or randomness: datagrams and the time are arguments, what is to be sent is
-//! collected in an [`Outbox`](outbox::Outbox). The same inputs give the same bytes. What a peer sends is never
-//! an error of the caller's: bad input is counted and dropped, and everything that a peer can make grow has a
-//! limit in [`config`].
+//! There are no sockets, clocks, threads or randomness: datagrams and the time are arguments, and
+//! output is collected in an [`Outbox`](outbox::Outbox). The same inputs give the same bytes. A
+//! peer's bad input is never an error: it is counted and dropped. Everything that a peer can make
+//! grow has a limit in [`config`].
 //!
 //! | module | content |
 //! |---|---|
-//! | [`participant`] | discovery: who is there, what matches, who has gone |
+//! | [`participant`] | discovery, matching and leases |
 //! | [`writer`] | one writer: history, window, HEARTBEATs, repairs |
-//! | [`reader`] | one reader: reordering, acknowledgements, the samples that wait |
+//! | [`reader`] | one reader: reordering, acknowledgements, samples to be taken |
 //! | [`receiver`] | from datagrams of user data to writers and readers |
-//! | [`multicast`] | when one datagram does for several readers |
-//! | [`outbox`], [`block`] | what is to be sent, and the memory that it lies in |
+//! | [`multicast`] | when to send one datagram to several readers |
+//! | [`outbox`], [`block`] | pending output, and its memory |
 //! | [`qos`], [`qos_match`] | policies, and which offers satisfy which requests |
 //! | [`spdp`], [`sedp`] | the data of discovery |
-//! | [`ports`] | which ports a participant uses |
+//! | [`ports`] | the ports of a participant |
 //! | [`liveliness`] | leases of writers |
 //! | [`time`], [`config`] | the caller's clock; every tunable |
 

@@ -1,15 +1,15 @@
-//! Liveliness: how long a writer may be silent, and what is counted when it is longer (DDS 1.4 §2.2.3.11,
-//! DDSI-RTPS 2.5 §8.4.13).
+//! Liveliness: how long a writer may be silent, and the status that counts violations (DDS 1.4
+//! §2.2.3.11, DDSI-RTPS 2.5 §8.4.13).
 //!
-//! A writer that fell silent stays matched: only its instances have no writer until it is heard of again. Who
-//! sends what to be heard of is in [`participant`](crate::participant).
+//! A silent writer stays matched, but its instances have no writer until it is received from again.
+//! Sending assertions is in [`participant`](crate::participant).
 
 use weir_wire::Guid;
 
 use crate::qos::{INFINITE, Liveliness, LivelinessKind};
 use crate::time::Time;
 
-/// The lease of one writer: it counts as not alive when nothing asserts it for as long as the period.
+/// The lease of one writer: it counts as not alive if it is not asserted for this period.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lease {
     policy: Liveliness,
@@ -18,12 +18,12 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// A lease that begins now.
+    /// Starts a lease.
     pub(crate) fn new(now: Time, policy: Liveliness) -> Self {
         Self { policy, asserted_at: now, is_alive: true }
     }
 
-    /// A lease that never ends.
+    /// Makes a lease that never expires.
     pub(crate) fn endless() -> Self {
         Self::new(Time::ZERO, Liveliness { kind: LivelinessKind::Automatic, lease: INFINITE })
     }
@@ -40,43 +40,43 @@ impl Lease {
         self.is_alive
     }
 
-    /// The writer has shown that it is alive; `true` when it was thought dead.
+    /// Renews the lease; `true` if it had expired.
     #[inline]
     pub(crate) fn assert(&mut self, at: Time) -> bool {
         self.asserted_at = self.asserted_at.max(at);
         !core::mem::replace(&mut self.is_alive, true)
     }
 
-    /// Whether the lease has just run out.
+    /// Returns whether the lease has just expired.
     pub(crate) fn expire(&mut self, now: Time) -> bool {
         let is_over = self.expires_at().is_some_and(|at| at <= now);
         self.is_alive &= !is_over;
         is_over
     }
 
-    /// When the lease runs out; `None` when it has, or never does.
+    /// Returns when the lease expires; `None` if it has, or never does.
     pub(crate) fn expires_at(&self) -> Option<Time> {
         (self.is_alive && self.policy.lease < INFINITE).then(|| self.asserted_at + self.policy.lease)
     }
 }
 
-/// How many of a reader's writers are alive (LIVELINESS_CHANGED). The changes are those since the status was
-/// taken.
+/// The number of a reader's writers that are alive (LIVELINESS_CHANGED). Changes count since the
+/// status was last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LivelinessChangedStatus {
     /// Matched writers that are alive.
     pub alive_count: u32,
     /// Matched writers that were silent for too long.
     pub not_alive_count: u32,
-    /// By how much `alive_count` changed.
+    /// Change of `alive_count`.
     pub alive_count_change: i32,
-    /// By how much `not_alive_count` changed.
+    /// Change of `not_alive_count`.
     pub not_alive_count_change: i32,
     /// The writer that caused the last change.
     pub last_publication_handle: Option<Guid>,
 }
 
-/// The status of a reader, and whether somebody should be told of it.
+/// The status of a reader, and whether a listener should be notified.
 #[derive(Debug, Default)]
 pub(crate) struct LivelinessChanges {
     status: LivelinessChangedStatus,
@@ -84,7 +84,7 @@ pub(crate) struct LivelinessChanges {
 }
 
 impl LivelinessChanges {
-    /// A writer changed: `alive` and `not_alive` are how the counts move.
+    /// Records a change of a writer by these changes of the counts.
     pub(crate) fn change(&mut self, writer: Guid, alive: i32, not_alive: i32) {
         let status = &mut self.status;
         status.alive_count = status.alive_count.saturating_add_signed(alive);
@@ -95,7 +95,7 @@ impl LivelinessChanges {
         self.has_news = true;
     }
 
-    /// The status, whose changes become zero.
+    /// Returns the status and resets its changes to zero.
     pub(crate) fn take(&mut self) -> LivelinessChangedStatus {
         let status = self.status;
         (self.status.alive_count_change, self.status.not_alive_count_change) = (0, 0);

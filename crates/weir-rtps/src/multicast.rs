@@ -1,34 +1,34 @@
-//! User data by multicast: one datagram for all readers that listen to the same group.
+//! User data by multicast: one datagram for all readers in the same group.
 //!
-//! Readers announce the groups that they listen to (MULTICAST_LOCATOR, DEFAULT_MULTICAST_LOCATOR). A writer sends to
-//! a group when that spares it at least one send, and to everybody else by unicast. What is meant for one reader
-//! (repairs, GAPs, HEARTBEATs of its own) always goes to that reader's unicast address.
+//! Readers announce their groups (MULTICAST_LOCATOR, DEFAULT_MULTICAST_LOCATOR). A writer sends to
+//! a group if that saves at least one send, and to all other readers by unicast. Messages for one
+//! reader (repairs, GAPs, its own HEARTBEATs) always go to its unicast address.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::outbox::Destinations;
 
-/// A multicast group as it is reached from here. Two readers of one group behind different interfaces have different
-/// routes.
+/// A multicast group and the interface to reach it. Two readers of one group behind different
+/// interfaces have different routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupRoute {
     /// The group and its port.
     pub group: SocketAddrV4,
-    /// Our address on the interface behind which the reader is.
+    /// Our address on the interface that leads to the reader.
     pub interface: Ipv4Addr,
 }
 
-/// Where the samples of a writer go.
+/// The destinations of a writer's samples.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// Groups, then the addresses of the readers that no group covers.
+    /// Groups, then the addresses of readers that are in none of them.
     pub(crate) destinations: Vec<SocketAddrV4>,
-    /// How the groups among them are reached.
+    /// The routes to these groups.
     pub(crate) routes: Vec<GroupRoute>,
 }
 
 impl Plan {
-    /// The fewest sends that reach all of `readers`.
+    /// Computes the fewest sends that reach all of `readers`.
     pub(crate) fn new<'a>(
         readers: impl Iterator<Item = (&'a Destinations, Option<GroupRoute>)> + Clone,
     ) -> Self {
@@ -48,7 +48,8 @@ impl Plan {
     }
 }
 
-/// Whether a group stands for at least two addresses: several readers of one participant have one between them.
+/// Returns whether a group replaces at least two addresses: several readers of one participant
+/// share one.
 fn is_worth_it<'a>(
     route: GroupRoute,
     readers: impl Iterator<Item = (&'a Destinations, Option<GroupRoute>)>,
@@ -64,7 +65,8 @@ fn add(addresses: &mut Vec<SocketAddrV4>, address: SocketAddrV4) {
     }
 }
 
-/// Whether samples may be sent to a group: not to those of routing protocols and the like (224.0.0.0/24, RFC 5771 §4).
+/// Returns whether samples may be sent to a group: not to those of routing protocols and the like
+/// (224.0.0.0/24, RFC 5771 §4).
 pub fn is_group(address: SocketAddrV4) -> bool {
     let ip = address.ip();
     address.port() != 0 && ip.is_multicast() && ip.octets()[..3] != [224, 0, 0]

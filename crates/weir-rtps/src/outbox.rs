@@ -1,8 +1,8 @@
-//! What a state machine wants sent, in a form that can be sent after its lock is released.
+//! The output of a state machine, in a form that can be sent after its lock is released.
 //!
-//! Data leaves as slices of history blocks, never copied; control messages (HEARTBEAT, ACKNACK, GAP,
-//! discovery) are small and are written into one scratch buffer. An outbox is reused, so that after warm-up
-//! nothing is allocated.
+//! Data are slices of history blocks, never copied. Control messages (HEARTBEAT, ACKNACK, GAP,
+//! discovery) are small and are written into one scratch buffer. An outbox is reused, so that
+//! nothing is allocated after warm-up.
 
 use core::net::SocketAddrV4;
 use core::ops::Range;
@@ -11,39 +11,42 @@ use std::sync::Arc;
 use crate::block::BlockSlice;
 use crate::config;
 
-/// The addresses that one message goes to. Shared: made when endpoints match, not per message.
+/// The destination addresses of a message. Shared: created when endpoints match, not per message.
 pub type Destinations = Arc<[SocketAddrV4]>;
 
-/// Messages to send, in order.
+/// Messages to be sent, in order.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// The bytes that are not in a history block.
     pub scratch: Vec<u8>,
     /// One entry per send.
     pub items: Vec<Item>,
-    /// The addresses of the last item that was forgotten: the next one usually goes there too, and counting references
-    /// costs more than comparing them.
+    /// The addresses of the last removed item: the next one usually has the same, and comparing is
+    /// cheaper than reference counting.
     kept: Option<Destinations>,
 }
 
-/// One send: the bytes of `slice`, then those of `scratch`, as one datagram or as several of equal length.
+/// One send: the bytes of `slice`, then those of `scratch`, as one datagram or as several of equal
+/// length.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// Where to.
+    /// The destinations.
     pub to: Destinations,
-    /// Datagrams in a history block, end to end.
+    /// Consecutive datagrams in a history block.
     pub slice: Option<BlockSlice>,
-    /// What follows, in [`Outbox::scratch`].
+    /// The bytes after the slice, in [`Outbox::scratch`].
     pub scratch: Range<usize>,
-    /// The scratch bytes do not follow the slice but go before it: the headers of a fragment.
+    /// Whether the scratch bytes precede the slice instead: the headers of a fragment.
     pub is_scratch_first: bool,
-    /// Length of every datagram but the last, which may be shorter, in bytes; 0 when this is one datagram.
+    /// Length of each datagram except the last, which may be shorter, in bytes; 0 for a single
+    /// datagram.
     pub segment: u16,
     /// Number of datagrams.
     pub datagrams: u16,
     /// Number of samples in them.
     pub samples: u16,
-    /// The datagrams fit the path MTU, so that they may leave by one segmented send with those before and after.
+    /// Whether the datagrams fit the path MTU, so that they may leave by one segmented send with
+    /// adjacent ones.
     pub joins: bool,
 }
 
@@ -63,8 +66,8 @@ impl Item {
         }
     }
 
-    /// Adds a datagram that is as long as those of the slice, `len` bytes, and follows them in their block. `false`, and
-    /// nothing has happened: one send takes no more.
+    /// Adds a datagram that is as long as those of the slice, `len` bytes, and follows them in
+    /// their block. `false`, and nothing has happened: one send takes no more.
     #[inline]
     pub(crate) fn add_datagram(&mut self, len: u32, samples: u16) -> bool {
         // One segment and 64 bytes are left for a HEARTBEAT.
@@ -83,12 +86,12 @@ impl Item {
 }
 
 impl Outbox {
-    /// An empty outbox.
+    /// Creates an empty outbox.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets the messages and keeps the memory.
+    /// Removes the messages and keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.kept = self.items.pop().map(|item| item.to).or(self.kept.take());
@@ -96,13 +99,13 @@ impl Outbox {
         self.scratch.clear();
     }
 
-    /// Whether there is nothing to send.
+    /// Returns whether there is nothing to send.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// A reference to these addresses.
+    /// Returns a reference to these addresses.
     #[inline]
     pub(crate) fn reference(&mut self, to: &Destinations) -> Destinations {
         match self.kept.take() {
@@ -111,7 +114,7 @@ impl Outbox {
         }
     }
 
-    /// Appends one control datagram, whose bytes `write` appends to the buffer that it is given.
+    /// Appends one control datagram; `write` appends its bytes to the given buffer.
     pub fn message(&mut self, to: &Destinations, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.scratch.len();
         write(&mut self.scratch);
@@ -120,7 +123,7 @@ impl Outbox {
         self.items.push(Item { scratch, joins: true, ..Item::of(to, None) });
     }
 
-    /// The two parts of an item, to be sent end to end.
+    /// Returns the two parts of an item, to be sent in sequence.
     #[inline]
     pub fn parts<'a>(&'a self, item: &'a Item) -> (&'a [u8], &'a [u8]) {
         let slice = item.slice.as_ref().map_or(&[][..], BlockSlice::bytes);
@@ -128,7 +131,7 @@ impl Outbox {
         if item.is_scratch_first { (scratch, slice) } else { (slice, scratch) }
     }
 
-    /// Calls `each` with every datagram of every item, copied together: for tests, simulations and traffic
+    /// Calls `each` with a copy of every datagram of every item: for tests, simulations and traffic
     /// whose speed does not matter.
     pub fn for_each_datagram(&self, mut each: impl FnMut(&Destinations, &[u8])) {
         let mut whole = Vec::new();

@@ -1,15 +1,15 @@
-//! A participant as a state machine: who else is in the domain, what they write and read, what of it fits
-//! what we do (DDSI-RTPS 2.5 §8.5).
+//! A participant as a state machine: discovery, matching and leases (DDSI-RTPS 2.5 §8.5).
 //!
-//! Only metatraffic comes here. User data goes to the writer and reader cores of its endpoints, which learn
-//! of each other by the [`DiscoveryEvent`]s of this core; the driver wires them together. After every call,
-//! drain [`poll_transmit`](ParticipantCore::poll_transmit) and [`poll_event`](ParticipantCore::poll_event),
-//! and look at [`next_timeout`](ParticipantCore::next_timeout) again. The same calls give the same bytes and
+//! It handles only metatraffic. User data goes to the writer and reader cores of its endpoints,
+//! which learn of each other by the [`DiscoveryEvent`]s of this core; the driver connects them.
+//! After every call, drain [`poll_transmit`](ParticipantCore::poll_transmit) and
+//! [`poll_event`](ParticipantCore::poll_event), and read
+//! [`next_timeout`](ParticipantCore::next_timeout) again. The same calls give the same bytes and
 //! events.
 //!
-//! One file per concern: `announcer` says who we are, `receive` takes messages apart, `builtin` exchanges
-//! endpoints reliably, `remote` keeps the others, `local` our own endpoints, `matching` brings them together,
-//! `liveliness` shows that our writers are alive.
+//! There is one file per concern: `announcer` sends announcements of the participant, `receive`
+//! parses messages, `builtin` exchanges endpoints reliably, `remote` keeps remote participants,
+//! `local` the local endpoints, `matching` compares them, `liveliness` asserts the local writers.
 
 mod announcer;
 mod builtin;
@@ -61,7 +61,7 @@ pub struct ParticipantCore {
 }
 
 impl ParticipantCore {
-    /// A participant that knows nobody and has no endpoints; its first announcement is due at once.
+    /// Creates a participant without endpoints; its first announcement is due at once.
     #[must_use]
     pub fn new(config: ParticipantConfig, now: Time) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl ParticipantCore {
         }
     }
 
-    /// Does what has become due: announcements, leases that ran out, repetitions of unanswered messages.
+    /// Does what is due: announcements, expired leases, repetitions of unanswered messages.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.is_closed {
             return;
@@ -90,8 +90,8 @@ impl ParticipantCore {
         self.builtin.handle_timeout(now);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called at the latest. `None`: the participant
-    /// is closed.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is due; `None` if the participant is
+    /// closed.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Time> {
         if self.is_closed {
@@ -104,26 +104,26 @@ impl ParticipantCore {
 
     /// Appends all datagrams that are to be sent now.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
-        // The announcement goes first: what comes after it is only understood by those who know us.
+        // The announcement goes first: only participants that know us understand the rest.
         self.announcer.poll_transmit(&self.remotes, out);
         self.builtin.poll_transmit(now, out);
         self.announcer.poll_farewell(&self.remotes, out);
     }
 
-    /// The next thing that the application should know. Events are in the order in which they happened.
+    /// Returns the next event for the application. Events are in the order in which they happened.
     pub fn poll_event(&mut self) -> Option<DiscoveryEvent> {
         self.events.pop_front()
     }
 
-    /// A participant has sent user data: it lives, whether it announces itself or not.
+    /// Renews the lease of a participant that has sent user data.
     pub fn assert_alive(&mut self, now: Time, prefix: GuidPrefix) {
         if let Some(remote) = self.remotes.get_mut(&prefix) {
             remote.last_heard = now;
         }
     }
 
-    /// Says goodbye: the next [`poll_transmit`](Self::poll_transmit) disposes of all endpoints and of the
-    /// participant itself. Everything that arrives afterwards is ignored.
+    /// Closes the participant: the next [`poll_transmit`](Self::poll_transmit) disposes all
+    /// endpoints and the participant. Everything that arrives afterwards is ignored.
     pub fn close(&mut self, now: Time) {
         if self.is_closed {
             return;
@@ -137,37 +137,39 @@ impl ParticipantCore {
         self.is_closed = true;
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &ParticipantConfig {
         &self.config
     }
 
-    /// What was dropped, and why.
+    /// Returns counts of what was dropped, by reason.
     #[must_use]
     pub fn counters(&self) -> &DiscoveryCounters {
         &self.counters
     }
 
-    /// Bytes of memory that the announcements of our endpoints take, those of endpoints that are gone included.
+    /// Returns the memory of our endpoints' announcements in bytes, including those of removed
+    /// endpoints.
     #[must_use]
     pub fn announcement_memory(&self) -> usize {
         self.builtin.memory()
     }
 
-    /// Bytes of memory that announcements take: ours, and those of others that wait for earlier ones.
+    /// Returns the memory of announcements in bytes: ours, and remote ones that wait for earlier
+    /// ones.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.builtin.memory() + self.builtin.waiting_memory()
     }
 
-    /// How many other participants are known.
+    /// Returns the number of known remote participants.
     #[must_use]
     pub fn remote_participants(&self) -> usize {
         self.remotes.len()
     }
 
-    /// How many endpoints of other participants are known.
+    /// Returns the number of known remote endpoints.
     #[must_use]
     pub fn remote_endpoints(&self) -> usize {
         self.remotes.values().map(|remote| remote.endpoints.len()).sum()

@@ -1,5 +1,5 @@
-//! What participants tell each other to be thought alive (DDSI-RTPS 2.5 §8.4.13, §9.6.3.1): bytes to values and
-//! back, nothing remembered.
+//! Participant messages, which assert liveliness (DDSI-RTPS 2.5 §8.4.13, §9.6.3.1): stateless
+//! encoding and decoding.
 
 use weir_wire::{GuidPrefix, encapsulation};
 
@@ -10,8 +10,8 @@ const AUTOMATIC: [u8; 4] = [0, 0, 0, 1];
 /// The kind of a message that asserts all MANUAL_BY_PARTICIPANT writers of the participant.
 const MANUAL_BY_PARTICIPANT: [u8; 4] = [0, 0, 0, 2];
 
-/// The key of a message, which is its own key hash: who, and which kind. `None` for writers that are asserted
-/// one by one.
+/// Returns the key of a message, which is its own key hash: the participant and the kind. `None`
+/// for writers that are asserted individually.
 pub(crate) fn key(prefix: GuidPrefix, kind: LivelinessKind) -> Option<[u8; 16]> {
     let kind = match kind {
         LivelinessKind::Automatic => AUTOMATIC,
@@ -24,7 +24,7 @@ pub(crate) fn key(prefix: GuidPrefix, kind: LivelinessKind) -> Option<[u8; 16]> 
     Some(key)
 }
 
-/// The payload of a message, encapsulation header included: the key, and no data.
+/// Encodes the payload of a message with its encapsulation header: the key, and no data.
 pub(crate) fn encode(key: [u8; 16]) -> [u8; 24] {
     let mut payload = [0; 24];
     payload[..2].copy_from_slice(&encapsulation::CDR_LE);
@@ -32,8 +32,8 @@ pub(crate) fn encode(key: [u8; 16]) -> [u8; 24] {
     payload
 }
 
-/// Reads a payload: whose message it is, and which writers it asserts. `None` when it is too short or of a kind
-/// that nobody knows. The data behind it are for the participants of one vendor.
+/// Decodes a payload: the participant, and which writers it asserts. `None` if it is too short or
+/// of an unknown kind. The data after it are vendor-specific.
 pub(crate) fn decode(payload: &[u8]) -> Option<(GuidPrefix, LivelinessKind)> {
     let key = payload.get(4..)?.first_chunk::<16>()?;
     let (prefix, kind) = key.split_first_chunk::<12>()?;
@@ -58,7 +58,7 @@ mod tests {
         let bytes = [
             0, 1, 0, 0,                             // CDR_LE
             1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,  // participantGuidPrefix
-            0, 0, 0, 2,                             // kind, octets
+            0, 0, 0, 2,                             // kind, bytes
             0, 0, 0, 0,                             // no data
         ];
         assert_eq!(encode(key), bytes);

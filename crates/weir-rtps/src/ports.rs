@@ -5,31 +5,31 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 /// The multicast group on which participants announce themselves (DDSI-RTPS 2.5 §9.6.2.4.1).
 pub const DISCOVERY_GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
 
-/// The largest domain id whose ports exist.
+/// The maximum domain id whose ports exist.
 pub const MAX_DOMAIN_ID: u32 = 232;
 
-/// Where everybody in the domain listens for announcements: group and port. `None`: no such port, the domain
-/// id is over [`MAX_DOMAIN_ID`].
+/// Returns the group and port for announcements in the domain; `None` if the domain id is over
+/// [`MAX_DOMAIN_ID`].
 #[must_use]
 pub fn metatraffic_multicast(domain_id: u32) -> Option<SocketAddrV4> {
     Some(SocketAddrV4::new(DISCOVERY_GROUP, port(domain_id, METATRAFFIC_MULTICAST_OFFSET, 0)?))
 }
 
-/// The port of the domain for user data by multicast. `None`: no such port.
+/// Returns the domain's port for user data by multicast; `None` if it does not exist.
 #[must_use]
 pub fn user_multicast_port(domain_id: u32) -> Option<u16> {
     port(domain_id, USER_MULTICAST_OFFSET, 0)
 }
 
-/// The port on which the `participant_id`-th participant of this host receives discovery and acknowledgements
-/// of it. `None`: no such port, the ids are too large.
+/// Returns the port for discovery and its acknowledgements of the `participant_id`-th participant
+/// of this host; `None` if the ids are too large.
 #[must_use]
 pub fn metatraffic_unicast_port(domain_id: u32, participant_id: u32) -> Option<u16> {
     port(domain_id, METATRAFFIC_UNICAST_OFFSET, participant_id)
 }
 
-/// The port on which the `participant_id`-th participant of this host receives user data. `None`: no such
-/// port.
+/// Returns the port for user data of the `participant_id`-th participant of this host; `None` if
+/// the ids are too large.
 #[must_use]
 pub fn user_unicast_port(domain_id: u32, participant_id: u32) -> Option<u16> {
     port(domain_id, USER_UNICAST_OFFSET, participant_id)

@@ -1,65 +1,66 @@
-//! Quality-of-service policies of one endpoint, as RTPS peers see them.
+//! Quality-of-service policies of one endpoint, as seen by RTPS peers.
 //!
-//! Only values live here. Which offered and requested values fit together is decided in
-//! [`qos_match`](crate::qos_match), how they look on the wire in `qos_parameters`,
-//! and what they make an endpoint do in the writer and reader cores. An endless period is [`INFINITE`], so
-//! periods compare as they read.
+//! This module has only values. [`qos_match`](crate::qos_match) decides which offered and requested
+//! values match, `qos_parameters` has their wire format, and the writer and reader cores implement
+//! their effects. An infinite period is [`INFINITE`], so periods can be compared directly.
 
 use core::time::Duration;
 
-/// The period that never ends (`DURATION_INFINITE`).
+/// The infinite period (`DURATION_INFINITE`).
 pub const INFINITE: Duration = Duration::MAX;
 
-/// The policies of one writer or reader (DDS 1.4 §2.2.3); those that a peer must know travel in SEDP.
+/// The policies of one writer or reader (DDS 1.4 §2.2.3); SEDP carries those that peers must know.
 ///
-/// `deadline`, `ownership`, `ownership_strength`, `lifespan`, `destination_order` and `presentation` are announced and
-/// matched, but not enforced. weir-dds refuses writers and readers whose values are not the defaults.
+/// `deadline`, `ownership`, `ownership_strength`, `lifespan`, `destination_order` and
+/// `presentation` are announced and matched, but not enforced. weir-dds refuses writers and readers
+/// whose values are not the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qos {
     /// Whether lost samples are repaired.
     pub reliability: Reliability,
-    /// How long a reliable `write` may wait for room.
+    /// Maximum time that a reliable `write` blocks for room.
     pub max_blocking_time: Duration,
-    /// What readers that come later still get.
+    /// Which samples late-joining readers receive.
     pub durability: Durability,
     /// Which samples of an instance are kept.
     pub history: History,
-    /// The longest time between two samples of an instance.
+    /// Maximum time between two samples of an instance.
     pub deadline: Duration,
-    /// A hint: the delay that may be added on the way.
+    /// A hint: the acceptable additional delay.
     pub latency_budget: Duration,
-    /// How the writer shows that it is alive.
+    /// How the writer's liveliness is asserted.
     pub liveliness: Liveliness,
     /// Whether several writers may update an instance at a time.
     pub ownership: Ownership,
     /// Under exclusive ownership, the strongest live writer owns the instance.
     pub ownership_strength: i32,
-    /// By which time stamp samples of several writers are ordered.
+    /// The timestamp by which samples of several writers are ordered.
     pub destination_order: DestinationOrder,
     /// Coherent and ordered access over several instances or topics.
     pub presentation: Presentation,
-    /// Names, or patterns as in `fnmatch(3)`; none at all means the partition with the empty name.
+    /// Names, or patterns as in `fnmatch(3)`; empty: the partition with the empty name.
     pub partition: Vec<String>,
     /// How long a sample stays valid after it was written.
     pub lifespan: Duration,
-    /// Ids of the data representations ([`XCDR1`], [`XCDR2`]), best first; none at all means [`XCDR1`].
-    /// A writer offers only its first.
+    /// Ids of the data representations ([`XCDR1`], [`XCDR2`]), preferred first; empty: [`XCDR1`]. A
+    /// writer offers only its first.
     pub representation: Vec<i16>,
-    /// Bounds of what is kept; local, never announced.
+    /// Limits on what is kept; local, never announced.
     pub resource_limits: ResourceLimits,
-    /// Opaque octets for the application at the other end.
+    /// Opaque bytes for remote applications.
     pub user_data: Vec<u8>,
 }
 
 impl Qos {
-    /// The defaults of a DataWriter: reliable, otherwise as [`for_reader`](Self::for_reader) (DDS 1.4
-    /// §2.2.3).
+    /// Returns the defaults of a DataWriter: reliable, otherwise as
+    /// [`for_reader`](Self::for_reader) (DDS 1.4 §2.2.3).
     #[must_use]
     pub fn for_writer() -> Self {
         Self { reliability: Reliability::Reliable, ..Self::for_reader() }
     }
 
-    /// The defaults of a DataReader: best effort, volatile, keep the last one (DDS 1.4 §2.2.3).
+    /// Returns the defaults of a DataReader: best effort, volatile, KEEP_LAST with depth 1 (DDS 1.4
+    /// §2.2.3).
     #[must_use]
     pub fn for_reader() -> Self {
         Self {
@@ -90,49 +91,49 @@ impl Qos {
 /// RELIABILITY: whether lost samples are repaired. Ordered by strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reliability {
-    /// What is lost stays lost.
+    /// Lost samples stay lost.
     BestEffort,
-    /// What is lost is sent again.
+    /// Lost samples are sent again.
     Reliable,
 }
 
-/// DURABILITY: what a reader that comes later still gets. Ordered by strength.
+/// DURABILITY: which samples late-joining readers receive. Ordered by strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Durability {
-    /// Nothing from before the match.
+    /// None from before the match.
     Volatile,
-    /// What the writer still keeps.
+    /// Those that the writer still keeps.
     TransientLocal,
-    /// What a service keeps in memory; treated as [`TransientLocal`](Self::TransientLocal) by an engine
-    /// without one.
+    /// Those that a service keeps in memory; without one, treated as
+    /// [`TransientLocal`](Self::TransientLocal).
     Transient,
-    /// What a service keeps on disk; treated as [`TransientLocal`](Self::TransientLocal) by an engine without
-    /// one.
+    /// Those that a service keeps on disk; without one, treated as
+    /// [`TransientLocal`](Self::TransientLocal).
     Persistent,
 }
 
 /// HISTORY: which samples of an instance are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum History {
-    /// The last so many (at least 1).
+    /// The last ones, up to this depth (at least 1).
     KeepLast(u32),
     /// All of them, until every matched reliable reader has them.
     KeepAll,
 }
 
-/// LIVELINESS: how a writer shows that it is alive, and how long it may be silent.
+/// LIVELINESS: how a writer is asserted, and how long it may be silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Liveliness {
-    /// Who asserts it.
+    /// Who asserts it: the middleware or the application.
     pub kind: LivelinessKind,
-    /// The longest silence.
+    /// Maximum silence.
     pub lease: Duration,
 }
 
 /// Who asserts a writer's liveliness. Ordered by strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LivelinessKind {
-    /// The middleware, as long as the participant lives.
+    /// The middleware, while the participant lives.
     Automatic,
     /// The application, once for all writers of the participant.
     ManualByParticipant,
@@ -149,7 +150,8 @@ pub enum Ownership {
     Exclusive,
 }
 
-/// DESTINATION_ORDER: by which time stamp samples of several writers are ordered. Ordered by strength.
+/// DESTINATION_ORDER: the timestamp by which samples of several writers are ordered. Ordered by
+/// strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DestinationOrder {
     /// By the reader's clock, on arrival.
@@ -161,7 +163,7 @@ pub enum DestinationOrder {
 /// PRESENTATION: coherent and ordered access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Presentation {
-    /// The largest group of samples that the two flags speak of.
+    /// The scope of the two flags.
     pub scope: PresentationScope,
     /// Sets of changes become visible as a whole.
     pub coherent_access: bool,
@@ -169,7 +171,7 @@ pub struct Presentation {
     pub ordered_access: bool,
 }
 
-/// The largest group of samples that [`Presentation`] speaks of. Ordered by strength.
+/// The scope of [`Presentation`]. Ordered by strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PresentationScope {
     /// Each instance on its own.
@@ -180,35 +182,43 @@ pub enum PresentationScope {
     Group,
 }
 
-/// RESOURCE_LIMITS: bounds of what is kept (DDS 1.4 §2.2.3.19); `None` is no bound.
+/// RESOURCE_LIMITS: limits on what is kept (DDS 1.4 §2.2.3.19); `None` is unlimited.
 ///
-/// What happens at a limit:
+/// At a limit of `max_samples`, `max_samples_per_instance` or `max_bytes`:
 ///
-/// | limit | writer | reader |
-/// |---|---|---|
-/// | `max_samples`, `max_samples_per_instance`, `max_bytes` | KEEP_LAST replaces; otherwise a write waits up to `max_blocking_time` for acknowledgements, and fails at once when none would make room | the sample is rejected; a reliable writer sends it again when there is room |
-/// | `max_instances` | a write to one instance more fails at once, until some instance is unregistered | the sample is rejected, until nobody writes some instance any more and its samples are taken |
+/// - Writer: KEEP_LAST replaces samples. Otherwise a write blocks for acknowledgements for up to
+///   `max_blocking_time`. It fails at once if none would make room.
+/// - Reader: the sample is rejected; a reliable writer sends it again when there is room.
 ///
-/// Limits that contradict each other or the depth of the history are refused when the endpoint is made.
+/// At the limit of `max_instances`:
+///
+/// - Writer: a write to another instance fails at once, until an instance is unregistered.
+/// - Reader: the sample is rejected, until an instance has no writers any more and its samples are
+///   taken.
+///
+/// Limits that contradict each other or the depth of the history are refused when the endpoint is
+/// created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ResourceLimits {
     /// Samples over all instances.
     pub max_samples: Option<u32>,
-    /// Instances. Without a bound of its own, an endpoint knows at most
+    /// Instances. Without a limit, an endpoint has at most
     /// [`INSTANCES_MAX`](crate::config::INSTANCES_MAX).
     pub max_instances: Option<u32>,
     /// Samples of one instance; a topic without a key is one instance.
     pub max_samples_per_instance: Option<u32>,
-    /// Bytes of samples over all instances, with what is kept about each: a bound that holds whatever the size of
-    /// samples is. Not part of DDS, and never announced. Without it a writer has no such bound, and a reader
-    /// that of [`READER_CACHE_MAX_BYTES`](crate::config::READER_CACHE_MAX_BYTES) or, when it keeps the last samples,
-    /// [`READER_CACHE_KEEP_LAST_MAX_BYTES`](crate::config::READER_CACHE_KEEP_LAST_MAX_BYTES). An empty reader takes a
-    /// single sample of any size.
+    /// Bytes of samples over all instances, with their metadata: a limit that does not depend on
+    /// the size of samples.
+    ///
+    /// Not part of DDS, and never announced. The default of a writer is unlimited, that of a reader
+    /// is [`READER_CACHE_MAX_BYTES`](crate::config::READER_CACHE_MAX_BYTES) or, with KEEP_LAST,
+    /// [`READER_CACHE_KEEP_LAST_MAX_BYTES`](crate::config::READER_CACHE_KEEP_LAST_MAX_BYTES). An
+    /// empty reader accepts a single sample of any size.
     pub max_bytes: Option<usize>,
 }
 
 impl ResourceLimits {
-    /// No bounds: the default.
+    /// No limits: the default.
     pub const UNLIMITED: Self =
         Self { max_samples: None, max_instances: None, max_samples_per_instance: None, max_bytes: None };
 }
@@ -219,7 +229,7 @@ pub const XCDR1: i16 = 0;
 /// DATA_REPRESENTATION id of XCDR version 2 (XTypes 1.3 §7.6.3.1.1).
 pub const XCDR2: i16 = 2;
 
-/// The number by which DDS names a policy, as incompatible-QoS statuses do (DDS 1.4 §2.3.3, `QosPolicyId_t`).
+/// The id of a policy in DDS, as in incompatible-QoS statuses (DDS 1.4 §2.3.3, `QosPolicyId_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum PolicyId {

@@ -1,14 +1,15 @@
-//! Whether what a writer offers suits what a reader requests: policies (RxO) and partitions.
+//! Decides whether a writer's offer satisfies a reader's request: policies (RxO) and partitions.
 //!
 //! Topic and type names, keyedness and addresses are compared where endpoints are matched
-//! (`participant/matching.rs`); nothing here remembers anything.
+//! (`participant/matching.rs`). Stateless.
 
 use crate::qos::{PolicyId, Qos, XCDR1};
 
-/// Compares every requested-versus-offered policy (DDS 1.4 §2.2.3, column RxO; XTypes 1.3 §7.6.3.1).
+/// Compares every requested-versus-offered policy (DDS 1.4 §2.2.3, column RxO; XTypes 1.3
+/// §7.6.3.1).
 ///
 /// # Errors
-/// The first policy that does not fit. DDS reports it in the incompatible-QoS statuses of both sides.
+/// The first incompatible policy. DDS reports it in the incompatible-QoS statuses of both sides.
 pub fn check(offered: &Qos, requested: &Qos) -> Result<(), PolicyId> {
     let fits = [
         (PolicyId::Reliability, offered.reliability >= requested.reliability),
@@ -28,12 +29,12 @@ pub fn check(offered: &Qos, requested: &Qos) -> Result<(), PolicyId> {
     fits.iter().find(|(_, fits)| !fits).map_or(Ok(()), |(policy, _)| Err(*policy))
 }
 
-/// Whether the two lists of partitions share one (DDS 1.4 §2.2.3.13). A difference is silent: no status
-/// reports it.
+/// Returns whether two lists of partitions have one in common (DDS 1.4 §2.2.3.13). No status
+/// reports a difference.
 ///
-/// An empty list is the partition `""`. A name with `*`, `?` or `[` is a pattern and is only compared with
-/// names that are none: two patterns match if they are the same text, as nothing says what else they would
-/// mean.
+/// An empty list is the partition `""`. A name with `*`, `?` or `[` is a pattern and is only
+/// compared with names that are not. Two patterns match if their texts are equal, as the
+/// specification does not define anything else.
 #[must_use]
 pub fn partitions_match(a: &[String], b: &[String]) -> bool {
     let default = [String::new()];
@@ -42,7 +43,8 @@ pub fn partitions_match(a: &[String], b: &[String]) -> bool {
     a.iter().any(|a| b.iter().any(|b| names_match(a, b)))
 }
 
-/// `fnmatch(3)` without flags: `*`, `?`, `[a-z]`, `[!a-z]` and `\` to take the next character as it is.
+/// Matches a name as `fnmatch(3)` without flags: `*`, `?`, `[a-z]`, `[!a-z]` and `\` to escape the
+/// next character.
 ///
 /// Takes at most `pattern.len() * name.len()` steps, whatever a peer sends.
 #[must_use]
@@ -50,7 +52,8 @@ pub fn fnmatch(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);
-    // Where to go on when a try fails: after the last `*`, with one more character given to it.
+    // Where to continue after a failed attempt: after the last `*`, with one more character
+    // assigned to it.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         if pattern.get(p) == Some(&'*') {
@@ -99,13 +102,14 @@ fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '['])
 }
 
-/// Matches one character against the pattern element at `p`; the index after the element if it fits.
+/// Matches one character against the pattern element at `p`; returns the index after the element if
+/// it matches.
 fn match_one(pattern: &[char], p: usize, c: char) -> Option<usize> {
     match *pattern.get(p)? {
         '?' => Some(p + 1),
         '[' => match match_bracket(pattern, p, c) {
             Some((fits, next)) => fits.then_some(next),
-            // No closing bracket: an ordinary character.
+            // Without a closing bracket it is an ordinary character.
             None => (c == '[').then_some(p + 1),
         },
         '\\' => match pattern.get(p + 1) {
@@ -116,8 +120,8 @@ fn match_one(pattern: &[char], p: usize, c: char) -> Option<usize> {
     }
 }
 
-/// Matches a bracket expression that opens at `p`: whether `c` fits, and the index after it. `None`: never
-/// closed.
+/// Matches a bracket expression that opens at `p`: whether `c` matches, and the index after it.
+/// `None`: never closed.
 fn match_bracket(pattern: &[char], p: usize, c: char) -> Option<(bool, usize)> {
     let mut at = p + 1;
     let negated = matches!(pattern.get(at), Some('!' | '^'));
@@ -126,7 +130,7 @@ fn match_bracket(pattern: &[char], p: usize, c: char) -> Option<(bool, usize)> {
     let mut fits = false;
     loop {
         let mut low = *pattern.get(at)?;
-        // A `]` in the first place is an ordinary member.
+        // A `]` in the first position is an ordinary member.
         if low == ']' && at > first {
             return Some((fits != negated, at + 1));
         }

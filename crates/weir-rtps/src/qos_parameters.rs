@@ -1,7 +1,7 @@
 //! Policies as parameters of an endpoint's announcement (DDSI-RTPS 2.5 §9.6.3.2, table 9.14).
 //!
-//! Written are reliability and durability always, as engines disagree about their defaults, and everything
-//! else that differs from its default. Read is everything; what is absent keeps its default.
+//! Reliability and durability are always written, as engines disagree about their defaults; other
+//! policies only if they differ from their defaults. All are read; absent ones keep their defaults.
 
 use weir_wire::{Parameter, ParameterId, ParameterListWriter};
 
@@ -27,7 +27,7 @@ pub(crate) fn encode(kind: EndpointKind, qos: &Qos, list: &mut ParameterListWrit
     if qos.history != default.history {
         let (kind, depth) = match qos.history {
             History::KeepLast(depth) => (0, i32::try_from(depth).unwrap_or(i32::MAX)),
-            // The depth says nothing then; 1 is valid everywhere.
+            // The depth has no meaning here; 1 is valid everywhere.
             History::KeepAll => (1, 1),
         };
         list.i32s(ParameterId::HISTORY, &[kind, depth]);
@@ -61,10 +61,10 @@ pub(crate) fn encode(kind: EndpointKind, qos: &Qos, list: &mut ParameterListWrit
     }
 }
 
-/// Reads the parameter into `qos` if it is a policy; `false` if it is none that we know.
+/// Reads the parameter into `qos` if it is a known policy; `false` if not.
 ///
 /// # Errors
-/// The value is impossible or longer than `limits` allow.
+/// The value is invalid or longer than `limits` allow.
 pub(crate) fn decode(
     parameter: &Parameter<'_>,
     limits: &DiscoveryLimits,
@@ -77,7 +77,7 @@ pub(crate) fn decode(
                 2 => Reliability::Reliable,
                 _ => return Err(bad(parameter)),
             };
-            // Some engines leave the period out for readers, where it means nothing.
+            // Some engines omit the period for readers, where it has no meaning.
             if let Ok((_, wait)) = parameter.kind_and_duration() {
                 qos.max_blocking_time = period(wait).ok_or(bad(parameter))?;
             }
@@ -169,7 +169,7 @@ fn history(parameter: &Parameter<'_>) -> Result<History, DiscoveryDataError> {
 }
 
 fn resource_limits(parameter: &Parameter<'_>) -> Result<ResourceLimits, DiscoveryDataError> {
-    // A negative number is no limit.
+    // A negative number is unlimited.
     let limits = parameter.u32s::<3>()?.map(|limit| u32::try_from(limit.cast_signed()).ok());
     let [max_samples, max_instances, max_samples_per_instance] = limits;
     Ok(ResourceLimits { max_samples, max_instances, max_samples_per_instance, max_bytes: None })
@@ -187,7 +187,7 @@ fn partition(parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result<Vec<
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-/// The kind whose number is at the front of the value.
+/// Returns the kind whose number is at the start of the value.
 fn one_of<T: Copy, const N: usize>(
     parameter: &Parameter<'_>,
     kinds: [T; N],

@@ -1,8 +1,8 @@
-//! Simple endpoint discovery: what a participant says about a writer or reader (DDSI-RTPS 2.5 §8.5.4,
+//! Simple endpoint discovery: the announcement of a writer or reader (DDSI-RTPS 2.5 §8.5.4,
 //! §9.6.3).
 //!
-//! Bytes to values and back, nothing remembered; the reliable exchange of these values is
-//! [`ParticipantCore`](crate::participant::ParticipantCore)'s.
+//! Stateless encoding and decoding; the reliable exchange is in
+//! [`ParticipantCore`](crate::participant::ParticipantCore).
 
 use weir_wire::{
     EntityId, Guid, Locator, Parameter, ParameterId, ParameterListWriter, ProtocolVersion, VendorId,
@@ -12,7 +12,7 @@ use crate::discovery_data::{DiscoveryDataError, DiscoveryLimits, Locators, open,
 use crate::qos::Qos;
 use crate::qos_parameters;
 
-/// Which of the two kinds of endpoint is spoken of.
+/// The kind of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EndpointKind {
     /// It publishes.
@@ -24,25 +24,25 @@ pub enum EndpointKind {
 /// The announcement of one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointData {
-    /// Which endpoint.
+    /// The endpoint.
     pub guid: Guid,
     /// The topic's name.
     pub topic: String,
     /// The name of the topic's type.
     pub type_name: String,
-    /// What it offers or requests.
+    /// Its offered or requested policies.
     pub qos: Qos,
-    /// Where it receives; none: where its participant's endpoints do by default.
+    /// Its addresses; none: its participant's default ones.
     pub unicast: Locators,
-    /// The multicast groups to which it listens, too.
+    /// The multicast groups that it has also joined.
     pub multicast: Locators,
-    /// A reader that wants the policies with each sample. We do not send them.
+    /// Whether a reader requests the policies with each sample. We do not send them.
     pub expects_inline_qos: bool,
-    /// Bytes that its socket buffer was granted; only from Weir.
+    /// Its granted socket buffer in bytes; only from Weir.
     pub receive_buffer: Option<u32>,
 }
 
-/// Appends the payload of an announcement, encapsulation header included.
+/// Appends the payload of an announcement with its encapsulation header.
 pub fn encode(kind: EndpointKind, data: &EndpointData, vendor: VendorId, out: &mut Vec<u8>) {
     push_encapsulation(out);
     let mut list = ParameterListWriter::new(out);
@@ -70,7 +70,7 @@ pub fn encode(kind: EndpointKind, data: &EndpointData, vendor: VendorId, out: &m
     list.finish();
 }
 
-/// Appends the payload of a disposal: the key alone.
+/// Appends the payload of a disposal: only the key.
 pub fn encode_key(guid: Guid, out: &mut Vec<u8>) {
     push_encapsulation(out);
     let mut list = ParameterListWriter::new(out);
@@ -78,11 +78,12 @@ pub fn encode_key(guid: Guid, out: &mut Vec<u8>) {
     list.finish();
 }
 
-/// Reads the payload of an announcement; absent policies have their defaults. `key_hash` (from inline QoS) is
-/// the GUID if the list has none.
+/// Decodes the payload of an announcement; absent policies have their defaults. `key_hash` (from
+/// inline QoS) is the GUID if the list has none.
 ///
 /// # Errors
-/// Broken or impossible data, something that must be understood and is not, or no GUID, topic or type name.
+/// Malformed or invalid data, an unknown parameter that must be understood, or no GUID, topic or
+/// type name.
 pub fn decode(
     kind: EndpointKind,
     payload: &[u8],
@@ -119,10 +120,10 @@ pub fn decode(
     Ok(found.data)
 }
 
-/// Reads the payload of a disposal: the key in a parameter list, or else `key_hash`.
+/// Decodes the payload of a disposal: the key in a parameter list, or else `key_hash`.
 ///
 /// # Errors
-/// A broken list, or no GUID at all.
+/// A malformed list, or no GUID.
 pub fn decode_key(payload: &[u8], key_hash: Option<[u8; 16]>) -> Result<Guid, DiscoveryDataError> {
     let missing = DiscoveryDataError::Missing(ParameterId::ENDPOINT_GUID);
     let mut guid = key_hash.map(Guid::from_bytes);
@@ -137,7 +138,7 @@ pub fn decode_key(payload: &[u8], key_hash: Option<[u8; 16]>) -> Result<Guid, Di
     guid.ok_or(missing)
 }
 
-/// What was read so far.
+/// The values read so far.
 struct Found {
     data: EndpointData,
     has_topic: bool,
@@ -204,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Every policy that is announced differs from its default.
+    /// A value other than the default for every announced policy.
     fn unusual() -> Qos {
         Qos {
             reliability: Reliability::BestEffort,
@@ -259,7 +260,7 @@ mod tests {
     fn what_is_written_is_read() {
         let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7401);
         let mut qos_of_reader = unusual();
-        // What only writers have stays at its default for readers.
+        // Policies that only writers have stay at their defaults for readers.
         qos_of_reader.ownership_strength = 0;
         qos_of_reader.lifespan = INFINITE;
         qos_of_reader.representation = vec![XCDR2, XCDR1];

@@ -1,7 +1,7 @@
-//! Simple participant discovery: what a participant says about itself (DDSI-RTPS 2.5 §8.5.3, §9.6.3).
+//! Simple participant discovery: the announcement of a participant (DDSI-RTPS 2.5 §8.5.3, §9.6.3).
 //!
-//! Bytes to values and back, nothing remembered; when to announce and what to do with an announcement is
-//! [`ParticipantCore`](crate::participant::ParticipantCore)'s.
+//! Stateless encoding and decoding; when to announce and how to process an announcement is in
+//! [`ParticipantCore`](crate::participant::ParticipantCore).
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -17,23 +17,23 @@ use crate::discovery_data::{
 
 /// Bits of BUILTIN_ENDPOINT_SET (DDSI-RTPS 2.5 §9.3.2, table 9.4).
 pub mod builtin_endpoints {
-    /// Announces participants.
+    /// Writer of participant announcements.
     pub const PARTICIPANT_ANNOUNCER: u32 = 1 << 0;
-    /// Listens for participants.
+    /// Reader of participant announcements.
     pub const PARTICIPANT_DETECTOR: u32 = 1 << 1;
-    /// Announces writers.
+    /// Writer of announcements of writers.
     pub const PUBLICATIONS_ANNOUNCER: u32 = 1 << 2;
-    /// Listens for writers.
+    /// Reader of announcements of writers.
     pub const PUBLICATIONS_DETECTOR: u32 = 1 << 3;
-    /// Announces readers.
+    /// Writer of announcements of readers.
     pub const SUBSCRIPTIONS_ANNOUNCER: u32 = 1 << 4;
-    /// Listens for readers.
+    /// Reader of announcements of readers.
     pub const SUBSCRIPTIONS_DETECTOR: u32 = 1 << 5;
-    /// Tells that a participant's writers are alive.
+    /// Writer of liveliness assertions.
     pub const PARTICIPANT_MESSAGE_WRITER: u32 = 1 << 10;
-    /// Listens for that.
+    /// Reader of liveliness assertions.
     pub const PARTICIPANT_MESSAGE_READER: u32 = 1 << 11;
-    /// What this engine has: SPDP, SEDP and participant messages.
+    /// Those of this engine: SPDP, SEDP and participant messages.
     pub const WEIR: u32 = PARTICIPANT_ANNOUNCER
         | PARTICIPANT_DETECTOR
         | PUBLICATIONS_ANNOUNCER
@@ -50,36 +50,36 @@ pub const DEFAULT_LEASE: Duration = Duration::from_secs(100);
 /// One participant's announcement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParticipantData {
-    /// Who it is.
+    /// Its identity.
     pub prefix: GuidPrefix,
-    /// The protocol version that it speaks.
+    /// Its protocol version.
     pub version: ProtocolVersion,
-    /// Who made it.
+    /// Its vendor.
     pub vendor: VendorId,
-    /// Its domain; older engines do not say.
+    /// Its domain; older engines omit it.
     pub domain_id: Option<u32>,
-    /// Which builtin endpoints it has: [`builtin_endpoints`].
+    /// Its builtin endpoints: see [`builtin_endpoints`].
     pub builtin_endpoints: u32,
-    /// How long it may be silent before it counts as lost.
+    /// Maximum silence before it counts as lost.
     pub lease: Duration,
-    /// Where it receives discovery and everything about it.
+    /// Its addresses for discovery.
     pub metatraffic_unicast: Locators,
-    /// Where it listens for announcements. Only told, never sent to.
+    /// Its group for announcements. Informational, never sent to.
     pub metatraffic_multicast: Option<SocketAddrV4>,
-    /// Where its endpoints receive that name no addresses of their own.
+    /// The addresses of its endpoints without their own.
     pub default_unicast: Locators,
-    /// The multicast groups to which those endpoints listen, too.
+    /// The multicast groups that those endpoints have also joined.
     pub default_multicast: Locators,
-    /// A name for people.
+    /// A human-readable name.
     pub entity_name: Option<String>,
-    /// Bytes that its socket buffers were granted; only from Weir.
+    /// Its granted socket buffers in bytes; only from Weir.
     pub receive_buffer: Option<u32>,
-    /// Whether it delimits keys of appendable types in XCDR2 (DDS-XTypes 1.3 §7.4.3.4): everybody but Cyclone DDS
-    /// before 0.11. Not sent.
+    /// Whether it delimits keys of appendable types in XCDR2 (DDS-XTypes 1.3 §7.4.3.4): all engines
+    /// except Cyclone DDS before 0.11. Not sent.
     pub delimits_keys: bool,
 }
 
-/// Appends the payload of an announcement, encapsulation header included.
+/// Appends the payload of an announcement with its encapsulation header.
 pub fn encode(data: &ParticipantData, out: &mut Vec<u8>) {
     push_encapsulation(out);
     let mut list = ParameterListWriter::new(out);
@@ -112,7 +112,7 @@ pub fn encode(data: &ParticipantData, out: &mut Vec<u8>) {
     list.finish();
 }
 
-/// Appends the payload of a disposal: the key alone.
+/// Appends the payload of a disposal: only the key.
 pub fn encode_key(prefix: GuidPrefix, out: &mut Vec<u8>) {
     push_encapsulation(out);
     let mut list = ParameterListWriter::new(out);
@@ -120,12 +120,12 @@ pub fn encode_key(prefix: GuidPrefix, out: &mut Vec<u8>) {
     list.finish();
 }
 
-/// Reads the payload of an announcement. `key_hash` (from inline QoS) and `sender_vendor` (from the message's
-/// header) fill in for what the list does not say.
+/// Decodes the payload of an announcement. `key_hash` (from inline QoS) and `sender_vendor` (from
+/// the message's header) replace values missing in the list.
 ///
 /// # Errors
-/// Broken or impossible data, something that must be understood and is not (a domain tag among it), or no
-/// BUILTIN_ENDPOINT_SET.
+/// Malformed or invalid data, an unknown parameter that must be understood (such as a domain tag),
+/// or no BUILTIN_ENDPOINT_SET.
 pub fn decode(
     payload: &[u8],
     key_hash: Option<[u8; 16]>,
@@ -166,7 +166,7 @@ pub fn decode(
     Ok(data)
 }
 
-/// The GUID that the payload of a disposal names; `None` if it names none.
+/// Returns the GUID in the payload of a disposal, if there is one.
 #[must_use]
 pub fn decode_key(payload: &[u8]) -> Option<Guid> {
     let list = open(payload).ok()?;
@@ -213,7 +213,8 @@ impl ParticipantData {
     }
 }
 
-/// Whether the version of Cyclone DDS is at most 0.10, in a text `HOST/VERSION/...` behind five numbers and its length.
+/// Returns whether the version of Cyclone DDS is at most 0.10, in a text `HOST/VERSION/...` after
+/// five numbers and its length.
 fn is_cyclone_without_key_delimiters(info: &[u8]) -> bool {
     let text = info.get(24..).and_then(|text| text.split(|byte| *byte == 0).next()).unwrap_or_default();
     let version = text.split(|byte| *byte == b'/').nth(1).and_then(|version| str::from_utf8(version).ok());

@@ -1,34 +1,34 @@
-//! The protocol's own time: nanoseconds on a monotonic clock that somebody else reads.
+//! The protocol's time: nanoseconds on the caller's monotonic clock.
 //!
-//! Nothing in this crate asks what time it is; every entry point is told. The origin is the caller's: a
-//! driver counts from the start of its process, a simulation from zero.
+//! This crate never reads a clock; every entry point takes the time. The caller chooses the origin:
+//! a driver counts from the start of its process, a simulation from zero.
 
 use core::ops::Add;
 use core::time::Duration;
 
-/// A point on the caller's monotonic clock, in nanoseconds since an origin of the caller's.
+/// A point on the caller's monotonic clock, in nanoseconds since the caller's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(pub u64);
 
 impl Time {
     /// The origin.
     pub const ZERO: Self = Self(0);
-    /// Later than every time that occurs: "never".
+    /// Later than any other time: "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The time from `earlier` to `self`; zero when `earlier` is later.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Nanoseconds from `earlier` to `self`; zero when `earlier` is later.
+    /// Returns the nanoseconds from `earlier` to `self`; zero if `earlier` is later.
     #[inline]
     pub const fn nanos_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// `self` plus a number of nanoseconds, held at [`Time::MAX`].
+    /// Adds nanoseconds, saturating at [`Time::MAX`].
     #[inline]
     pub const fn plus_nanos(self, nanos: u64) -> Self {
         Self(self.0.saturating_add(nanos))

@@ -1,18 +1,21 @@
-//! How much a reliable writer may have in flight: a window in bytes as a receiving kernel charges them.
+//! The window of a reliable writer: its maximum data in flight, in bytes as accounted by a
+//! receiving kernel.
 //!
-//! A socket buffer is charged for whole kernel buffers, not for payload: a datagram of 100 bytes costs about
-//! eight times that. A window counted in payload would overrun the buffers of small samples and starve those
-//! of large ones. The window starts small, doubles with what leaves the readers' sockets, and backs off when much
-//! of what is sent is lost: random loss, which a smaller window would not make less, is no reason to slow down,
-//! a buffer that is overrun is. Weir readers announce what their socket was granted, and the window never passes
-//! half of it; others are paced by what they acknowledge.
+//! A socket buffer is charged for whole kernel buffers, not for payload: a datagram of 100 bytes
+//! costs about eight times that. A window in payload would overrun the buffers with small samples
+//! and starve them with large ones. The window starts small, grows with what leaves the readers'
+//! sockets, and backs off when much of what is sent is lost: a smaller window does not reduce
+//! random loss, but it prevents buffer overruns. Weir readers announce their granted socket buffer,
+//! and the window never exceeds half of it; others are paced by their acknowledgements.
 
 use crate::config;
 
-/// What the kernel charges a receiving socket for one datagram of `len` bytes, approximately and not less.
+/// Returns what the kernel charges a receiving socket for a datagram of `len` bytes, approximately
+/// and not less.
 ///
-/// Linux: `skb->truesize` is the size of `struct sk_buff` (256) and of the data area, which holds the
-/// headers and `struct skb_shared_info` (320) besides the payload and is a power of two when it is small.
+/// Linux: `skb->truesize` is the size of `struct sk_buff` (256) and of the data area. That holds
+/// the headers and `struct skb_shared_info` (320) besides the payload, and is a power of two if it
+/// is small.
 pub(crate) const fn charge(len: usize) -> u64 {
     const SK_BUFF: u64 = 256;
     const HEADROOM: u64 = 448;
@@ -26,8 +29,8 @@ pub(crate) struct Window {
     size: u64,
     limit: u64,
     is_slow_start: bool,
-    /// What left the readers' sockets since the window was last judged, and what had to be sent again, in
-    /// bytes as the kernel charges them.
+    /// Bytes that left the readers' sockets since the window was last evaluated, and bytes sent
+    /// again, as accounted by the kernel.
     round: u64,
     repaired: u64,
 }
@@ -43,14 +46,14 @@ impl Window {
         }
     }
 
-    /// Bytes that may be in flight, charged.
+    /// Returns the window in bytes, as accounted by the kernel.
     #[inline]
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
-    /// Sets the upper bound from the smallest receive buffer that a matched reader announced, in bytes as
-    /// its kernel charges them; `None` when some reader announced none.
+    /// Sets the upper bound from the smallest receive buffer announced by a matched reader, in
+    /// bytes as accounted by its kernel; `None` if a reader announced none.
     pub(crate) fn set_receive_buffer(&mut self, announced: Option<u32>) {
         self.limit = match announced {
             Some(bytes) => (u64::from(bytes) / 2).max(config::WINDOW_MIN_BYTES),
@@ -59,8 +62,8 @@ impl Window {
         self.size = self.size.min(self.limit);
     }
 
-    /// An acknowledgement says that `bytes` have left the socket of the slowest reader: grow by as much at first,
-    /// by a share later. Once per window, back off when too much of it had to be sent again.
+    /// Handles that `bytes` have left the socket of the slowest reader: grows by as much at first,
+    /// by a share later. Once per window, backs off if too much of it was sent again.
     pub(crate) fn on_acknowledged(&mut self, bytes: u64) {
         self.round += bytes;
         let growth = if self.is_slow_start { bytes } else { bytes / 16 };
@@ -74,7 +77,7 @@ impl Window {
         }
     }
 
-    /// `bytes` were sent again.
+    /// Records that `bytes` were sent again.
     pub(crate) fn on_repaired(&mut self, bytes: u64) {
         self.repaired += bytes;
     }

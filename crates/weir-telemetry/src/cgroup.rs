@@ -1,43 +1,44 @@
-//! The control group of this process, mostly a container: how much processor it may have, and how often it was stopped
-//! for having had it.
+//! The control group of this process, usually a container: its processor quota, and how often it
+//! was throttled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::proc_file::ProcFile;
 
-/// What a control group did to its processes since it was made.
+/// Throttling of a control group's processes since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
     /// Periods in which its processes used up their quota.
     pub periods: u64,
-    /// How long they were stopped for that, microseconds.
+    /// Time that its processes were throttled, in microseconds.
     pub throttled_us: u64,
 }
 
-/// The group's counters, kept open.
+/// The group's counter files, kept open.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     stat: ProcFile,
 }
 
 impl Cgroup {
-    /// Finds the group of this process; one that does not count has no counters.
+    /// Finds the group of this process; a group without counters has none.
     pub(crate) fn find() -> Self {
-        // The group with the quota is the one that throttles; without a quota the counters stand still.
+        // The group with the quota is the one that throttles; without a quota the counters do not
+        // change.
         let folder = limits().into_iter().min_by(|one, other| one.cpus.total_cmp(&other.cpus));
         let folder = folder.map(|limit| limit.folder).or_else(|| folders().into_iter().next());
         Self { stat: folder.map_or_else(ProcFile::default, |folder| ProcFile::open(folder.join("cpu.stat"))) }
     }
 
-    /// The counters now.
+    /// Returns the counters now.
     pub(crate) fn read(&mut self) -> Option<Throttling> {
         parse_stat(self.stat.read()?)
     }
 }
 
-/// How many processors' time the control group of this process, or one that it is in, may use; `None` without
-/// such a limit.
+/// Returns the processor quota of this process's control group or an ancestor, in processors;
+/// `None` without a limit.
 #[must_use]
 pub fn cpu_quota() -> Option<f64> {
     limits().into_iter().map(|limit| limit.cpus).reduce(f64::min)
@@ -53,7 +54,7 @@ fn limits() -> Vec<Limit> {
     folders().into_iter().filter_map(of).collect()
 }
 
-/// The folders of the group of this process and of all that it is in, as far as this mount shows them.
+/// Returns the folders of this process's group and its ancestors, as far as this mount shows them.
 fn folders() -> Vec<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"];
@@ -74,8 +75,8 @@ fn folders() -> Vec<PathBuf> {
     found
 }
 
-/// The groups that limit processors, in the text of `/proc/self/cgroup`: version 2 (`0::/path`), or the controller
-/// `cpu` of version 1.
+/// Returns the groups that limit processors, from `/proc/self/cgroup`: version 2 (`0::/path`), or
+/// the controller `cpu` of version 1.
 fn parse_groups(text: &str) -> Vec<&str> {
     let of = |line: &'_ str| -> Option<(bool, usize)> {
         let mut words = line.splitn(3, ':');
@@ -97,7 +98,7 @@ fn read_quota(folder: &Path) -> Option<f64> {
     }
 }
 
-/// `quota period` in microseconds; a quota of `max` (version 2) or -1 (version 1) is none.
+/// Parses `quota period` in microseconds; a quota of `max` (version 2) or -1 (version 1) is none.
 fn parse_quota(text: &str) -> Option<f64> {
     let mut words = text.split_whitespace();
     let quota: f64 = words.next()?.parse().ok()?;
@@ -105,7 +106,7 @@ fn parse_quota(text: &str) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// The text of `cpu.stat`: microseconds in version 2, nanoseconds in version 1.
+/// Parses `cpu.stat`: microseconds in version 2, nanoseconds in version 1.
 fn parse_stat(text: &str) -> Option<Throttling> {
     let value = |name: &str| -> Option<u64> {
         text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())

@@ -1,4 +1,5 @@
-//! What would spoil a measurement on this host, and the commands that fix it. Nothing is changed here.
+//! Finds what would spoil a measurement on this host, and the commands that fix it. Changes nothing
+//! itself.
 
 mod network;
 mod processor;
@@ -16,24 +17,24 @@ use crate::sampler::Recorder;
 
 use self::tuning::Tuning;
 
-/// What a checkup is made from. All of it is facts, so that [`examine`] can be tested without a host.
+/// The input of a checkup. It is plain data, so that [`examine`] can be tested without a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Facts {
-    /// What the host is, with the interface that will carry the samples.
+    /// The host, with the interface that will carry the samples.
     pub environment: Environment,
-    /// What the host did while nothing was measured: one row.
+    /// The host's activity while nothing was measured: one row.
     #[serde(skip)]
     pub watched: Telemetry,
     /// Whether `irqbalance` runs, which moves interrupts from processor to processor.
     pub has_irqbalance: bool,
     /// Whether this program was built with optimisation.
     pub is_optimised: bool,
-    /// The way to the other host, where one was named.
+    /// The path to the other host, if one was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathFacts>,
 }
 
-/// What is known about the way to another host.
+/// The path to another host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PathFacts {
     /// The host as it was named.
@@ -42,18 +43,18 @@ pub struct PathFacts {
     pub address: String,
     /// Whether the address is this host's own.
     pub is_same_host: bool,
-    /// The address that packets leave with; `None` = there is no route.
+    /// The source address of packets; `None`: there is no route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_address: Option<String>,
-    /// The interface that they leave by.
+    /// The outgoing interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
-    /// The largest IP packet that arrives in one piece, as far as this host knows, bytes.
+    /// The largest IP packet that arrives unfragmented, as far as this host knows, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_mtu: Option<u32>,
     /// Whether the host answered.
     pub answers: bool,
-    /// How long its answer took, milliseconds.
+    /// The time until its answer, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_ms: Option<f64>,
 }
@@ -62,9 +63,9 @@ pub struct PathFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// The time of one sample.
+    /// The time of a sample.
     Latency,
-    /// The rate of many.
+    /// The rate of samples.
     Throughput,
     /// Either.
     Both,
@@ -73,24 +74,24 @@ pub enum Purpose {
 /// Something that would spoil a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Its name, which stays the same.
+    /// A stable name.
     pub code: &'static str,
-    /// What spoils it and how, one sentence without a full stop.
+    /// The problem and its effect, one sentence without a full stop.
     pub text: String,
-    /// The command that fixes it, or that shows more; `None` where no command does.
+    /// The command that fixes it or shows more, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Which measurements it spoils.
     pub spoils: Purpose,
-    /// Whether it is for information only: no command fixes it, or it affects few measurements.
+    /// Whether it is only informative: no command fixes it, or it affects few measurements.
     pub is_note: bool,
-    /// What a script does about it; `None`: nothing, the command is left to a person.
+    /// The change that a script makes; `None`: the command is left to the user.
     #[serde(rename = "is_fixed_by_script", serialize_with = "is_some")]
     tuning: Option<Tuning>,
 }
 
 impl Facts {
-    /// Looks at this host for as long as `watch`. `interface` will carry the samples.
+    /// Collects the facts, watching the host for `watch`. `interface` will carry the samples.
     #[must_use]
     pub fn gather(interface: &str, watch: Duration) -> Self {
         let mut recorder = Recorder::new(Duration::ZERO);
@@ -106,20 +107,21 @@ impl Facts {
     }
 }
 
-/// All findings, the ones that spoil most first within their kind.
+/// Returns all findings; within each kind, the most severe first.
 #[must_use]
 pub fn examine(facts: &Facts) -> Vec<Finding> {
     let mut findings = processor::findings(facts);
     findings.extend(network::findings(facts));
-    // Stable: the order of each kind stays.
+    // A stable sort keeps the order within each kind.
     findings.sort_by_key(|finding| finding.is_note);
     findings
 }
 
-/// A shell script that fixes the findings for a purpose. A command that fails is reported and does not end it.
+/// Returns a shell script that fixes the findings for a purpose. A command that fails is reported
+/// and does not end it.
 ///
-/// Its commands come from a closed list of fixed ones: none of them can disconnect a host. Findings that need other
-/// commands are named in a comment.
+/// Its commands come from a closed list: none of them can disconnect a host. Findings that need
+/// other commands are listed in a comment.
 #[must_use]
 pub fn script(findings: &[Finding], purpose: Purpose) -> String {
     let name = match purpose {
@@ -144,19 +146,19 @@ pub fn script(findings: &[Finding], purpose: Purpose) -> String {
         }
     }
     if fixed.is_empty() {
-        text += "\n# Nothing was found that a script may fix.\n";
+        text += "\n# No finding can be fixed by a script.\n";
     }
     let mut by_hand: Vec<&str> =
         left.iter().filter(|one| one.command.is_some()).map(|one| one.code).collect();
     by_hand.dedup();
     if !by_hand.is_empty() {
-        text += &format!("\n# Left to you, see `weir doctor`: {}\n", by_hand.join(", "));
+        text += &format!("\n# To be fixed manually, see `weir doctor`: {}\n", by_hand.join(", "));
     }
     text
 }
 
 impl Finding {
-    /// Whether [`script`] fixes it.
+    /// Returns whether [`script`] fixes it.
     #[must_use]
     pub fn is_fixed_by_script(&self) -> bool {
         self.tuning.is_some()
@@ -166,12 +168,12 @@ impl Finding {
         Self { code, text: text.into(), command: None, spoils, is_note: false, tuning: None }
     }
 
-    /// A change that a script may make.
+    /// Sets the change that a script makes.
     fn fixed_by(self, tuning: Tuning) -> Self {
         Self { command: Some(tuning.command()), tuning: Some(tuning), ..self }
     }
 
-    /// Advice: a command for a person to consider, never part of a script.
+    /// Sets a command for the user to consider, never part of a script.
     fn see(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()), ..self }
     }
@@ -181,7 +183,7 @@ impl Finding {
     }
 }
 
-/// The text on one line, whatever names in it contain.
+/// Puts the text on one line, whatever names it contains.
 fn comment(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
@@ -191,7 +193,7 @@ fn is_some<S: Serializer>(tuning: &Option<Tuning>, serializer: S) -> Result<S::O
     serializer.serialize_bool(tuning.is_some())
 }
 
-/// Whether a program of that name runs.
+/// Returns whether a program of that name runs.
 fn runs(name: &str) -> bool {
     let folders = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     let mut names = folders.filter_map(|folder| fs::read_to_string(folder.path().join("comm")).ok());

@@ -1,6 +1,6 @@
-//! Processors: where their time went, and how fast they run.
+//! Processors: time by category, and frequencies.
 
-/// Where a processor's time went, in ticks of the kernel (mostly 10 ms).
+/// A processor's time by category, in kernel ticks (usually 10 ms).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// User mode, niced included.
@@ -9,18 +9,18 @@ pub struct CpuTimes {
     pub system: u64,
     /// Of `system`: serving interrupts.
     pub irq: u64,
-    /// Of `system`: the work that interrupts leave for later; most of what receiving takes.
+    /// Of `system`: deferred work of interrupts, which is most of the cost of receiving.
     pub softirq: u64,
-    /// Nothing to do, or waiting for a block device.
+    /// Idle, or waiting for a block device.
     pub idle: u64,
     /// Of `idle`: waiting for a block device.
     pub iowait: u64,
-    /// Taken by the hypervisor for others.
+    /// Taken by the hypervisor for other guests.
     pub steal: u64,
 }
 
 impl CpuTimes {
-    /// What was counted between `earlier` and `self`.
+    /// Returns the difference to `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl CpuTimes {
         }
     }
 
-    /// Each kind of time in percent of all time; idle when no time has passed.
+    /// Returns each category in percent of the total; idle if no time has passed.
     #[must_use]
     pub fn shares(&self) -> [(&'static str, f64); 7] {
         let all = self.user + self.system + self.idle + self.steal;
@@ -51,17 +51,17 @@ impl CpuTimes {
     }
 }
 
-/// What `/proc/stat` says.
+/// The content of `/proc/stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) all_cpus: CpuTimes,
-    /// Of each processor that is online, with its number.
+    /// Each processor that is online, with its number.
     pub(crate) cpus: Vec<(u32, CpuTimes)>,
     pub(crate) interrupts: u64,
     pub(crate) context_switches: u64,
 }
 
-/// The text of `/proc/stat`, proc_stat(5).
+/// Parses `/proc/stat`, proc_stat(5).
 pub(crate) fn parse_stat(text: &str) -> Stat {
     let mut stat = Stat::default();
     for line in text.lines() {
@@ -80,7 +80,7 @@ pub(crate) fn parse_stat(text: &str) -> Stat {
     stat
 }
 
-/// `user nice system idle iowait irq softirq steal ...`
+/// Parses `user nice system idle iowait irq softirq steal ...`.
 fn parse_times(text: &str) -> CpuTimes {
     let mut times = text.split_whitespace().map(|time| time.parse::<u64>().unwrap_or(0));
     let mut next = || times.next().unwrap_or(0);
@@ -97,7 +97,7 @@ fn parse_times(text: &str) -> CpuTimes {
     }
 }
 
-/// The first number of a text, 0 without one.
+/// Returns the first number of a text, 0 without one.
 pub(crate) fn first_number(text: &str) -> u64 {
     text.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }

@@ -6,33 +6,33 @@ use std::path::Path;
 
 use crate::proc_file::ProcFile;
 
-/// Counters of a network device since it came.
+/// Counters of a network device since it was created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     /// Its name.
     pub name: String,
     /// Packets received.
     pub recv_packets: u64,
-    /// Octets received.
+    /// Bytes received.
     pub recv_bytes: u64,
-    /// Packets dropped after they were received, or missed for want of room.
+    /// Packets dropped after they were received, or missed because a buffer was full.
     pub recv_drops: u64,
     /// Damaged packets.
     pub recv_errors: u64,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Octets sent.
+    /// Bytes sent.
     pub sent_bytes: u64,
-    /// Packets dropped instead of sent, not counting those of its queue.
+    /// Packets dropped instead of sent, not including those of its queue.
     pub sent_drops: u64,
     /// Packets that could not be sent.
     pub sent_errors: u64,
-    /// Its interrupts with the number of the processor that served them; empty for a device that has none.
+    /// Its interrupts, with the number of the processor that served them; empty if it has none.
     pub cpu_interrupts: Vec<(u32, u64)>,
 }
 
 impl DeviceCounters {
-    /// What was counted between `earlier` and `self`.
+    /// Returns the difference to `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let before = |cpu: u32| earlier.cpu_interrupts.iter().find(|(number, _)| *number == cpu);
@@ -55,8 +55,8 @@ impl DeviceCounters {
     }
 }
 
-/// `name: bytes packets errs drop fifo frame compressed multicast bytes packets errs drop ...` of
-/// `/proc/net/dev`, in the kernel's order.
+/// Parses `name: bytes packets errs drop fifo frame compressed multicast bytes packets errs drop
+/// ...` of `/proc/net/dev`, in the kernel's order.
 pub(crate) fn parse_devices(text: &str) -> Vec<DeviceCounters> {
     let mut devices = Vec::new();
     for (name, rest) in text.lines().filter_map(|line| line.split_once(':')) {
@@ -102,15 +102,16 @@ pub(crate) fn parse_devices(text: &str) -> Vec<DeviceCounters> {
 
 /// The interrupts of one device, by processor.
 ///
-/// `/proc/interrupts` is read once, for the numbers: on a host with many processors it is long.
+/// `/proc/interrupts` is read only once, for the numbers: on a host with many processors it is
+/// long.
 #[derive(Debug)]
 pub(crate) struct DeviceInterrupts {
-    /// Of each of its interrupts: the counts of all processors.
+    /// For each of its interrupts: the counts of all processors.
     counts: Vec<ProcFile>,
 }
 
 impl DeviceInterrupts {
-    /// Finds the interrupts of `device`; `interrupts` is the text of `/proc/interrupts`.
+    /// Finds the interrupts of `device`; `interrupts` is the content of `/proc/interrupts`.
     pub(crate) fn find(device: &str, interrupts: &str) -> Self {
         let mut numbers = message_interrupts(device);
         numbers.extend(named_interrupts(interrupts, device));
@@ -118,7 +119,7 @@ impl DeviceInterrupts {
         Self { counts: numbers.iter().map(file).filter(ProcFile::exists).collect() }
     }
 
-    /// The counts now, of each processor.
+    /// Returns the counts now, of each processor.
     pub(crate) fn read(&mut self) -> Vec<(u32, u64)> {
         let mut sums = Vec::new();
         for file in &mut self.counts {
@@ -134,7 +135,7 @@ impl DeviceInterrupts {
     }
 }
 
-/// The numbers of the interrupts that `/proc/interrupts` calls by the device's name.
+/// Returns the numbers of the interrupts named after the device in `/proc/interrupts`.
 fn named_interrupts(text: &str, device: &str) -> BTreeSet<String> {
     let is_named = |rest: &str| {
         rest.split(|c: char| c.is_whitespace() || c == ',').any(|word| {
@@ -146,7 +147,8 @@ fn named_interrupts(text: &str, device: &str) -> BTreeSet<String> {
     lines.filter(|(_, rest)| is_named(rest)).map(|(number, _)| number.trim().to_owned()).collect()
 }
 
-/// The numbers of a device's message-signalled interrupts; those of a virtio device are its parent's.
+/// Returns the numbers of a device's message-signalled interrupts; those of a virtio device are its
+/// parent's.
 fn message_interrupts(device: &str) -> BTreeSet<String> {
     let device = Path::new("/sys/class/net").join(device).join("device");
     [device.join("msi_irqs"), device.join("../msi_irqs")]

@@ -1,7 +1,7 @@
-//! What the kernel counted about the host and this process, at one moment.
+//! The kernel's counters of the host and this process.
 //!
-//! Read twice, the difference is what happened in between. Network devices and UDP are those of this
-//! thread's network namespace, the rest is the whole host's.
+//! The difference of two readings is what happened in between. Network devices and UDP are those of
+//! this thread's network namespace, the rest covers the whole host.
 
 use weir_results::ProcessFigures;
 
@@ -12,14 +12,14 @@ use crate::host_reader::HostReader;
 use crate::memory::{Memory, Paging, Pressure};
 use crate::udp_counters::UdpCounters;
 
-/// Counters since the system (the process, the device) started. What the host does not say is `None`.
+/// Counters since the system (the process, the device) started. `None`: not available on this host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostCounters {
-    /// All processors together.
+    /// All processors combined.
     pub all_cpus: CpuTimes,
     /// Each processor that is online, with its number.
     pub cpus: Vec<(u32, CpuTimes)>,
-    /// How fast processors ran when they were looked at last, MHz; empty where nobody says.
+    /// Last measured frequencies of processors in MHz; empty if not available.
     pub frequencies_mhz: Vec<(u32, f64)>,
     /// Interrupts served.
     pub interrupts: u64,
@@ -27,21 +27,21 @@ pub struct HostCounters {
     pub context_switches: u64,
     /// Memory now.
     pub memory: Option<Memory>,
-    /// Pages moved.
+    /// Paging.
     pub paging: Option<Paging>,
-    /// Waiting for a processor.
+    /// Time waiting for a processor.
     pub cpu_pressure: Option<Pressure>,
-    /// Waiting for memory.
+    /// Time waiting for memory.
     pub memory_pressure: Option<Pressure>,
-    /// Waiting for block devices.
+    /// Time waiting for block devices.
     pub io_pressure: Option<Pressure>,
-    /// What the quota of this process's control group did.
+    /// Throttling by the quota of this process's control group.
     pub throttling: Option<Throttling>,
     /// Network devices, `lo` included, in the kernel's order.
     pub devices: Vec<DeviceCounters>,
     /// UDP over IPv4 and IPv6.
     pub udp: Option<UdpCounters>,
-    /// Packets that a processor's backlog had no room for.
+    /// Packets dropped because a processor's backlog was full.
     pub backlog_drops: Option<u64>,
     /// This process.
     pub process: ProcessFigures,
@@ -50,18 +50,18 @@ pub struct HostCounters {
 }
 
 impl HostCounters {
-    /// The counters now. Whoever reads again and again keeps a [`HostReader`].
+    /// Reads the counters once. To read repeatedly, keep a [`HostReader`].
     #[must_use]
     pub fn read() -> Self {
         HostReader::new().read()
     }
 
-    /// What was counted between `earlier` and `self`; memory and frequencies are as they are in `self`. A device
-    /// that has come meanwhile counts from zero.
+    /// Returns the difference to `earlier`; memory and frequencies are those of `self`. A new
+    /// device counts from zero.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let cpu_before = |cpu: u32| earlier.cpus.iter().find(|(number, _)| *number == cpu);
-        // A processor that has come meanwhile has done nothing that is known.
+        // The activity of a new processor is unknown.
         let cpus = self.cpus.iter().map(|(cpu, now)| {
             (*cpu, cpu_before(*cpu).map_or_else(CpuTimes::default, |(_, before)| now.since(before)))
         });
@@ -101,7 +101,7 @@ impl HostCounters {
         }
     }
 
-    /// The figures of a difference ([`HostCounters::since`]) over `seconds`, with the names that they have in
+    /// Returns the figures of a difference ([`HostCounters::since`]) over `seconds`, named as in
     /// [`weir_results::Telemetry`].
     #[must_use]
     pub fn figures(&self, seconds: f64) -> Vec<(String, f64)> {

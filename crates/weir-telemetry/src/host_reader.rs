@@ -1,4 +1,4 @@
-//! Reads the host's counters again and again, cheaply.
+//! Reads the host's counters repeatedly at low cost.
 
 use std::fs;
 
@@ -12,33 +12,34 @@ use crate::proc_file::ProcFile;
 use crate::process::process_usage;
 use crate::udp_counters::UdpCounters;
 
-/// Keeps the kernel's files open, those of the network in the namespace of the thread that made it.
+/// Keeps the kernel's files open. Network files are those of the creating thread's namespace.
 ///
-/// What is missing here (no pressure in this kernel, no `/sys` in this container) is missing in every reading and never
-/// an error.
+/// What is missing here (no pressure in this kernel, no `/sys` in this container) is missing in
+/// every reading and never an error.
 #[derive(Debug)]
 pub struct HostReader {
     stat: ProcFile,
     meminfo: ProcFile,
     vmstat: ProcFile,
-    /// Of processors, memory and block devices.
+    /// Pressure of processors, memory and block devices.
     pressure: [ProcFile; 3],
     cgroup: Cgroup,
     devices: ProcFile,
-    /// By the name of the device.
+    /// By device name.
     interrupts: Vec<(String, DeviceInterrupts)>,
     snmp: ProcFile,
     snmp6: ProcFile,
     softnet: ProcFile,
     statm: ProcFile,
     frequencies: Vec<(u32, ProcFile)>,
-    /// Those read last.
+    /// The last reading.
     frequencies_mhz: Vec<(u32, f64)>,
     /// Readings so far.
     count: u64,
 }
 
-/// Frequencies are read every so many readings: the kernel asks each processor, which takes it out of idle.
+/// Frequencies are read every 10th time: the kernel interrupts each processor's idle state for
+/// them.
 const FREQUENCIES_EVERY: u64 = 10;
 
 impl HostReader {
@@ -65,7 +66,7 @@ impl HostReader {
         }
     }
 
-    /// The counters now.
+    /// Reads the counters.
     pub fn read(&mut self) -> HostCounters {
         let stat = self.stat.read().map(parse_stat).unwrap_or_default();
         let [cpu_pressure, memory_pressure, io_pressure] =
@@ -100,7 +101,7 @@ impl HostReader {
         if let Some((_, interrupts)) = self.interrupts.iter_mut().find(|(name, _)| name == device) {
             return interrupts.read();
         }
-        // Once for each device that turns up.
+        // Once for each new device.
         let text = fs::read_to_string("/proc/interrupts").unwrap_or_default();
         let mut interrupts = DeviceInterrupts::find(device, &text);
         let counts = interrupts.read();
@@ -139,7 +140,7 @@ fn frequency_files() -> Vec<(u32, ProcFile)> {
     files
 }
 
-/// Resident memory by `/proc/self/statm`, whose second number counts pages.
+/// Parses the resident memory from `/proc/self/statm`, whose second number counts pages.
 fn parse_resident_kib(text: &str) -> Option<u64> {
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * procfs::page_size() / 1024)

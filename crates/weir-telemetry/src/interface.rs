@@ -1,4 +1,4 @@
-//! What a network interface is.
+//! Describes a network interface.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,11 +10,11 @@ use weir_results::Interface;
 use crate::inventory::{read, read_number};
 use crate::queues::queues;
 
-/// Describes an interface as far as the host says. Asks `ethtool`, where it is installed, for what only
-/// the driver knows.
+/// Describes an interface as far as the host allows. Runs `ethtool`, if it is installed, for what
+/// only the driver knows.
 pub(crate) fn describe_interface(name: &str) -> Interface {
     let mut interface = Interface { name: name.to_owned(), ..Interface::default() };
-    // A name is one path component or no interface at all.
+    // A name is exactly one path component.
     if name.is_empty() || name.contains('/') || name.starts_with(['.', '-']) {
         return interface;
     }
@@ -23,7 +23,7 @@ pub(crate) fn describe_interface(name: &str) -> Interface {
         return interface;
     }
     interface.mtu = read_number(folder.join("mtu"));
-    // Virtual links say -1 or refuse.
+    // Virtual links report -1 or an error.
     interface.speed_mbps = read_number(folder.join("speed"));
     interface.driver = fs::read_link(folder.join("device/driver")).ok().and_then(last_component);
     interface.duplex = read(folder.join("duplex")).filter(|duplex| duplex != "unknown");
@@ -48,13 +48,14 @@ fn queueing(name: &str) -> Option<String> {
     queues().ok()?.remove(&index).map(|queue| queue.kind).filter(|kind| kind != "noqueue")
 }
 
-/// What `ethtool` prints; `None` when it is not installed or the device does not know.
+/// Returns the output of `ethtool`; `None` if it is not installed or the device does not support
+/// the option.
 fn ethtool(option: &str, name: &str) -> Option<String> {
     let output = Command::new("ethtool").args([option, name]).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The offloads that a datagram meets.
+/// The offloads that affect datagrams.
 const OFFLOADS: [&str; 9] = [
     "generic-receive-offload",
     "generic-segmentation-offload",
@@ -67,7 +68,7 @@ const OFFLOADS: [&str; 9] = [
     "tx-udp-segmentation",
 ];
 
-/// `name: on` or `name: off [fixed]` of `ethtool -k`.
+/// Parses `name: on` or `name: off [fixed]` of `ethtool -k`.
 fn parse_offloads(text: &str) -> BTreeMap<String, bool> {
     let pairs = text.lines().filter_map(|line| line.trim().split_once(": "));
     pairs
@@ -76,7 +77,8 @@ fn parse_offloads(text: &str) -> BTreeMap<String, bool> {
         .collect()
 }
 
-/// `rx-usecs: 3` and `Adaptive RX: off  TX: n/a` of `ethtool -c`; what the driver does not know is left out.
+/// Parses `rx-usecs: 3` and `Adaptive RX: off  TX: n/a` of `ethtool -c`; omits values that the
+/// driver does not know.
 fn parse_coalescing(text: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! What the host is, once per run.
+//! Describes the host, once per run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,11 +12,13 @@ use weir_results::{Environment, Warning};
 use crate::cgroup::cpu_quota;
 use crate::interface::describe_interface;
 
-/// Describes this host and program. `interface` is the network interface that will carry the
-/// samples, e.g. `lo`. Never fails: what the host does not say is left empty.
+/// Describes this host and program.
 ///
-/// Interfaces are looked up in /sys, which belongs to the network namespace that mounted it; in a
-/// namespace without a /sys of its own, the figures of an interface may be another namespace's.
+/// `interface` is the network interface that will carry the samples, e.g. `lo`. Never fails:
+/// unavailable values are empty.
+///
+/// Interfaces are read from /sys, which belongs to the network namespace that mounted it. In a
+/// namespace without its own /sys, the figures of an interface may be another namespace's.
 #[must_use]
 pub fn environment(interface: Option<&str>) -> Environment {
     let cpus = CpuInfo::current().ok();
@@ -55,7 +57,8 @@ pub fn environment(interface: Option<&str>) -> Environment {
     }
 }
 
-/// The doubts that follow from the host alone: a governor that saves power, a single processor.
+/// Returns the warnings that follow from the host alone: a power-saving governor, a single
+/// processor.
 #[must_use]
 pub fn host_warnings(environment: &Environment) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -71,13 +74,13 @@ pub fn host_warnings(environment: &Environment) -> Vec<Warning> {
     warnings
 }
 
-/// How many processors this process may run on.
+/// Returns the number of processors that this process may use.
 fn allowed_cpus() -> Option<u32> {
     let ranges = Process::myself().ok()?.status().ok()?.cpus_allowed_list?;
     Some(ranges.iter().map(|(first, last)| last - first + 1).sum())
 }
 
-/// The governors in force, each once, e.g. `performance` or `performance,powersave`.
+/// Returns the governors in use, each once, e.g. `performance` or `performance,powersave`.
 fn cpu_governor() -> Option<String> {
     let mut governors: Vec<String> = fs::read_dir("/sys/devices/system/cpu")
         .ok()?
@@ -88,7 +91,7 @@ fn cpu_governor() -> Option<String> {
     (!governors.is_empty()).then(|| governors.join(","))
 }
 
-/// Whether a hypervisor is beneath: the processor says so in its flags, the firmware says whose.
+/// Returns the hypervisor, if there is one: the processor's flags show one, the firmware names it.
 fn virtualised(cpus: &CpuInfo) -> Option<String> {
     cpus.flags(0)?.contains(&"hypervisor").then(|| {
         ["/sys/class/dmi/id/sys_vendor", "/sys/hypervisor/type"]
@@ -98,28 +101,28 @@ fn virtualised(cpus: &CpuInfo) -> Option<String> {
     })
 }
 
-/// The frequency that the firmware names, or else the one of `/proc/cpuinfo`, which is the present one.
+/// Returns the nominal frequency from the firmware, or else the current one from `/proc/cpuinfo`.
 fn cpu_mhz(cpus: &CpuInfo) -> Option<u64> {
     let base_khz: Option<u64> = read_number("/sys/devices/system/cpu/cpu0/cpufreq/base_frequency");
     let present = || cpus.get_info(0)?.get("cpu MHz")?.parse::<f64>().ok().map(|mhz| mhz.round() as u64);
     base_khz.map(|khz| khz / 1000).or_else(present)
 }
 
-/// Each driver has a file of its own for it.
+/// Each driver has its own file for it.
 fn turbo() -> Option<bool> {
     let is_off = read_number::<u8>("/sys/devices/system/cpu/intel_pstate/no_turbo");
     let is_on = || read_number::<u8>("/sys/devices/system/cpu/cpufreq/boost");
     is_off.map(|off| off == 0).or_else(|| is_on().map(|on| on == 1))
 }
 
-/// What gives a container away.
+/// Detects a container.
 fn container() -> Option<String> {
     let marks = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
     let marked = marks.iter().find(|(file, _)| Path::new(file).exists()).map(|(_, name)| (*name).to_owned());
     read("/run/systemd/container").or(marked)
 }
 
-/// The settings that say how many datagrams may wait, where, and for how long.
+/// The settings that determine how many datagrams may wait, where, and for how long.
 const SYSCTLS: [&str; 14] = [
     "net.core.busy_poll",
     "net.core.busy_read",
@@ -143,7 +146,7 @@ fn sysctls() -> BTreeMap<String, String> {
     known.collect()
 }
 
-/// How many processors a list such as `0-3,8` names; `None` for anything else.
+/// Returns the number of processors in a list such as `0-3,8`; `None` for anything else.
 fn parse_cpu_list(list: &str) -> Option<u32> {
     list.trim().split(',').try_fold(0_u32, |sum, range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -152,7 +155,7 @@ fn parse_cpu_list(list: &str) -> Option<u32> {
     })
 }
 
-/// The text of a file without surrounding blanks; `None` when unreadable or empty.
+/// Returns the trimmed content of a file; `None` if it is unreadable or empty.
 pub(crate) fn read(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
@@ -188,7 +191,7 @@ mod tests {
         assert!(!environment.kernel.is_empty());
         assert!(environment.date.ends_with('Z'), "{}", environment.date);
         assert_eq!(environment.date.len(), "2026-11-21T20:00:00Z".len());
-        // One that every network namespace has.
+        // A setting of every network namespace.
         assert!(environment.sysctls.contains_key("net.ipv4.udp_rmem_min"), "{environment:?}");
         assert_eq!(environment.interface.unwrap().name, "lo");
     }

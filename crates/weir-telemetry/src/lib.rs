@@ -1,18 +1,20 @@
-//! What the host is and what it was doing during a run.
+//! Records what the host is, and its activity during a run.
 //!
-//! Facts come from /proc, /sys and `getrusage(2)`; each parser is a pure function of text. Nothing is
-//! ever changed on the host, and what the host does not say is left out rather than guessed.
+//! Facts come from /proc, /sys and `getrusage(2)`; each parser is a pure function of text. The host
+//! is never changed. Unavailable values are left out rather than guessed.
 //!
-//! - `host_counters`: what the kernel counted about the host and this process; `cpu`, `memory`, `devices`, `cgroup`:
-//!   the parts, each with the parser of its files; `host_reader`, `proc_file`: reading them again and again
-//! - `sampler`: a thread that does so while a run lasts
-//! - `inventory`: what the host is, once per run, and the doubts that follow from it; `interface`: its network interface
-//! - `checkup`: what would spoil a measurement here, and what fixes it
-//! - `loss_watch`: what was dropped while it looked: the evidence of `weir_results::attribute`
-//! - `process`: what this process used
-//! - `queues`: the queues of devices and what they dropped, by netlink
-//! - `system_calls`: how many system calls it makes
-//! - `udp_counters`: what the kernel counted about UDP; `udp_sockets`: about this process's sockets
+//! - `host_counters`: the kernel's counters of the host and this process; `cpu`, `memory`,
+//!   `devices`, `cgroup`: the parts, each with the parser of its files; `host_reader`, `proc_file`:
+//!   repeated reading
+//! - `sampler`: a thread that reads them during a run
+//! - `inventory`: the host, once per run, and the warnings that follow from it; `interface`: its
+//!   network interface
+//! - `checkup`: what would spoil a measurement here, and how to fix it
+//! - `loss_watch`: drops during a run: the evidence of `weir_results::attribute`
+//! - `process`: resource use of this process
+//! - `queues`: the queues of devices and their drops, by netlink
+//! - `system_calls`: counts the process's system calls
+//! - `udp_counters`: the kernel's counters of UDP; `udp_sockets`: of this process's sockets
 
 mod cgroup;
 mod checkup;

@@ -1,4 +1,4 @@
-//! What this end's host drops while a run lasts: the evidence for where lost samples went.
+//! Drops on this host during a run: the evidence for the causes of lost samples.
 
 use std::fs;
 use std::path::Path;
@@ -9,15 +9,15 @@ use crate::queues::queues;
 use crate::udp_counters::UdpCounters;
 use crate::udp_sockets::socket_drops;
 
-/// Looks at the counters of this host that tell of lost datagrams, from [`LossWatch::start`] on.
+/// Watches the counters of this host that indicate lost datagrams, from [`LossWatch::start`] on.
 ///
-/// It reads a dozen counters when it starts and again for each [`LossWatch::counters`], and nothing in
-/// between. Start it on a thread in the network namespace of the sockets, once they are open; look while they
-/// still are. The result of both ends goes to [`weir_results::LossEvidence::new`], and that to
-/// [`weir_results::attribute`].
+/// It reads a dozen counters when it starts and again for each [`LossWatch::counters`], and nothing
+/// in between. Start it on a thread in the network namespace of the sockets, once they are open,
+/// and read it while they still are. The results of both ends go to
+/// [`weir_results::LossEvidence::new`], and that to [`weir_results::attribute`].
 ///
-/// Sockets are those of the whole process. An end that knows its own socket's drops better (one of several
-/// in the process) replaces [`DropCounters::socket`] by them.
+/// Sockets are those of the whole process. An end that knows the drops of its own socket (one of
+/// several in the process) sets [`DropCounters::socket`] to them.
 #[derive(Debug, Clone)]
 pub struct LossWatch {
     device: Option<String>,
@@ -25,21 +25,22 @@ pub struct LossWatch {
 }
 
 impl LossWatch {
-    /// Begins to look. `device` is the network device that carries the samples, e.g. `eth0`; without one, all
-    /// devices of the namespace are looked at.
+    /// Starts watching. `device` is the network device that carries the samples, e.g. `eth0`;
+    /// `None` watches all devices of the namespace.
     #[must_use]
     pub fn start(device: Option<&str>) -> Self {
         Self { device: device.map(str::to_owned), before: read(device) }
     }
 
-    /// What was dropped since the start. What cannot be read, now or then, is `None`.
+    /// Returns the drops since the start. `None` for counters that could not be read at either
+    /// time.
     #[must_use]
     pub fn counters(&self) -> DropCounters {
         since(&read(self.device.as_deref()), &self.before)
     }
 }
 
-/// All counters as they are now.
+/// Reads all counters.
 fn read(device: Option<&str>) -> DropCounters {
     let text = |path: &str| fs::read_to_string(path).ok();
     let snmp = text("/proc/thread-self/net/snmp");
@@ -64,7 +65,7 @@ fn read(device: Option<&str>) -> DropCounters {
     }
 }
 
-/// The number of this thread's network namespace, of a link such as `net:[4026531840]`.
+/// Returns the number of this thread's network namespace, from a link such as `net:[4026531840]`.
 fn namespace() -> Option<u64> {
     let link = fs::read_link("/proc/thread-self/ns/net").ok()?;
     Path::new(&link).to_str()?.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
@@ -76,12 +77,12 @@ fn read_queue(device: Option<&str>) -> Option<u64> {
         return Some(queues.values().map(|queue| u64::from(queue.drops)).sum());
     };
     let index = nix::net::if_::if_nametoindex(device).ok()?;
-    // A device without a queue is not listed, and drops nothing there.
+    // A device without a queue is not listed and drops nothing there.
     Some(queues.get(&index).map_or(0, |queue| u64::from(queue.drops)))
 }
 
-/// Packets dropped after receiving and instead of sending by a device, or all of them, in the text of
-/// `/proc/net/dev`; `None` when it has no such device.
+/// Parses the receive and send drops of a device, or of all of them, from `/proc/net/dev`; `None`
+/// without such a device.
 fn parse_devices(text: &str, device: Option<&str>) -> Option<(u64, u64)> {
     let mut sums = None;
     for (name, rest) in text.lines().filter_map(|line| line.split_once(':')) {
@@ -89,7 +90,8 @@ fn parse_devices(text: &str, device: Option<&str>) -> Option<(u64, u64)> {
             continue;
         }
         let numbers: Vec<u64> = rest.split_whitespace().map_while(|number| number.parse().ok()).collect();
-        // Received: bytes packets errs drop fifo frame compressed multicast; sent: bytes packets errs drop ...
+        // Received: bytes packets errs drop fifo frame compressed multicast; sent: bytes packets
+        // errs drop ...
         let [_, _, _, drop, fifo, _, _, _, _, _, _, sent_drop, ..] = numbers[..] else { continue };
         let (received, sent) = sums.unwrap_or((0_u64, 0_u64));
         // Drivers count a missed packet in either of the two, or in both.
@@ -98,14 +100,14 @@ fn parse_devices(text: &str, device: Option<&str>) -> Option<(u64, u64)> {
     sums
 }
 
-/// Packets for which a backlog had no room, of all processors: the second number of each line of
+/// Parses the drops of all processors' backlogs: the second number of each line of
 /// `/proc/net/softnet_stat`, hexadecimal.
 pub(crate) fn parse_backlog(text: &str) -> Option<u64> {
     text.lines().map(|line| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok()).sum()
 }
 
-/// IP packets that were discarded for want of room, and fragments that did not come together, by the
-/// `Ip:` lines of `/proc/net/snmp`.
+/// Parses IP packets discarded because buffers were full, and failed reassemblies, from the `Ip:`
+/// lines of `/proc/net/snmp`.
 fn parse_ip_discards(text: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Ip:"));
     let (names, values) = (lines.next()?, lines.next()?);

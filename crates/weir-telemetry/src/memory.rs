@@ -5,14 +5,14 @@ use crate::cpu::first_number;
 /// Memory now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// All of it, KiB.
+    /// Total memory, in KiB.
     pub total_kib: u64,
-    /// What new processes could have, KiB.
+    /// Memory available to new processes, in KiB.
     pub available_kib: u64,
 }
 
 impl Memory {
-    /// What is not available for new processes, in percent.
+    /// Returns the memory that is not available to new processes, in percent.
     #[must_use]
     pub fn used_percent(&self) -> f64 {
         if self.total_kib == 0 {
@@ -23,7 +23,7 @@ impl Memory {
     }
 }
 
-/// Pages that were moved since the system started.
+/// Paging since the system started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paging {
     /// KiB read from block devices.
@@ -41,7 +41,7 @@ pub struct Paging {
 }
 
 impl Paging {
-    /// What was counted between `earlier` and `self`.
+    /// Returns the difference to `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -55,16 +55,16 @@ impl Paging {
     }
 }
 
-/// How long processes waited for one resource (PSI) since the system started, microseconds.
+/// Time that processes waited for a resource (PSI) since the system started, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// At least one did.
+    /// At least one process waited.
     pub some_us: u64,
-    /// All did at once; always 0 for processors.
+    /// All processes waited at once; always 0 for processors.
     pub full_us: u64,
 }
 
-/// The text of `/proc/meminfo`; `None` when it lacks what is wanted.
+/// Parses `/proc/meminfo`; `None` if a value is missing.
 pub(crate) fn parse_memory(text: &str) -> Option<Memory> {
     let value = |name: &str| {
         text.lines().find_map(|line| Some(first_number(line.strip_prefix(name)?.strip_prefix(':')?)))
@@ -72,7 +72,7 @@ pub(crate) fn parse_memory(text: &str) -> Option<Memory> {
     Some(Memory { total_kib: value("MemTotal")?, available_kib: value("MemAvailable")? })
 }
 
-/// The text of `/proc/vmstat`.
+/// Parses `/proc/vmstat`.
 pub(crate) fn parse_paging(text: &str) -> Paging {
     let mut paging = Paging::default();
     for (name, value) in text.lines().filter_map(|line| line.split_once(' ')) {
@@ -90,7 +90,7 @@ pub(crate) fn parse_paging(text: &str) -> Paging {
     paging
 }
 
-/// The text of a file of `/proc/pressure`; `None` when the kernel does not count.
+/// Parses a file of `/proc/pressure`; `None` if the kernel does not count.
 pub(crate) fn parse_pressure(text: &str) -> Option<Pressure> {
     let total = |kind: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(kind))?;

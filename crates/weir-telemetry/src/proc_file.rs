@@ -1,30 +1,30 @@
-//! Files of the kernel that are read again and again.
+//! Kernel files that are read repeatedly.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// A file of `/proc` or `/sys` that stays open, with room for its text: reading it again opens and
-/// allocates nothing.
+/// A file of `/proc` or `/sys` that stays open, with a buffer for its text. Reading it again opens
+/// and allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct ProcFile {
-    /// `None` = there is no such file.
+    /// `None`: the file does not exist.
     file: Option<File>,
     buffer: Vec<u8>,
 }
 
 impl ProcFile {
-    /// Opens the file; one that is missing or refused has no text.
+    /// Opens the file; a missing or refused one has no text.
     pub(crate) fn open(path: impl AsRef<Path>) -> Self {
         Self { file: File::open(path).ok(), buffer: Vec::new() }
     }
 
-    /// Whether there is such a file.
+    /// Returns whether the file exists.
     pub(crate) fn exists(&self) -> bool {
         self.file.is_some()
     }
 
-    /// The text as it is now; `None` when there is none.
+    /// Reads the text; `None` without a file.
     pub(crate) fn read(&mut self) -> Option<&str> {
         let file = self.file.as_ref()?;
         let mut length = 0;

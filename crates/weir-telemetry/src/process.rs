@@ -1,4 +1,4 @@
-//! What this process used so far.
+//! Resource use of this process.
 
 use std::fs;
 use std::time::Duration;
@@ -8,21 +8,23 @@ use nix::sys::time::TimeVal;
 use procfs::process::Process;
 use weir_results::ProcessFigures;
 
-/// Processor time, context switches and peak memory of this process since it started, over all its
-/// threads, ended ones too. For a stretch of time, subtract with [`ProcessFigures::since`], and call
-/// [`reset_peak_memory`] before it.
+/// Returns processor time, context switches and peak memory of this process since it started.
 ///
-/// `getrusage(2)` rather than /proc: that knows context switches of living threads only, and time in
-/// steps of 10 ms. All zeros should the call fail, which it can't for one's own process. The peak of memory
-/// is `VmHWM` of /proc, since `getrusage` begins with the peak of the program that started this one.
+/// Covers all its threads, ended ones too. For an interval, subtract with
+/// [`ProcessFigures::since`], and call [`reset_peak_memory`] before it.
+///
+/// Uses `getrusage(2)` rather than /proc, which has context switches of live threads only, and time
+/// in steps of 10 ms. All zeros if the call fails, which it cannot for the own process. The peak of
+/// memory is `VmHWM` of /proc, because that of `getrusage` starts with the peak of the parent
+/// program.
 #[must_use]
 pub fn process_figures() -> ProcessFigures {
     let usage = process_usage();
     ProcessFigures { max_rss_kib: peak_memory_kib().unwrap_or(usage.max_rss_kib), ..usage }
 }
 
-/// The same by one system call: the peak of memory is then that of the whole life, and what started this
-/// program is in it.
+/// The same by one system call: the peak of memory then covers the whole lifetime, and includes the
+/// parent program's.
 pub(crate) fn process_usage() -> ProcessFigures {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return ProcessFigures::default() };
     ProcessFigures {
@@ -35,16 +37,16 @@ pub(crate) fn process_usage() -> ProcessFigures {
     }
 }
 
-/// Processor time of the calling thread since it started, in user mode and in the kernel. Zero should
-/// the call fail, which it can't for one's own thread.
+/// Returns the processor time of the calling thread since it started, in user mode and in the
+/// kernel. Zero if the call fails, which it cannot for the own thread.
 #[must_use]
 pub fn thread_times() -> (Duration, Duration) {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return (Duration::ZERO, Duration::ZERO) };
     (duration(usage.user_time()), duration(usage.system_time()))
 }
 
-/// Forgets the peak of this process's memory: it begins anew with what is in use now. Where the kernel
-/// does not let us, the peak stays that of the process's whole life.
+/// Resets the peak of this process's memory to what is in use now. If the kernel refuses, the peak
+/// stays that of the whole lifetime.
 pub fn reset_peak_memory() {
     // 5: reset the peak resident set size, proc_pid_clear_refs(5).
     let _ = fs::write("/proc/self/clear_refs", "5");
@@ -75,7 +77,7 @@ mod tests {
         let block = std::hint::black_box(vec![1_u8; 64 << 20]);
         let with_block = process_figures().max_rss_kib;
         drop(block);
-        // The kernel's counters are a little behind; half a block is far beyond that.
+        // The kernel's counters lag a little; half a block is far more than that.
         let half_block = 32 << 10;
         assert!(process_figures().max_rss_kib + half_block >= with_block);
         reset_peak_memory();
@@ -86,7 +88,7 @@ mod tests {
     fn a_busy_process_has_used_time_and_memory() {
         let before = process_figures();
         let mut sum = 0_u64;
-        // Work until the kernel has accounted for some of it.
+        // Works until the kernel has accounted for some of it.
         while process_figures().since(&before).cpu_user_s + process_figures().since(&before).cpu_system_s
             <= 0.0
         {

@@ -1,7 +1,7 @@
-//! The queueing disciplines of the network devices and what they dropped, by netlink.
+//! The queueing disciplines of the network devices and their drops, by netlink.
 //!
-//! Only the few bytes that matter are parsed here: options of disciplines have another form in every
-//! kernel, and one that is not known must not hide the counters.
+//! Parses only the necessary bytes: the options of disciplines differ between kernels, and an
+//! unknown one must not hide the counters.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,15 +15,15 @@ use netlink_sys::{Socket, SocketAddr};
 pub(crate) struct Queue {
     /// E.g. `fq_codel`.
     pub(crate) kind: String,
-    /// What it dropped since it was set up. Counts buffers: a segmented send that was not cut yet is one.
+    /// Drops since it was set up. Counts buffers: a segmented send that was not split yet is one.
     pub(crate) drops: u32,
 }
 
-/// The queues of this thread's network namespace, by the numbers of their devices. A device without an
+/// Returns the queues of this thread's network namespace, by device index. A device without an
 /// entry has no queue that could drop.
 ///
 /// # Errors
-/// When the kernel does not answer: no netlink in this container.
+/// If the kernel does not answer: no netlink in this container.
 pub(crate) fn queues() -> io::Result<BTreeMap<u32, Queue>> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
@@ -50,10 +50,10 @@ const TC_H_ROOT: u32 = u32::MAX;
 const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
-/// Where `struct gnet_stats_queue` has its drops, after length and backlog.
+/// Offset of the drops in `struct gnet_stats_queue`, after length and backlog.
 const DROPS_AT: usize = 8;
 
-/// Asks for all queueing disciplines.
+/// Requests all queueing disciplines.
 fn dump_request() -> Vec<u8> {
     let mut bytes = vec![0; HEADER_BYTES + TCMSG_BYTES];
     let mut header = NetlinkBuffer::new(&mut bytes[..]);
@@ -69,7 +69,7 @@ enum Progress {
     IsDone,
 }
 
-/// Takes the messages of one answer.
+/// Parses the messages of one response.
 fn take_messages(mut bytes: &[u8], queues: &mut BTreeMap<u32, Queue>) -> io::Result<Progress> {
     let damaged = || io::Error::new(io::ErrorKind::InvalidData, "no netlink message");
     while !bytes.is_empty() {
@@ -80,14 +80,14 @@ fn take_messages(mut bytes: &[u8], queues: &mut BTreeMap<u32, Queue>) -> io::Res
             RTM_NEWQDISC => take_discipline(message.payload(), queues),
             _ => {}
         }
-        // Messages begin at multiples of four.
+        // Messages start at multiples of four.
         let length = (message.length() as usize).next_multiple_of(4);
         bytes = bytes.get(length..).unwrap_or_default();
     }
     Ok(Progress::GoesOn)
 }
 
-/// Takes a discipline, if it is a device's root.
+/// Adds a discipline, if it is a device's root.
 fn take_discipline(payload: &[u8], queues: &mut BTreeMap<u32, Queue>) {
     let number = |at: usize| {
         let bytes = payload.get(at..at + 4)?;
@@ -103,7 +103,7 @@ fn take_discipline(payload: &[u8], queues: &mut BTreeMap<u32, Queue>) {
     }
 }
 
-/// The drops among the attributes of a discipline.
+/// Finds the drops among the attributes of a discipline.
 fn dropped(attributes: &[u8]) -> Option<u32> {
     let statistics = attribute(attributes, TCA_STATS2)?;
     let queue = attribute(&statistics, TCA_STATS_QUEUE)?;
@@ -165,7 +165,7 @@ mod tests {
             let mut queues = BTreeMap::new();
             let taken = take_messages(&whole[..length], &mut queues);
             assert!(taken.is_err() || length == 0, "{length}");
-            // The same with a length that is true.
+            // The same with the correct length.
             if length > HEADER_BYTES {
                 let mut cut = whole[..length].to_vec();
                 cut[..4].copy_from_slice(&(length as u32).to_ne_bytes());

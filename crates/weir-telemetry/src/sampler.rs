@@ -1,4 +1,4 @@
-//! Watches the host while a run lasts.
+//! Samples the host's counters during a run.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -11,28 +11,28 @@ use crate::host_counters::HostCounters;
 use crate::host_reader::HostReader;
 use crate::process::thread_times;
 
-/// How a [`Sampler`] watches.
+/// Options of a [`Sampler`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SamplerOptions {
-    /// Time between two looks.
+    /// Time between two readings.
     pub period: Duration,
-    /// The processors that it may run on; empty = those of the thread that starts it. A program that pins
-    /// itself to one processor leaves the others to the sampler, which then disturbs it least.
+    /// The processors that it may use; empty: those of the thread that starts it. A program pinned
+    /// to one processor leaves the others to the sampler, which then disturbs it least.
     pub cpus: Vec<usize>,
 }
 
 impl Default for SamplerOptions {
-    /// Ten times a second.
+    /// Ten readings per second.
     fn default() -> Self {
         Self { period: Duration::from_millis(100), cpus: Vec::new() }
     }
 }
 
-/// A thread that looks at the counters of the host and of this process at a fixed period, from
+/// A thread that reads the counters of the host and of this process at a fixed period, from
 /// [`Sampler::start`] to [`Sampler::stop`].
 ///
-/// It runs with the lowest usual priority, keeps all files open, and records what it cost. Start it on a
-/// thread in the network namespace whose devices and UDP counters are meant.
+/// It runs with the lowest ordinary priority, keeps all files open, and records its own cost. Start
+/// it on a thread in the network namespace whose devices and UDP counters are to be read.
 #[derive(Debug)]
 pub struct Sampler {
     stop: Sender<()>,
@@ -40,7 +40,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins to watch. Should the system refuse a thread, the result is empty.
+    /// Starts sampling. If the system refuses a thread, the result is empty.
     #[must_use]
     pub fn start(options: SamplerOptions) -> Self {
         let (stop, stopped) = mpsc::channel();
@@ -56,7 +56,7 @@ impl Sampler {
                 due = next;
                 recorder.missed += missed;
             }
-            // The last row is what has passed since the one before.
+            // The last row covers the time since the one before.
             recorder.look();
             recorder.telemetry()
         };
@@ -64,14 +64,14 @@ impl Sampler {
         Self { stop, thread }
     }
 
-    /// Ends it, and returns what was seen.
+    /// Stops sampling and returns the rows.
     #[must_use]
     pub fn stop(mut self) -> Telemetry {
         self.end()
     }
 
     fn end(&mut self) -> Telemetry {
-        // The thread is gone only when it has panicked, which it does not.
+        // Joining fails only if the thread has panicked, which it does not.
         let _ = self.stop.send(());
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
@@ -85,18 +85,19 @@ impl Drop for Sampler {
     }
 }
 
-/// When the look after the one of `due` is to be, at `now`, and how many were missed by then: what was due meanwhile makes one row
-/// longer, and the next is in time again.
+/// Returns when the reading after the one of `due` is due, at `now`, and how many were missed.
+/// Missed readings make one row longer; the next is on time again.
 fn next_due(due: Duration, period: Duration, now: Duration) -> (Duration, u64) {
     let late_ns = now.saturating_sub(due).as_nanos();
     let missed = u32::try_from(late_ns / period.as_nanos().max(1)).unwrap_or(u32::MAX);
     (due.saturating_add(period).saturating_add(period.saturating_mul(missed)), missed.into())
 }
 
-/// Readings of the host's counters, each ending a row when its user says so ([`Sampler`] does by time).
+/// Readings of the host's counters; each ends a row.
 ///
-/// Rows are kept within bounds: a run that is too long for them loses every second boundary, so that its
-/// rows are twice as long. Where rows do not follow the clock, what is beyond the bound is not recorded.
+/// The user decides when ([`Sampler`] does periodically). The number of rows is bounded: at the
+/// bound, every second boundary is removed, so that rows are twice as long. If rows do not follow
+/// the clock, readings beyond the bound are not recorded.
 #[derive(Debug)]
 pub struct Recorder {
     reader: HostReader,
@@ -109,14 +110,14 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The most rows that are kept: of a tenth of a second each, a hundred seconds.
+    /// Maximum number of rows: at a tenth of a second each, about a hundred seconds.
     pub const ROWS_MAX: usize = 1024;
 
-    /// The same where rows do not follow the clock.
+    /// The same if rows do not follow the clock.
     pub const FREE_ROWS_MAX: usize = 10_000;
 
-    /// Takes the first reading, where the first row begins. `period` is what [`Telemetry::period_ms`] shall say: zero
-    /// where rows do not follow the clock.
+    /// Takes the first reading, where the first row starts. `period` is the
+    /// [`Telemetry::period_ms`] to record: zero if rows do not follow the clock.
     #[must_use]
     pub fn new(period: Duration) -> Self {
         let cpu_before = thread_cpu();
@@ -125,7 +126,7 @@ impl Recorder {
         Self { reader, begin: Instant::now(), period, readings, missed: 0, cpu_before }
     }
 
-    /// Ends a row here.
+    /// Ends a row.
     pub fn look(&mut self) {
         if self.period.is_zero() && self.readings.len() > Self::FREE_ROWS_MAX {
             return;
@@ -137,7 +138,8 @@ impl Recorder {
         }
     }
 
-    /// The rows so far. Its cost is that of the calling thread since the recorder was made there.
+    /// Returns the rows so far. The cost is that of the calling thread since it created the
+    /// recorder.
     #[must_use]
     pub fn telemetry(&self) -> Telemetry {
         let mut telemetry = Telemetry::new(millis(self.period));
@@ -151,7 +153,7 @@ impl Recorder {
         telemetry
     }
 
-    /// Drops every second boundary between rows.
+    /// Removes every second boundary between rows.
     fn thin(&mut self) {
         let mut number = 0;
         self.readings.retain(|_| {
@@ -171,10 +173,9 @@ fn thread_cpu() -> Duration {
     user + system
 }
 
-/// Makes this thread one that waits for others, on these processors. Both are wishes: what the system refuses stays
-/// as it is.
+/// Lowers this thread's priority and restricts it to these processors, as far as the system allows.
 fn yield_to_others(cpus: &[usize]) {
-    // The lowest priority that still gets its turn on a busy processor.
+    // The lowest priority that still gets processor time on a busy processor.
     let _ = rustix::process::setpriority_process(Some(gettid()), 19);
     if !cpus.is_empty() {
         let mut set = CpuSet::new();
@@ -191,7 +192,7 @@ mod tests {
     fn a_sampler_has_rows_and_knows_its_cost() {
         let options = SamplerOptions { period: Duration::from_millis(1), cpus: vec![0, 9999] };
         let sampler = Sampler::start(options);
-        // Until the process has done what some rows can show.
+        // Until the process has some activity for rows to show.
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_millis(20) {
             std::hint::spin_loop();
@@ -232,7 +233,7 @@ mod tests {
         let mut recorder = Recorder::new(ms(100));
         recorder.readings = vec![(Duration::ZERO, HostCounters::default()); Recorder::ROWS_MAX];
         recorder.look();
-        // The newest boundary stays, so that the next row is a whole one of the new period.
+        // The newest boundary stays, so that the next row has the full new period.
         assert_eq!((recorder.period, recorder.readings.len()), (ms(200), Recorder::ROWS_MAX / 2 + 1));
         assert!(recorder.readings.last().unwrap().0 > Duration::ZERO);
     }

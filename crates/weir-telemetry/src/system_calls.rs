@@ -1,4 +1,4 @@
-//! How many system calls this process makes, and what it executes beside them, as the kernel and the processor count it.
+//! Counts the system calls of this process, and its instructions in user space.
 
 use std::fs;
 use std::io;
@@ -7,54 +7,60 @@ use perf_event::events::{Hardware, Tracepoint};
 use perf_event::{Builder, Counter};
 use thiserror::Error;
 
-/// Counts the system calls of the thread that made it and of all threads that are started later, until it
-/// is dropped; those that send and those that receive on sockets apart, too, and the instructions in user space.
+/// Counts the system calls of the creating thread and of all threads started later, until it is
+/// dropped.
 ///
-/// The count is the kernel's own (`perf_event_open(2)` on the tracepoint `raw_syscalls:sys_enter`). While
-/// it runs, every system call of the process takes the kernel's longer way through its entry: it is for
-/// finding costs, not for measuring times.
+/// Also counts the calls that send and receive on sockets separately, and the instructions in user
+/// space.
+///
+/// The count is the kernel's own (`perf_event_open(2)` on the tracepoint `raw_syscalls:sys_enter`).
+/// While it runs, every system call of the process takes the kernel's slower entry path: use it to
+/// find costs, not to measure times.
 #[derive(Debug)]
 pub struct SystemCalls {
     counter: Counter,
-    /// Of the calls that send; `None` where the kernel does not tell calls apart.
+    /// Calls that send; `None` if the kernel has no tracepoints per system call.
     sends: Option<Vec<Counter>>,
-    /// Of the calls that receive.
+    /// Calls that receive.
     receives: Option<Vec<Counter>>,
-    /// Of the instructions in user space; `None` where the processor does not count them for us.
+    /// Instructions in user space; `None` if the processor does not count them.
     instructions: Option<Counter>,
 }
 
-/// How many calls there were.
+/// Numbers of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemCallCounts {
     /// Of all kinds.
     pub all: u64,
-    /// That send on a socket (`sendto`, `sendmsg`, `sendmmsg`); `None` where the kernel does not tell calls apart.
+    /// Calls that send on a socket (`sendto`, `sendmsg`, `sendmmsg`); `None` if the kernel has no
+    /// tracepoints per system call.
     pub sends: Option<u64>,
-    /// That receive from one (`recvfrom`, `recvmsg`, `recvmmsg`), those that found nothing included.
+    /// Calls that receive on a socket (`recvfrom`, `recvmsg`, `recvmmsg`), including those that
+    /// found nothing.
     pub receives: Option<u64>,
-    /// Instructions in user space; `None` where the processor does not count them, as on many virtual machines.
+    /// Instructions in user space; `None` if the processor does not count them, as on many virtual
+    /// machines.
     pub instructions: Option<u64>,
 }
 
-/// Why system calls cannot be counted here.
+/// The reason why system calls cannot be counted.
 #[derive(Debug, Error)]
 pub enum SystemCallsError {
-    /// No tracepoint.
+    /// There is no tracepoint.
     #[error(
         "the kernel shows no tracepoint for system calls (mount -t tracefs tracefs /sys/kernel/tracing, as root): {0}"
     )]
     NoTracepoint(io::Error),
-    /// No permission.
+    /// Permission is missing.
     #[error("the kernel refuses the count (run as root, or sysctl -w kernel.perf_event_paranoid=-1): {0}")]
     Refused(io::Error),
 }
 
 impl SystemCalls {
-    /// Begins to count. Call it before the threads are started that shall count as well.
+    /// Starts counting. Call it before starting the threads that are to be counted.
     ///
     /// # Errors
-    /// When the kernel has no such count or this process may not have it; the text says what to do.
+    /// If the kernel has no such count, or this process may not use it; the text says what to do.
     pub fn start() -> Result<Self, SystemCallsError> {
         let counter = count("raw_syscalls/sys_enter")?;
         let of = |calls: [&str; 3]| {
@@ -66,7 +72,7 @@ impl SystemCalls {
         Ok(Self { counter, sends, receives, instructions })
     }
 
-    /// The counts so far; `None` when the kernel does not give them any more.
+    /// Returns the counts so far; `None` if the kernel no longer provides them.
     #[must_use]
     pub fn counts(&mut self) -> Option<SystemCallCounts> {
         let sum = |counters: &mut Option<Vec<Counter>>| {
@@ -74,13 +80,13 @@ impl SystemCalls {
         };
         let (sends, receives) = (sum(&mut self.sends), sum(&mut self.receives));
         let instructions = self.instructions.as_mut().and_then(|counter| counter.read().ok());
-        // A counter that never had its turn on the processor says nothing.
+        // A counter that was never scheduled has no value.
         let instructions = instructions.filter(|count| *count > 0);
         Some(SystemCallCounts { all: self.counter.read().ok()?, sends, receives, instructions })
     }
 }
 
-/// Begins to count how often a tracepoint is passed.
+/// Starts counting how often a tracepoint is hit.
 fn count(tracepoint: &str) -> Result<Counter, SystemCallsError> {
     let id = FOLDERS
         .iter()
@@ -89,7 +95,7 @@ fn count(tracepoint: &str) -> Result<Counter, SystemCallsError> {
         .unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()))
         .and_then(|text| text.trim().parse().map_err(io::Error::other))
         .map_err(SystemCallsError::NoTracepoint)?;
-    // Entering a system call happens in the kernel: without it there is nothing to count.
+    // System calls are entered in the kernel: without it there is nothing to count.
     begin(Builder::new(Tracepoint::with_id(id)).inherit(true).include_kernel())
         .map_err(SystemCallsError::Refused)
 }
@@ -100,7 +106,7 @@ fn begin(builder: &Builder<'_>) -> io::Result<Counter> {
     Ok(counter)
 }
 
-/// Where the tracepoints are, on newer and older kernels.
+/// The tracepoint folders, on newer and older kernels.
 const FOLDERS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 #[cfg(test)]
@@ -142,7 +148,7 @@ mod tests {
         assert!([None, Some(10)].contains(&since(|counts| counts.sends)), "{before:?} {after:?}");
         assert!([None, Some(11)].contains(&since(|counts| counts.receives)), "{before:?} {after:?}");
         assert!(after.all - before.all >= 22);
-        // Each of the loops' turns is some instructions; not every processor counts them for us.
+        // Each iteration takes some instructions; not every processor counts them.
         assert!(since(|counts| counts.instructions).is_none_or(|count| count > 100), "{before:?} {after:?}");
     }
 }

@@ -1,22 +1,22 @@
-//! What the kernel counted about UDP over IPv4, for the network namespace of this process.
+//! The kernel's counters of UDP over IPv4, for the network namespace of this process.
 //!
-//! Read before and after a case, the difference tells where samples went that never arrived. The
-//! kernel counts what it handles: an offloaded send of many datagrams may count as one.
+//! The difference over a case shows where lost samples went. The kernel counts what it handles as
+//! one: an offloaded send of many datagrams may count as one.
 
 use std::fs;
 use std::io;
 
 use thiserror::Error;
 
-/// Of the thread's own network namespace, which may be another one than the process's.
+/// Of the thread's own network namespace, which may differ from the process's.
 const PATH: &str = "/proc/thread-self/net/snmp";
 
-/// Counters of UDP since the system started; over IPv4, where nothing else is said.
+/// Counters of UDP since the system started; IPv4 unless stated otherwise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UdpCounters {
     /// Datagrams delivered to sockets.
     pub in_datagrams: u64,
-    /// Datagrams to ports that nobody listens on.
+    /// Datagrams to ports without a socket.
     pub no_ports: u64,
     /// Datagrams not delivered for any other reason, full receive buffers included.
     pub in_errors: u64,
@@ -28,28 +28,28 @@ pub struct UdpCounters {
     pub send_buffer_errors: u64,
 }
 
-/// Counters that can't be read.
+/// Counters that cannot be read.
 #[derive(Debug, Error)]
 pub enum UdpCountersError {
-    /// The file can't be read.
+    /// The file cannot be read.
     #[error("can't read {PATH}: {0}")]
     Read(#[from] io::Error),
     /// The file has no such lines.
-    #[error("{PATH} has no counters of UDP in the form that is known")]
+    #[error("{PATH} has no UDP counters in a known format")]
     Format,
 }
 
 impl UdpCounters {
-    /// The counters now.
+    /// Reads the counters.
     ///
     /// # Errors
-    /// When /proc is not mounted or not readable, or of another form.
+    /// If /proc is not mounted or not readable, or has another format.
     pub fn read() -> Result<Self, UdpCountersError> {
         Self::parse(&fs::read_to_string(PATH)?).ok_or(UdpCountersError::Format)
     }
 
-    /// The counters in the text of `/proc/net/snmp`: a line of names and a line of values, both
-    /// beginning with `Udp:`. Counters that an older kernel lacks are zero; `None` without such lines.
+    /// Parses `/proc/net/snmp`: a line of names and a line of values, both starting with `Udp:`.
+    /// Counters that an older kernel lacks are zero; `None` without such lines.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp:"));
@@ -70,8 +70,8 @@ impl UdpCounters {
         Some(counters)
     }
 
-    /// The counters of UDP over IPv6 in the text of `/proc/net/snmp6`, a name and a value in each line;
-    /// `None` without such lines.
+    /// Parses the UDP counters of `/proc/net/snmp6`, a name and a value per line; `None` without
+    /// such lines.
     #[must_use]
     pub fn parse_v6(text: &str) -> Option<Self> {
         let value = |name: &str| -> Option<u64> {
@@ -88,7 +88,7 @@ impl UdpCounters {
         })
     }
 
-    /// Both taken together, e.g. IPv4 and IPv6.
+    /// Returns the sum of both, e.g. of IPv4 and IPv6.
     #[must_use]
     pub const fn plus(&self, other: &Self) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl UdpCounters {
         }
     }
 
-    /// What was counted between `earlier` and `self`.
+    /// Returns the difference to `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {

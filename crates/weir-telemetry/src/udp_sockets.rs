@@ -1,19 +1,20 @@
-//! What the kernel dropped at the UDP sockets of this process, whoever opened them.
+//! The kernel's drops at the UDP sockets of this process.
 
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Drops at the UDP sockets of this process that are open now, since each was opened; `None` when the
-/// kernel does not show them. Sockets of other network namespaces than this thread's are not seen.
+/// Returns the drops at the UDP sockets that this process has open, since each was opened. `None`
+/// if the kernel does not show them. Excludes sockets of other network namespaces than this
+/// thread's.
 pub(crate) fn socket_drops() -> Option<u64> {
     let numbers = own_sockets()?;
     let v4 = fs::read_to_string("/proc/thread-self/net/udp").ok()?;
-    // A kernel without IPv6 has none.
+    // Absent in a kernel without IPv6.
     let v6 = fs::read_to_string("/proc/thread-self/net/udp6").unwrap_or_default();
     Some(parse_drops(&v4, &numbers) + parse_drops(&v6, &numbers))
 }
 
-/// The numbers of the sockets that this process has open: links such as `socket:[1234]`.
+/// Returns the inode numbers of this process's open sockets, from links such as `socket:[1234]`.
 fn own_sockets() -> Option<BTreeSet<u64>> {
     let links =
         fs::read_dir("/proc/self/fd").ok()?.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
@@ -24,7 +25,7 @@ fn socket_number(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// The sum of the `drops` of the sockets with these numbers in the text of `/proc/net/udp`.
+/// Returns the sum of the `drops` of the sockets with these numbers in `/proc/net/udp`.
 fn parse_drops(text: &str, numbers: &BTreeSet<u64>) -> u64 {
     // sl local remote st tx:rx tr:when retrnsmt uid timeout inode ref pointer drops
     let of_line = |line: &str| {
@@ -60,7 +61,7 @@ mod tests {
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = receiver.local_addr().unwrap();
-        // Nobody receives: at some time the buffer is full, whatever the host's default is.
+        // Without a receiver the buffer fills up, whatever the host's default is.
         while socket_drops().unwrap() == 0 {
             for _ in 0..64 {
                 sender.send_to(&[0; 1000], to).unwrap();

@@ -1,13 +1,13 @@
-//! What UDP on loopback gives on this host: datagrams per second by each way of sending, and
-//! ping-pong times, between two threads on a core each.
+//! Measures UDP on the loopback interface of this host: datagrams per second by each way of
+//! sending, and ping-pong times, between two threads on a core each.
 //!
-//! A quick check of the sockets themselves, not a benchmark: one process, one run, no statistics.
+//! A quick check of the sockets, not a benchmark: one process, one run, no statistics.
 //!
 //! ```text
 //! cargo run --release -p weir-udp --example floor -- [SIZE_BYTES] [SECONDS]
 //! ```
 
-#![expect(clippy::print_stdout, reason = "printing is what this program is for")]
+#![expect(clippy::print_stdout, reason = "printing is the purpose of this program")]
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -26,7 +26,7 @@ fn main() -> io::Result<()> {
     let size_bytes = arguments.next().and_then(Result::ok).unwrap_or(32).max(1);
     let seconds = arguments.next().and_then(Result::ok).unwrap_or(2).max(1);
     let duration = Duration::from_secs(seconds.into());
-    // Asked once, before any thread is pinned: what a pinned thread starts inherits its one CPU.
+    // Read before any thread is pinned: threads started by a pinned one inherit its CPU.
     let allowed = affinity::allowed_cpus()?;
     let cpus = Cpus { sender: allowed[allowed.len() - 1], receiver: allowed[0] };
     println!(
@@ -43,31 +43,31 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Where the two threads run.
+/// The CPUs of the two threads.
 #[derive(Clone, Copy)]
 struct Cpus {
     sender: usize,
     receiver: usize,
 }
 
-/// How the sender hands its datagrams to the kernel.
+/// How the sender passes its datagrams to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// `send`: one datagram per system call.
     Send,
-    /// `sendmsg` with an address on a socket that is not connected: a route lookup each.
+    /// `sendmsg` with an address on an unconnected socket: a route lookup each.
     SendTo,
     /// `sendmmsg`.
     SendAll,
     /// `UDP_SEGMENT`; the receiver gets single datagrams.
     Gso,
-    /// `UDP_SEGMENT`; the receiver gets them in one piece.
+    /// `UDP_SEGMENT`; the receiver gets them coalesced.
     GsoGro,
-    /// The same, not connected.
+    /// The same, unconnected.
     GsoGroTo,
 }
 
-/// Sends as fast as it goes by `way` and prints what was sent and what arrived.
+/// Sends at full speed by `way` and prints the sent and received rates.
 fn throughput(way: Way, size_bytes: u16, duration: Duration, cpus: Cpus) -> io::Result<()> {
     let options = loopback(matches!(way, Way::GsoGro | Way::GsoGroTo));
     let receiver = UdpSocket::bind(&options)?;
@@ -130,7 +130,7 @@ fn send_for(
     start.wait();
     let begin = Instant::now();
     while count.elapsed < duration {
-        // The clock is read once per so many calls, so that it does not count.
+        // The clock is read once per 16 calls, so that its cost is negligible.
         for _ in 0..16 {
             let outcome = match way {
                 Way::Send => sender.send(one.head).map(|_| (1, 1))?,

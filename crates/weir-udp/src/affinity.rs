@@ -1,4 +1,4 @@
-//! Which CPU a thread runs on, and how exactly its timers fire.
+//! Pins threads to CPUs, and sets the precision of their timers.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -8,15 +8,15 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_t
 use crate::sys;
 use crate::threads;
 
-/// Lets the calling thread run on `cpu` only; threads that it starts later inherit that.
+/// Restricts the calling thread to `cpu`; threads that it starts later inherit this.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidInput`] when there is no such CPU or this process may not use it.
+/// [`io::ErrorKind::InvalidInput`] if the CPU does not exist or this process may not use it.
 pub fn pin_current_thread(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &only(cpu)?)?)
 }
 
-/// Lets every thread of this process, and those that they start later, run on `cpu` only.
+/// Restricts every thread of this process, and threads they start later, to `cpu`.
 ///
 /// # Errors
 /// As for [`pin_current_thread`]; or /proc is not mounted.
@@ -24,17 +24,18 @@ pub fn pin_process(cpu: usize) -> io::Result<()> {
     threads::own_threads()?.iter().try_for_each(|thread| thread.pin(cpu))
 }
 
-/// The CPUs that the calling thread may run on, in ascending order.
+/// Returns the CPUs that the calling thread may use, in ascending order.
 ///
 /// # Errors
-/// The host has more CPUs than the set can name (1024).
+/// The host has more CPUs than the set can hold (1024).
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
-/// Lets the kernel delay the calling thread's timed waits by up to `slack_ns` to save wake-ups. Its
-/// default is 50 000 ns; 1 is as exact as it gets, 0 goes back to the default.
+/// Lets the kernel delay the calling thread's timed waits by up to `slack_ns` to save wake-ups.
+///
+/// The default is 50 000 ns; 1 is the most precise, 0 restores the default.
 ///
 /// # Errors
 /// None known.
@@ -42,7 +43,7 @@ pub fn set_timer_slack_ns(slack_ns: u64) -> io::Result<()> {
     Ok(set_current_timer_slack(NonZeroU64::new(slack_ns))?)
 }
 
-/// Lets the calling thread run only when nothing else wants its processor (`SCHED_IDLE`).
+/// Lets the calling thread run only on otherwise idle processors (`SCHED_IDLE`).
 ///
 /// # Errors
 /// None known: a thread may always lower its own priority.

@@ -1,8 +1,8 @@
-//! Control messages (`cmsg(3)`): the one that we send, the three that we receive.
+//! Control messages (`cmsg(3)`): one that is sent, three that are received.
 
 use std::mem::{offset_of, size_of};
 
-/// `UDP_SEGMENT`: cut the message into datagrams of this many bytes (udp(7)).
+/// `UDP_SEGMENT`: split the message into datagrams of this many bytes (udp(7)).
 ///
 /// Laid out as the kernel reads it, so that sending needs no pointer arithmetic.
 #[repr(C)]
@@ -13,10 +13,10 @@ pub(crate) struct SegmentControl {
 }
 
 impl SegmentControl {
-    /// What goes into `msg_controllen`.
+    /// The value of `msg_controllen`.
     pub(crate) const LEN: usize = size_of::<Self>();
 
-    /// A control message that asks for `segment` bytes per datagram.
+    /// Creates a control message for `segment` bytes per datagram.
     pub(crate) fn new(segment: u16) -> Self {
         // SAFETY: `cmsghdr` is made of integers only, and zero is a valid value of each (a literal
         // would not do: some libcs add a private padding field).
@@ -34,33 +34,36 @@ impl SegmentControl {
     }
 }
 
-// `repr(C)` rounds the struct up to the alignment of its header, which is what CMSG_SPACE does.
-// SAFETY: CMSG_SPACE is plain arithmetic; libc marks it unsafe for want of a const fn of its own.
+// `repr(C)` rounds the struct up to the alignment of its header, as CMSG_SPACE does.
+// SAFETY: CMSG_SPACE is plain arithmetic; libc marks it unsafe because it has no const fn of its own.
 const _: () = assert!(size_of::<SegmentControl>() == unsafe { libc::CMSG_SPACE(2) } as usize);
 
-/// Room for the control messages of one received datagram: two of 24 bytes, one of 32, and some to spare.
+/// Buffer for the control messages of one received datagram: two of 24 bytes, one of 32, and spare
+/// room.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub(crate) struct ReceiveControl(pub(crate) [u8; Self::LEN]);
 
 impl ReceiveControl {
-    /// What goes into `msg_controllen` before each call.
+    /// The value of `msg_controllen` before each call.
     pub(crate) const LEN: usize = 96;
 }
 
-/// What a received datagram's control messages say.
+/// The content of a received datagram's control messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ControlValues {
-    /// `UDP_GRO`: the bytes are several datagrams of this many bytes, the last one perhaps shorter.
+    /// `UDP_GRO`: the bytes are several datagrams of this many bytes, the last one possibly
+    /// shorter.
     pub(crate) segment: Option<u32>,
     /// `SO_RXQ_OVFL`: datagrams dropped by this socket since it was opened.
     pub(crate) drops: Option<u32>,
-    /// `SO_TIMESTAMPNS`: when the datagram came to this host's network stack, nanoseconds of the wall clock.
+    /// `SO_TIMESTAMPNS`: when the datagram reached this host's network stack, in nanoseconds of the
+    /// wall clock.
     pub(crate) stamped_ns: Option<u64>,
 }
 
-/// Reads the control messages in `control` (only as much of it as the kernel wrote). Anything
-/// malformed or unknown is passed over, because nothing depends on it.
+/// Parses the control messages in `control`, which ends where the kernel stopped writing. Skips
+/// anything malformed or unknown, because nothing depends on it.
 pub(crate) fn parse(control: &[u8]) -> ControlValues {
     let mut values = ControlValues::default();
     let mut rest = control;
@@ -78,7 +81,7 @@ pub(crate) fn parse(control: &[u8]) -> ControlValues {
     values
 }
 
-/// A `timespec` of 64-bit numbers as nanoseconds.
+/// Converts a `timespec` of 64-bit numbers to nanoseconds.
 fn time_ns(data: &[u8]) -> Option<u64> {
     let (seconds, rest) = data.split_first_chunk::<8>()?;
     let seconds = u64::try_from(i64::from_ne_bytes(*seconds)).ok()?;
@@ -86,11 +89,12 @@ fn time_ns(data: &[u8]) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
-/// The first control message's level, type and data, and what follows it.
+/// Returns the first control message's level, type and data, and what follows it.
 fn split_first(control: &[u8]) -> Option<(i32, i32, &[u8], &[u8])> {
     const HEADER: usize = size_of::<libc::cmsghdr>();
     let header = control.first_chunk::<HEADER>()?;
-    // The kernel's own header is a `size_t` and two `int`s, whatever the libc calls the first field.
+    // The kernel's own header is a `size_t` and two `int`s, whatever type the libc gives the first
+    // field.
     let len = usize::from_ne_bytes(*header.first_chunk()?);
     let level = i32::from_ne_bytes(*header[offset_of!(libc::cmsghdr, cmsg_level)..].first_chunk()?);
     let kind = i32::from_ne_bytes(*header[offset_of!(libc::cmsghdr, cmsg_type)..].first_chunk()?);
@@ -134,12 +138,12 @@ mod tests {
         check(&[0; 15]);
         check(&[0; 64]);
         check(&[0xff; 64]);
-        // Says 24 bytes, has 23; says less than its own header.
+        // Claims 24 bytes, has 23; claims less than its own header.
         check(&message(libc::SOL_UDP, libc::UDP_GRO, &1_u64.to_ne_bytes())[..23]);
         let mut short = message(libc::SOL_UDP, libc::UDP_GRO, &[1, 0, 0, 0]);
         short[..size_of::<usize>()].copy_from_slice(&8_usize.to_ne_bytes());
         check(&short);
-        // A value cut short says nothing, and no time is before 1970.
+        // A truncated value has no meaning, and no time is before 1970.
         check(&message(libc::SOL_UDP, libc::UDP_GRO, &[1, 0]));
         check(&message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &[1; 15]));
         check(&message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &[0xff; 16]));

@@ -1,35 +1,35 @@
-//! What can go wrong when a socket is set up, and what to do about it.
+//! Errors of setting up a socket, with advice.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// Why a socket could not be opened or configured. The text names the address and the remedy.
+/// The reason why a socket could not be opened or configured. The text names the address and the
+/// remedy.
 ///
-/// Sending and receiving return plain [`io::Error`] instead: there it is the caller who knows what
-/// the datagram was.
+/// Sending and receiving return plain [`io::Error`] instead: there the caller knows the datagram.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UdpError {
-    /// The process got no socket at all (out of file descriptors, forbidden by a sandbox).
+    /// No socket could be created (out of file descriptors, forbidden by a sandbox).
     #[error("cannot open a UDP socket: {source}; check the limit of open files (ulimit -n)")]
     Open {
-        /// What the kernel answered.
+        /// The system's error.
         source: io::Error,
     },
-    /// The address could not be taken.
+    /// The address could not be bound.
     #[error("cannot bind a UDP socket to {address}: {source}; {}", bind_advice(source))]
     Bind {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the kernel answered.
+        /// The system's error.
         source: io::Error,
     },
-    /// The destination could not be fixed.
+    /// The destination could not be set.
     #[error("cannot connect a UDP socket to {address}: {source}; {}", route_advice(source))]
     Connect {
-        /// The destination asked for.
+        /// The requested destination.
         address: SocketAddr,
-        /// What the kernel answered.
+        /// The system's error.
         source: io::Error,
     },
     /// A socket option was refused.
@@ -39,9 +39,9 @@ pub enum UdpError {
         option: &'static str,
         /// What to do about it.
         advice: &'static str,
-        /// The address the socket was meant for.
+        /// The address of the socket.
         address: SocketAddr,
-        /// What the kernel answered.
+        /// The system's error.
         source: io::Error,
     },
     /// A multicast group could not be joined or left.
@@ -56,13 +56,13 @@ pub enum UdpError {
         group: IpAddr,
         /// The interface, by address or index.
         interface: crate::MulticastInterface,
-        /// What the kernel answered.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl UdpError {
-    /// The kind of the kernel's error, for callers that try the next port on
+    /// Returns the kind of the system's error, for callers that try the next port on
     /// [`io::ErrorKind::AddrInUse`].
     pub fn kind(&self) -> io::ErrorKind {
         match self {
@@ -84,10 +84,10 @@ impl From<UdpError> for io::Error {
 fn bind_advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::AddrInUse => {
-            "another socket has this port: stop its process (ss -lunp names it), take another port, or share it with reuse_address"
+            "another socket has this port: stop its process (ss -lunp names it), use another port, or share it with reuse_address"
         }
         io::ErrorKind::AddrNotAvailable => "no interface of this host has this address (ip addr lists them)",
-        io::ErrorKind::PermissionDenied => "ports below 1024 need CAP_NET_BIND_SERVICE: take a higher one",
+        io::ErrorKind::PermissionDenied => "ports below 1024 need CAP_NET_BIND_SERVICE: use a higher one",
         _ => "check the address",
     }
 }
@@ -106,11 +106,11 @@ fn route_advice(source: &io::Error) -> &'static str {
 
 fn multicast_advice(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
-        Some(libc::EADDRINUSE) => "this socket is a member already",
+        Some(libc::EADDRINUSE) => "this socket is already a member",
         Some(libc::EADDRNOTAVAIL) => "this socket is not a member on that interface",
         Some(libc::ENODEV) => "no interface has that address or index (ip addr lists them)",
         Some(libc::ENOBUFS) => "too many groups for one socket (sysctl net.ipv4.igmp_max_memberships)",
-        Some(libc::EINVAL) => "a group lies within 224.0.0.0 and 239.255.255.255, or begins with ff",
+        Some(libc::EINVAL) => "use a group from 224.0.0.0 to 239.255.255.255, or one that starts with ff",
         _ => "check the group and the interface",
     }
 }

@@ -10,39 +10,40 @@ use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::{SockaddrIn, SockaddrStorage};
 use socket2::{Domain, Socket, Type};
 
-/// One IPv4 address of the host and the interface that has it.
+/// An IPv4 address of the host and its interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// `lo`, `eth0`, ...
     pub name: String,
-    /// The kernel's number of the interface.
+    /// The kernel's index of the interface.
     pub index: u32,
     /// The address.
     pub address: Ipv4Addr,
-    /// Which part of the address names the network.
+    /// The network part of the address.
     pub netmask: Ipv4Addr,
-    /// The interface is switched on.
+    /// Whether the interface is up.
     pub is_up: bool,
-    /// It leads back to this host.
+    /// Whether it is a loopback interface.
     pub is_loopback: bool,
-    /// It carries multicast. Loopback says no and does so nevertheless.
+    /// Whether it claims to support multicast. Loopback does not, but does support it.
     pub is_multicast: bool,
-    /// The largest IP packet it carries, in bytes with headers.
+    /// The largest IP packet, in bytes with headers.
     pub mtu: usize,
 }
 
-/// The IPv4 addresses of this host (of this network namespace), one entry each; an interface with
-/// two addresses comes twice.
+/// Returns the IPv4 addresses of this host (of this network namespace), one entry each.
+///
+/// An interface with two addresses is listed twice.
 ///
 /// # Errors
 /// The process is out of memory or file descriptors.
 pub fn interfaces() -> io::Result<Vec<Interface>> {
-    // Any socket will do for asking about interfaces.
+    // Any socket will do for requests about interfaces.
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
     let mut found = Vec::new();
     for entry in getifaddrs()? {
         let Some(address) = entry.address.as_ref().and_then(ipv4) else { continue };
-        // An interface that vanishes meanwhile is left out.
+        // An interface that disappears meanwhile is left out.
         let Some((index, mtu)) = index_and_mtu(socket.as_fd(), &entry.interface_name) else { continue };
         found.push(Interface {
             index,
@@ -62,13 +63,13 @@ fn ipv4(address: &SockaddrStorage) -> Option<Ipv4Addr> {
     address.as_sockaddr_in().map(SockaddrIn::ip)
 }
 
-/// Index and MTU of the interface `name`, by ioctl: /sys would show those of another network
-/// namespace when it was mounted there.
+/// Returns index and MTU of the interface `name`, by ioctl: /sys may show another network
+/// namespace.
 fn index_and_mtu(fd: BorrowedFd<'_>, name: &str) -> Option<(u32, usize)> {
-    // SAFETY: `ifreq` is made of integers, byte arrays, pointers and unions of these; all zeros is a
-    // valid value of each.
+    // SAFETY: `ifreq` is made of integers, byte arrays, pointers and unions of these; all zeros is
+    // a valid value of each.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // One byte stays for the terminating NUL.
+    // One byte is left for the terminating NUL.
     let room = request.ifr_name.len() - 1;
     for (to, from) in request.ifr_name[..room].iter_mut().zip(name.as_bytes()) {
         *to = *from as c_char;

@@ -1,25 +1,27 @@
-//! UDP sockets done well on Linux: batching, offload, multicast, waiting, pinning.
+//! UDP sockets for Linux: batching, offload, multicast, waiting, pinning.
 //!
-//! This is the floor that everything else stands on: the engine and the raw UDP tests use the same
-//! sockets, so that the difference between the two is the cost of the protocol and nothing else. It
-//! is also the one crate with unsafe code; every block says why it is sound.
+//! The engine and the raw UDP baselines use the same sockets, so the difference between the two is
+//! the cost of the protocol. This is also the crate for unsafe code; every block says why it is
+//! sound.
 //!
 //! Where to look:
 //! - [`UdpSocket`], [`SocketOptions`]: open, bind, connect, buffer sizes, one datagram at a time;
-//! - [`Outgoing`], [`SendScratch`], [`SendScratchTo`], [`SendOutcome`]: many datagrams by one call (`sendmmsg`) or by
-//!   one pass through the network stack (`UDP_SEGMENT`, "GSO");
-//! - [`RecvBatch`], [`Received`]: many datagrams per call (`recvmmsg`), coalesced or not (`UDP_GRO`);
-//! - [`poll`], [`Waker`], [`receive_within`]: wait for several sockets, for another thread, or spin on one socket;
-//! - [`interfaces()`]: the host's IPv4 addresses; [`affinity`]: which CPU a thread runs on, and how
-//!   exactly its timers fire; [`threads`]: the same for threads that others started, and their priorities.
+//! - [`Outgoing`], [`SendScratch`], [`SendScratchTo`], [`SendOutcome`]: many datagrams per call
+//!   (`sendmmsg`) or per pass through the network stack (`UDP_SEGMENT`, "GSO");
+//! - [`RecvBatch`], [`Received`]: many datagrams per call (`recvmmsg`), coalesced or not
+//!   (`UDP_GRO`);
+//! - [`poll`], [`Waker`], [`receive_within`]: wait for several sockets, for another thread, or spin
+//!   on one socket;
+//! - [`interfaces()`]: the host's IPv4 addresses; [`affinity`]: CPU and timer precision of a
+//!   thread; [`threads`]: CPU and priority of other threads of the process.
 //!
-//! Sockets are of IPv4 or IPv6; what the engine alone needs ([`Outgoing::to`], [`Received::from`],
-//! [`interfaces()`]) is of IPv4.
+//! Sockets are IPv4 or IPv6. [`Outgoing::to`], [`Received::from`] and [`interfaces()`], which only
+//! the engine uses, are IPv4 only.
 //!
-//! [`wide_copy()`] is not about networks: it is here because it needs unsafe code, as all of the above.
+//! [`wide_copy()`] has nothing to do with networks: it is here because it needs unsafe code.
 //!
-//! Deliberately not here: RTPS (this crate knows bytes and addresses only), an async runtime,
-//! other operating systems, retries, pacing, a thread of its own.
+//! Deliberately absent: RTPS (this crate handles bytes and addresses only), an async runtime, other
+//! operating systems, retries, pacing, threads.
 
 pub mod affinity;
 mod control_message;

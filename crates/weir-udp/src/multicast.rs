@@ -10,7 +10,7 @@ use crate::{UdpError, UdpSocket};
 /// The interface on which a group is joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MulticastInterface {
-    /// The interface that has this address.
+    /// The interface with this address.
     Address(Ipv4Addr),
     /// The interface with this index ([`crate::Interface::index`]).
     Index(u32),
@@ -38,13 +38,15 @@ impl fmt::Display for MulticastInterface {
 }
 
 impl UdpSocket {
-    /// Receives what is sent to `group` and arrives on `interface` (an address of it, or its index).
+    /// Receives what is sent to `group` and arrives on `interface` (one of its addresses, or its
+    /// index).
     ///
-    /// The socket gets no other group's datagrams, whatever other sockets of the host have joined.
+    /// The socket receives no other group's datagrams, whatever other sockets of the host have
+    /// joined.
     ///
     /// # Errors
-    /// [`UdpError::Multicast`] when `group` is no multicast address, when there is no such
-    /// interface, when the group is joined already, or when it is one too many.
+    /// [`UdpError::Multicast`] if `group` is not a multicast address, if the interface does not
+    /// exist, if the group is already joined, or if the socket has too many groups.
     pub fn join_multicast(
         &self,
         group: Ipv4Addr,
@@ -56,10 +58,10 @@ impl UdpSocket {
             .map_err(|source| UdpError::Multicast { action: "join", group: group.into(), interface, source })
     }
 
-    /// Undoes [`join_multicast`](Self::join_multicast); closing the socket does so too.
+    /// Undoes [`join_multicast`](Self::join_multicast); closing the socket does so, too.
     ///
     /// # Errors
-    /// [`UdpError::Multicast`] when the group was not joined on this interface.
+    /// [`UdpError::Multicast`] if the group was not joined on this interface.
     pub fn leave_multicast(
         &self,
         group: Ipv4Addr,
@@ -71,10 +73,10 @@ impl UdpSocket {
             .map_err(|source| UdpError::Multicast { action: "leave", group: group.into(), interface, source })
     }
 
-    /// The same as [`join_multicast`](Self::join_multicast) for IPv6, on the interface with this index.
+    /// As [`join_multicast`](Self::join_multicast) for IPv6, on the interface with this index.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`join_multicast`](Self::join_multicast).
     pub fn join_multicast_v6(&self, group: Ipv6Addr, index: u32) -> Result<(), UdpError> {
         self.as_socket2().join_multicast_v6(&group, index).map_err(|source| UdpError::Multicast {
             action: "join",

@@ -1,4 +1,4 @@
-//! Receiving many datagrams per system call into buffers that are allocated once.
+//! Receives many datagrams per system call into buffers that are allocated once.
 
 use std::ffi::c_int;
 use std::io;
@@ -11,55 +11,55 @@ use crate::control_message::{self, ReceiveControl};
 use crate::sys;
 use crate::{UdpSocket, Wait};
 
-/// Bytes per buffer of [`RecvBatch::new`]: no UDP payload is longer, coalesced or not.
+/// Bytes per buffer of [`RecvBatch::new`]: the maximum UDP payload, coalesced or not.
 pub const RECV_BUFFER_BYTES: usize = 65_536;
 
-/// Buffers lie this much further apart than their size. Neighbours at a distance of exactly 64 KiB
-/// would fight for the same few cache lines; 17 lines apart, their first kilobytes are all cached.
+/// Additional distance between buffers. At a distance of exactly 64 KiB, neighbours would compete
+/// for the same few cache lines; 17 lines more, and their first kilobytes are all cached.
 const SKEW_BYTES: usize = 17 * 64;
 
-/// Buffers for a batch of received messages, with the arrays that the kernel writes to. Allocated
-/// once; memory is touched when a datagram first fills it, so 64 buffers of 64 KiB cost little.
+/// Buffers for a batch of received messages, with the arrays that the kernel writes to.
 ///
-/// One batch serves one socket when [`kernel_drops`](Self::kernel_drops) is to mean anything.
+/// Allocated once; memory is touched when a datagram first fills it, so 64 buffers of 64 KiB cost
+/// little. Use one batch per socket if [`kernel_drops`](Self::kernel_drops) matters.
 pub struct RecvBatch {
-    /// One header per slot; their pointers lead to the slot of the same index and never change.
+    /// One header per slot. Their pointers lead to the slot of the same index and never change.
     headers: Vec<libc::mmsghdr>,
     slots: Vec<Slot>,
     /// The buffer of the first slot, which [`RecvBatch::exchange_first`] gives away.
     first: Box<[u8]>,
-    /// Those of the others; the place of the first is never touched.
+    /// The buffers of the other slots; the part for the first is never touched.
     bytes: Vec<u8>,
     buffer_bytes: usize,
-    /// How many of the headers the last call wrote to.
+    /// The number of headers that the last call wrote to.
     received: usize,
     kernel_drops: u32,
     stamped_ns: Option<u64>,
-    /// The kernel says who sent each message.
+    /// Whether the kernel reports the source of each message.
     has_sources: bool,
 }
 
 /// One received message: a datagram, or several of one sender that the kernel coalesced.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
-    /// Who sent it, over IPv4 (over IPv6 it means nothing); 0.0.0.0:0 with [`RecvBatch::without_sources`].
+    /// The source over IPv4 (undefined over IPv6); 0.0.0.0:0 with [`RecvBatch::without_sources`].
     pub from: SocketAddrV4,
-    /// The payload; several payloads end to end when coalesced.
+    /// The payload; several consecutive payloads if coalesced.
     pub bytes: &'a [u8],
-    /// Bytes per datagram; the last one may be shorter. The length of `bytes` when not coalesced.
+    /// Bytes per datagram; the last one may be shorter. The length of `bytes` if not coalesced.
     pub segment: usize,
-    /// The buffer was too small and the end is lost; never with [`RecvBatch::new`].
+    /// Whether the buffer was too small and the end is lost; never with [`RecvBatch::new`].
     pub truncated: bool,
 }
 
 impl<'a> Received<'a> {
-    /// The datagrams one by one. An empty datagram yields none.
+    /// Iterates over the datagrams. An empty datagram yields none.
     #[inline]
     pub fn datagrams(&self) -> Chunks<'a, u8> {
         self.bytes.chunks(self.segment.max(1))
     }
 
-    /// How many datagrams the message holds; an empty one counts.
+    /// Returns the number of datagrams in the message; an empty one counts.
     #[inline]
     pub fn datagram_count(&self) -> usize {
         self.bytes.len().div_ceil(self.segment.max(1)).max(1)
@@ -67,26 +67,27 @@ impl<'a> Received<'a> {
 }
 
 impl RecvBatch {
-    /// `buffers` (at least one) buffers of [`RECV_BUFFER_BYTES`].
+    /// Creates a batch of `buffers` (at least one) buffers of [`RECV_BUFFER_BYTES`].
     pub fn new(buffers: usize) -> Self {
         Self::with_buffer_bytes(buffers, RECV_BUFFER_BYTES)
     }
 
-    /// `buffers` buffers of `buffer_bytes` each (at least one of one): smaller ones truncate what does
-    /// not fit, and with `UDP_GRO` that can be several datagrams.
+    /// Creates a batch of `buffers` buffers of `buffer_bytes` each (at least one of one).
+    ///
+    /// Buffers that are too small truncate; with `UDP_GRO` that can affect several datagrams.
     pub fn with_buffer_bytes(buffers: usize, buffer_bytes: usize) -> Self {
         let buffers = buffers.max(1);
         let buffer_bytes = buffer_bytes.max(1);
         let stride = buffer_bytes.next_multiple_of(64) + SKEW_BYTES;
-        // Zeroed by the kernel, page by page as they are first used.
+        // Zeroed by the kernel, page by page on first use.
         let mut bytes = vec![0_u8; buffers * stride];
         let first_byte = bytes.as_mut_ptr();
         let mut slots: Vec<Slot> = (0..buffers)
             .map(|index| Slot {
                 name: sys::EMPTY_SOCKADDR,
                 part: libc::iovec {
-                    // SAFETY: `index * stride` lies within `bytes`. The pointer stays valid for as
-                    // long as `bytes` lives, because the vector is never grown or replaced.
+                    // SAFETY: `index * stride` is within `bytes`. The pointer stays valid as long
+                    // as `bytes` lives, because the vector is never grown or replaced.
                     iov_base: unsafe { first_byte.add(index * stride) }.cast(),
                     iov_len: buffer_bytes,
                 },
@@ -117,8 +118,8 @@ impl RecvBatch {
         }
     }
 
-    /// Leaves out who sent the messages: [`Received::from`] will be 0.0.0.0:0. Saves the kernel the trouble where
-    /// nobody asks.
+    /// Disables the sources of messages: [`Received::from`] will be 0.0.0.0:0. Saves work in the
+    /// kernel.
     #[must_use]
     pub fn without_sources(mut self) -> Self {
         for header in &mut self.headers {
@@ -129,47 +130,49 @@ impl RecvBatch {
         self
     }
 
-    /// How many messages one call can receive.
+    /// Returns how many messages one call can receive.
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
 
-    /// Bytes per buffer.
+    /// Returns the bytes per buffer.
     pub fn buffer_bytes(&self) -> usize {
         self.buffer_bytes
     }
 
-    /// What the last call received, in order of arrival.
+    /// Iterates over the messages of the last call, in order of arrival.
     #[inline]
     pub fn messages(&self) -> impl ExactSizeIterator<Item = Received<'_>> {
         let headers = &self.headers[..self.received];
         headers.iter().zip(&self.slots).map(|(header, slot)| self.message(header, slot))
     }
 
-    /// The message at `index` of the last call.
+    /// Returns the message at `index` of the last call.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Received<'_>> {
         let header = self.headers[..self.received].get(index)?;
         Some(self.message(header, &self.slots[index]))
     }
 
-    /// The length of the last call's message, if it was one, and that one datagram.
+    /// Returns the length of the last call's message, if it received exactly one datagram.
     #[inline]
     pub fn lone_datagram_len(&self) -> Option<usize> {
         let is_lone = self.received == 1 && self.slots[0].segment == 0;
         is_lone.then(|| (self.headers[0].msg_len as usize).min(self.first.len()))
     }
 
-    /// The first octets that the last call received; those of its message, if it was one, and that one datagram, are as many
-    /// as [`lone_datagram_len`](Self::lone_datagram_len).
+    /// Returns the first `len` bytes of the last call's first message. For a single datagram, use
+    /// the length returned by [`lone_datagram_len`](Self::lone_datagram_len).
     #[inline]
     pub fn first_bytes(&self, len: usize) -> &[u8] {
         &self.first[..len.min(self.first.len())]
     }
 
-    /// Exchanges the buffer that holds the first message for another one, so that the message can be kept without a
-    /// copy. After that, the batch holds no messages until the next call. `false`, and nothing is exchanged, when `buffer`
-    /// is not [`buffer_bytes`](Self::buffer_bytes) long.
+    /// Exchanges the buffer of the first message for another one, so that the message can be kept
+    /// without a copy.
+    ///
+    /// After that, the batch holds no messages until the next call. Returns `false` and exchanges
+    /// nothing if `buffer` is not [`buffer_bytes`](Self::buffer_bytes) long.
     #[inline]
     pub fn exchange_first(&mut self, buffer: &mut Box<[u8]>) -> bool {
         let fits = buffer.len() == self.buffer_bytes;
@@ -180,15 +183,19 @@ impl RecvBatch {
         fits
     }
 
-    /// Datagrams that the socket dropped since it was opened for want of buffer space, as of the
-    /// newest received message (`SO_RXQ_OVFL`). Wraps around; a dropped coalesced train counts once.
-    /// [`UdpSocket::kernel_drops`] also knows what was dropped since.
+    /// Returns the datagrams that the socket dropped since it was opened because its buffer was
+    /// full.
+    ///
+    /// As of the newest received message (`SO_RXQ_OVFL`); [`UdpSocket::kernel_drops`] includes
+    /// later drops. Wraps around; a dropped coalesced train counts once.
     pub fn kernel_drops(&self) -> u32 {
         self.kernel_drops
     }
 
-    /// When the newest message so far that has a stamp came to this host's network stack, before it was put into the
-    /// socket: nanoseconds of the wall clock. `None` without [`SocketOptions::timestamps`](crate::SocketOptions).
+    /// Returns when the newest message with a timestamp reached this host's network stack.
+    ///
+    /// In nanoseconds of the wall clock, before the message was put into the socket. `None` without
+    /// [`SocketOptions::timestamps`](crate::SocketOptions).
     pub fn stamped_ns(&self) -> Option<u64> {
         self.stamped_ns
     }
@@ -206,7 +213,7 @@ impl RecvBatch {
         }
     }
 
-    /// Puts back the lengths that the kernel overwrote during the last call.
+    /// Restores the lengths that the kernel overwrote during the last call.
     #[inline]
     fn rearm(&mut self) {
         let received = std::mem::take(&mut self.received);
@@ -226,30 +233,31 @@ impl RecvBatch {
         header.msg_controllen = ReceiveControl::LEN as _;
     }
 
-    /// One system call; returns how many messages it received, at least one.
+    /// Makes one system call; returns how many messages it received, at least one.
     #[inline]
     fn receive(&mut self, fd: BorrowedFd<'_>, limit: usize, flags: c_int) -> io::Result<usize> {
         debug_assert!((1..=self.headers.len()).contains(&limit));
-        // It may be another one than last time, and a `Box` that moved with `self` gives a new pointer.
+        // The buffer may have been exchanged, and a `Box` that moved with `self` gives a new
+        // pointer.
         self.slots[0].part.iov_base = self.first.as_mut_ptr().cast();
         if limit == 1 {
             let header = &mut self.headers[0];
-            // SAFETY: the header's pointers lead to `self.slots[0]` and to its buffer `self.first`, which has
-            // `buffer_bytes` as all of them; both live and are exclusively ours (`&mut self`)
-            // during the call, and any bytes the kernel writes are valid values of what is there.
+            // SAFETY: the header's pointers lead to `self.slots[0]` and to its buffer `self.first`,
+            // which has `buffer_bytes` like all of them; both live and are exclusively borrowed
+            // (`&mut self`) during the call, and any bytes the kernel writes are valid values.
             let len = unsafe { sys::recvmsg(fd, &raw mut header.msg_hdr, flags) };
             let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
             header.msg_len = len as _;
             return Ok(1);
         }
         let flags = flags | libc::MSG_WAITFORONE;
-        // SAFETY: as above for each of the first `limit` headers, of which there are that many; the buffers of all
-        // but the first are in `self.bytes`.
+        // SAFETY: as above for each of the first `limit` headers, of which there are that many; the
+        // buffers of all but the first are in `self.bytes`.
         let count = unsafe { sys::recvmmsg(fd, self.headers.as_mut_ptr(), limit, flags) };
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Takes note of what came with the `count` messages just received.
+    /// Records the control messages of the `count` messages just received.
     #[inline]
     fn accept(&mut self, count: usize) {
         if count == 1 {
@@ -265,7 +273,7 @@ impl RecvBatch {
         let control_len: usize = self.headers[index].msg_hdr.msg_controllen as _;
         let slot = &mut self.slots[index];
         slot.segment = 0;
-        // Most messages have none: not coalesced, and nothing was ever dropped.
+        // Most messages have none: not coalesced, and no datagram was ever dropped.
         if control_len != 0 {
             let values = control_message::parse(&slot.control.0[..control_len.min(ReceiveControl::LEN)]);
             slot.segment = values.segment.unwrap_or(0);
@@ -293,15 +301,15 @@ unsafe impl Send for RecvBatch {}
 unsafe impl Sync for RecvBatch {}
 
 impl UdpSocket {
-    /// Receives up to `limit` messages (no more than the batch has buffers) by one system call, and
-    /// returns how many; [`RecvBatch::messages`] has them. [`Wait::Block`] waits for the first, never
-    /// for more. 0 = nothing came in time.
+    /// Receives up to `limit` messages, at most one per buffer, by one system call; returns how
+    /// many.
     ///
-    /// An interrupted call is made again, and so is one that only reported that an earlier send of
-    /// this connected socket had failed: that is not about receiving.
+    /// [`RecvBatch::messages`] iterates over them. [`Wait::Block`] waits for the first message
+    /// only. 0 means that none arrived in time. Retries calls that are interrupted, and calls that
+    /// only report that an earlier send of this connected socket failed.
     ///
     /// # Errors
-    /// Whatever else the kernel answers; none is known on an open socket.
+    /// Other errors of the kernel; none is known on an open socket.
     #[inline]
     pub fn recv_batch(&self, batch: &mut RecvBatch, limit: usize, wait: Wait) -> io::Result<usize> {
         batch.rearm();
@@ -329,22 +337,22 @@ impl UdpSocket {
     }
 }
 
-/// What one message header points to, and what was found there.
+/// The memory that a message header points to, and the results.
 struct Slot {
     name: libc::sockaddr_in,
     part: libc::iovec,
     control: ReceiveControl,
-    /// Where in the batch's bytes this slot's buffer starts.
+    /// Offset of this slot's buffer in the batch's bytes.
     offset: usize,
-    /// Bytes per coalesced datagram; 0 = not coalesced.
+    /// Bytes per coalesced datagram; 0: not coalesced.
     segment: u32,
 }
 
 impl Slot {
-    /// A header whose pointers lead to the slot at `slot`, ready to receive.
+    /// Makes a header whose pointers lead to the slot at `slot`, ready to receive.
     ///
     /// # Safety
-    /// `slot` points to a slot. The header may be given to the kernel only while that slot is there.
+    /// `slot` points to a slot. The header may be given to the kernel only while that slot exists.
     unsafe fn header(slot: *mut Self) -> libc::msghdr {
         let mut header = sys::empty_header();
         // SAFETY: `slot` points to a slot, so that its fields have addresses; nothing is read.

@@ -1,4 +1,4 @@
-//! Sending: one message, many messages by one call, many datagrams by one message.
+//! Sending: one message, many messages per call, many datagrams per message.
 
 use std::borrow::Borrow;
 use std::io::{self, IoSlice};
@@ -12,62 +12,65 @@ use crate::UdpSocket;
 use crate::control_message::SegmentControl;
 use crate::sys;
 
-/// Datagrams that one message may be cut into (`UDP_SEGMENT`); newer kernels take more, all take so
-/// many.
+/// Maximum number of datagrams per message (`UDP_SEGMENT`). Newer kernels accept more, all accept
+/// this many.
 pub const MAX_GSO_SEGMENTS: usize = 64;
 
-/// Bytes that one message may have, cut or not: an IPv4 packet less its headers (65535 - 20 - 8).
+/// Maximum size of a message in bytes, segmented or not: an IPv4 packet less its headers (65535 -
+/// 20 - 8).
 pub const MAX_GSO_BYTES: usize = 65_507;
 
-/// Messages that [`UdpSocket::send_all`] gives to one system call.
+/// Maximum number of messages per system call of [`UdpSocket::send_all`].
 pub const MAX_BATCH: usize = 64;
 
-/// Pieces of memory that the messages of one system call are made of.
+/// Maximum number of memory parts of one system call's messages.
 const MAX_PARTS: usize = 4 * MAX_BATCH;
 
-/// One or more datagrams to one address: `head` and then `tail` laid end to end, cut every `segment`
-/// bytes when `segment` is not 0, else one datagram.
+/// One or more datagrams to one address: the concatenation of `head` and `tail`.
+///
+/// It is split every `segment` bytes, unless `segment` is 0: then it is one datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
-    /// The destination; `None` is the connected peer.
+    /// The destination; `None`: the connected peer.
     pub to: Option<SocketAddrV4>,
     /// The first bytes.
     pub head: &'a [u8],
     /// The bytes after them; may be empty.
     pub tail: &'a [u8],
-    /// Bytes per datagram; the last one may be shorter. 0 = all bytes are one datagram.
+    /// Bytes per datagram; the last one may be shorter. 0: all bytes are one datagram.
     pub segment: u16,
-    /// Its datagrams are no longer than the path MTU and may leave by one segmented send together with those of
-    /// the messages before and after it that say so too, go to the same address, and have datagrams of the same
-    /// length.
+    /// Allows the message to leave by one segmented send together with adjacent messages.
+    ///
+    /// Those must also have `joins`, the same address, and datagrams of the same length. The
+    /// datagrams must not exceed the path MTU.
     pub joins: bool,
 }
 
 impl<'a> Outgoing<'a> {
-    /// One datagram to `to` (`None`: the connected peer).
+    /// Makes one datagram to `to` (`None`: the connected peer).
     pub fn datagram(to: Option<SocketAddrV4>, bytes: &'a [u8]) -> Self {
         Self { to, head: bytes, tail: &[], segment: 0, joins: false }
     }
 
-    /// All bytes.
+    /// Returns the total number of bytes.
     #[inline]
     pub fn byte_count(&self) -> usize {
         self.head.len() + self.tail.len()
     }
 
-    /// How many datagrams the bytes make.
+    /// Returns the number of datagrams.
     #[inline]
     pub fn datagram_count(&self) -> usize {
         datagram_count(self.byte_count(), self.segment)
     }
 
-    /// Length of its datagrams but the last one, which may be shorter; at least 1.
+    /// Returns the length of its datagrams except the last one, which may be shorter; at least 1.
     #[inline]
     fn datagram_bytes(&self) -> usize {
         if self.segment == 0 { self.byte_count().max(1) } else { usize::from(self.segment) }
     }
 
-    /// The bytes from `start` up to `end` of `head` and `tail` taken together.
+    /// Returns the bytes from `start` to `end` of the concatenation of `head` and `tail`.
     fn part(&self, start: usize, end: usize) -> Self {
         let split = self.head.len();
         Self {
@@ -80,22 +83,22 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-/// What became of a [`UdpSocket::send_all`].
+/// The result of [`UdpSocket::send_all`].
 #[derive(Debug, Default)]
 pub struct SendOutcome {
-    /// Datagrams that the kernel took.
+    /// Datagrams accepted by the kernel.
     pub datagrams: u64,
-    /// Their bytes.
+    /// Bytes accepted by the kernel.
     pub bytes: u64,
-    /// System calls made, failed ones too.
+    /// System calls made, including failed ones.
     pub system_calls: u64,
-    /// Datagrams that the kernel did not take; `last_error` says why for the last of them.
+    /// Datagrams refused by the kernel; `last_error` has the error of the last of them.
     pub refused: u64,
-    /// Messages that the kernel would not cut (a segment exceeds the path MTU, or the device can not
-    /// do it), so that they were sent again datagram by datagram: smaller segments or none are advisable.
+    /// Messages that the kernel refused to split (a segment exceeds the path MTU, or the device
+    /// cannot do it) and that were sent again datagram by datagram. Use smaller segments or none.
     pub gso_fallbacks: u64,
-    /// The error of the last refused datagram. `ConnectionRefused` is about an earlier datagram that
-    /// met a closed port.
+    /// The error of the last refused datagram. `ConnectionRefused` is about an earlier datagram to
+    /// a closed port.
     pub last_error: Option<io::Error>,
 }
 
@@ -111,31 +114,34 @@ impl SendOutcome {
     }
 }
 
-/// The arrays that the kernel reads a batch of messages from. Allocated once, used again by every
-/// [`UdpSocket::send_all`]; holds nothing between calls.
+/// The arrays from which the kernel reads a batch of messages.
+///
+/// Allocated once and reused by every [`UdpSocket::send_all`]; holds nothing between calls.
 pub struct SendScratch {
-    /// One header per slot; their pointers lead to the slot of the same index and never change.
+    /// One header per slot. Their pointers lead to the slot of the same index and never change.
     headers: Vec<libc::mmsghdr>,
     slots: Vec<Slot>,
     len: usize,
-    /// The pieces of all messages, one message after the other; never grown or replaced.
+    /// The parts of all messages in sequence; never grown or replaced.
     parts: Vec<libc::iovec>,
     parts_len: usize,
-    /// For the datagrams of a message that the kernel would not cut; made when that first happens.
+    /// For the datagrams of a message that the kernel refused to split; created when that first
+    /// happens.
     fallback: Option<Box<Self>>,
-    /// Where messages go that name no destination; `None` = to the connected peer. The headers point to it.
+    /// The destination of messages that name none; `None`: the connected peer. The headers point to
+    /// it.
     destination: Option<Box<SockAddr>>,
 }
 
 impl SendScratch {
-    /// Arrays for [`MAX_BATCH`] messages, about 15 kB.
+    /// Allocates arrays for [`MAX_BATCH`] messages, about 15 kB.
     pub fn new() -> Self {
         let mut slots: Vec<Slot> = (0..MAX_BATCH).map(|_| Slot::empty()).collect();
         let base = slots.as_mut_ptr();
         let headers = (0..MAX_BATCH)
             .map(|index| {
                 // SAFETY: `index` is below the length of `slots`. The pointers made here stay valid
-                // for as long as `slots` lives, because the vector is never grown or replaced.
+                // as long as `slots` lives, because the vector is never grown or replaced.
                 let msg_hdr = unsafe { Slot::header(base.add(index)) };
                 libc::mmsghdr { msg_hdr, msg_len: 0 }
             })
@@ -149,7 +155,8 @@ impl SendScratch {
         let mut scratch = Self::new();
         let destination = Box::new(destination.clone());
         for (header, slot) in scratch.headers.iter_mut().zip(&mut scratch.slots) {
-            // The kernel only reads through it. It stays valid for as long as the box lives, which is as long as the scratch.
+            // The kernel only reads through it. It stays valid as long as the box, which lives as
+            // long as the scratch.
             header.msg_hdr.msg_name = destination.as_ptr().cast_mut().cast();
             slot.unnamed_bytes = destination.len() as usize;
         }
@@ -157,7 +164,7 @@ impl SendScratch {
         scratch
     }
 
-    /// Whether there is room for one more message.
+    /// Returns whether there is room for one more message.
     #[inline]
     fn has_room(&self) -> bool {
         self.len < MAX_BATCH && self.parts_len + 2 <= MAX_PARTS
@@ -177,7 +184,8 @@ impl SendScratch {
         self.len += 1;
     }
 
-    /// Adds a message to the one before it, if they may leave together and the kernel can cut them.
+    /// Joins a message to the previous one, if they may leave together and the kernel can split
+    /// them.
     #[inline]
     fn join(&mut self, item: &Outgoing<'_>) -> bool {
         let Some(index) = self.len.checked_sub(1).filter(|_| self.parts_len + 2 <= MAX_PARTS) else {
@@ -203,22 +211,23 @@ impl SendScratch {
         (self.len, self.parts_len) = (0, 0);
     }
 
-    /// Gives the messages from `first` on to the kernel; returns how many it took, at least one.
+    /// Passes the messages from `first` on to the kernel; returns how many it accepted, at least
+    /// one.
     #[inline]
     fn transmit(&mut self, fd: BorrowedFd<'_>, first: usize) -> io::Result<usize> {
         let count = self.len - first;
         debug_assert!(count > 0);
         let headers = &mut self.headers[first..self.len];
         let result = if count == 1 {
-            // SAFETY: the header's pointers lead into `self.slots` and `self.parts`, which live and are
-            // not touched during the call; its lengths are those of what they point to; the parts point
-            // to the bytes of an `Outgoing` that the caller of `send_all` has lent for the whole call.
-            // The kernel only reads.
+            // SAFETY: the header's pointers lead into `self.slots` and `self.parts`, which live and
+            // are not touched during the call; its lengths are those of what they point to; the
+            // parts point to the bytes of an `Outgoing` that the caller of `send_all` has lent for
+            // the whole call. The kernel only reads.
             let sent = unsafe { sys::sendmsg(fd, &raw const headers[0].msg_hdr) };
             if sent < 0 { -1 } else { 1 }
         } else {
-            // SAFETY: as above for each of the `count` headers; the kernel writes `msg_len` of each,
-            // which is inside the exclusively borrowed `headers`.
+            // SAFETY: as above for each of the `count` headers; the kernel writes `msg_len` of
+            // each, which is inside the exclusively borrowed `headers`.
             unsafe { sys::sendmmsg(fd, headers.as_mut_ptr(), count) }
         };
         usize::try_from(result).map_err(|_| io::Error::last_os_error())
@@ -237,17 +246,18 @@ impl std::fmt::Debug for SendScratch {
     }
 }
 
-// SAFETY: the raw pointers lead into vectors that this value owns and that move with it, or to bytes
-// lent for one call of `send_all`; they are followed only during such a call, through `&mut self`.
+// SAFETY: the raw pointers lead into vectors that this value owns and that move with it, or to
+// bytes lent for one call of `send_all`; they are followed only during such a call, through `&mut
+// self`.
 unsafe impl Send for SendScratch {}
 
-/// A [`SendScratch`] for one destination of a socket that is not connected, of either version of IP: for
+/// A [`SendScratch`] for one destination of an unconnected socket, IPv4 or IPv6: for
 /// [`UdpSocket::send_all_to`].
 #[derive(Debug)]
 pub struct SendScratchTo(SendScratch);
 
 impl SendScratchTo {
-    /// Arrays for messages to `destination`.
+    /// Allocates arrays for messages to `destination`.
     #[must_use]
     pub fn new(destination: SocketAddr) -> Self {
         Self(SendScratch::aimed(&SockAddr::from(destination)))
@@ -255,13 +265,14 @@ impl SendScratchTo {
 }
 
 impl UdpSocket {
-    /// Sends one message by one `sendmsg(2)`; returns its bytes. Waits while the send buffer is full.
+    /// Sends one message by one `sendmsg(2)`; returns its size in bytes. Blocks while the send
+    /// buffer is full.
     ///
     /// # Errors
-    /// Whatever the kernel answers. With a `segment`: `EINVAL`, `EMSGSIZE` or `EIO` when it can not
-    /// cut the message so (over [`MAX_GSO_SEGMENTS`] pieces, segment over the path MTU), and
-    /// [`io::ErrorKind::Unsupported`] when the socket does without; [`send_all`](Self::send_all) copes
-    /// with all of these.
+    /// Any error of the kernel. With a `segment`: `EINVAL`, `EMSGSIZE` or `EIO` if it cannot split
+    /// the message (more than [`MAX_GSO_SEGMENTS`] segments, segment over the path MTU), and
+    /// [`io::ErrorKind::Unsupported`] if the socket does not use segmentation;
+    /// [`send_all`](Self::send_all) handles all of these.
     #[inline]
     pub fn send_one(&self, item: &Outgoing<'_>) -> io::Result<usize> {
         let mut slot = Slot::empty();
@@ -275,34 +286,36 @@ impl UdpSocket {
         let mut header = unsafe { Slot::header(&raw mut slot) };
         header.msg_iov = parts.as_mut_ptr();
         slot_fit(&slot.lengths(), &mut header);
-        // SAFETY: the header's pointers lead to `slot`, to `parts` and to the bytes of `item`, which live through the call, with
-        // their true lengths.
+        // SAFETY: the header's pointers lead to `slot`, to `parts` and to the bytes of `item`,
+        // which live through the call, with their true lengths.
         unsafe { self.send_message(&header) }
     }
 
-    /// Sends one datagram, made of parts that lie in several places, to the connected peer by one `sendmsg(2)`, which is quicker than
-    /// `writev(2)`. Waits while the send buffer is full.
+    /// Sends one datagram, gathered from several parts, to the connected peer by one `sendmsg(2)`.
+    ///
+    /// This is faster than `writev(2)`. Blocks while the send buffer is full.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
     #[inline]
     pub fn send_vectored(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut header = sys::empty_header();
-        // An `IoSlice` is laid out as an `iovec`, by its documentation; the kernel does not write there.
+        // An `IoSlice` is laid out as an `iovec`, as documented; the kernel does not write there.
         header.msg_iov = parts.as_ptr().cast_mut().cast();
         header.msg_iovlen = parts.len() as _;
-        // SAFETY: `parts` and what they lead to live through the call; there is no address and there are no control messages.
+        // SAFETY: `parts` and what they lead to live through the call; there is no address and
+        // there are no control messages.
         unsafe { self.send_message(&header) }
     }
 
-    /// `sendmsg(2)` until no signal interrupts it.
+    /// Calls `sendmsg(2)` until no signal interrupts it.
     ///
     /// # Safety
-    /// Everything that `header` leads to can be read for the length of the call.
+    /// Everything that `header` leads to can be read during the call.
     #[inline]
     unsafe fn send_message(&self, header: &libc::msghdr) -> io::Result<usize> {
         loop {
-            // SAFETY: the caller's promise.
+            // SAFETY: ensured by the caller.
             let sent = unsafe { sys::sendmsg(self.as_fd(), header) };
             if let Ok(sent) = usize::try_from(sent) {
                 return Ok(sent);
@@ -314,13 +327,14 @@ impl UdpSocket {
         }
     }
 
-    /// Sends any number of messages with as few system calls as it takes: `sendmsg` for one,
-    /// `sendmmsg` for up to [`MAX_BATCH`]. Waits while the send buffer is full.
+    /// Sends any number of messages with as few system calls as possible. Blocks while the send
+    /// buffer is full.
     ///
-    /// One message's misfortune never stops the others: what the kernel refuses is counted in the
-    /// outcome. A message that it will not cut (`UDP_SEGMENT` refused) is sent again datagram by
-    /// datagram at once, and one beyond [`MAX_GSO_SEGMENTS`] or [`MAX_GSO_BYTES`] goes out as several.
-    /// Messages that say that they join others leave with them as one, cut by the kernel.
+    /// Uses `sendmsg` for one message, `sendmmsg` for up to [`MAX_BATCH`]. A message that fails
+    /// never stops the others: refusals are counted in the outcome. A message that the kernel
+    /// refuses to split (`UDP_SEGMENT`) is sent again datagram by datagram, and one beyond
+    /// [`MAX_GSO_SEGMENTS`] or [`MAX_GSO_BYTES`] is sent as several. Messages with
+    /// [`joins`](Outgoing::joins) leave together as one, split by the kernel.
     pub fn send_all<'a, I>(&self, items: I, scratch: &mut SendScratch) -> SendOutcome
     where
         I: IntoIterator<Item: Borrow<Outgoing<'a>>>,
@@ -343,8 +357,9 @@ impl UdpSocket {
         self.send_each(first.into_iter().chain(second).chain(items), scratch, outcome)
     }
 
-    /// The same as [`send_all`](Self::send_all) to the one destination of `scratch`, where the socket is not connected. Each
-    /// `to` is `None`; a message that names a destination of its own is refused by the kernel.
+    /// As [`send_all`](Self::send_all), to the destination of `scratch`, for an unconnected socket.
+    ///
+    /// Each `to` is `None`; the kernel refuses a message with its own destination.
     pub fn send_all_to<'a, I>(&self, items: I, scratch: &mut SendScratchTo) -> SendOutcome
     where
         I: IntoIterator<Item: Borrow<Outgoing<'a>>>,
@@ -379,12 +394,12 @@ impl UdpSocket {
         outcome
     }
 
-    /// How many bytes, cut at `segment`, can be one message.
+    /// Returns how many bytes, split at `segment`, can be one message.
     #[inline]
     fn message_bytes(&self, segment: u16) -> usize {
         let segment = usize::from(segment);
         if segment == 0 {
-            // An oversized datagram is the kernel's to refuse.
+            // The kernel refuses an oversized datagram.
             usize::MAX
         } else if self.gso_supported() {
             (MAX_GSO_BYTES / segment).clamp(1, MAX_GSO_SEGMENTS) * segment
@@ -416,8 +431,8 @@ impl UdpSocket {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // An error is always about the first message of a call: had another one failed,
-                    // the call would have returned how many went before it.
+                    // An error is always about the first message of a call: if another one had
+                    // failed, the call would have returned the number of messages before it.
                     if scratch.slots[first].segment != 0 && refuses_to_cut(&error) {
                         outcome.gso_fallbacks += 1;
                         self.send_uncut(scratch, first, outcome);
@@ -432,7 +447,7 @@ impl UdpSocket {
         scratch.clear();
     }
 
-    /// Sends the message at `index`, which the kernel would not cut, datagram by datagram.
+    /// Sends the message at `index`, which the kernel refused to split, datagram by datagram.
     #[cold]
     fn send_uncut(&self, scratch: &mut SendScratch, index: usize, outcome: &mut SendOutcome) {
         let slot = &scratch.slots[index];
@@ -442,8 +457,8 @@ impl UdpSocket {
         let fallback = scratch.fallback.get_or_insert_with(|| Box::new(make()));
         fallback.clear();
         for start in (0..len).step_by(segment) {
-            // SAFETY: the bytes are those of `Outgoing`s that are lent for the whole of the `send_all`
-            // during which this slot was filled, and that call is still running.
+            // SAFETY: the bytes are those of `Outgoing`s lent for the whole `send_all` during which
+            // this slot was filled, and that call is still running.
             let [head, tail] = unsafe { lent(parts, start, len.min(start + segment)) };
             let datagram = Outgoing { to, head, tail, segment: 0, joins: false };
             self.enqueue(&datagram, fallback, outcome);
@@ -452,8 +467,9 @@ impl UdpSocket {
     }
 }
 
-/// The errors by which the kernel says that it can not cut a message: the segment exceeds the path
-/// MTU (EINVAL, later EMSGSIZE), or the route's device or a filter on it can not do it (EIO).
+/// Returns whether an error means that the kernel cannot split a message: the segment exceeds the
+/// path MTU (EINVAL, later EMSGSIZE), or the route's device or a filter on it does not support it
+/// (EIO).
 fn refuses_to_cut(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::EIO))
 }
@@ -462,23 +478,24 @@ fn datagram_count(bytes: usize, segment: u16) -> usize {
     if segment == 0 { 1 } else { bytes.div_ceil(usize::from(segment)).max(1) }
 }
 
-/// What one message header points to, its parts apart.
+/// The memory that a message header points to, except its parts.
 struct Slot {
     name: libc::sockaddr_in,
     to: Option<SocketAddrV4>,
-    /// Length of the address that the header points to when `to` is `None`; 0 = none, the connected peer.
+    /// Length of the address that the header points to if `to` is `None`; 0: none, the connected
+    /// peer.
     unnamed_bytes: usize,
     control: SegmentControl,
-    /// Bytes per datagram when the kernel is to cut, else 0.
+    /// Bytes per datagram if the kernel splits, otherwise 0.
     segment: u16,
     bytes: usize,
-    /// Length of its datagrams, while more of that length may join; else 0.
+    /// Length of its datagrams while more of that length may join; otherwise 0.
     joinable: usize,
     parts_start: usize,
     parts_count: usize,
 }
 
-/// Which of a slot's fields the kernel is to look at.
+/// The fields of a slot that the kernel reads.
 struct Lengths {
     name: usize,
     parts: usize,
@@ -500,10 +517,10 @@ impl Slot {
         }
     }
 
-    /// A header whose pointers lead to the slot at `slot`, with lengths of zero and no parts.
+    /// Makes a header whose pointers lead to the slot at `slot`, with lengths of zero and no parts.
     ///
     /// # Safety
-    /// `slot` points to a slot. The header may be given to the kernel only while that slot is there.
+    /// `slot` points to a slot. The header may be given to the kernel only while that slot exists.
     unsafe fn header(slot: *mut Self) -> libc::msghdr {
         let mut header = sys::empty_header();
         // SAFETY: `slot` points to a slot, so that its fields have addresses; nothing is read.
@@ -514,7 +531,7 @@ impl Slot {
         header
     }
 
-    /// Makes it the slot of `item`, whose parts begin at `parts_start`.
+    /// Assigns the slot to `item`, whose parts start at `parts_start`.
     #[inline]
     fn begin(&mut self, item: &Outgoing<'_>, parts_start: usize) {
         self.to = item.to;
@@ -523,7 +540,7 @@ impl Slot {
         }
         self.bytes = item.byte_count();
         (self.parts_start, self.parts_count) = (parts_start, 1 + usize::from(!item.tail.is_empty()));
-        // What fits one datagram needs no cutting.
+        // A single datagram needs no splitting.
         self.segment = if self.bytes > usize::from(item.segment) { item.segment } else { 0 };
         self.control.set_segment(self.segment);
         self.joinable = 0;
@@ -533,8 +550,8 @@ impl Slot {
         }
     }
 
-    /// Whether `item` may leave together with what is there: its datagrams are as long, or it is the last, shorter
-    /// one.
+    /// Returns whether `item` may leave together with the slot's messages: its datagrams have the
+    /// same length, or it is the last, shorter one.
     #[inline]
     fn takes(&self, item: &Outgoing<'_>) -> bool {
         let len = item.byte_count();
@@ -548,7 +565,7 @@ impl Slot {
             && self.joinable <= usize::from(u16::MAX)
     }
 
-    /// Adds `item`, whose parts are behind those that are there.
+    /// Adds `item`, whose parts follow the present ones.
     #[inline]
     fn extend(&mut self, item: &Outgoing<'_>) {
         self.bytes += item.byte_count();
@@ -579,8 +596,8 @@ impl Slot {
     }
 }
 
-/// The bytes from `start` up to `end` of parts laid end to end: one datagram, which lies in two neighbouring
-/// parts at most, because each message has two and no datagram is in two messages.
+/// Returns the bytes from `start` to `end` of the concatenated parts. They are one datagram in at
+/// most two adjacent parts, because each message has two and no datagram is in two messages.
 ///
 /// # Safety
 /// The bytes that the parts were made of must live for `'a`.
@@ -590,8 +607,8 @@ unsafe fn lent<'a>(parts: &[libc::iovec], start: usize, end: usize) -> [&'a [u8]
     for part in parts {
         let (from, to) = (start.max(at), end.min(at + part.iov_len));
         if from < to && count < 2 {
-            // SAFETY: the part was made from a slice by `to_iovec`, so that pointer and length belong together
-            // and the pointer is not null; that it still lives is the caller's promise.
+            // SAFETY: the part was made from a slice by `to_iovec`, so pointer and length belong
+            // together and the pointer is not null; the caller ensures that it still lives.
             let bytes = unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len) };
             found[count] = &bytes[from - at..to - at];
             count += 1;

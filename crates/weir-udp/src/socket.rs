@@ -1,4 +1,4 @@
-//! The socket itself: set-up, buffer sizes, and one datagram at a time.
+//! The socket: setup, buffer sizes, and one datagram at a time.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -13,50 +13,50 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::UdpError;
 use crate::sys;
 
-/// How a socket is to be opened. `SocketOptions { bind, ..Default::default() }` is a plain socket.
+/// Options for opening a socket. `SocketOptions { bind, ..Default::default() }` is a plain socket.
 #[derive(Clone, Debug)]
 pub struct SocketOptions {
-    /// The local address; port 0 lets the kernel choose one. Its family is the socket's: one on IPv6 addresses
-    /// carries IPv6 only.
+    /// The local address; port 0 lets the kernel choose one. Its family is the socket's: an IPv6
+    /// socket carries IPv6 only.
     pub bind: SocketAddr,
-    /// Shares the port with other sockets that say so too (`SO_REUSEADDR`). Meant for multicast,
-    /// where each of them gets every datagram; of unicast datagrams only one gets any.
+    /// Shares the port with other sockets that set this (`SO_REUSEADDR`). Meant for multicast,
+    /// where each of them receives every datagram; only one of them receives unicast.
     pub reuse_address: bool,
-    /// Bytes of receive buffer to ask for; `None` keeps the host's default. More than the host
-    /// allows is not an error: [`UdpSocket::granted_recv_buffer`] says what was granted.
+    /// Requested receive buffer in bytes; `None` keeps the host's default. The host may grant less:
+    /// [`UdpSocket::granted_recv_buffer`] returns the result.
     pub recv_buffer: Option<usize>,
-    /// Bytes of send buffer to ask for, as for `recv_buffer`.
+    /// Requested send buffer in bytes, as for `recv_buffer`.
     pub send_buffer: Option<usize>,
-    /// Lets the kernel hand over equal datagrams of one sender in one piece (`UDP_GRO`). Only
-    /// [`UdpSocket::recv_batch`] can tell them apart again: leave it off when using
-    /// [`UdpSocket::recv`].
+    /// Lets the kernel coalesce equal datagrams of one sender (`UDP_GRO`). Only
+    /// [`UdpSocket::recv_batch`] can separate them: leave it off when using [`UdpSocket::recv`].
     pub gro: bool,
-    /// Uses `UDP_SEGMENT` where [`crate::Outgoing::segment`] asks for it and the kernel has it. Off:
-    /// each datagram takes its own way through the stack (`sendmmsg`).
+    /// Uses `UDP_SEGMENT` for [`crate::Outgoing::segment`] if the kernel has it. Otherwise each
+    /// datagram passes through the stack separately (`sendmmsg`).
     pub gso: bool,
-    /// Polls the device for so many microseconds before a receive sleeps (`SO_BUSY_POLL`). It needs
-    /// a driver that can do it; loopback and veth can not.
+    /// Polls the device for this many microseconds before a receive sleeps (`SO_BUSY_POLL`). Needs
+    /// support by the driver; loopback and veth have none.
     pub busy_poll_us: Option<u32>,
-    /// Sends multicast from the interface with this address; `None` leaves it to the routes.
+    /// Sends multicast from the interface with this address; `None` uses the routing table.
     pub multicast_interface: Option<Ipv4Addr>,
-    /// The same by the interface's number, for IPv6.
+    /// The same by interface index, for IPv6.
     pub multicast_interface_index: Option<u32>,
-    /// Multicast that we send reaches members on this host too.
+    /// Delivers sent multicast to members on this host, too.
     pub multicast_loop: bool,
-    /// How many routers multicast passes, plus one.
+    /// Maximum number of hops of multicast.
     pub multicast_ttl: u32,
-    /// The type-of-service octet of what is sent (`IP_TOS`, `IPV6_TCLASS`: DSCP in the upper six bits);
-    /// `None` leaves it at 0.
+    /// The type-of-service byte of sent datagrams (`IP_TOS`, `IPV6_TCLASS`: DSCP in the upper six
+    /// bits); `None`: 0.
     pub type_of_service: Option<u8>,
-    /// May send to broadcast addresses (`SO_BROADCAST`); the kernel refuses it otherwise.
+    /// Allows broadcast destinations (`SO_BROADCAST`), which the kernel refuses otherwise.
     pub broadcast: bool,
-    /// Has the kernel note when each datagram comes in (`SO_TIMESTAMPNS`), for
-    /// [`RecvBatch::stamped_ns`](crate::RecvBatch::stamped_ns). The whole host then stamps what it receives.
+    /// Lets the kernel record when each datagram arrives (`SO_TIMESTAMPNS`), for
+    /// [`RecvBatch::stamped_ns`](crate::RecvBatch::stamped_ns). Enables timestamps for all packets
+    /// received by the host.
     pub timestamps: bool,
 }
 
 impl SocketOptions {
-    /// A plain socket on `bind`.
+    /// Options for a plain socket on `bind`.
     pub fn new(bind: impl Into<SocketAddr>) -> Self {
         Self {
             bind: bind.into(),
@@ -78,22 +78,23 @@ impl SocketOptions {
 }
 
 impl Default for SocketOptions {
-    /// A plain socket on every IPv4 address and a port of the kernel's choice.
+    /// Options for a plain socket on all IPv4 addresses and a port chosen by the kernel.
     fn default() -> Self {
         Self::new(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))
     }
 }
 
-/// What a receive does when nothing has arrived yet.
+/// What a receive call does if no datagram has arrived yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// Sleeps until something arrives or the timeout of [`UdpSocket::set_recv_timeout`] passes.
+    /// Sleeps until a datagram arrives or the timeout of [`UdpSocket::set_recv_timeout`] passes.
     Block,
     /// Returns at once.
     DontWait,
 }
 
-/// A UDP socket, of IPv4 or IPv6. All methods take `&self`: threads may share it, the kernel serialises them.
+/// A UDP socket, IPv4 or IPv6. All methods take `&self`: threads may share it, the kernel
+/// serialises them.
 #[derive(Debug)]
 pub struct UdpSocket {
     socket: Socket,
@@ -102,7 +103,7 @@ pub struct UdpSocket {
     send_buffer: usize,
     gso: bool,
     gro: bool,
-    /// The receive timeout in force, in nanoseconds; 0 = none.
+    /// The current receive timeout in nanoseconds; 0: none.
     recv_timeout_ns: AtomicU64,
 }
 
@@ -110,7 +111,7 @@ impl UdpSocket {
     /// Opens, configures and binds a socket.
     ///
     /// # Errors
-    /// [`UdpError`] names the address and what to do: the port is in use, the address is not ours,
+    /// [`UdpError`] names the address and the remedy: the port is in use, the address is not local,
     /// an option needs a privilege.
     pub fn bind(options: &SocketOptions) -> Result<Self, UdpError> {
         let socket = Socket::new(Domain::for_address(options.bind), Type::DGRAM, Some(Protocol::UDP))
@@ -136,9 +137,11 @@ impl UdpSocket {
         })
     }
 
-    /// The local address of an IPv4 socket. After [`connect`](Self::connect) of a socket bound to every
-    /// address it is the one that the route to the peer chose. For IPv6 see
-    /// [`local_address`](Self::local_address): here it is 0.0.0.0 with the port.
+    /// Returns the local address of an IPv4 socket.
+    ///
+    /// After [`connect`](Self::connect) of a socket bound to all addresses, it is the one chosen by
+    /// the route to the peer. For IPv6 see [`local_address`](Self::local_address): here it is
+    /// 0.0.0.0 with the port.
     pub fn local_addr(&self) -> SocketAddrV4 {
         match self.local_address() {
             SocketAddr::V4(address) => address,
@@ -146,46 +149,49 @@ impl UdpSocket {
         }
     }
 
-    /// The local address, of either family.
+    /// Returns the local address, of either family.
     pub fn local_address(&self) -> SocketAddr {
         local_address(&self.socket).unwrap_or(self.bound)
     }
 
-    /// Fixes the peer: [`send`](Self::send) goes there, the kernel looks the route up once, and only
-    /// the peer's datagrams are received from now on. Nothing is sent.
+    /// Sets the peer: [`send`](Self::send) sends there, the kernel looks the route up once, and
+    /// only the peer's datagrams are received from now on. Sends nothing.
     ///
     /// # Errors
-    /// [`UdpError::Connect`] when there is no route.
+    /// [`UdpError::Connect`] if there is no route.
     pub fn connect(&self, peer: impl Into<SocketAddr>) -> Result<(), UdpError> {
         let peer = peer.into();
         self.socket.connect(&peer.into()).map_err(|source| UdpError::Connect { address: peer, source })
     }
 
-    /// The receive buffer in bytes, as the kernel counts: it charges each datagram's whole buffer
-    /// (`skb->truesize`, hundreds of bytes more than the payload) against it. About twice the number
-    /// that was asked for.
+    /// Returns the receive buffer in bytes, in the kernel's accounting.
+    ///
+    /// The kernel charges each datagram's complete buffer (`skb->truesize`, hundreds of bytes more
+    /// than the payload) against it. About twice the requested number.
     pub fn granted_recv_buffer(&self) -> usize {
         self.recv_buffer
     }
 
-    /// The send buffer in bytes, counted as for [`granted_recv_buffer`](Self::granted_recv_buffer).
+    /// Returns the send buffer in bytes, accounted as for
+    /// [`granted_recv_buffer`](Self::granted_recv_buffer).
     pub fn granted_send_buffer(&self) -> usize {
         self.send_buffer
     }
 
-    /// Whether [`crate::Outgoing::segment`] is done by the kernel (`UDP_SEGMENT`), not by us.
+    /// Returns whether the kernel splits [`crate::Outgoing::segment`] (`UDP_SEGMENT`).
     pub fn gso_supported(&self) -> bool {
         self.gso
     }
 
-    /// Whether datagrams may arrive coalesced (`UDP_GRO`).
+    /// Returns whether datagrams may arrive coalesced (`UDP_GRO`).
     pub fn gro_enabled(&self) -> bool {
         self.gro
     }
 
-    /// Datagrams that this socket dropped since it was opened, for want of room in its receive
-    /// buffer or for a bad checksum (`SO_MEMINFO`). Counts what the kernel handles as one: a coalesced
-    /// train is one. Wraps around.
+    /// Returns the datagrams that this socket dropped since it was opened.
+    ///
+    /// Either its receive buffer was full, or the checksum was wrong (`SO_MEMINFO`). A coalesced
+    /// train counts once. Wraps around.
     ///
     /// # Errors
     /// The kernel is older than 4.12.
@@ -195,14 +201,16 @@ impl UdpSocket {
         Ok(values[MEMINFO_DROPS])
     }
 
-    /// Bounds how long a blocking receive sleeps; `None` is for ever. The kernel rounds up to its
-    /// tick (1 to 10 ms): use [`crate::poll`] for short waits. Costs a system call only when `timeout`
-    /// differs from the one in force. Meant for the one thread that receives.
+    /// Limits how long a blocking receive sleeps; `None`: no limit.
+    ///
+    /// The kernel rounds up to its tick (1 to 10 ms): use [`crate::poll`] for short waits. Makes a
+    /// system call only if `timeout` differs from the current one. Meant for a single receiving
+    /// thread.
     ///
     /// # Errors
     /// None known on an open socket.
     pub fn set_recv_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        // The kernel counts microseconds and takes 0 for "none", so anything shorter becomes 1.
+        // The kernel counts microseconds and treats 0 as "none", so shorter times become 1.
         let timeout = timeout.map(|timeout| timeout.max(Duration::from_micros(1)));
         let ns = timeout.map_or(0, |timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
         if self.recv_timeout_ns.load(Ordering::Relaxed) == ns {
@@ -213,17 +221,18 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// Sends one datagram to the connected peer by one `send(2)`. Waits while the send buffer is full.
+    /// Sends one datagram to the connected peer by one `send(2)`. Blocks while the send buffer is
+    /// full.
     ///
     /// # Errors
-    /// [`io::ErrorKind::ConnectionRefused`] says that an *earlier* datagram met a closed port (this
-    /// one was not sent); `EMSGSIZE` that it exceeds 65507 bytes.
+    /// [`io::ErrorKind::ConnectionRefused`] if an *earlier* datagram reached a closed port (this
+    /// one was not sent); `EMSGSIZE` if it exceeds 65507 bytes.
     #[inline]
     pub fn send(&self, datagram: &[u8]) -> io::Result<usize> {
         Ok(retry_on_intr(|| rustix::net::send(&self.socket, datagram, SendFlags::empty()))?)
     }
 
-    /// Sends one datagram to `to` by one `sendto(2)`, of a socket that is not connected.
+    /// Sends one datagram to `to` by one `sendto(2)`, from an unconnected socket.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
@@ -232,13 +241,12 @@ impl UdpSocket {
         Ok(retry_on_intr(|| rustix::net::sendto(&self.socket, datagram, SendFlags::empty(), &to))?)
     }
 
-    /// Receives one datagram by one `recv(2)`; returns its length, at most `buffer.len()`: the rest
+    /// Receives one datagram by one `recv(2)`; returns its length, at most `buffer.len()`. The rest
     /// of a longer one is lost.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when nothing came in time;
-    /// [`io::ErrorKind::ConnectionRefused`] when an earlier send of this connected socket met a
-    /// closed port.
+    /// [`io::ErrorKind::WouldBlock`] if none arrived in time; [`io::ErrorKind::ConnectionRefused`]
+    /// if an earlier send of this connected socket reached a closed port.
     #[inline]
     pub fn recv(&self, buffer: &mut [u8], wait: Wait) -> io::Result<usize> {
         let flags = match wait {
@@ -266,8 +274,8 @@ impl AsRawFd for UdpSocket {
     }
 }
 
-/// One of the two socket buffers: the option that respects the host's limit (which reads back what
-/// is in force), and the one that a privileged process may use to exceed it.
+/// A socket buffer option: the one that respects the host's limit and reads back the result, and
+/// the one with which a privileged process may exceed the limit.
 struct BufferOption {
     plain: i32,
     force: i32,
@@ -276,27 +284,28 @@ struct BufferOption {
 const RECV_BUFFER: BufferOption = BufferOption { plain: libc::SO_RCVBUF, force: libc::SO_RCVBUFFORCE };
 const SEND_BUFFER: BufferOption = BufferOption { plain: libc::SO_SNDBUF, force: libc::SO_SNDBUFFORCE };
 
-/// `SO_MEMINFO` yields nine numbers (include/uapi/linux/sock_diag.h); the last is the drop counter.
+/// `SO_MEMINFO` returns nine numbers (include/uapi/linux/sock_diag.h); the last is the drop
+/// counter.
 const MEMINFO_VALUES: usize = 9;
 const MEMINFO_DROPS: usize = 8;
 
-/// Asks for a buffer size and returns what the kernel made of it.
+/// Requests a buffer size and returns what the kernel granted.
 fn grant(socket: &Socket, asked: Option<usize>, option: &BufferOption) -> io::Result<usize> {
     let fd = socket.as_fd();
     let granted = || sys::option(fd, libc::SOL_SOCKET, option.plain).map(|size| size as usize);
     let Some(asked) = asked else { return granted() };
-    // The kernel doubles the number, so half of an `int` is the most that makes sense.
+    // The kernel doubles the number, so half of an `int` is the maximum.
     let value = i32::try_from(asked).unwrap_or(i32::MAX).min(i32::MAX / 2);
     sys::set_option(fd, libc::SOL_SOCKET, option.plain, value)?;
-    // Double the number is what the kernel reports when it was not clamped to the host's limit.
+    // Without clamping, the kernel reports double the number.
     if granted()? < value as usize * 2 {
-        // Without CAP_NET_ADMIN this is refused, and then the clamped size stays.
+        // Without CAP_NET_ADMIN this is refused, and the clamped size stays.
         let _ = sys::set_option(fd, libc::SOL_SOCKET, option.force, value);
     }
     granted()
 }
 
-/// Sets everything but the buffer sizes.
+/// Sets everything except the buffer sizes.
 fn configure(socket: &Socket, options: &SocketOptions) -> Result<(), UdpError> {
     let fd = socket.as_fd();
     let check = |option: &'static str, result: io::Result<()>| {
@@ -325,7 +334,7 @@ fn configure(socket: &Socket, options: &SocketOptions) -> Result<(), UdpError> {
     }
 }
 
-/// What only IPv4 has, or has by another name.
+/// Sets options that only IPv4 has, or has under another name.
 fn configure_v4(
     socket: &Socket,
     options: &SocketOptions,
@@ -339,12 +348,12 @@ fn configure_v4(
     }
     check("IP_MULTICAST_LOOP", socket.set_multicast_loop_v4(options.multicast_loop))?;
     check("IP_MULTICAST_TTL", socket.set_multicast_ttl_v4(options.multicast_ttl))?;
-    // Linux's default hands a socket bound to every address the groups that *other* sockets joined,
-    // on interfaces that this one was never told to use.
+    // By default Linux delivers to a socket bound to all addresses the groups that *other* sockets
+    // joined, on interfaces that this one does not use.
     check("IP_MULTICAST_ALL", socket.set_multicast_all_v4(false))
 }
 
-/// What only IPv6 has, or has by another name.
+/// Sets options that only IPv6 has, or has under another name.
 fn configure_v6(
     socket: &Socket,
     options: &SocketOptions,
@@ -368,7 +377,7 @@ fn refused(options: &SocketOptions, option: &'static str, source: io::Error) -> 
         "UDP_GRO" => "the kernel must be 5.0 or later: run without GRO",
         "IP_MULTICAST_IF" => "no interface of this host has this address (ip -4 addr lists them)",
         "IPV6_MULTICAST_IF" => "no interface of this host has this number (ip link lists them)",
-        "IP_MULTICAST_TTL" | "IPV6_MULTICAST_HOPS" => "it lies within 0 and 255",
+        "IP_MULTICAST_TTL" | "IPV6_MULTICAST_HOPS" => "use a value from 0 to 255",
         "IPV6_MULTICAST_ALL" => "the kernel must be 4.20 or later",
         _ => "the kernel must be 4.12 or later",
     };

@@ -1,4 +1,4 @@
-//! Socket options and addresses in the kernel's own form: what socket2 has no call for.
+//! Socket options and addresses in the kernel's form, where socket2 has no call.
 
 use std::ffi::c_int;
 use std::io;
@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Sets an option whose value is one `int`.
 pub(crate) fn set_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
-    // SAFETY: `fd` is open for the length of the call (it is borrowed), and the kernel reads exactly
-    // `size_of::<c_int>()` bytes from `value`, which lives on our stack.
+    // SAFETY: `fd` is open during the call (it is borrowed), and the kernel reads exactly
+    // `size_of::<c_int>()` bytes from `value`, which is on the stack.
     let result = unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
@@ -22,7 +22,8 @@ pub(crate) fn set_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads an option whose value is an array of `N` 32-bit numbers; what the kernel leaves out is 0.
+/// Reads an option whose value is an array of `N` 32-bit numbers; numbers that the kernel omits are
+/// 0.
 pub(crate) fn option_array<const N: usize>(
     fd: BorrowedFd<'_>,
     level: c_int,
@@ -30,8 +31,8 @@ pub(crate) fn option_array<const N: usize>(
 ) -> io::Result<[u32; N]> {
     let mut value = [0_u32; N];
     let mut len = size_of::<[u32; N]>() as libc::socklen_t;
-    // SAFETY: `fd` is open for the length of the call, `value` has room for `len` bytes, and every
-    // bit pattern is a valid `u32`, so whatever part the kernel writes leaves it initialised.
+    // SAFETY: `fd` is open during the call, `value` has room for `len` bytes, and every bit pattern
+    // is a valid `u32`, so whatever part the kernel writes leaves it initialised.
     let result =
         unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut len) };
     if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
@@ -42,17 +43,20 @@ pub(crate) fn option(fd: BorrowedFd<'_>, level: c_int, name: c_int) -> io::Resul
     option_array::<1>(fd, level, name).map(|[value]| value as c_int)
 }
 
-/// Gives thread `thread` a scheduling policy (`SCHED_FIFO`, `SCHED_IDLE`) with a priority; 0 means the calling thread.
+/// Sets the scheduling policy (`SCHED_FIFO`, `SCHED_IDLE`) and priority of a thread; 0 is the
+/// calling thread.
 pub(crate) fn set_scheduler(thread: i32, policy: c_int, priority: i32) -> io::Result<()> {
-    // SAFETY: all bytes of the structure are plain numbers (some systems have more of them than the priority).
+    // SAFETY: all bytes of the structure are plain numbers (some systems have more of them than the
+    // priority).
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority;
-    // SAFETY: the kernel only reads the structure, which lives on our stack, and checks the number of the thread.
+    // SAFETY: the kernel only reads the structure, which is on the stack, and checks the thread's
+    // number.
     let result = unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// An address as the kernel reads it.
+/// Converts an address to the kernel's form.
 #[inline]
 pub(crate) fn to_sockaddr(address: SocketAddrV4) -> libc::sockaddr_in {
     libc::sockaddr_in {
@@ -63,14 +67,14 @@ pub(crate) fn to_sockaddr(address: SocketAddrV4) -> libc::sockaddr_in {
     }
 }
 
-/// An address as the kernel wrote it.
+/// Converts an address from the kernel's form.
 #[inline]
 pub(crate) fn from_sockaddr(address: &libc::sockaddr_in) -> SocketAddrV4 {
     let ip = Ipv4Addr::from(address.sin_addr.s_addr.to_ne_bytes());
     SocketAddrV4::new(ip, u16::from_be(address.sin_port))
 }
 
-/// An address of all zeros: room for the kernel to write one.
+/// An address of all zeros: a buffer for the kernel.
 pub(crate) const EMPTY_SOCKADDR: libc::sockaddr_in =
     libc::sockaddr_in { sin_family: 0, sin_port: 0, sin_addr: libc::in_addr { s_addr: 0 }, sin_zero: [0; 8] };
 
@@ -81,43 +85,46 @@ pub(crate) fn empty_header() -> libc::msghdr {
     unsafe { std::mem::zeroed() }
 }
 
-/// `sendmsg(2)` without flags. A direct system call: the C library's function is a cancellation point, whose
-/// book-keeping costs a process with threads about 40 ns per call.
+/// Calls `sendmsg(2)` without flags.
+///
+/// A direct system call: the C library's function is a cancellation point, whose bookkeeping costs
+/// a process with threads about 40 ns per call.
 ///
 /// # Safety
-/// As for `sendmsg(2)`: everything that `header` leads to can be read for the length of the call.
+/// As for `sendmsg(2)`: everything that `header` leads to can be read during the call.
 #[inline]
 pub(crate) unsafe fn sendmsg(fd: BorrowedFd<'_>, header: *const libc::msghdr) -> libc::c_long {
-    // SAFETY: the caller's promise; the numbers are passed in the kernel's own types.
+    // SAFETY: ensured by the caller; the numbers are passed in the kernel's own types.
     unsafe { libc::syscall(libc::SYS_sendmsg, fd.as_raw_fd(), header, 0) }
 }
 
-/// `sendmmsg(2)` without flags; see [`sendmsg`].
+/// Calls `sendmmsg(2)` without flags; see [`sendmsg`].
 ///
 /// # Safety
-/// As for `sendmmsg(2)`: `headers` leads to `count` headers that are exclusively the caller's, and everything that
-/// they lead to can be read for the length of the call.
+/// As for `sendmmsg(2)`: `headers` leads to `count` headers that are exclusively the caller's, and
+/// everything that they lead to can be read during the call.
 #[inline]
 pub(crate) unsafe fn sendmmsg(fd: BorrowedFd<'_>, headers: *mut libc::mmsghdr, count: usize) -> libc::c_long {
-    // SAFETY: the caller's promise.
+    // SAFETY: ensured by the caller.
     unsafe { libc::syscall(libc::SYS_sendmmsg, fd.as_raw_fd(), headers, count, 0) }
 }
 
-/// `recvmsg(2)`; see [`sendmsg`].
+/// Calls `recvmsg(2)`; see [`sendmsg`].
 ///
 /// # Safety
-/// As for `recvmsg(2)`: everything that `header` leads to is exclusively the caller's for the length of the call.
+/// As for `recvmsg(2)`: everything that `header` leads to is exclusively the caller's during the
+/// call.
 #[inline]
 pub(crate) unsafe fn recvmsg(fd: BorrowedFd<'_>, header: *mut libc::msghdr, flags: c_int) -> libc::c_long {
-    // SAFETY: the caller's promise.
+    // SAFETY: ensured by the caller.
     unsafe { libc::syscall(libc::SYS_recvmsg, fd.as_raw_fd(), header, flags) }
 }
 
-/// `recvmmsg(2)` without a timeout; see [`sendmsg`].
+/// Calls `recvmmsg(2)` without a timeout; see [`sendmsg`].
 ///
 /// # Safety
-/// As for `recvmmsg(2)`: `headers` leads to `count` headers, and they and everything that they lead to are
-/// exclusively the caller's for the length of the call.
+/// As for `recvmmsg(2)`: `headers` leads to `count` headers, and they and everything that they lead
+/// to are exclusively the caller's during the call.
 #[inline]
 pub(crate) unsafe fn recvmmsg(
     fd: BorrowedFd<'_>,
@@ -126,7 +133,7 @@ pub(crate) unsafe fn recvmmsg(
     flags: c_int,
 ) -> libc::c_long {
     const NO_TIMEOUT: *mut libc::timespec = std::ptr::null_mut();
-    // SAFETY: the caller's promise.
+    // SAFETY: ensured by the caller.
     unsafe { libc::syscall(libc::SYS_recvmmsg, fd.as_raw_fd(), headers, count, flags, NO_TIMEOUT) }
 }
 

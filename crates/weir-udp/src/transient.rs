@@ -1,11 +1,13 @@
-//! Errors of a send call that concern one datagram, and not the socket.
+//! Errors of a send call that concern one datagram rather than the socket.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// Whether a send call failed for a reason that may be gone with the next datagram: a full queue (`ENOBUFS`), a packet
-/// filter, a closed port or a missing route. The datagram is lost.
+/// Returns whether a send call failed for a reason that may not affect the next datagram.
+///
+/// Such as a full queue (`ENOBUFS`), a packet filter, a closed port or a missing route. The
+/// datagram is lost.
 #[must_use]
 pub fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
@@ -15,7 +17,7 @@ pub fn is_transient(error: &io::Error) -> bool {
     ) || is_queue_full(error)
 }
 
-/// Whether the queue of the network device had no room for the datagram (`ENOBUFS`).
+/// Returns whether the queue of the network device was full (`ENOBUFS`).
 #[must_use]
 pub fn is_queue_full(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::NOBUFS)

@@ -1,4 +1,4 @@
-//! Waiting for several sockets at once, and waking a thread that waits.
+//! Waits for several sockets at once, and wakes a waiting thread.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -9,14 +9,14 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::{UdpSocket, Wait};
 
-/// Sockets that [`poll`] can watch at once.
+/// Maximum number of sockets per [`poll`].
 pub const MAX_POLL_SOCKETS: usize = 63;
 
-/// Calls `receive` until it has something or `timeout` is over: again and again for as long as `spin`, then, if that is
-/// less than `timeout`, once more, blocking.
+/// Calls `receive` until it has something or `timeout` has passed.
 ///
-/// Blocking gives the kernel the whole `timeout` again after spinning: one more or less does not matter, and the
-/// receive timeout of the socket never has to be changed.
+/// Calls it repeatedly for `spin`, then, if that is less than `timeout`, once more, blocking. The
+/// blocking call may wait for the full `timeout` again after spinning. So the socket's receive
+/// timeout never has to be changed.
 ///
 /// # Errors
 /// Those of `receive`, and of setting the timeout of `socket`.
@@ -48,19 +48,20 @@ pub fn receive_within<T>(
     receive(Wait::Block)
 }
 
-/// How often a spinning receiver asks the socket before it looks at the clock.
+/// Receive calls of a spinning receiver per clock read.
 const RECEIVES_PER_CLOCK_READ: u32 = 16;
 
-/// Waits until a socket has something to receive, `waker` is woken, or `timeout` (`None`: no limit)
-/// has passed; a zero timeout only looks. Nanosecond resolution; how late the kernel may be is
-/// [`crate::affinity::set_timer_slack_ns`]'s business. A signal ends the wait early, like a timeout:
-/// look at the clock.
+/// Waits until a socket is readable, `waker` is woken, or `timeout` (`None`: no limit) has passed.
+///
+/// A zero timeout only polls. The resolution is nanoseconds; for how late the kernel may be see
+/// [`crate::affinity::set_timer_slack_ns`]. A signal ends the wait early, like a timeout: check the
+/// clock.
 ///
 /// # Errors
 /// [`io::ErrorKind::InvalidInput`] for more than [`MAX_POLL_SOCKETS`] sockets.
 pub fn poll(sockets: &[&UdpSocket], waker: Option<&Waker>, timeout: Option<Duration>) -> io::Result<Ready> {
     if sockets.len() > MAX_POLL_SOCKETS {
-        let text = format!("cannot wait for {} sockets, only for {MAX_POLL_SOCKETS}", sockets.len());
+        let text = format!("cannot wait for {} sockets: at most {MAX_POLL_SOCKETS}", sockets.len());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let mut watched = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; MAX_POLL_SOCKETS + 1];
@@ -77,9 +78,9 @@ pub fn poll(sockets: &[&UdpSocket], waker: Option<&Waker>, timeout: Option<Durat
         tv_nsec: timeout.subsec_nanos() as _,
     });
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `watched` has at least `count` entries and lives through the call; its descriptors are
-    // open, because sockets and waker are borrowed; `timeout` is null or points to a local that the
-    // call only reads; a null signal mask is allowed.
+    // SAFETY: `watched` has at least `count` entries and lives through the call; its descriptors
+    // are open, because sockets and waker are borrowed; `timeout` is null or points to a local that
+    // the call only reads; a null signal mask is allowed.
     let result = unsafe { libc::ppoll(watched.as_mut_ptr(), count as _, timeout, std::ptr::null()) };
     if result < 0 {
         let error = io::Error::last_os_error();
@@ -87,7 +88,7 @@ pub fn poll(sockets: &[&UdpSocket], waker: Option<&Waker>, timeout: Option<Durat
     }
     let mut ready = Ready::default();
     for (index, entry) in watched[..count].iter().enumerate() {
-        // An error on a socket (POLLERR) is for its next receive to fetch, so it counts as readable.
+        // The next receive fetches an error of the socket (POLLERR), so it counts as readable.
         if entry.revents != 0 {
             if index < sockets.len() {
                 ready.readable |= 1 << index;
@@ -99,7 +100,7 @@ pub fn poll(sockets: &[&UdpSocket], waker: Option<&Waker>, timeout: Option<Durat
     Ok(ready)
 }
 
-/// What [`poll`] found.
+/// The result of [`poll`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     readable: u64,
@@ -107,30 +108,30 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Whether the socket at `index` of the slice given to [`poll`] has something to receive.
+    /// Returns whether the socket at `index` of the slice given to [`poll`] is readable.
     pub fn is_readable(&self, index: usize) -> bool {
         index < MAX_POLL_SOCKETS && self.readable & (1 << index) != 0
     }
 
-    /// Whether the waker was woken; [`Waker::drain`] it.
+    /// Returns whether the waker was woken; [`Waker::drain`] it.
     pub fn is_woken(&self) -> bool {
         self.woken
     }
 
-    /// Neither: the time is up, or a signal came.
+    /// Returns whether neither was the case: a timeout or a signal.
     pub fn is_empty(&self) -> bool {
         self.readable == 0 && !self.woken
     }
 
-    /// The indices of the readable sockets.
+    /// Iterates over the indices of the readable sockets.
     pub fn readable(&self) -> impl Iterator<Item = usize> + use<> {
         let readable = self.readable;
         (0..MAX_POLL_SOCKETS).filter(move |index| readable & (1 << index) != 0)
     }
 }
 
-/// Wakes a thread out of [`poll`] (an eventfd). Waking it again before it has looked costs no
-/// system call, so wake as often as you like.
+/// Wakes a thread out of [`poll`] (an eventfd). Waking it again before it has noticed costs no
+/// system call.
 #[derive(Debug)]
 pub struct Waker {
     fd: OwnedFd,
@@ -139,7 +140,7 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// A waker that nobody has woken yet.
+    /// Creates a waker that is not woken.
     ///
     /// # Errors
     /// The process is out of file descriptors.
@@ -148,22 +149,22 @@ impl Waker {
         Ok(Self { fd, pending: AtomicBool::new(false) })
     }
 
-    /// Makes a [`poll`] that watches this waker return, the present one or the next. What the caller
-    /// did before is visible to the thread that drains.
+    /// Makes the current or next [`poll`] with this waker return. What the caller did before is
+    /// visible to the thread that drains.
     pub fn wake(&self) {
         if !self.pending.swap(true, Ordering::AcqRel) {
-            // The counter can not overflow (each write follows a drain), and no other error exists
-            // for an open eventfd.
+            // The counter cannot overflow (each write follows a drain), and an open eventfd has no
+            // other error.
             let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
         }
     }
 
-    /// Forgets all wakes so far; returns whether there was one. Look at what the wakes were about
+    /// Clears all wakes so far; returns whether there was one. Check the reasons for the wakes
     /// *after* this call.
     pub fn drain(&self) -> bool {
-        // The order matters. Were `pending` cleared first, a wake in between could be swallowed by
-        // the read and leave `pending` set with nothing to read: no later wake would get through.
-        // This way such a wake writes nothing, but what it is about is seen by the caller, who looks
+        // The order matters. If `pending` were cleared first, the read could swallow a wake in
+        // between and leave `pending` set with nothing to read: no later wake would get through.
+        // This way such a wake writes nothing, but the caller sees its reason, which is checked
         // after the swap.
         let _ = rustix::io::read(&self.fd, &mut [0; 8]);
         self.pending.swap(false, Ordering::AcqRel)

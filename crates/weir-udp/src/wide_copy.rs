@@ -1,16 +1,17 @@
-//! Copying some kilobytes by vectors as wide as the processor has.
+//! Copies a few kilobytes by the widest vectors of the processor.
 //!
-//! Here because the calls that the processor must be asked for are unsafe, and unsafe code is in this crate. The C library
-//! copies so, too, but from about 2 KiB on by `rep movsb` on processors that announce it as fast: that takes longer for
-//! the few kilobytes of a datagram, and on some processors leaves them in a farther cache.
+//! The intrinsics are unsafe, and unsafe code is in this crate. The C library also copies by
+//! vectors, but from about 2 KiB on by `rep movsb` on processors that announce it as fast. For the
+//! few kilobytes of a datagram that takes longer, and on some processors leaves them in a farther
+//! cache.
 
-/// A function that copies octets from one slice to another one of the same length.
+/// A function that copies bytes between slices of the same length.
 ///
 /// # Panics
-/// When the lengths differ.
+/// If the lengths differ.
 pub type CopyFn = fn(&mut [u8], &[u8]);
 
-/// The copy; `None` where the processor has no vectors of 32 bytes (AVX2).
+/// Returns the copy function; `None` if the processor has no 32-byte vectors (AVX2).
 #[must_use]
 pub fn wide_copy() -> Option<CopyFn> {
     #[cfg(target_arch = "x86_64")]
@@ -24,35 +25,39 @@ pub fn wide_copy() -> Option<CopyFn> {
 mod vectors {
     use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_storeu_si256};
 
-    /// Bytes of a vector.
+    /// Bytes per vector.
     const VECTOR: usize = size_of::<__m256i>();
 
-    /// Only where the processor has AVX2: [`wide_copy`](super::wide_copy) alone gives it away.
+    /// Requires AVX2: only [`wide_copy`](super::wide_copy) returns it.
     pub(super) fn copy(to: &mut [u8], from: &[u8]) {
-        assert_eq!(to.len(), from.len(), "copies are as long as what they are copies of");
+        assert_eq!(to.len(), from.len(), "source and destination have the same length");
         if to.len() < VECTOR {
             to.copy_from_slice(from);
             return;
         }
-        // SAFETY: the processor has AVX2, as the only place that names this function made sure of. The slices are equally
-        // long, no shorter than a vector, and do not overlap, because one of them is borrowed exclusively.
+        // SAFETY: the processor has AVX2, as checked by the only code that refers to this function.
+        // The slices have the same length, at least that of a vector, and do not overlap, because
+        // one of them is borrowed exclusively.
         unsafe { copy_by_vectors(to.as_mut_ptr(), from.as_ptr(), to.len()) }
     }
 
     /// # Safety
-    /// `to` and `from` lead to `len` bytes each that do not overlap, which may be written and read; `len` is at least
-    /// [`VECTOR`]. The processor has AVX2.
+    /// `to` and `from` lead to `len` bytes each that do not overlap and may be written and read;
+    /// `len` is at least [`VECTOR`]. The processor has AVX2.
     #[target_feature(enable = "avx2")]
     unsafe fn copy_by_vectors(to: *mut u8, from: *const u8, len: usize) {
         let move_one = |at: usize| {
-            // SAFETY: `at + VECTOR` is at most `len` wherever this is called. Vectors are read and written at any address.
+            // SAFETY: `at + VECTOR` is at most `len` in all calls. Vectors may be read and written
+            // at any address.
             unsafe { _mm256_storeu_si256(to.add(at).cast(), _mm256_loadu_si256(from.add(at).cast())) }
         };
-        // The first and the last vector overlap with those between, which are written where no line of the cache is cut.
+        // The first and the last vector overlap with those between, which are aligned at the
+        // destination, so that none crosses a cache line.
         move_one(0);
         let mut at = VECTOR - to.addr() % VECTOR;
         while at + 4 * VECTOR <= len {
-            // Four by four: the optimizer would make one call to the C library of a simpler loop.
+            // Unrolled by four: the optimizer would replace a simpler loop by a call to the C
+            // library.
             (0..4).for_each(|index| move_one(at + index * VECTOR));
             at += 4 * VECTOR;
         }

@@ -1,18 +1,18 @@
-//! Reading and writing of integers: a checked cursor, and the trait of everything that can be written.
+//! Reads and writes integers: a checked cursor, and the trait of everything that can be written.
 
 use crate::error::{ParseError, Problem};
 
 /// Byte order of a submessage or payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Endianness {
-    /// Most significant octet first.
+    /// Most significant byte first.
     Big,
-    /// Least significant octet first.
+    /// Least significant byte first.
     Little,
 }
 
 impl Endianness {
-    /// The byte order that bit 0 of a submessage's flags says (RTPS 2.5 §9.4.5.1.2).
+    /// Returns the byte order in bit 0 of a submessage's flags (RTPS 2.5 §9.4.5.1.2).
     #[inline]
     pub const fn from_flags(flags: u8) -> Self {
         if flags & 1 == 1 { Self::Little } else { Self::Big }
@@ -35,15 +35,15 @@ impl Endianness {
     }
 }
 
-/// Something that can be written as it stands in a message: whole submessages, and the message header.
+/// A part of a message that can be written: the message header or a complete submessage.
 pub trait Emit {
-    /// How many bytes [`Emit::emit`] writes.
+    /// Returns the number of bytes that [`Emit::emit`] writes.
     fn wire_len(&self) -> usize;
 
-    /// Writes [`Emit::wire_len`] bytes, little-endian, to the front of `out`.
+    /// Writes [`Emit::wire_len`] bytes, little-endian, to the start of `out`.
     ///
     /// # Panics
-    /// When `out` is shorter than that.
+    /// If `out` is shorter than that.
     fn emit(&self, out: &mut [u8]);
 }
 
@@ -116,7 +116,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Writes one after the other into a slice that is long enough.
+/// Writes values in sequence into a slice that is long enough.
 pub(crate) struct Filler<'a> {
     out: &'a mut [u8],
     at: usize,
@@ -128,10 +128,11 @@ impl<'a> Filler<'a> {
         Self { out, at: 0 }
     }
 
-    /// The header of a submessage whose body has `len` bytes (RTPS 2.5 §9.4.5.1); bit 0 of the flags is set.
+    /// Writes the header of a submessage with a body of `len` bytes (RTPS 2.5 §9.4.5.1). Sets bit 0
+    /// of the flags.
     #[inline]
     pub(crate) fn submessage(&mut self, id: u8, flags: u8, len: usize) {
-        debug_assert!(len <= usize::from(u16::MAX), "the body of a submessage has {len} bytes");
+        debug_assert!(len <= usize::from(u16::MAX), "submessage body too long: {len} bytes");
         self.bytes(&[id, flags | 1]);
         self.u16(len as u16);
     }

@@ -1,7 +1,8 @@
-//! The first two octets of a payload: how the rest is encoded (RTPS 2.5 §10.2, DDS-XTypes 1.3 §7.6.3.1.2).
+//! Encapsulation ids: the first two bytes of a payload (RTPS 2.5 §10.2, DDS-XTypes 1.3 §7.6.3.1.2).
 //!
-//! The ids are those that implementations use; they are big-endian always. Two octets of options follow, the
-//! lowest two bits of which count the padding octets at the end.
+//! They say how the rest is encoded, and are always big-endian. The values are those that
+//! implementations use. Two bytes of options follow; the lowest two bits of these count the padding
+//! bytes at the end.
 
 /// Plain CDR (XCDR1), big-endian.
 pub const CDR_BE: [u8; 2] = [0x00, 0x00];

@@ -1,17 +1,17 @@
-//! What can be wrong with received bytes.
+//! Errors in received bytes.
 
 use core::fmt;
 
-/// Why bytes are not the item that they should be. Small and `Copy`: it is made for every bad datagram.
+/// Why bytes could not be parsed. Small and `Copy`, because one is created for every bad datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ParseError {
-    /// The item that was being read, by its name in the specification.
+    /// The item that was being parsed, by its name in the specification.
     pub item: &'static str,
     /// What is wrong with it.
     pub problem: Problem,
 }
 
-/// The kinds of defects.
+/// The kinds of problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Problem {
     /// The bytes end before the item does.
@@ -20,24 +20,24 @@ pub enum Problem {
     BadMagic,
     /// The major protocol version is not 2.
     UnsupportedVersion,
-    /// A length or an offset that contradicts the bytes around it.
+    /// A length or offset contradicts the surrounding bytes.
     BadLength,
-    /// A sequence number that may not occur here.
+    /// A sequence number is not allowed here.
     BadSequenceNumber,
-    /// A set with more than 256 numbers, or one that is empty of sense.
+    /// A set has more than 256 numbers, or an invalid base.
     BadSet,
-    /// A fragment number, count or size that contradicts the others.
+    /// A fragment number, count or size contradicts the others.
     BadFragment,
-    /// A string without its terminating zero, or not in UTF-8.
+    /// A string is not zero-terminated or not UTF-8.
     BadString,
-    /// Flags that exclude each other.
+    /// Flags exclude each other.
     BadFlags,
-    /// A parameter list without a sentinel.
+    /// A parameter list has no sentinel.
     NoSentinel,
 }
 
 impl ParseError {
-    /// An error about `item`.
+    /// Creates an error about `item`.
     #[inline]
     pub const fn new(item: &'static str, problem: Problem) -> Self {
         Self { item, problem }
@@ -48,13 +48,13 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let problem = match self.problem {
             Problem::Truncated => "is cut short",
-            Problem::BadMagic => "does not begin with RTPS",
+            Problem::BadMagic => "does not start with RTPS",
             Problem::UnsupportedVersion => "has a major version other than 2",
-            Problem::BadLength => "has a length or offset that contradicts the bytes around it",
-            Problem::BadSequenceNumber => "has a sequence number that may not occur there",
-            Problem::BadSet => "has a set of more than 256 numbers or below the first one",
+            Problem::BadLength => "has a length or offset that contradicts the surrounding bytes",
+            Problem::BadSequenceNumber => "has a sequence number that is not allowed there",
+            Problem::BadSet => "has a set of more than 256 numbers or with an invalid base",
             Problem::BadFragment => "has fragment numbers or sizes that contradict each other",
-            Problem::BadString => "has a string without terminating zero or not in UTF-8",
+            Problem::BadString => "has a string that is not zero-terminated or not UTF-8",
             Problem::BadFlags => "has flags that exclude each other",
             Problem::NoSentinel => "has no sentinel",
         };

@@ -4,11 +4,11 @@ use crate::bytes::{Cursor, Filler};
 use crate::error::{ParseError, Problem};
 use crate::sequence_number::parse_bitmap;
 
-/// The number of a fragment among those of its sample, from 1.
+/// The number of a fragment within its sample, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FragmentNumber(pub u32);
 
-/// Up to 256 fragment numbers from a base on. Valid by construction.
+/// Up to 256 fragment numbers starting at a base. Valid by construction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FragmentNumberSet {
     base: FragmentNumber,
@@ -17,13 +17,13 @@ pub struct FragmentNumberSet {
 }
 
 impl FragmentNumberSet {
-    /// The empty set from `base` on; from the first fragment when `base` is 0.
+    /// Creates the empty set at `base`; at the first fragment if `base` is 0.
     pub const fn new(base: FragmentNumber) -> Self {
         let base = FragmentNumber(if base.0 == 0 { 1 } else { base.0 });
         Self { base, num_bits: 0, bitmap: [0; 8] }
     }
 
-    /// Adds a number; `false` when it lies outside of the 256 numbers that the set can hold.
+    /// Adds a number; `false` if it is outside of the 256 numbers that the set can hold.
     pub fn insert(&mut self, number: FragmentNumber) -> bool {
         let Some(offset) = number.0.checked_sub(self.base.0).filter(|offset| *offset < 256) else {
             return false;
@@ -33,19 +33,19 @@ impl FragmentNumberSet {
         true
     }
 
-    /// The first number that could be in the set.
+    /// Returns the first number that could be in the set.
     pub const fn base(&self) -> FragmentNumber {
         self.base
     }
 
-    /// The numbers in the set, in order.
+    /// Iterates over the numbers in order.
     pub fn iter(&self) -> impl Iterator<Item = FragmentNumber> + '_ {
         (0..self.num_bits)
             .filter(|offset| self.bitmap[*offset as usize / 32] & 1 << (31 - offset % 32) != 0)
             .map(|offset| FragmentNumber(self.base.0 + offset))
     }
 
-    /// Bytes that it takes in a message.
+    /// Returns the encoded length in bytes.
     pub const fn wire_len(&self) -> usize {
         8 + 4 * self.num_bits.div_ceil(32) as usize
     }

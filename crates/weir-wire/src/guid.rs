@@ -23,7 +23,7 @@ impl fmt::Debug for GuidPrefix {
     }
 }
 
-/// Identifies an entity within a participant: three octets of key and one of kind.
+/// Identifies an entity within a participant: three bytes of key and one of kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntityId(pub [u8; 4]);
 
@@ -32,52 +32,52 @@ impl EntityId {
     pub const UNKNOWN: Self = Self([0; 4]);
     /// The participant itself.
     pub const PARTICIPANT: Self = Self([0, 0, 1, 0xc1]);
-    /// Announces participants.
+    /// Writer of participant announcements.
     pub const SPDP_WRITER: Self = Self([0, 1, 0, 0xc2]);
-    /// Hears of participants.
+    /// Reader of participant announcements.
     pub const SPDP_READER: Self = Self([0, 1, 0, 0xc7]);
-    /// Announces writers.
+    /// Writer of announcements of writers.
     pub const SEDP_PUBLICATIONS_WRITER: Self = Self([0, 0, 3, 0xc2]);
-    /// Hears of writers.
+    /// Reader of announcements of writers.
     pub const SEDP_PUBLICATIONS_READER: Self = Self([0, 0, 3, 0xc7]);
-    /// Announces readers.
+    /// Writer of announcements of readers.
     pub const SEDP_SUBSCRIPTIONS_WRITER: Self = Self([0, 0, 4, 0xc2]);
-    /// Hears of readers.
+    /// Reader of announcements of readers.
     pub const SEDP_SUBSCRIPTIONS_READER: Self = Self([0, 0, 4, 0xc7]);
-    /// Asserts liveliness.
+    /// Writer of liveliness assertions.
     pub const PARTICIPANT_MESSAGE_WRITER: Self = Self([0, 2, 0, 0xc2]);
-    /// Hears of liveliness.
+    /// Reader of liveliness assertions.
     pub const PARTICIPANT_MESSAGE_READER: Self = Self([0, 2, 0, 0xc7]);
 
-    /// A user's writer; only the low 24 bits of `key` are used.
+    /// Makes the id of a user-defined writer. Only the low 24 bits of `key` are used.
     pub const fn user_writer(key: u32, is_keyed: bool) -> Self {
         Self::user(key, if is_keyed { 0x02 } else { 0x03 })
     }
 
-    /// A user's reader; only the low 24 bits of `key` are used.
+    /// Makes the id of a user-defined reader. Only the low 24 bits of `key` are used.
     pub const fn user_reader(key: u32, is_keyed: bool) -> Self {
         Self::user(key, if is_keyed { 0x07 } else { 0x04 })
     }
 
-    /// Whether it is a writer, by its kind (RTPS 2.5 §9.3.1.2).
+    /// Returns whether the kind is that of a writer (RTPS 2.5 §9.3.1.2).
     #[inline]
     pub const fn is_writer(self) -> bool {
         matches!(self.kind(), 0x02 | 0x03)
     }
 
-    /// Whether it is a reader, by its kind.
+    /// Returns whether the kind is that of a reader.
     #[inline]
     pub const fn is_reader(self) -> bool {
         matches!(self.kind(), 0x04 | 0x07)
     }
 
-    /// Whether it belongs to a topic with a key, by its kind.
+    /// Returns whether the kind is that of an endpoint of a topic with a key.
     #[inline]
     pub const fn is_keyed(self) -> bool {
         matches!(self.kind(), 0x02 | 0x07)
     }
 
-    /// Whether it is one that every participant has.
+    /// Returns whether it is a built-in entity.
     #[inline]
     pub const fn is_builtin(self) -> bool {
         self.0[3] & 0xc0 == 0xc0
@@ -106,12 +106,12 @@ impl fmt::Debug for EntityId {
     }
 }
 
-/// Identifies an entity everywhere.
+/// Identifies an entity globally.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guid {
-    /// Its participant.
+    /// The participant.
     pub prefix: GuidPrefix,
-    /// The entity within.
+    /// The entity within the participant.
     pub entity: EntityId,
 }
 
@@ -119,19 +119,19 @@ impl Guid {
     /// No entity.
     pub const UNKNOWN: Self = Self::new(GuidPrefix::UNKNOWN, EntityId::UNKNOWN);
 
-    /// The entity of a participant.
+    /// Combines a participant and an entity.
     #[inline]
     pub const fn new(prefix: GuidPrefix, entity: EntityId) -> Self {
         Self { prefix, entity }
     }
 
-    /// From the 16 octets of its wire form.
+    /// Converts from the 16 bytes of the wire form.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k, l, entity @ ..] = bytes;
         Self { prefix: GuidPrefix([a, b, c, d, e, f, g, h, i, j, k, l]), entity: EntityId(entity) }
     }
 
-    /// The 16 octets of its wire form.
+    /// Converts to the 16 bytes of the wire form.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..12].copy_from_slice(&self.prefix.0);

@@ -1,17 +1,17 @@
-//! RTPS messages (OMG DDSI-RTPS 2.5): bytes to values and back, nothing remembered between calls.
+//! RTPS messages (OMG DDSI-RTPS 2.5): stateless parsing and writing.
 //!
-//! Parsing borrows from the datagram, allocates nothing and never panics; what is malformed ends with a
-//! [`ParseError`] that says which item was wrong. Both byte orders are read, little-endian is written.
+//! Parsing borrows from the datagram, allocates nothing and never panics. Malformed input ends with
+//! a [`ParseError`] that names the item. Reads both byte orders, writes little-endian.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`message`] | a datagram as a header and a sequence of submessages |
 //! | [`submessage`] | one file per submessage |
 //! | [`parameter_list`], [`parameter_id`] | discovery data and inline QoS |
-//! | [`guid`], [`sequence_number`], [`fragment_number`], [`locator`], [`timestamp`], [`vendor`] | the values in them |
-//! | [`encapsulation`] | the first two octets of a payload |
+//! | [`guid`], [`sequence_number`], [`fragment_number`], [`locator`], [`timestamp`], [`vendor`] | values |
+//! | [`encapsulation`] | the first two bytes of a payload |
 //!
-//! Not here: user data (`weir-cdr`), and anything that lasts longer than one message (`weir-rtps`).
+//! User data is in `weir-cdr`, protocol state in `weir-rtps`.
 
 pub mod bytes;
 pub mod encapsulation;

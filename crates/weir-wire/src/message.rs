@@ -17,12 +17,12 @@ use crate::submessage::{Data, Submessage, id};
 use crate::timestamp::Timestamp;
 use crate::vendor::{ProtocolVersion, VendorId};
 
-/// The first 20 octets of every message.
+/// The first 20 bytes of every message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// The version that the sender speaks.
+    /// The protocol version of the sender.
     pub version: ProtocolVersion,
-    /// Whose implementation the sender is.
+    /// The vendor of the sender.
     pub vendor: VendorId,
     /// The participant that sends.
     pub prefix: GuidPrefix,
@@ -32,10 +32,10 @@ impl Header {
     /// Length in bytes.
     pub const LEN: usize = 20;
 
-    /// Reads the header of a message.
+    /// Parses the header of a message.
     ///
     /// # Errors
-    /// When it is too short, no RTPS, or of another major version.
+    /// If it is too short, not RTPS, or of another major version.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let mut cursor = Cursor::new(bytes, Endianness::Big, "the message header");
@@ -69,23 +69,24 @@ impl Emit for Header {
 /// A received message.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'a> {
-    /// Who sends.
+    /// The header.
     pub header: Header,
     body: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Reads the header and leaves the rest for [`Message::submessages`].
+    /// Parses the header and leaves the rest to [`Message::submessages`].
     ///
     /// # Errors
-    /// As [`Header::parse`].
+    /// As for [`Header::parse`].
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
         let header = Header::parse(datagram)?;
         Ok(Self { header, body: datagram.get(Header::LEN..).unwrap_or_default() })
     }
 
-    /// The submessages, in order. After the first one that is malformed there are no more (RTPS 2.5 §8.3.4.1).
+    /// Iterates over the submessages in order. Ends after the first malformed one (RTPS 2.5
+    /// §8.3.4.1).
     #[inline]
     pub fn submessages(&self) -> Submessages<'a> {
         Submessages { rest: self.body }
@@ -109,19 +110,19 @@ pub struct Submessages<'a> {
 }
 
 impl<'a> Submessages<'a> {
-    /// The submessages in what is behind a header.
+    /// Iterates over the submessages in the bytes after a header.
     #[inline]
     pub fn new(body: &'a [u8]) -> Self {
         Self { rest: body }
     }
 
-    /// Whether there are no more.
+    /// Returns whether there are no more submessages.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next one, of which only the header was read. After the first one that is malformed there are no more.
+    /// Returns the next submessage with only its header parsed. Ends after the first malformed one.
     #[inline(always)]
     pub fn next_unread(&mut self) -> Option<Result<UnreadSubmessage<'a>, ParseError>> {
         if self.rest.is_empty() {
@@ -134,10 +135,13 @@ impl<'a> Submessages<'a> {
         Some(submessage)
     }
 
-    /// The next two submessages, if they are what most messages begin with: INFO_TS with a time, then DATA with a value and
-    /// without inline QoS, both little-endian. `None`, and nothing is skipped, for everything else, be it well-formed or not.
+    /// Returns the next two submessages, if they are in the most frequent form.
     ///
-    /// What has that form is read by a few comparisons of whole words; [`Submessages::next_unread`] reads the same out of it.
+    /// That form is INFO_TS with a time, then DATA with a value and without inline QoS, both
+    /// little-endian. Returns `None` for anything else, well-formed or not, and skips nothing then.
+    ///
+    /// The form is recognised by a few word comparisons. [`Submessages::next_unread`] gives the
+    /// same results.
     #[inline(always)]
     pub fn next_stamped_data(&mut self) -> Option<(Timestamp, Data<'a>)> {
         const INFO_TS: [u8; 4] = [id::INFO_TS, 1, 8, 0];
@@ -170,7 +174,7 @@ impl<'a> Submessages<'a> {
     }
 }
 
-/// A submessage of which only the header was read.
+/// A submessage with only its header parsed.
 #[derive(Debug, Clone, Copy)]
 pub struct UnreadSubmessage<'a> {
     id: u8,
@@ -179,18 +183,18 @@ pub struct UnreadSubmessage<'a> {
 }
 
 impl<'a> UnreadSubmessage<'a> {
-    /// The sample, if it is one: most submessages are, and are read without the detour by [`Submessage`], which has room
-    /// for all kinds and is copied on the way.
+    /// Parses the submessage if it is a sample, as most are. This avoids [`Submessage`], which has
+    /// room for all kinds and would be copied.
     #[inline(always)]
     pub fn data(&self) -> Option<Result<Data<'a>, ParseError>> {
         let is_data = self.id == id::DATA && Data::is_standard(self.flags);
         is_data.then(|| Data::parse(self.flags, self.body))
     }
 
-    /// The submessage, of any kind.
+    /// Parses the submessage, of any kind.
     ///
     /// # Errors
-    /// What is wrong with its body.
+    /// The problem in its body.
     #[inline]
     pub fn read(self) -> Result<Submessage<'a>, ParseError> {
         Submessage::parse(self.id, self.flags, self.body)
@@ -237,7 +241,7 @@ mod tests {
         }
         assert!(read[1].is_ok() && read[2].is_err());
     }
-    /// What the general way reads of a time and a sample, one behind the other.
+    /// A time and a sample in sequence, as the general path parses them.
     fn stamped_data<'a>(submessages: &mut Submessages<'a>) -> Option<(Timestamp, Data<'a>)> {
         match (submessages.next(), submessages.next()) {
             (Some(Ok(Submessage::InfoTimestamp(info))), Some(Ok(Submessage::Data(data)))) => {
@@ -275,7 +279,7 @@ mod tests {
                 taken += u32::from(read(&other));
             }
         }
-        // Its value, names, times, and most numbers may be anything, the others hardly.
+        // Its value, ids, times and most numbers may change, hardly anything else.
         assert!((30 * 256..45 * 256).contains(&taken), "{taken}");
         let [mut endless, mut untimed] = [valid.clone(), valid];
         endless[34] = 0;

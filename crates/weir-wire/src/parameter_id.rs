@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// What a parameter is about.
+/// Identifies the meaning of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ParameterId(pub u16);
 
@@ -24,11 +24,11 @@ macro_rules! parameter_ids {
 }
 
 parameter_ids! {
-    /// Fills up.
+    /// Padding.
     PAD = 0x0000,
-    /// Ends a list.
+    /// End of the list.
     SENTINEL = 0x0001,
-    /// How long a participant stays without being heard of: Duration.
+    /// Time without an announcement after which a participant is removed: Duration.
     PARTICIPANT_LEASE_DURATION = 0x0002,
     /// Duration.
     TIME_BASED_FILTER = 0x0004,
@@ -40,9 +40,9 @@ parameter_ids! {
     TYPE_NAME = 0x0007,
     /// u32.
     DOMAIN_ID = 0x000f,
-    /// Two octets.
+    /// Two bytes.
     PROTOCOL_VERSION = 0x0015,
-    /// Two octets.
+    /// Two bytes.
     VENDORID = 0x0016,
     /// u32 kind (1 best effort, 2 reliable), Duration.
     RELIABILITY = 0x001a,
@@ -66,11 +66,11 @@ parameter_ids! {
     PARTITION = 0x0029,
     /// Duration.
     LIFESPAN = 0x002b,
-    /// Octets.
+    /// Bytes.
     USER_DATA = 0x002c,
-    /// Octets.
+    /// Bytes.
     GROUP_DATA = 0x002d,
-    /// Octets.
+    /// Bytes.
     TOPIC_DATA = 0x002e,
     /// Locator.
     UNICAST_LOCATOR = 0x002f,
@@ -128,9 +128,9 @@ parameter_ids! {
     GROUP_SEQ_NUM = 0x0064,
     /// Set of GUIDs.
     WRITER_GROUP_INFO = 0x0065,
-    /// 16 octets.
+    /// 16 bytes.
     KEY_HASH = 0x0070,
-    /// Four octets, big-endian bits.
+    /// Four bytes, big-endian bits.
     STATUS_INFO = 0x0071,
     /// A type's description (XTypes 1.1).
     TYPE_OBJECT = 0x0072,
@@ -144,21 +144,22 @@ parameter_ids! {
     BUILTIN_ENDPOINT_QOS = 0x0077,
     /// GUID, sequence number.
     RELATED_SAMPLE_IDENTITY = 0x0083,
-    /// String; must be understood, and makes another domain of the same number.
+    /// String; must be understood: another tag makes a separate domain with the same number.
     DOMAIN_TAG = 0x4014,
-    /// Cyclone DDS's, and meant only from there: five u32, and a string that names its version.
+    /// Cyclone DDS only, and only valid from there: five u32, and a string with its version.
     ADLINK_PARTICIPANT_VERSION_INFO = 0x8007,
-    /// Weir's own: u32, bytes that a reader's socket buffer was granted, as its kernel charges them.
+    /// Weir only: u32, the granted receive buffer of a reader's socket in bytes, as accounted by
+    /// the kernel.
     WEIR_RECEIVE_BUFFER = 0x8f01,
 }
 
 impl ParameterId {
-    /// Whether only its vendor knows what it means.
+    /// Returns whether the meaning depends on the vendor.
     pub const fn is_vendor_specific(self) -> bool {
         self.0 & 0x8000 != 0
     }
 
-    /// Whether whoever does not know it has to ignore the whole entity.
+    /// Returns whether a receiver that does not know the id must ignore the whole entity.
     pub const fn must_understand(self) -> bool {
         self.0 & 0x4000 != 0
     }

@@ -1,8 +1,8 @@
-//! Lists of parameters: discovery data and inline QoS (RTPS 2.5 §9.4.2.11).
+//! Parameter lists: discovery data and inline QoS (RTPS 2.5 §9.4.2.11).
 //!
 //! ```text
 //! |         parameter id          |           length               |
-//! |                  value, `length` octets                        |  and so on, until
+//! |                  value, `length` bytes                         |  and so on, until
 //! |         SENTINEL 0001         |           ignored              |
 //! ```
 
@@ -14,7 +14,7 @@ use crate::parameter_id::ParameterId;
 use crate::sequence_number::SequenceNumber;
 use crate::timestamp::Duration;
 
-/// A list whose parameters were found to lie within it.
+/// A list whose parameters were checked to lie within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParameterList<'a> {
     /// The parameters, without the sentinel.
@@ -23,10 +23,12 @@ pub struct ParameterList<'a> {
 }
 
 impl<'a> ParameterList<'a> {
-    /// Walks over a list to its sentinel. Returns the list and how many bytes it took, sentinel included.
+    /// Checks a list up to its sentinel. Returns the list and its length in bytes, sentinel
+    /// included.
     ///
     /// # Errors
-    /// When a parameter is cut short or its length is no multiple of 4, or there is no sentinel.
+    /// If a parameter is truncated or its length is not a multiple of 4, or if there is no
+    /// sentinel.
     pub fn parse(bytes: &'a [u8], endianness: Endianness) -> Result<(Self, usize), ParseError> {
         let mut cursor = Cursor::new(bytes, endianness, "a parameter list");
         loop {
@@ -44,7 +46,7 @@ impl<'a> ParameterList<'a> {
         }
     }
 
-    /// The parameters, in order.
+    /// Iterates over the parameters in order.
     pub fn iter(&self) -> Parameters<'a> {
         Parameters {
             cursor: Cursor::new(self.bytes, self.endianness, "a parameter"),
@@ -62,7 +64,7 @@ impl<'a> IntoIterator for ParameterList<'a> {
     }
 }
 
-/// Iterator over a list's parameters.
+/// Iterator over the parameters of a list.
 #[derive(Debug, Clone)]
 pub struct Parameters<'a> {
     cursor: Cursor<'a>,
@@ -89,27 +91,27 @@ impl<'a> Iterator for Parameters<'a> {
     }
 }
 
-/// One parameter. The accessors read its value as what the id says it should be.
+/// One parameter. The accessors decode its value as the type that the id implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter<'a> {
-    /// What it is about.
+    /// The id.
     pub id: ParameterId,
-    /// Its octets, padding included.
+    /// The value's bytes, with padding.
     pub value: &'a [u8],
-    /// Their byte order.
+    /// The value's byte order.
     pub endianness: Endianness,
 }
 
 impl<'a> Parameter<'a> {
-    /// A number.
+    /// Decodes an unsigned number.
     ///
     /// # Errors
-    /// When the value is too short; the same holds for all accessors.
+    /// If the value is too short; the same applies to all accessors.
     pub fn u32(&self) -> Result<u32, ParseError> {
         self.cursor().u32()
     }
 
-    /// A signed number.
+    /// Decodes a signed number.
     ///
     /// # Errors
     /// See [`Parameter::u32`].
@@ -117,7 +119,7 @@ impl<'a> Parameter<'a> {
         self.cursor().i32()
     }
 
-    /// Several numbers.
+    /// Decodes several numbers.
     ///
     /// # Errors
     /// See [`Parameter::u32`].
@@ -130,7 +132,7 @@ impl<'a> Parameter<'a> {
         Ok(values)
     }
 
-    /// A short number.
+    /// Decodes a short number.
     ///
     /// # Errors
     /// See [`Parameter::u32`].
@@ -138,7 +140,7 @@ impl<'a> Parameter<'a> {
         self.cursor().u16()
     }
 
-    /// A truth value.
+    /// Decodes a boolean.
     ///
     /// # Errors
     /// See [`Parameter::u32`].
@@ -146,7 +148,7 @@ impl<'a> Parameter<'a> {
         self.cursor().array::<1>().map(|[octet]| octet != 0)
     }
 
-    /// The first octets.
+    /// Returns the first `N` bytes.
     ///
     /// # Errors
     /// See [`Parameter::u32`].
@@ -154,7 +156,7 @@ impl<'a> Parameter<'a> {
         self.cursor().array()
     }
 
-    /// A GUID.
+    /// Decodes a GUID.
     ///
     /// # Errors
     /// See [`Parameter::u32`].
@@ -162,7 +164,7 @@ impl<'a> Parameter<'a> {
         self.cursor().array().map(Guid::from_bytes)
     }
 
-    /// A sequence number.
+    /// Decodes a sequence number.
     ///
     /// # Errors
     /// See [`Parameter::u32`].
@@ -170,7 +172,7 @@ impl<'a> Parameter<'a> {
         SequenceNumber::parse(&mut self.cursor())
     }
 
-    /// A locator.
+    /// Decodes a locator.
     ///
     /// # Errors
     /// See [`Parameter::u32`].
@@ -179,7 +181,7 @@ impl<'a> Parameter<'a> {
         Ok(Locator { kind: cursor.i32()?, port: cursor.u32()?, address: cursor.array()? })
     }
 
-    /// A length of time.
+    /// Decodes a duration.
     ///
     /// # Errors
     /// See [`Parameter::u32`].
@@ -188,7 +190,7 @@ impl<'a> Parameter<'a> {
         Ok(Duration { seconds: cursor.i32()?, fraction: cursor.u32()? })
     }
 
-    /// A kind and a length of time (RELIABILITY, LIVELINESS).
+    /// Decodes a kind and a duration (RELIABILITY, LIVELINESS).
     ///
     /// # Errors
     /// See [`Parameter::u32`].
@@ -197,28 +199,28 @@ impl<'a> Parameter<'a> {
         Ok((cursor.u32()?, Duration { seconds: cursor.i32()?, fraction: cursor.u32()? }))
     }
 
-    /// A string, without its terminating zero.
+    /// Decodes a string, without its terminating zero.
     ///
     /// # Errors
-    /// When it is longer than the value, has no terminating zero, or is not UTF-8.
+    /// If it is longer than the value, not zero-terminated, or not UTF-8.
     pub fn string(&self) -> Result<&'a str, ParseError> {
         string(&mut self.cursor())
     }
 
-    /// Octets with a length in front.
+    /// Decodes a byte sequence with its length before it.
     ///
     /// # Errors
-    /// When they are longer than the value.
+    /// If it is longer than the value.
     pub fn octets(&self) -> Result<&'a [u8], ParseError> {
         let mut cursor = self.cursor();
         let len = cursor.u32()? as usize;
         cursor.slice(len)
     }
 
-    /// Short numbers with their count in front (DATA_REPRESENTATION).
+    /// Decodes a sequence of short numbers (DATA_REPRESENTATION).
     ///
     /// # Errors
-    /// When there are fewer than the count says.
+    /// If there are fewer than its length says.
     pub fn i16s(&self) -> Result<impl Iterator<Item = i16> + use<'a>, ParseError> {
         let mut cursor = self.cursor();
         let count = cursor.u32()? as usize;
@@ -230,10 +232,10 @@ impl<'a> Parameter<'a> {
         }))
     }
 
-    /// Strings with their count in front (PARTITION). At most `max` are read.
+    /// Decodes a sequence of at most `max` strings (PARTITION).
     ///
     /// # Errors
-    /// When one of them is malformed, or there are more than `max`.
+    /// If a string is malformed, or if there are more than `max`.
     pub fn strings(&self, max: usize) -> Result<Vec<&'a str>, ParseError> {
         let mut cursor = self.cursor();
         let count = cursor.u32()? as usize;
@@ -245,7 +247,7 @@ impl<'a> Parameter<'a> {
             strings.push(string(&mut cursor)?);
             let used = self.value.len() - cursor.rest().len();
             let padding = used.next_multiple_of(4) - used;
-            // The last string's padding may be missing.
+            // The padding of the last string may be missing.
             cursor.slice(padding.min(cursor.rest().len()))?;
         }
         Ok(strings)
@@ -259,7 +261,7 @@ impl<'a> Parameter<'a> {
 fn string<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, ParseError> {
     let len = cursor.u32()? as usize;
     let bytes = cursor.slice(len)?;
-    // Some implementations write the empty string as no octets at all.
+    // Some implementations write the empty string with no bytes at all.
     let text = match bytes.split_last() {
         None => &[][..],
         Some((0, text)) => text,

@@ -1,4 +1,4 @@
-//! Writing lists of parameters, little-endian (RTPS 2.5 §9.4.2.11).
+//! Writes parameter lists, little-endian (RTPS 2.5 §9.4.2.11).
 
 use crate::guid::Guid;
 use crate::locator::Locator;
@@ -12,47 +12,47 @@ pub struct ParameterListWriter<'a> {
 }
 
 impl<'a> ParameterListWriter<'a> {
-    /// A list at the end of `out`.
+    /// Starts a list at the end of `out`.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out }
     }
 
-    /// A number.
+    /// Appends an unsigned number.
     pub fn u32(&mut self, id: ParameterId, value: u32) {
         self.raw(id, &value.to_le_bytes());
     }
 
-    /// A signed number.
+    /// Appends a signed number.
     pub fn i32(&mut self, id: ParameterId, value: i32) {
         self.raw(id, &value.to_le_bytes());
     }
 
-    /// Several signed numbers.
+    /// Appends several signed numbers.
     pub fn i32s(&mut self, id: ParameterId, values: &[i32]) {
         self.value(id, |out| values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes())));
     }
 
-    /// A truth value.
+    /// Appends a boolean.
     pub fn bool(&mut self, id: ParameterId, value: bool) {
         self.raw(id, &[u8::from(value)]);
     }
 
-    /// Four octets.
+    /// Appends four bytes.
     pub fn bytes4(&mut self, id: ParameterId, value: [u8; 4]) {
         self.raw(id, &value);
     }
 
-    /// Sixteen octets.
+    /// Appends sixteen bytes.
     pub fn octets16(&mut self, id: ParameterId, value: &[u8; 16]) {
         self.raw(id, value);
     }
 
-    /// A GUID.
+    /// Appends a GUID.
     pub fn guid(&mut self, id: ParameterId, value: Guid) {
         self.raw(id, &value.to_bytes());
     }
 
-    /// A locator.
+    /// Appends a locator.
     pub fn locator(&mut self, id: ParameterId, value: Locator) {
         self.value(id, |out| {
             out.extend_from_slice(&value.kind.to_le_bytes());
@@ -61,12 +61,12 @@ impl<'a> ParameterListWriter<'a> {
         });
     }
 
-    /// A length of time.
+    /// Appends a duration.
     pub fn duration(&mut self, id: ParameterId, value: Duration) {
         self.value(id, |out| push_duration(out, value));
     }
 
-    /// A kind and a length of time (RELIABILITY, LIVELINESS).
+    /// Appends a kind and a duration (RELIABILITY, LIVELINESS).
     pub fn kind_and_duration(&mut self, id: ParameterId, kind: u32, value: Duration) {
         self.value(id, |out| {
             out.extend_from_slice(&kind.to_le_bytes());
@@ -74,12 +74,12 @@ impl<'a> ParameterListWriter<'a> {
         });
     }
 
-    /// A string.
+    /// Appends a string.
     pub fn string(&mut self, id: ParameterId, value: &str) {
         self.value(id, |out| push_string(out, value));
     }
 
-    /// Strings with their count in front.
+    /// Appends a sequence of strings.
     pub fn strings<'s>(&mut self, id: ParameterId, values: impl ExactSizeIterator<Item = &'s str>) {
         self.value(id, |out| {
             out.extend_from_slice(&(values.len() as u32).to_le_bytes());
@@ -90,7 +90,7 @@ impl<'a> ParameterListWriter<'a> {
         });
     }
 
-    /// Octets with their count in front.
+    /// Appends a byte sequence with its length before it.
     pub fn octets(&mut self, id: ParameterId, value: &[u8]) {
         self.value(id, |out| {
             out.extend_from_slice(&(value.len() as u32).to_le_bytes());
@@ -98,7 +98,7 @@ impl<'a> ParameterListWriter<'a> {
         });
     }
 
-    /// Short numbers with their count in front.
+    /// Appends a sequence of short numbers.
     pub fn i16s(&mut self, id: ParameterId, values: &[i16]) {
         self.value(id, |out| {
             out.extend_from_slice(&(values.len() as u32).to_le_bytes());
@@ -106,7 +106,7 @@ impl<'a> ParameterListWriter<'a> {
         });
     }
 
-    /// Octets as they are, padded to a multiple of four.
+    /// Appends bytes as they are, padded to a multiple of four.
     pub fn raw(&mut self, id: ParameterId, value: &[u8]) {
         self.value(id, |out| out.extend_from_slice(value));
     }
@@ -116,12 +116,12 @@ impl<'a> ParameterListWriter<'a> {
         self.out.extend_from_slice(&[1, 0, 0, 0]);
     }
 
-    /// Writes a parameter whose value `write` appends at an offset that is a multiple of four.
+    /// Appends a parameter whose value `write` appends, at an offset that is a multiple of four.
     fn value(&mut self, id: ParameterId, write: impl FnOnce(&mut Vec<u8>)) {
         let mut value = Vec::new();
         write(&mut value);
         value.resize(value.len().next_multiple_of(4), 0);
-        debug_assert!(value.len() <= usize::from(u16::MAX), "{id} is too long for a parameter");
+        debug_assert!(value.len() <= usize::from(u16::MAX), "parameter {id} is too long");
         self.out.extend_from_slice(&id.0.to_le_bytes());
         self.out.extend_from_slice(&(value.len() as u16).to_le_bytes());
         self.out.extend_from_slice(&value);

@@ -14,19 +14,20 @@ impl SequenceNumber {
     pub const ZERO: Self = Self(0);
     /// The first.
     pub const FIRST: Self = Self(1);
-    /// The last that a sample can have. Higher ones are refused, so that adding a set to them cannot overflow.
+    /// The highest number that a sample can have. Higher ones are refused, so that adding a set's
+    /// offset cannot overflow.
     pub const MAX: Self = Self(i64::MAX - 1024);
     /// No number: `{-1, 0}` on the wire.
     pub const UNKNOWN: Self = Self(-1 << 32);
 
-    /// The next number; the last one has none and stays.
+    /// Returns the next number; the highest one returns itself.
     #[inline]
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// The number before.
+    /// Returns the previous number.
     #[inline]
     #[must_use]
     pub const fn prev(self) -> Self {
@@ -40,7 +41,7 @@ impl SequenceNumber {
         Ok(Self(i64::from(high) << 32 | i64::from(low)))
     }
 
-    /// A number that a sample can have: from 1, with room above.
+    /// Parses a number that a sample can have: at least 1, at most [`SequenceNumber::MAX`].
     #[inline]
     pub(crate) fn parse_positive(cursor: &mut Cursor<'_>) -> Result<Self, ParseError> {
         let number = Self::parse(cursor)?;
@@ -69,7 +70,7 @@ impl fmt::Debug for SequenceNumber {
     }
 }
 
-/// Up to 256 numbers from a base on. Valid by construction.
+/// Up to 256 numbers starting at a base. Valid by construction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SequenceNumberSet {
     base: SequenceNumber,
@@ -78,16 +79,18 @@ pub struct SequenceNumberSet {
 }
 
 impl SequenceNumberSet {
-    /// The empty set from `base` on, which also says that everything before `base` is not in it. A set from 0 on,
-    /// or from a negative base which is taken for 0, stays empty: some vendors want it in their first ACKNACK.
+    /// Creates the empty set at `base`; everything before `base` is not in it either.
+    ///
+    /// A set at 0, which a negative base is treated as, stays empty: some vendors expect it in the
+    /// first ACKNACK.
     #[inline]
     pub const fn new(base: SequenceNumber) -> Self {
         let base = if base.0 < 0 { SequenceNumber::ZERO } else { base };
         Self { base, num_bits: 0, bitmap: [0; 8] }
     }
 
-    /// Adds a number; `false` when it lies outside of the 256 numbers that the set can hold, or the base is
-    /// 0.
+    /// Adds a number; `false` if it is outside of the 256 numbers that the set can hold, or if the
+    /// base is 0.
     #[inline]
     pub fn insert(&mut self, number: SequenceNumber) -> bool {
         let offset = number.0.wrapping_sub(self.base.0);
@@ -99,7 +102,7 @@ impl SequenceNumberSet {
         true
     }
 
-    /// Whether the number is in the set.
+    /// Returns whether the number is in the set.
     #[inline]
     pub fn contains(&self, number: SequenceNumber) -> bool {
         let offset = number.0.wrapping_sub(self.base.0);
@@ -107,32 +110,32 @@ impl SequenceNumberSet {
             && self.bitmap[offset as usize / 32] & 1 << (31 - offset % 32) != 0
     }
 
-    /// The first number that could be in the set.
+    /// Returns the first number that could be in the set.
     #[inline]
     pub const fn base(&self) -> SequenceNumber {
         self.base
     }
 
-    /// How many numbers from the base on the set speaks about.
+    /// Returns how many numbers from the base on the set covers.
     #[inline]
     pub const fn num_bits(&self) -> u32 {
         self.num_bits
     }
 
-    /// Whether no number is in the set.
+    /// Returns whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bitmap.iter().all(|word| *word == 0)
     }
 
-    /// The numbers in the set, in order.
+    /// Iterates over the numbers in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = SequenceNumber> + '_ {
         (0..i64::from(self.num_bits))
             .map(|offset| SequenceNumber(self.base.0 + offset))
             .filter(|number| self.contains(*number))
     }
 
-    /// Bytes that it takes in a message.
+    /// Returns the encoded length in bytes.
     #[inline]
     pub const fn wire_len(&self) -> usize {
         12 + 4 * self.num_bits.div_ceil(32) as usize
@@ -157,7 +160,7 @@ impl SequenceNumberSet {
     }
 }
 
-/// Reads `num_bits <= 256` bits; what lies behind them in the last word is cleared.
+/// Parses `num_bits <= 256` bits; bits after them in the last word are cleared.
 pub(crate) fn parse_bitmap(cursor: &mut Cursor<'_>, num_bits: u32) -> Result<[u32; 8], ParseError> {
     let mut bitmap = [0; 8];
     for word in bitmap.iter_mut().take(num_bits.div_ceil(32) as usize) {

@@ -30,25 +30,25 @@ use crate::error::ParseError;
 
 /// Submessage ids (RTPS 2.5 §9.4.5.1.1).
 pub mod id {
-    /// Fills up.
+    /// Padding.
     pub const PAD: u8 = 0x01;
-    /// What has arrived and what is missing.
+    /// Samples received and missing.
     pub const ACKNACK: u8 = 0x06;
-    /// Which samples there are.
+    /// Samples available.
     pub const HEARTBEAT: u8 = 0x07;
-    /// Which samples will not come.
+    /// Samples that will not arrive.
     pub const GAP: u8 = 0x08;
-    /// When the samples that follow were written.
+    /// Source timestamp of the samples that follow.
     pub const INFO_TS: u8 = 0x09;
-    /// Whose the submessages that follow are.
+    /// Source of the submessages that follow.
     pub const INFO_SRC: u8 = 0x0c;
-    /// For whom the submessages that follow are.
+    /// Destination of the submessages that follow.
     pub const INFO_DST: u8 = 0x0e;
-    /// Where to answer.
+    /// Address to respond to.
     pub const INFO_REPLY: u8 = 0x0f;
-    /// Which fragments are missing.
+    /// Fragments missing.
     pub const NACK_FRAG: u8 = 0x12;
-    /// Which fragments there are.
+    /// Fragments available.
     pub const HEARTBEAT_FRAG: u8 = 0x13;
     /// A sample.
     pub const DATA: u8 = 0x15;
@@ -59,32 +59,32 @@ pub mod id {
 /// One submessage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submessage<'a> {
-    /// What has arrived and what is missing.
+    /// Samples received and missing.
     AckNack(AckNack),
     /// A sample.
     Data(Data<'a>),
     /// Fragments of a sample.
     DataFrag(DataFrag<'a>),
-    /// Which samples will not come.
+    /// Samples that will not arrive.
     Gap(Gap),
-    /// Which samples there are.
+    /// Samples available.
     Heartbeat(Heartbeat),
-    /// Which fragments there are.
+    /// Fragments available.
     HeartbeatFrag(HeartbeatFrag),
-    /// For whom the submessages that follow are.
+    /// Destination of the submessages that follow.
     InfoDestination(InfoDestination),
-    /// Where to answer; never followed.
+    /// Address to respond to; never followed.
     InfoReply(InfoReply),
-    /// Whose the submessages that follow are.
+    /// Source of the submessages that follow.
     InfoSource(InfoSource),
-    /// When the samples that follow were written.
+    /// Source timestamp of the samples that follow.
     InfoTimestamp(InfoTimestamp),
-    /// Which fragments are missing.
+    /// Fragments missing.
     NackFrag(NackFrag),
-    /// Fills up.
+    /// Padding.
     Pad,
-    /// One that this crate does not know; to be skipped (RTPS 2.5 §8.6.1.2). Also a DATA or DATA_FRAG whose payload
-    /// is flagged as not encoded the standard way, which nobody here could read.
+    /// An unknown submessage, to be skipped (RTPS 2.5 §8.6.1.2). Also a DATA or DATA_FRAG whose
+    /// payload has the non-standard flag, which this crate cannot decode.
     Unknown {
         /// Its id.
         id: u8,
@@ -104,7 +104,7 @@ impl<'a> Submessage<'a> {
         }
     }
 
-    /// Out of line: sets are large, and moving them would cost the frequent ones.
+    /// Out of line: sets are large, and moving them would slow the frequent submessages down.
     #[inline(never)]
     fn parse_less_frequent(id: u8, flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         match id {

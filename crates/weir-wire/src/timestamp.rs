@@ -1,4 +1,4 @@
-//! Points in time and lengths of time on the wire (RTPS 2.5 §8.3.5.8, §9.3.2.1).
+//! Times and durations on the wire (RTPS 2.5 §8.3.5.8, §9.3.2.1).
 
 const NANOS: u64 = 1_000_000_000;
 
@@ -15,13 +15,13 @@ impl Timestamp {
     /// Not a time.
     pub const INVALID: Self = Self { seconds: u32::MAX, fraction: u32::MAX };
 
-    /// From nanoseconds since the Unix epoch, up to the year 2106.
+    /// Converts from nanoseconds since the Unix epoch, up to the year 2106.
     #[inline]
     pub const fn from_unix_nanos(nanos: u64) -> Self {
         Self { seconds: (nanos / NANOS) as u32, fraction: to_fraction(nanos % NANOS) }
     }
 
-    /// Nanoseconds since the Unix epoch.
+    /// Converts to nanoseconds since the Unix epoch.
     #[inline]
     pub const fn to_unix_nanos(self) -> u64 {
         self.seconds as u64 * NANOS + from_fraction(self.fraction)
@@ -38,12 +38,12 @@ pub struct Duration {
 }
 
 impl Duration {
-    /// No time.
+    /// Zero.
     pub const ZERO: Self = Self { seconds: 0, fraction: 0 };
-    /// For ever.
+    /// Infinite.
     pub const INFINITE: Self = Self { seconds: i32::MAX, fraction: u32::MAX };
 
-    /// From nanoseconds; what is longer than 68 years is for ever.
+    /// Converts from nanoseconds; durations over 68 years become infinite.
     pub const fn from_nanos(nanos: u64) -> Self {
         let seconds = nanos / NANOS;
         if seconds >= i32::MAX as u64 {
@@ -52,7 +52,7 @@ impl Duration {
         Self { seconds: seconds as i32, fraction: to_fraction(nanos % NANOS) }
     }
 
-    /// Nanoseconds; `None` for ever. A negative length is none at all.
+    /// Converts to nanoseconds; `None` if infinite, zero if negative.
     pub const fn to_nanos(self) -> Option<u64> {
         match self.seconds {
             i32::MAX => None,
@@ -62,7 +62,7 @@ impl Duration {
     }
 }
 
-/// Rounded up, so that going there and back gives the same nanoseconds.
+/// Rounds up, so that a round trip returns the same nanoseconds.
 #[inline]
 const fn to_fraction(nanos: u64) -> u32 {
     ((nanos << 32).div_ceil(NANOS)) as u32

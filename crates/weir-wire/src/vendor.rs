@@ -2,26 +2,26 @@
 
 use core::fmt;
 
-/// The version of the protocol that a sender speaks.
+/// A version of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtocolVersion {
-    /// Versions with the same major number understand each other.
+    /// Versions with the same major number are compatible.
     pub major: u8,
-    /// Counts additions.
+    /// Increases with additions.
     pub minor: u8,
 }
 
 impl ProtocolVersion {
-    /// What this crate writes.
+    /// The version that this crate writes.
     pub const V2_5: Self = Self { major: 2, minor: 5 };
 }
 
-/// Who made an implementation.
+/// The vendor of an implementation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VendorId(pub [u8; 2]);
 
 impl VendorId {
-    /// Not known.
+    /// Unknown.
     pub const UNKNOWN: Self = Self([0, 0]);
     /// RTI Connext.
     pub const RTI: Self = Self([0x01, 0x01]);
@@ -39,7 +39,7 @@ impl VendorId {
     pub const RUST_DDS: Self = Self([0x01, 0x12]);
     /// S2E dust-dds.
     pub const DUST: Self = Self([0x01, 0x14]);
-    /// Weir. Not assigned by the OMG; unassigned ids are accepted by the implementations above.
+    /// Weir. Not assigned by the OMG; the implementations above accept unassigned ids.
     pub const WEIR: Self = Self([0x01, 0xf0]);
 }
 

@@ -1,9 +1,10 @@
-//! Publishes or subscribes shapes with Weir, for tests that need it in a process of its own:
-//! `shape_weir publish|subscribe best-effort|reliable DOMAIN TOPIC COUNT`.
+//! Publishes or subscribes shapes with Weir, for tests that need a separate process: `shape_weir
+//! publish|subscribe best-effort|reliable DOMAIN TOPIC COUNT`.
 //!
-//! The publisher waits for a reader and for a line on its input, writes COUNT samples, disposes of the instance, and leaves when its input ends. The subscriber prints
-//! a line for each sample, and "disposed" once the instance is, when it stops. Both print "matched" when they know of each other.
-#![expect(clippy::print_stdout, reason = "its output is what the tests look at")]
+//! The publisher waits for a reader and for a line on its input, writes COUNT samples, disposes the
+//! instance, and leaves when its input ends. The subscriber prints a line for each sample, and
+//! "disposed" when the instance is; then it stops. Both print "matched" after discovery.
+#![expect(clippy::print_stdout, reason = "the tests read its output")]
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -50,12 +51,12 @@ fn publish(
     let writer = participant.create_publisher().create_datawriter(topic, qos)?;
     writer.wait_for_subscriptions(1, LIMIT)?;
     println!("matched");
-    // Input that ends is as good as a line.
+    // The end of the input counts as a line.
     let _ = std::io::stdin().read_line(&mut String::new());
     for x in 0..count {
         writer.write(&ShapeType::blue(x))?;
         if !is_reliable {
-            // Best effort is for those who pace themselves.
+            // Best effort needs pacing.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -63,7 +64,7 @@ fn publish(
     if is_reliable {
         writer.wait_for_acknowledgments(LIMIT)?;
     }
-    // A best-effort sample may be overtaken by the goodbye, so the goodbye waits until the input ends.
+    // The goodbye may overtake a best-effort sample, so it waits until the input ends.
     let _ = std::io::stdin().read_line(&mut String::new());
     Ok(())
 }

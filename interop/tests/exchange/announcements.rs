@@ -1,4 +1,5 @@
-//! Endpoints of Cyclone DDS whose announcements are longer than one of its fragments (1344 bytes by default).
+//! Endpoints of Cyclone DDS whose announcements are longer than one of its fragments (1344 bytes by
+//! default).
 
 use weir_dds::{DataReaderQos, DataWriterQos, Reliability};
 use weir_interop::Requirement;
@@ -7,13 +8,14 @@ use crate::cyclonedds::start;
 use crate::types::{Blob, Numbered};
 use crate::weir::{LIMIT, Run, take_exactly};
 
-/// The partitions of an endpoint, as the peer makes them.
+/// The partitions of an endpoint, as the peer creates them.
 fn partitions() -> impl Iterator<Item = String> {
     (0..60).map(|number| format!("a partition whose name makes announcements longer {number:02}"))
 }
 
-/// Three writers and three readers of one participant of Cyclone DDS, one after the other, each with what makes its
-/// announcement long; the last ones have nothing. Samples pass both ways between each and an endpoint of Weir.
+/// Creates three writers and three readers of one Cyclone DDS participant, one after the other,
+/// each with a policy that makes its announcement long; the last ones have none. Exchanges samples
+/// both ways between each and an endpoint of Weir.
 fn exchange(name: &str, general: &str) {
     if !Requirement::CycloneDds.is_met() {
         return;
@@ -40,7 +42,7 @@ fn exchange(name: &str, general: &str) {
         if has_partitions {
             qos = qos.partition(partitions());
         } else if !options.is_empty() {
-            // As much as a Weir participant announces.
+            // The maximum that a Weir participant announces.
             qos.policies.user_data = vec![7; 1024];
         }
         let writer = run.writer_with_qos::<Blob>(qos);
@@ -61,6 +63,6 @@ fn endpoints_with_long_announcements_and_later_ones_are_discovered() {
 
 #[test]
 fn announcements_in_many_short_fragments_are_discovered() {
-    // The shortest fragments that Cyclone DDS makes, one in a message.
+    // The shortest fragments of Cyclone DDS, one per message.
     exchange("short_fragments", "<MaxMessageSize>1456B</MaxMessageSize><FragmentSize>1025B</FragmentSize>");
 }

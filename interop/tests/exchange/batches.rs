@@ -1,4 +1,4 @@
-//! Batches of Weir's: many samples in one message, read by Cyclone DDS.
+//! Weir's batches: many samples in one message, read by Cyclone DDS.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::cyclonedds::{await_match, start};
 use crate::types::{Blob, Everything, Numbered, ShapeType};
 use crate::weir::{LIMIT, Run, write_until_content};
 
-/// One that waits so long that only full messages and flushes leave.
+/// With so long a delay, only full messages and flushes are sent.
 const POLICY: BatchPolicy = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay: LIMIT };
 
-/// Everything arrives, several samples in a datagram unless a sample fills it.
+/// Checks that everything arrives, with several samples per datagram unless one fills it.
 fn batches_to_cyclone<T: Numbered>(name: &str, count: u32, sizes: &[u32], instances: u32, least: u64) {
     if !Requirement::CycloneDds.is_met() {
         return;

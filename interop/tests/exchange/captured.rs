@@ -1,4 +1,4 @@
-//! Exchanges on a loopback interface that loses datagrams, captured, with Wireshark as the judge of every packet.
+//! Exchanges on a lossy loopback interface, captured and checked by Wireshark.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn capture_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// What tshark calls the packets of a capture, without what follows the kind: "DATA(w)", "HEARTBEAT".
+/// Returns tshark's names of the packets in a capture, up to the kind: "DATA(w)", "HEARTBEAT".
 fn kinds(capture: &Path, filter: &str) -> BTreeSet<String> {
     let infos = tshark_fields(capture, filter, "_ws.col.Info");
     let kinds = infos.lines().flat_map(|line| line.split(", ").map(|kind| kind.split(" -> ").next()));
@@ -33,7 +33,7 @@ fn kinds(capture: &Path, filter: &str) -> BTreeSet<String> {
 fn tshark_fields(capture: &Path, filter: &str, field: &str) -> String {
     let mut command = Command::new("tshark");
     let output =
-        // The ports of some domains are known to belong to other protocols.
+        // The ports of some domains are registered for other protocols.
         command.args(["-o", "udp.try_heuristic_first:TRUE"]).arg("-r").arg(capture).args(["-n", "-Y", filter, "-T", "fields", "-e", field]).output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -43,7 +43,7 @@ fn tshark_fields(capture: &Path, filter: &str, field: &str) -> String {
 /// Weir's packets: its vendor id is 1.240.
 const WEIR: &str = "rtps.vendorId == 0x01f0";
 
-/// Every kind of submessage that Weir sends, those of discovery by what they tell of.
+/// Every kind of submessage that Weir sends; those of discovery by their subject.
 const KINDS: [&str; 9] =
     ["DATA(p)", "DATA(w)", "DATA(r)", "DATA", "HEARTBEAT", "ACKNACK", "GAP", "INFO_TS", "INFO_DST"];
 
@@ -72,7 +72,7 @@ fn wireshark_finds_nothing_wrong_with_an_exchange_that_loses_a_tenth() {
         writer.unregister_instance(&ShapeType::make(1, 0, 5)).unwrap();
         writer.wait_for_acknowledgments(LIMIT).unwrap();
         drop(writer);
-        // One that does not have any more what was lost, and says so.
+        // A writer that no longer has what was lost, and reports that.
         let forgetful = other.writer_with_qos::<ShapeType>(DataWriterQos::default().reliable().keep_last(1));
         forgetful.wait_for_subscriptions(1, LIMIT).unwrap();
         reader.wait_for_publications(1, LIMIT).unwrap();
@@ -86,7 +86,7 @@ fn wireshark_finds_nothing_wrong_with_an_exchange_that_loses_a_tenth() {
         println!("# {lost} datagrams lost; {} packets: {:?}", verdict.packets, verdict.submessages);
         assert!(lost > 0);
         assert_eq!(verdict.complaints, Vec::<String>::new(), "{}", file.display());
-        // Empty datagrams are from one thread of ours to another one, to wake it up.
+        // Empty datagrams wake our own threads up.
         assert_eq!(
             tshark_fields(&file, "udp.length > 8 and not rtps", "frame.number"),
             "",

@@ -11,15 +11,15 @@ use crate::peer::{self, Peer};
 use crate::types::{Blob, Everything, Numbered, ShapeType};
 use crate::weir::{LEASE, LIMIT, Run, await_state, take_exactly, take_some, write_until_content};
 
-/// One datagram for each sample up to the largest.
+/// One datagram per sample up to the maximum.
 const LARGE: &str = "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65400B</FragmentSize>";
 
-/// Starts the peer. `general` is more for the section `General` of its configuration.
+/// Starts the peer. `general` is added to section `General` of its configuration.
 pub(crate) fn start(run: &Run, general: &str) -> Peer {
     start_with(run, &configuration(general, ""))
 }
 
-/// Starts the peer with a lease that ends soon when it is killed.
+/// Starts the peer with a short lease, for when it is killed.
 pub(crate) fn start_with_lease(run: &Run) -> Peer {
     let lease = format!("<LeaseDuration>{}ms</LeaseDuration>", LEASE.as_millis());
     start_with(run, &configuration("", &lease))
@@ -43,7 +43,8 @@ fn build() -> PathBuf {
     })
 }
 
-/// Cyclone DDS on the loopback interface only, multicast included although the interface does not say that it can.
+/// Cyclone DDS on the loopback interface only, with multicast, although the interface does not
+/// claim support.
 fn configuration(general: &str, discovery: &str) -> String {
     format!(
         "<CycloneDDS><Domain id='any'><General>\
@@ -52,13 +53,13 @@ fn configuration(general: &str, discovery: &str) -> String {
     )
 }
 
-/// Waits until both sides know of the match, for exchanges where what is written before would be lost: best effort.
+/// Waits until both sides are matched: best-effort samples would be lost before that.
 pub(crate) fn await_match<T: Numbered>(writer: &DataWriter<T>, peer: &mut Peer) {
     writer.wait_for_subscriptions(1, LIMIT).unwrap();
     peer.ask("matched 1");
 }
 
-/// Everything that Weir writes reliably arrives, in order, as it was written.
+/// Checks that everything Weir writes reliably arrives, in order and unchanged.
 fn weir_to_cyclone<T: Numbered>(name: &str, count: u32, sizes: &[u32], instances: u32) {
     if !Requirement::CycloneDds.is_met() {
         return;
@@ -67,7 +68,7 @@ fn weir_to_cyclone<T: Numbered>(name: &str, count: u32, sizes: &[u32], instances
     let mut peer = start(&run, "");
     peer.ask(&run.command::<T>("reader", Reliability::Reliable));
     let writer = run.writer::<T>(Reliability::Reliable);
-    // Not for Cyclone DDS to know of the match: what is written before that is the reader's all the same.
+    // Without waiting for Cyclone DDS's match: the reader receives samples written before it, too.
     writer.wait_for_subscriptions(1, LIMIT).unwrap();
     for (round, &size) in (0..).zip(sizes) {
         let first = round * count;
@@ -79,7 +80,7 @@ fn weir_to_cyclone<T: Numbered>(name: &str, count: u32, sizes: &[u32], instances
     peer.quit();
 }
 
-/// Everything that Cyclone DDS writes reliably arrives, in order, as it was written.
+/// Checks that everything Cyclone DDS writes reliably arrives, in order and unchanged.
 fn cyclone_to_weir<T: Numbered>(
     name: &str,
     count: u32,
@@ -93,7 +94,7 @@ fn cyclone_to_weir<T: Numbered>(
     }
     let run = Run::new(name);
     let mut qos = DataReaderQos::default().reliable().keep_all();
-    // More than the largest test sends: a slow application must not be what rejects a sample.
+    // More than the largest test sends: a slow application must not cause rejections.
     qos.policies.resource_limits.max_bytes = Some(256 << 20);
     let reader = run.reader_with_qos::<T>(qos);
     let mut peer = start(&run, general);
@@ -122,10 +123,10 @@ fn cyclone_gets_members_of_every_kind() {
     weir_to_cyclone::<Everything>("everything_to_cyclone", 3000, &[0], 1);
 }
 
-/// From nothing to more than a datagram holds.
+/// From empty to more than a datagram holds.
 const SIZES: [u32; 13] = [0, 1, 7, 32, 1000, 1024, 1472, 8192, 30_000, 60_000, 63_000, 65_000, 66_000];
 
-/// Around the largest datagram (65 507 bytes): 84 bytes and more are headers.
+/// Around the maximum datagram (65 507 bytes): at least 84 bytes are headers.
 fn around_a_datagram() -> Vec<u32> {
     (65_000..65_300).step_by(100).chain(65_300..65_560).chain((65_560..66_001).step_by(88)).collect()
 }
@@ -210,7 +211,7 @@ fn weir_gets_messages_with_many_keyed_samples() {
     cyclone_to_weir::<ShapeType>("batched_shapes_to_weir", 5000, &[0, 40], 16, "batch", "");
 }
 
-/// Some of what Weir writes arrives, in order, as it was written.
+/// Checks that some of what Weir writes arrives, in order and unchanged.
 fn best_effort_to_cyclone<T: Numbered>(name: &str, count: u32, size: u32, instances: u32) {
     if !Requirement::CycloneDds.is_met() {
         return;
@@ -224,7 +225,7 @@ fn best_effort_to_cyclone<T: Numbered>(name: &str, count: u32, size: u32, instan
     peer.quit();
 }
 
-/// Some of what Cyclone DDS writes arrives, in order, as it was written.
+/// Checks that some of what Cyclone DDS writes arrives, in order and unchanged.
 fn best_effort_to_weir<T: Numbered>(name: &str, count: u32, size: u32, instances: u32) {
     if !Requirement::CycloneDds.is_met() {
         return;
@@ -289,7 +290,7 @@ fn cyclone_sees_instances_end_that_weir_ends() {
     peer.ask("read 0 6 5 3");
     writer.dispose(&shape(0)).unwrap();
     peer.ask("state 0 disposed");
-    // Cyclone DDS tells of it because nobody else writes the instance.
+    // Cyclone DDS reports it because the instance has no other writer.
     writer.unregister_instance(&shape(1)).unwrap();
     peer.ask("state 1 no-writers");
     writer.write(&shape(6)).unwrap();
@@ -342,7 +343,7 @@ fn weir_sees_instances_end_that_cyclone_ends() {
     peer.ask("matched 1");
     peer.ask("write 0 6 5 3");
     take_exactly(&reader, 0, 6, 5, 3);
-    // A writer knows the handles of instances, even one that nobody listens to.
+    // A writer has handles of instances, even without readers.
     let keys = Run::new("handles").writer::<ShapeType>(Reliability::BestEffort);
     for (command, instance, state) in [
         ("dispose 0 3", 0, InstanceState::NotAliveDisposed),
@@ -362,7 +363,7 @@ fn either_side_may_start_first_and_end_first() {
     if !Requirement::CycloneDds.is_met() {
         return;
     }
-    // Weir first; Cyclone DDS deletes its writer, makes another one, leaves.
+    // Weir first; Cyclone DDS deletes its writer, creates another one, leaves.
     let run = Run::new("weir_first");
     let (reader, news) = run.reader_with_news::<Blob>(Reliability::Reliable);
     let mut peer = start(&run, "");
@@ -378,7 +379,7 @@ fn either_side_may_start_first_and_end_first() {
     peer.quit();
     news.await_matches(0);
 
-    // Cyclone DDS first; Weir deletes its writer, makes another one, leaves.
+    // Cyclone DDS first; Weir deletes its writer, creates another one, leaves.
     let run = Run::new("cyclone_first");
     let mut peer = start(&run, "");
     peer.ask(&run.command::<Blob>("reader", Reliability::Reliable));
@@ -407,7 +408,7 @@ fn weir_sees_cyclones_readers_come_and_go() {
     first.ask(&run.command::<Blob>("reader", Reliability::Reliable));
     news.await_matches(1);
     first.ask("matched 1");
-    // Volatile: only who is there gets it.
+    // Volatile: only existing readers receive it.
     (0..100).for_each(|number| writer.write(&Blob::make(number, 10, 1)).unwrap());
     first.ask("read 0 100 10 1");
     second.ask(&run.command::<Blob>("reader", Reliability::Reliable));
@@ -422,7 +423,7 @@ fn weir_sees_cyclones_readers_come_and_go() {
     second.quit();
     news.await_matches(0);
     first.quit();
-    // Nobody is there who would have to acknowledge.
+    // No reader would have to acknowledge.
     writer.write(&Blob::make(300, 10, 1)).unwrap();
     writer.wait_for_acknowledgments(LIMIT).unwrap();
 }
@@ -439,7 +440,7 @@ fn a_late_reader_gets_nothing_old_of_cyclones_volatile_writer() {
     peer.ask("matched 1");
     peer.ask("write 0 100 10 1");
     take_exactly(&early, 0, 100, 10, 1);
-    // From here on the writer has nothing old that it could send.
+    // From here on the writer has no old samples to send.
     peer.ask("acknowledged");
     let late = run.another().reader::<Blob>(Reliability::Reliable);
     peer.ask("matched 2");

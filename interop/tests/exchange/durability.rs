@@ -1,4 +1,4 @@
-//! What a reader gets that comes late, of the history of a writer on the other side.
+//! What a late-joining reader receives of the history of a writer on the other side.
 
 use weir_dds::{DataReaderQos, DataWriterQos, InstanceState, Reliability};
 use weir_interop::Requirement;
@@ -8,14 +8,14 @@ use crate::peer::Peer;
 use crate::types::{Blob, Numbered, ShapeType};
 use crate::weir::{LIMIT, Run, await_state, take_exactly};
 
-/// What is written, and what a late reader gets of it.
+/// The written samples, and those that a late-joining reader receives.
 #[derive(Clone, Copy)]
 pub(crate) struct History {
-    /// How many samples are written before it comes.
+    /// Number of samples written before the reader joins.
     pub(crate) written: u32,
     pub(crate) size: u32,
     pub(crate) instances: u32,
-    /// How many of them, the last, are kept; of an instance, if there is a depth.
+    /// Number of samples that are kept, per instance if there is a depth.
     pub(crate) depth: Option<u32>,
 }
 
@@ -24,7 +24,7 @@ impl History {
     pub(crate) const UNKEYED: Self = Self { instances: 1, ..Self::KEYED };
     const LARGE: Self = Self { written: 5, size: 200_000, ..Self::UNKEYED };
 
-    /// The last two of each instance.
+    /// Keeps the last two of each instance.
     pub(crate) const fn last_two(self) -> Self {
         Self { depth: Some(2), ..self }
     }
@@ -48,7 +48,7 @@ impl History {
     }
 }
 
-/// Weir writes before the other side comes.
+/// Weir writes before the other side joins.
 pub(crate) fn weir_to_other<T: Numbered>(name: &str, it: History, start: impl Fn(&Run) -> Peer) {
     let run = Run::new(name);
     let writer = run.writer_with_qos::<T>(it.qos());
@@ -57,7 +57,7 @@ pub(crate) fn weir_to_other<T: Numbered>(name: &str, it: History, start: impl Fn
     let mut peer = start(&run);
     peer.ask(&(run.command::<T>("reader", Reliability::Reliable) + " transient-local"));
     peer.ask(&format!("read {}", it.arguments(it.written - it.kept(), it.kept())));
-    // What follows comes behind the history.
+    // New samples follow the history.
     writer.wait_for_subscriptions(1, LIMIT).unwrap();
     peer.tell(&format!("read {}", it.arguments(it.written, it.kept())));
     (it.written..it.written + it.kept()).for_each(write);
@@ -66,7 +66,7 @@ pub(crate) fn weir_to_other<T: Numbered>(name: &str, it: History, start: impl Fn
     peer.quit();
 }
 
-/// The other side writes before readers of Weir come, one of which does not want what was before.
+/// The other side writes before readers of Weir join, one of which is volatile.
 pub(crate) fn other_to_weir<T: Numbered>(name: &str, it: History, start: impl Fn(&Run) -> Peer) {
     let run = Run::new(name);
     let mut peer = start(&run);
@@ -77,7 +77,7 @@ pub(crate) fn other_to_weir<T: Numbered>(name: &str, it: History, start: impl Fn
     let late = run.another().reader_with_qos::<T>(qos.transient_local());
     take_exactly(&late, it.written - it.kept(), it.kept(), it.size, it.instances);
     peer.ask("matched 2");
-    // What it is told is only that it has everything: nothing old.
+    // It only learns that it has everything: no old samples.
     peer.ask("acknowledged");
     peer.ask(&format!("write {}", it.arguments(it.written, it.kept())));
     take_exactly(&late, it.written, it.kept(), it.size, it.instances);
@@ -170,7 +170,8 @@ fn a_volatile_reader_gets_everything_from_the_moment_on_that_its_writer_knows_it
     if !Requirement::CycloneDds.is_met() {
         return;
     }
-    // The writer may know the reader earlier than the reader it, and its participant sees what it does not know yet.
+    // The writer may match before the reader does, so its participant may receive data for an
+    // unmatched writer.
     let run = Run::new("at_once_to_weir");
     let mut peer = start(&run);
     peer.ask(&(run.command::<Blob>("writer", Reliability::Reliable) + " transient-local"));

@@ -18,7 +18,7 @@ fn start(run: &Run) -> Peer {
     Peer::start(&mut command(run))
 }
 
-/// Starts the peer with a lease that ends soon when it is killed.
+/// Starts the peer with a short lease, for when it is killed.
 fn start_with_lease(run: &Run) -> Peer {
     Peer::start(command(run).arg(LEASE.as_millis().to_string()))
 }
@@ -39,7 +39,7 @@ fn build() -> PathBuf {
     })
 }
 
-/// Everything that Weir writes reliably arrives, in order, as it was written.
+/// Checks that everything Weir writes reliably arrives, in order and unchanged.
 fn weir_to_fast<T: Numbered>(name: &str, count: u32, sizes: &[u32], instances: u32) {
     if !Requirement::FastDds.is_met() {
         return;
@@ -60,7 +60,7 @@ fn weir_to_fast<T: Numbered>(name: &str, count: u32, sizes: &[u32], instances: u
     peer.quit();
 }
 
-/// Everything that Fast DDS writes reliably arrives, in order, as it was written.
+/// Checks that everything Fast DDS writes reliably arrives, in order and unchanged.
 fn fast_to_weir<T: Numbered>(name: &str, count: u32, sizes: &[u32], instances: u32) {
     if !Requirement::FastDds.is_met() {
         return;
@@ -143,7 +143,7 @@ fn weir_survives_the_ends_of_fasts_readers() {
 fn fast_survives_the_ends_of_weirs_writers() {
     if !weir_process::serve::<ShapeType>() && Requirement::FastDds.is_met() {
         let test = "fastdds::fast_survives_the_ends_of_weirs_writers";
-        // Fast DDS 2 changes the state of instances without writers, and has no sample to tell it with.
+        // Fast DDS 2 changes the state of instances without writers, but reports it with no sample.
         restart::others_survive_writers(test, "fast_weirs_writers_end", start_with_lease, |_| ());
     }
 }

@@ -1,4 +1,4 @@
-//! Which writers are alive, as the other side sees it.
+//! Which writers are alive, as seen by the other side.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::weir::{LIMIT, Run};
 
 const LEASE: Duration = Duration::from_millis(400);
 
-/// A writer whose lease runs out in four rounds unless something renews it, and one of another participant that
-/// runs out in every round, as a clock.
+/// A writer whose lease expires within four rounds unless it is renewed, and one of another
+/// participant whose lease expires in every round, as a clock.
 fn stays_alive_for_cyclone(kind: LivelinessKind, assert: impl Fn(&DataWriter<ShapeType>)) {
     if !Requirement::CycloneDds.is_met() {
         return;
@@ -30,7 +30,7 @@ fn stays_alive_for_cyclone(kind: LivelinessKind, assert: impl Fn(&DataWriter<Sha
     for round in 0..8 {
         peer.ask("liveliness 1 1");
         assert(&writer);
-        // Cyclone DDS takes a writer that ran out for alive again only when it writes.
+        // Cyclone DDS considers an expired writer alive again only when it writes.
         clock.write(&ShapeType::make(round, 10, 1)).unwrap();
         peer.ask("liveliness 2 0");
     }

@@ -1,23 +1,24 @@
-//! Live exchanges with other engines over the loopback interface, in both directions, with every sample checked.
+//! Live exchanges with other engines over the loopback interface, in both directions, with every
+//! sample checked.
 //!
 //! | file | content |
 //! |---|---|
-//! | `announcements` | endpoints whose announcements come in fragments, with Cyclone DDS |
+//! | `announcements` | endpoints with fragmented announcements, with Cyclone DDS |
 //! | `batches` | Weir's batches, with Cyclone DDS |
-//! | `captured` | exchanges with losses, captured and judged by Wireshark |
-//! | `cyclonedds` | the exchanges with Cyclone DDS; in the folder of this name its program |
-//! | `durability` | what readers get that come late, with Cyclone DDS |
+//! | `captured` | lossy exchanges, captured and checked by Wireshark |
+//! | `cyclonedds` | the exchanges with Cyclone DDS; its program is in the folder of this name |
+//! | `durability` | what late-joining readers receive, with Cyclone DDS |
 //! | `fastdds` | the same with Fast DDS |
 //! | `liveliness` | which writers are alive, with Cyclone DDS |
 //! | `multicast` | several readers of one group, with Cyclone DDS |
-//! | `namespace` | a network namespace of its own for a test |
-//! | `peer` | a program of another engine, running, and how it is built |
-//! | `restart` | either side killed or gone, and back as somebody else |
-//! | `types` | the types, and what their samples look like |
+//! | `namespace` | a separate network namespace for a test |
+//! | `peer` | building and running a program of another engine |
+//! | `restart` | either side killed or gone, and replaced |
+//! | `types` | the types and their samples |
 //! | `weir` | Weir's side |
 //! | `weir_process` | Weir's side as a process, to be killed |
 //! | `xcdr2` | exchanges with Cyclone DDS in XCDR2 |
-#![expect(clippy::print_stdout, reason = "figures, for whoever runs a test with --nocapture")]
+#![expect(clippy::print_stdout, reason = "figures, shown with --nocapture")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod announcements;

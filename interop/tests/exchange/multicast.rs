@@ -29,7 +29,7 @@ fn two_readers_of_cyclone_get_what_weir_sends_once() {
         peer.answer();
         peer.quit();
     }
-    // Cyclone DDS announces the group unless told otherwise.
+    // Cyclone DDS announces the group by default.
     let samples = writer.send_counters().samples;
     assert!(samples < 3 * u64::from(COUNT) / 2, "{samples} sends for {COUNT} samples");
 }

@@ -1,4 +1,5 @@
-//! A network namespace of its own for a test, with losses and a capture: the test starts itself again inside.
+//! A separate network namespace for a test, with losses and a capture: the test runs itself again
+//! inside.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -6,10 +7,11 @@ use std::process::{Child, Command, Stdio};
 
 use crate::peer::run;
 
-/// Runs `body` in a network namespace whose only interface is an `lo` that is up and does not leave segmentation to hardware, so that
-/// every datagram is a packet.
+/// Runs `body` in a network namespace whose only interface is `lo`. Segmentation is not left to
+/// hardware, so that every datagram is a packet.
 ///
-/// `test` is the full name of the test that calls this: it is started again in the namespace, and comes here again.
+/// `test` is the full name of the calling test: it is started again in the namespace, and calls
+/// this function again.
 pub(crate) fn inside(test: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         run(Command::new("ip").args(["link", "set", "lo", "up"]));
@@ -26,8 +28,8 @@ pub(crate) fn inside(test: &str, body: impl FnOnce()) {
     print!("{stdout}");
 }
 
-/// Loses so many percent of the datagrams to ports of user traffic from now on, at random. Discovery is left alone: how long it takes
-/// under loss is a matter of luck.
+/// Loses `percent` percent of the datagrams to user traffic ports from now on, at random. Discovery
+/// is not affected: its time under loss varies too much.
 pub(crate) fn lose(percent: u32) {
     run(Command::new("nft").arg("add table inet loss"));
     run(Command::new("nft").arg("add chain inet loss input { type filter hook input priority 0; }"));
@@ -35,7 +37,7 @@ pub(crate) fn lose(percent: u32) {
     run(Command::new("nft").arg(format!("add rule inet loss input {rule}")));
 }
 
-/// How many datagrams were lost so far.
+/// Returns how many datagrams were lost so far.
 pub(crate) fn lost() -> u64 {
     let output = Command::new("nft").args(["list", "table", "inet", "loss"]).output().unwrap();
     let table = String::from_utf8_lossy(&output.stdout);
@@ -48,10 +50,10 @@ pub(crate) fn lost() -> u64 {
 pub(crate) struct Capture(Child);
 
 impl Capture {
-    /// Captures into a file; returns when that has begun.
+    /// Starts a capture to a file; returns when it is running.
     pub(crate) fn start(file: &Path) -> Self {
         let mut command = Command::new("dumpcap");
-        // MiB of buffer: what is lost here would look as if it had never been sent.
+        // Buffer in MiB: packets lost here would seem never to have been sent.
         command.args(["-i", "lo", "-B", "64", "-P", "-w"]).arg(file).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
@@ -61,7 +63,7 @@ impl Capture {
         Self(child)
     }
 
-    /// Ends the capture; the file is complete then.
+    /// Ends the capture; the file is then complete.
     pub(crate) fn finish(mut self) {
         run(Command::new("kill").args(["-INT", &self.0.id().to_string()]));
         self.0.wait().unwrap();

@@ -1,5 +1,5 @@
-//! Another engine as the other side: a small program of ours, built against the installed library, that does what it is told line by line
-//! and answers each line. What it can do stands at the top of its source.
+//! Another engine as the other side: a small program, built against the installed library.
+//! It runs commands line by line and answers each. The head of its source lists the commands.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// The other side, running. It is killed when this value goes, so that a test that failed leaves nothing behind.
+/// The other side, running. Killed on drop, so that a failed test leaves nothing behind.
 #[derive(Debug)]
 pub(crate) struct Peer {
     child: Child,
@@ -33,13 +33,13 @@ impl Peer {
         peer
     }
 
-    /// Gives a command and waits until it is done; gives what stands behind the "ok".
+    /// Runs a command and waits for it; returns the text after the "ok".
     pub(crate) fn ask(&mut self, command: &str) -> String {
         self.tell(command);
         self.answer()
     }
 
-    /// Gives a command, whose answer is for [`Peer::answer`] or [`Peer::answer_within`].
+    /// Sends a command whose answer is for [`Peer::answer`] or [`Peer::answer_within`].
     pub(crate) fn tell(&mut self, command: &str) {
         command.clone_into(&mut self.told);
         let stdin = self.stdin.as_mut().unwrap();
@@ -53,7 +53,7 @@ impl Peer {
             .unwrap_or_else(|| panic!("the peer has not answered {:?} within {LIMIT:?}", self.told))
     }
 
-    /// Waits so long for the last command to be done; `None` if it is not.
+    /// Waits at most this long for the last command; `None` if it is not done.
     pub(crate) fn answer_within(&mut self, limit: Duration) -> Option<String> {
         let mut remarks = String::new();
         loop {
@@ -63,8 +63,8 @@ impl Peer {
                 }
                 Ok(line) => {
                     let answer = line.strip_prefix("ok");
-                    let answer =
-                        answer.unwrap_or_else(|| panic!("told {:?}, the peer {line}{remarks}", self.told));
+                    let answer = answer
+                        .unwrap_or_else(|| panic!("to {:?}, the peer answered {line}{remarks}", self.told));
                     return Some(answer.trim_start().to_owned());
                 }
                 Err(RecvTimeoutError::Timeout) => return None,
@@ -75,7 +75,7 @@ impl Peer {
         }
     }
 
-    /// Ends it on the spot: it has no chance to say goodbye.
+    /// Kills it: it cannot say goodbye.
     pub(crate) fn kill(self) {
         drop(self);
     }
@@ -95,7 +95,8 @@ impl Drop for Peer {
     }
 }
 
-/// Builds a program in a folder of its own, so that two test runs do not disturb each other. `make` leaves it as `peer` in the folder.
+/// Builds a program in a separate folder, so that two test runs do not disturb each other. `make`
+/// creates `peer` there.
 pub(crate) fn build(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let here = folder.join(format!("{name}-{}", std::process::id()));
@@ -107,16 +108,16 @@ pub(crate) fn build(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     program
 }
 
-/// Where the sources of the peers are.
+/// The folder of the peers' sources.
 pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exchange")
 }
 
-/// Runs a tool to its end.
+/// Runs a tool until it ends.
 pub(crate) fn run(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Longest that any answer may take; peers give up earlier.
+/// Time limit for any answer; peers give up earlier.
 const LIMIT: Duration = Duration::from_secs(240);

@@ -1,4 +1,5 @@
-//! One side ends, politely or not, and comes back as somebody else: what belonged to the old one goes away, and data flow again.
+//! One side ends, with or without a goodbye, and is replaced: the old one's endpoints are removed,
+//! and data flow again.
 
 use weir_dds::{InstanceState, Reliability};
 use weir_interop::Requirement;
@@ -9,7 +10,7 @@ use crate::types::{Numbered, ShapeType};
 use crate::weir::{LIMIT, Run, await_state, take_exactly};
 use crate::weir_process;
 
-/// Samples of three instances each time.
+/// Samples, of three instances each time.
 const COUNT: u32 = 60;
 
 fn write_command(first: u32) -> String {
@@ -20,7 +21,7 @@ fn read_command(first: u32) -> String {
     format!("read {first} {COUNT} 10 3")
 }
 
-/// A writer of the other engine is killed and started again at once; then leaves, and is started again.
+/// A writer of the other engine is killed and restarted at once; then leaves, and is restarted.
 pub(crate) fn weir_survives_writers(name: &str, start: impl Fn(&Run) -> Peer) {
     let run = Run::new(name);
     let (reader, news) = run.reader_with_news::<ShapeType>(Reliability::Reliable);
@@ -37,7 +38,7 @@ pub(crate) fn weir_survives_writers(name: &str, start: impl Fn(&Run) -> Peer) {
     let first = come(0);
     news.await_arrivals(1);
     first.kill();
-    // The dead one counts until its lease ends, and is in nobody's way.
+    // The dead one counts until its lease ends, without effect on the others.
     let second = come(COUNT);
     news.await_arrivals(2);
     news.await_matches_of_lease(1);
@@ -55,7 +56,7 @@ pub(crate) fn weir_survives_writers(name: &str, start: impl Fn(&Run) -> Peer) {
     assert_eq!(reader.sample_lost_status().total_count, 0);
 }
 
-/// A reader of the other engine is killed and started again at once; then leaves, and is started again.
+/// A reader of the other engine is killed and restarted at once; then leaves, and is restarted.
 pub(crate) fn weir_survives_readers(name: &str, start: impl Fn(&Run) -> Peer) {
     let run = Run::new(name);
     let (writer, news) = run.writer_with_news::<ShapeType>(Reliability::Reliable);
@@ -93,8 +94,8 @@ pub(crate) fn weir_survives_readers(name: &str, start: impl Fn(&Run) -> Peer) {
     fourth.quit();
 }
 
-/// A writer of Weir is killed and started again at once; then leaves, and is started again. `tells_of_the_end` looks at the instances that
-/// the killed one wrote.
+/// A writer of Weir is killed and restarted at once; then leaves, and is restarted.
+/// `tells_of_the_end` checks the instances that the killed one wrote.
 pub(crate) fn others_survive_writers(
     test: &str,
     name: &str,
@@ -127,7 +128,7 @@ pub(crate) fn others_survive_writers(
     peer.quit();
 }
 
-/// A reader of Weir is killed and started again at once; then leaves, and is started again.
+/// A reader of Weir is killed and restarted at once; then leaves, and is restarted.
 pub(crate) fn others_survive_readers(test: &str, name: &str, start: impl Fn(&Run) -> Peer) {
     let run = Run::new(name);
     let mut peer = start(&run);
@@ -142,7 +143,7 @@ pub(crate) fn others_survive_readers(test: &str, name: &str, start: impl Fn(&Run
         weir
     };
     let first = come(&mut peer, 1, 0);
-    // What one reader has not acknowledged, others are offered too.
+    // Samples that one reader has not acknowledged are offered to others, too.
     peer.ask("acknowledged");
     first.kill();
     let second = come(&mut peer, 2, COUNT);

@@ -1,17 +1,19 @@
-//! The types of the exchanges with other engines, and what their samples look like: the same as in the programs of the peers.
+//! The types of the exchanges with other engines and their samples: the same as in the peers'
+//! programs.
 
 use weir_dds::DdsType;
 
-/// A type whose samples are made from numbers, so that whoever gets one can tell whether it is right.
+/// A type whose samples are made from numbers, so that the receiver can check them.
 pub(crate) trait Numbered: DdsType + PartialEq + std::fmt::Debug {
-    /// Sample `number`, with a payload of `size` bytes if it has one, and of one of so many instances if it has a key.
+    /// Makes sample `number`, with a payload of `size` bytes if it has one, of one of `instances`
+    /// instances if it has a key.
     fn make(number: u32, size: u32, instances: u32) -> Self;
 
     /// The number of a sample.
     fn number(&self) -> u32;
 }
 
-/// The type of the shapes demo, as the OMG's interoperability tests have it.
+/// The type of the shapes demo, as in the OMG's interoperability tests.
 #[derive(Debug, Default, Clone, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]
 pub(crate) struct ShapeType {
@@ -20,7 +22,7 @@ pub(crate) struct ShapeType {
     pub(crate) color: String,
     /// The number of the sample.
     pub(crate) x: i32,
-    /// The same below zero.
+    /// The number, negated.
     pub(crate) y: i32,
     /// Bytes of payload.
     pub(crate) shapesize: i32,
@@ -44,8 +46,8 @@ impl Numbered for ShapeType {
     }
 }
 
-/// The color of an instance. Every second one is so short that the serialized key is no longer than a key hash, which makes a difference to
-/// Fast DDS.
+/// Returns the color of an instance. Every second one is so short that the serialized key fits a
+/// key hash, which makes a difference to Fast DDS.
 fn color(instance: u32) -> String {
     if instance.is_multiple_of(2) { format!("C-{instance}") } else { format!("THE-COLOR-{instance}") }
 }
@@ -54,9 +56,9 @@ fn color(instance: u32) -> String {
 #[derive(Debug, Default, Clone, PartialEq, DdsType)]
 #[dds(extensibility = "final")]
 pub(crate) struct Inner {
-    /// Unaligns what follows.
+    /// Misaligns what follows.
     pub(crate) level: u8,
-    /// Wants eight bytes of alignment.
+    /// Needs eight bytes of alignment.
     pub(crate) weight: f64,
     /// Sometimes empty.
     pub(crate) label: String,

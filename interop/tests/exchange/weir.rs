@@ -16,13 +16,14 @@ use weir_dds::{
 use crate::peer::Peer;
 use crate::types::Numbered;
 
-/// Longest that anything may take, on a slow machine that is busy.
+/// Time limit for everything, for a slow and busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
-/// Much sooner than a lease ends: who leaves says so.
+/// Much less than a lease: a participant that leaves says goodbye.
 const SOON: Duration = Duration::from_secs(5);
 
-/// How long those are kept who vanish, in the tests that wait for it: long enough for a machine that is busy.
+/// The lease of participants that are killed, in tests that wait for it: long enough for a busy
+/// machine.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
 
 /// A domain and a topic that no other test uses, and a participant on the loopback interface.
@@ -34,16 +35,16 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Nothing is announced yet.
+    /// Announces nothing yet.
     pub(crate) fn new(name: &str) -> Self {
-        // Tests that run at the same time do not hear of each other.
+        // Tests that run at the same time must not discover each other.
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let id = std::process::id();
         let domain = 1 + id.wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed)) % 100;
         Self::of(domain, format!("{name}_{id}"))
     }
 
-    /// A topic that somebody else has named.
+    /// A given topic.
     pub(crate) fn of(domain: u32, topic: String) -> Self {
         let settings = ParticipantSettings::default().interface("lo");
         Self { domain, topic, settings, participant: OnceCell::new() }
@@ -70,7 +71,7 @@ impl Run {
     }
 
     pub(crate) fn writer<T: Numbered>(&self, reliability: Reliability) -> DataWriter<T> {
-        // So that an instance that is unregistered can be told from one that is disposed of.
+        // Distinguishes unregistered instances from disposed ones.
         let mut qos = DataWriterQos::default().autodispose_unregistered_instances(false).keep_all();
         qos.policies.max_blocking_time = LIMIT;
         qos.policies.reliability = reliability;
@@ -89,7 +90,7 @@ impl Run {
         self.participant().create_subscriber().create_datareader(&self.topic(), qos).unwrap()
     }
 
-    /// A reader, and the statuses that its listener is told.
+    /// A reader, and the statuses that its listener receives.
     pub(crate) fn reader_with_news<T: Numbered>(&self, reliability: Reliability) -> (DataReader<T>, News) {
         let mut qos = DataReaderQos::default().keep_all();
         qos.policies.reliability = reliability;
@@ -103,19 +104,19 @@ impl Run {
         (subscriber.create_datareader_with_listener(&self.topic(), qos, listener).unwrap(), news)
     }
 
-    /// A writer, and the statuses that its listener is told.
+    /// A writer, and the statuses that its listener receives.
     pub(crate) fn writer_with_news<T: Numbered>(&self, reliability: Reliability) -> (DataWriter<T>, News) {
         let writer = self.writer(reliability);
         let news = Self::watch(&writer);
         (writer, news)
     }
 
-    /// What a writer's listener is told from now on, and what it would have been told before.
+    /// Collects what a writer's listener receives from now on, and would have received before.
     pub(crate) fn watch<T: Numbered>(writer: &DataWriter<T>) -> News {
         let (listener, news) = Listener::new();
         let listener = Arc::new(listener);
         writer.set_listener(Some(Arc::clone(&listener) as Arc<dyn DataWriterListener<T>>));
-        // What happened before.
+        // Earlier events.
         listener.tell_matched(writer.publication_matched_status());
         let status = writer.offered_incompatible_qos_status();
         if status.total_count > 0 {
@@ -124,17 +125,17 @@ impl Run {
         news
     }
 
-    /// What makes a peer create a writer or reader for the topic.
+    /// The command that makes a peer create a writer or reader for the topic.
     pub(crate) fn command<T: Numbered>(&self, kind: &str, reliability: Reliability) -> String {
         let reliability = if reliability == Reliability::Reliable { "reliable" } else { "best-effort" };
         format!("{kind} {} {} {reliability}", T::TYPE_NAME, self.topic)
     }
 }
 
-/// What a listener was told.
+/// The events of a listener.
 pub(crate) struct News {
     matched: Receiver<MatchedStatus>,
-    /// The last one that was looked at.
+    /// The last one read.
     last_matched: Cell<Option<MatchedStatus>>,
     incompatible: Receiver<IncompatibleQosStatus>,
     alive: Receiver<LivelinessChangedStatus>,
@@ -142,17 +143,17 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Waits until so many are matched, because somebody came or said goodbye.
+    /// Waits for this number of matches, after a peer joined or said goodbye.
     pub(crate) fn await_matches(&self, count: u32) {
         self.await_matched(SOON, |status| status.current_count == count, &format!("{count} matches"));
     }
 
-    /// Waits until so many are matched, because somebody vanished without a word.
+    /// Waits for this number of matches, after a peer was killed.
     pub(crate) fn await_matches_of_lease(&self, count: u32) {
         self.await_matched(LIMIT, |status| status.current_count == count, &format!("{count} matches"));
     }
 
-    /// Waits until so many were ever matched.
+    /// Waits for this total number of matches.
     pub(crate) fn await_arrivals(&self, count: u32) {
         self.await_matched(LIMIT, |status| status.total_count == count, &format!("{count} arrivals"));
     }
@@ -163,12 +164,12 @@ impl News {
         }
     }
 
-    /// Waits for an endpoint whose QoS does not fit.
+    /// Waits for an endpoint with incompatible QoS.
     pub(crate) fn await_incompatible(&self) -> IncompatibleQosStatus {
         await_status(&self.incompatible, LIMIT, |_| true, "an incompatible endpoint")
     }
 
-    /// Waits until so many writers are alive and so many are not.
+    /// Waits for these numbers of writers, alive and not alive.
     pub(crate) fn await_liveliness(&self, alive: u32, not_alive: u32) {
         let is_it = |status: &LivelinessChangedStatus| {
             (status.alive_count, status.not_alive_count) == (alive, not_alive)
@@ -176,7 +177,7 @@ impl News {
         await_status(&self.alive, LIMIT, is_it, &format!("{alive} writers alive and {not_alive} not"));
     }
 
-    /// Waits until the writer has run out of its lease so often.
+    /// Waits until the writer's lease has expired this many times.
     pub(crate) fn await_liveliness_lost(&self, count: u32) {
         let is_it = |status: &LivelinessLostStatus| status.total_count == count;
         await_status(&self.lost, LIMIT, is_it, &format!("a writer's lease that ran out {count} times"));
@@ -221,7 +222,7 @@ impl Listener {
         (listener, News { matched, last_matched: Cell::default(), incompatible, alive, lost })
     }
 
-    // Nobody listens any more when the test is over.
+    // The receiver is gone when the test is over.
     fn tell_matched(&self, status: MatchedStatus) {
         let _ = self.matched.lock().unwrap().send(status);
     }
@@ -259,7 +260,7 @@ impl<T> DataWriterListener<T> for Listener {
     }
 }
 
-/// Checks samples as they are taken: each is as it was written, and those of an instance come in order.
+/// Checks samples as they are taken: each is unchanged, and those of an instance are in order.
 struct Check {
     size: u32,
     instances: u32,
@@ -272,7 +273,7 @@ impl Check {
         Self { size, instances, next: BTreeMap::new(), taken: 0 }
     }
 
-    /// Takes what is there, after waiting until something is; `false` if nothing comes. What comes may also be no sample, but the end of an
+    /// Waits for samples and takes them; `false` if none arrive. May also take the end of an
     /// instance.
     fn take<T: Numbered>(&mut self, reader: &DataReader<T>, limit: Duration) -> bool {
         if !reader.wait_for_data(limit) {
@@ -296,7 +297,7 @@ impl Check {
     }
 }
 
-/// Takes exactly these samples, each once. Without gaps, because the order of each instance and the count are right.
+/// Takes exactly these samples, each once. The order of each instance and the count exclude gaps.
 pub(crate) fn take_exactly<T: Numbered>(
     reader: &DataReader<T>,
     first: u32,
@@ -316,7 +317,7 @@ pub(crate) fn take_exactly<T: Numbered>(
     assert!(nexts.iter().all(|next| (end..end + instances).contains(next)), "{nexts:?} follow {end} samples");
 }
 
-/// Lets the peer write until so many samples were taken, in order.
+/// Lets the peer write until this many samples were taken, in order.
 pub(crate) fn take_some<T: Numbered>(
     peer: &mut Peer,
     reader: &DataReader<T>,
@@ -338,7 +339,7 @@ pub(crate) fn take_some<T: Numbered>(
     }
 }
 
-/// Writes until the peer has read so many samples, in order.
+/// Writes until the peer has read this many samples, in order.
 pub(crate) fn write_until_content<T: Numbered>(
     peer: &mut Peer,
     writer: &DataWriter<T>,
@@ -349,7 +350,7 @@ pub(crate) fn write_until_content<T: Numbered>(
     peer.tell(&format!("read-some 0 {count} {size} {instances}"));
     for number in 0.. {
         writer.write(&T::make(number, size, instances)).unwrap();
-        // Best effort is for those who pace themselves.
+        // Best effort needs pacing.
         if number % 20 == 0 && peer.answer_within(Duration::from_millis(1)).is_some() {
             return;
         }

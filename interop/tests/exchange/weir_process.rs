@@ -1,5 +1,5 @@
-//! Weir in a process of its own, for tests in which it is killed: the test starts itself again, and the inner one does what it is told
-//! like the programs of the other engines.
+//! Weir in a separate process, for tests in which it is killed: the test runs itself again, and the
+//! inner one runs commands like the programs of the other engines.
 
 use std::io::BufRead;
 use std::process::Command;
@@ -10,16 +10,18 @@ use crate::peer::Peer;
 use crate::types::Numbered;
 use crate::weir::{LIMIT, Run, take_exactly};
 
-/// Starts it, for a run's domain and topic. `test` is the full name of the test that calls this, which calls [`serve`] first.
+/// Starts it for a run's domain and topic. `test` is the full name of the calling test, which must
+/// call [`serve`] first.
 pub(crate) fn start(test: &str, run: &Run) -> Peer {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env(INSIDE, format!("{} {}", run.domain, run.topic));
     Peer::start(&mut command)
 }
 
-/// In the inner process does what is told on standard input, until there is no more, and gives `true`.
+/// In the inner process, runs commands from standard input until it ends, and returns `true`.
 ///
-/// The commands are `writer`, `reader`, `matched COUNT`, `acknowledged`, `write FIRST COUNT SIZE INSTANCES`, `read` with the same, `quit`.
+/// The commands are `writer`, `reader`, `matched COUNT`, `acknowledged`, `write FIRST COUNT SIZE
+/// INSTANCES`, `read` with the same, `quit`.
 pub(crate) fn serve<T: Numbered>() -> bool {
     let Ok(place) = std::env::var(INSIDE) else { return false };
     let (domain, topic) = place.split_once(' ').unwrap();
@@ -67,7 +69,7 @@ fn act<T: Numbered>(line: &str, run: &Run, endpoint: &mut Option<Endpoint<T>>) {
     }
 }
 
-/// On a line of its own: the test harness has printed something before.
+/// On its own line: the test harness has printed something before.
 fn answer() {
     println!("\nok");
 }

@@ -1,4 +1,5 @@
-//! Exchanges with Cyclone DDS in XCDR2, in both directions: appendable types, and the kinds of members that only XCDR2 has there.
+//! Exchanges with Cyclone DDS in XCDR2, in both directions: appendable types, and kinds of members
+//! that only XCDR2 has there.
 
 use weir_dds::{
     DataReader, DataRepresentation, DataWriter, DataWriterQos, DdsType, InstanceState, Reliability,
@@ -9,7 +10,7 @@ use crate::cyclonedds::start;
 use crate::types::{Everything, Numbered, ShapeType};
 use crate::weir::{LIMIT, Run, await_state, take_exactly};
 
-/// [`ShapeType`], under another name because Cyclone DDS has that one final.
+/// [`ShapeType`], under another name because that one is final in Cyclone DDS.
 #[derive(Debug, Default, Clone, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]
 struct AppendableShape {
@@ -65,7 +66,7 @@ impl Default for Measured {
     }
 }
 
-/// What is not in [`Everything`], and a key of several members.
+/// Kinds of members that [`Everything`] lacks, and a key of several members.
 #[derive(Debug, Default, Clone, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]
 struct Kinds {
@@ -117,7 +118,7 @@ fn writer<T: Numbered>(run: &Run) -> DataWriter<T> {
     run.writer_with_qos(qos.data_representation(DataRepresentation::Xcdr2))
 }
 
-/// What makes the peer create a writer or reader.
+/// The command that makes the peer create a writer or reader.
 fn command<T: Numbered>(run: &Run, kind: &str) -> String {
     run.command::<T>(kind, Reliability::Reliable) + " xcdr2"
 }
@@ -139,7 +140,7 @@ fn weir_to_cyclone<T: Numbered>(name: &str, size: u32, instances: u32) {
     if T::HAS_KEY {
         writer.dispose(&T::make(0, size, instances)).unwrap();
         peer.ask("state 0 disposed");
-        // A handle is known from before, with the key in its standard form.
+        // The handle is known from before, with the key in its standard form.
         let handle = writer.register_instance(&T::make(1, size, instances)).unwrap();
         writer.unregister_by_handle(handle).unwrap();
         peer.ask("state 1 no-writers");
@@ -187,7 +188,7 @@ fn cyclone_to_weir<T: Numbered>(name: &str, size: u32, instances: u32) {
     peer.quit();
 }
 
-/// The key is as long as a delimiter, and once has the value of one.
+/// The key has the length of a delimiter, and once the value of one.
 #[derive(Debug, Default, Clone, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]
 struct Numbers {
@@ -226,7 +227,7 @@ fn weir_gets_appendable_shapes() {
     cyclone_to_weir::<AppendableShape>("xcdr2_shapes_to_weir", 100, 7);
 }
 
-/// The key is a string, and Cyclone DDS has the type final: so does this.
+/// The key is a string; final, as in Cyclone DDS.
 #[derive(Debug, Default, Clone, PartialEq, DdsType)]
 #[dds(extensibility = "final", name = "ShapeType")]
 struct FinalShape {

@@ -39,8 +39,8 @@ struct node {
   dds_entity_t domain, participant, writer, reader;
   on_sample_t on_sample;
   void *context;
-  // What is taken goes into these again and again, octets included, as in the library's own ddsperf: its listener is called
-  // for every sample that arrives, by one thread at a time. To return a loan instead frees the octets, and clears room for
+  // Samples are taken into these again and again, as in the library's own ddsperf: its listener is called for every
+  // sample that arrives, by one thread at a time. Returning a loan instead frees the payload, and clears room for
   // TAKE_MAX samples however few were taken, under a lock: a fifth of the rate of small samples.
   sample_t received[TAKE_MAX];
   void *received_at[TAKE_MAX];

@@ -60,7 +60,7 @@ enum { TAKEN = 0, TIMED_OUT = 1, FAILED = 2 };
 
 static constexpr size_t ENCAPSULATION_BYTES = 4, FIXED_BYTES = sizeof(header) + 4;
 
-// A sample to write points to the caller's octets; one that was read has its own.
+// A sample to write points to the caller's payload; one that was read has its own.
 struct Sample {
   struct header header;
   const uint8_t *octets = nullptr;
@@ -68,7 +68,8 @@ struct Sample {
   std::vector<uint8_t> own;
 };
 
-// The serialized form by hand, as a generated type does it on a little-endian machine: members of four bytes, then octets.
+// The serialized form by hand, as a generated type does it on a little-endian machine: members of four bytes, then
+// the payload.
 class Type : public TopicDataType {
  public:
   Type(bool is_keyed, uint32_t octets_max) {
@@ -111,7 +112,7 @@ class Type : public TopicDataType {
   void *createData() override { return new Sample; }
   void deleteData(void *data) override { delete static_cast<Sample *>(data); }
 
-  // Four octets are their own key hash.
+  // Four bytes are their own key hash.
   bool getKey(void *data, InstanceHandle_t *handle, bool) override {
     if (!m_isGetKeyDefined) return false;
     for (int i = 0; i < 16; i++) handle->value[i] = i < 4 ? static_cast<Sample *>(data)->header.key[i] : 0;

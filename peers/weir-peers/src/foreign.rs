@@ -168,7 +168,7 @@ const TIMED_OUT: i32 = 1;
 
 impl Writer for Context {
     fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        // SAFETY: the node is open (`pass_on` withholds the context before), and header and octets outlive
+        // SAFETY: the node is open (`pass_on` withholds the context before), and header and payload outlive
         // the call.
         match unsafe { (self.shim.write)(self.raw(), header, octets.as_ptr(), octets.len()) } {
             TAKEN => Ok(Written::Taken),

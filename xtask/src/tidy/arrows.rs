@@ -1,4 +1,5 @@
-//! Which crate may use which: the table of the architecture, checked against `cargo metadata`.
+//! Allowed dependencies between crates: the table of the architecture, compared with `cargo
+//! metadata`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,8 @@ use crate::peers;
 use crate::process;
 use crate::steps;
 
-/// Every crate of ours with all crates of ours that it may use. A new arrow is a decision about the design: ARCHITECTURE.md changes with it.
+/// Every workspace crate with the workspace crates that it may use. A new arrow is a design
+/// decision: ARCHITECTURE.md changes with it.
 const ARROWS: &[(&str, &[&str])] = &[
     ("weir", &["weir-cli", "weir-peers"]),
     ("weir-bench", &["weir-dds", "weir-peer-api", "weir-results", "weir-telemetry", "weir-udp"]),
@@ -32,16 +34,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// What tests, examples and benches may use beyond that.
+/// Additional crates that tests, examples and benches may use.
 const TEST_ARROWS: &[(&str, &[&str])] =
     &[("weir-cdr-derive", &["weir-cdr"]), ("weir-dds", &["weir-netsim"]), ("weir-rtps", &["weir-netsim"])];
 
-/// Crates without input and output, clock, threads or randomness: nothing that offers those may be in what they are built from.
+/// Crates without input and output, clock, threads or randomness: no crate that offers those may be
+/// among their dependencies.
 const PURE: &[&str] = &["weir-cdr", "weir-netsim", "weir-report", "weir-rtps", "weir-wire"];
 const IMPURE: &[&str] =
     &["async-std", "getrandom", "libc", "mio", "nix", "rand", "rustix", "smol", "socket2", "tokio"];
 
-/// Heavy or opinionated crates, and the only ones of ours that may name them.
+/// Heavy or opinionated crates, and the only workspace crates that may use them.
 const RESERVED: &[(&str, &[&str])] = &[
     ("anyhow", &["weir-cli", "xtask"]),
     ("clap", &["weir-cli"]),
@@ -55,15 +58,17 @@ const RESERVED: &[(&str, &[&str])] = &[
 pub(crate) struct Metadata {
     /// Names of the members.
     pub(crate) members: BTreeSet<String>,
-    /// Folder of each member, from the top of the repository.
+    /// Folder of each member, from the root of the repository.
     folders: BTreeMap<String, String>,
-    /// (who, whom, kind) for every dependency of a member; kind is empty for a normal one, else "dev" or "build".
+    /// (user, dependency, kind) for every dependency of a member; kind is empty for a normal one,
+    /// else "dev" or "build".
     dependencies: BTreeSet<(String, String, String)>,
-    /// Everything that a member of the main workspace is built from, other than through a procedural macro or a build script.
+    /// Everything that a member of the main workspace is built from, other than through a
+    /// procedural macro or a build script.
     closures: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Asks Cargo.
+/// Runs `cargo metadata`.
 pub(crate) fn metadata(environment: &Environment) -> Result<Metadata, String> {
     let mut metadata = Metadata::default();
     let platform = ["--filter-platform", "x86_64-unknown-linux-gnu"];
@@ -166,7 +171,8 @@ impl Metadata {
     }
 }
 
-/// Normal dependencies of every package by id, procedural macros left out: those run in the compiler.
+/// Returns the normal dependencies of every package by id, without procedural macros, which run in
+/// the compiler.
 fn edges(value: &Value) -> BTreeMap<&str, BTreeSet<&str>> {
     let is_macro = |package: &&Value| {
         array(&package["targets"]).flat_map(|target| array(&target["kind"])).any(|kind| kind == "proc-macro")
@@ -194,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    /// A workspace in which each (who, whom, kind) is a dependency.
+    /// A workspace with these dependencies (user, dependency, kind).
     fn workspace(dependencies: &[(&str, &str, Option<&str>)]) -> Metadata {
         let mut names: BTreeSet<&str> = dependencies.iter().flat_map(|(from, to, _)| [*from, *to]).collect();
         names.insert("weir-wire");

@@ -1,18 +1,19 @@
-//! Rules about Rust files: their length, what may not be left in them, what tests may not do.
+//! Rules about Rust files: their length, leftovers, what tests may not do.
 
 use super::{Complaint, File};
 
-/// Most lines of code in a file, its tests at the bottom, comments and blank lines not counted.
+/// Maximum number of code lines in a file, without its tests at the bottom, comments and blank
+/// lines.
 const CODE_LINES_MAX: usize = 600;
 
-/// Files that are over the limit for now, with their length: it may only shrink.
+/// Files over the limit, with their length, which may only shrink.
 const LONG_FILES: &[(&str, usize)] = &[];
 
-/// Things that are for the time before a commit. Cut in two here, so that this file passes its own rule.
+/// Markers of unfinished work. Split in two here, so that this file passes its own rule.
 const LEFTOVERS: &[(&str, &str)] =
     &[("todo", "!("), ("unimplemented", "!("), ("dbg", "!("), ("FIX", "ME"), ("TO", "DO"), ("XX", "X")];
 
-/// What no test does: it would be slow, would flake, or would not run.
+/// What tests may not do: it would be slow or flaky, or would not run.
 const NOT_IN_TESTS: &[(&str, &str, &str)] = &[
     ("#[ign", "ore", "tests are run or removed, never ignored"),
     ("#[should_", "panic", "assert on what is returned instead of a panic"),
@@ -40,14 +41,11 @@ fn check_length(file: &File, allowances: &[(&str, usize)]) -> Option<Complaint> 
     let allowance = allowances.iter().find(|(path, _)| *path == file.path).map(|(_, lines)| *lines);
     match allowance {
         Some(lines) if count < lines => {
-            Some(file.complain(0, format!("has become shorter: say {count} in LONG_FILES, or remove it")))
+            Some(file.complain(0, format!("is shorter now: write {count} in LONG_FILES, or remove it")))
         }
         Some(lines) if count == lines => None,
         _ if count <= CODE_LINES_MAX => None,
-        _ => Some(file.complain(
-            0,
-            format!("{count} lines of code, over the {CODE_LINES_MAX} that a reader can hold: split it"),
-        )),
+        _ => Some(file.complain(0, format!("{count} lines of code, {CODE_LINES_MAX} allowed: split it"))),
     }
 }
 
@@ -78,7 +76,7 @@ fn check_tests(file: &File) -> Vec<Complaint> {
     complaints
 }
 
-/// Lines up to the module of tests at the bottom of a file.
+/// Returns the lines up to the module of tests at the bottom of a file.
 fn before_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered(text).take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
 }
@@ -87,7 +85,8 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line))
 }
 
-/// Whether the word occurs without letters, digits or underscores right before it or, for a word that ends in a letter, after it.
+/// Returns whether the word occurs without letters, digits or underscores right before it or, for a
+/// word that ends in a letter, after it.
 fn holds_word(line: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {

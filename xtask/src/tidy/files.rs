@@ -1,4 +1,4 @@
-//! Nothing in the repository that does not belong there: no editor leavings, no binaries, no paths of somebody's machine.
+//! Rules about files: no editor backups, no binaries, no paths of a single machine.
 
 use super::{Complaint, File};
 
@@ -23,19 +23,21 @@ const EXTENSIONS: &[&str] = &[
 /// Files without one of those extensions.
 const NAMES: &[&str] = &[".ci/run", ".gitattributes", ".gitignore", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Where bytes that are no text may lie.
+/// Where files that are not text may be.
 const BINARY_FOLDERS: &[&str] = &["fuzz/corpus/"];
 
 const SIZE_MAX: usize = 1 << 20;
 
-/// Folders that exist on the machine of whoever wrote the line. Cut in two, so that this file passes its own rule.
+/// Folders that exist only on their author's machine. Split in two, so that this file passes its
+/// own rule.
 const MACHINE_FOLDERS: &[(&str, &str)] = &[("/ho", "me/"), ("/Us", "ers/"), ("/wo", "rk/"), ("/ro", "ot/")];
 
 /// Applies every rule of this module to one file.
 pub(crate) fn check(file: &File) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     if BINARY_FOLDERS.iter().any(|folder| file.path.starts_with(folder)) {
-        complaints.extend((file.size > 4096).then(|| file.complain(0, "a corpus file is small: shrink it")));
+        complaints
+            .extend((file.size > 4096).then(|| file.complain(0, "corpus file over 4096 bytes: shrink it")));
         return complaints;
     }
     let is_known = NAMES.contains(&file.path.as_str())
@@ -44,7 +46,7 @@ pub(crate) fn check(file: &File) -> Vec<Complaint> {
         complaints.push(file.complain(0, "does not belong here (or is missing in xtask/src/tidy/files.rs)"));
     }
     if file.size > SIZE_MAX {
-        complaints.push(file.complain(0, format!("{} bytes: too much for a repository", file.size)));
+        complaints.push(file.complain(0, format!("{} bytes: too large for the repository", file.size)));
     }
     match &file.text {
         None => complaints.push(file.complain(0, "is no text")),
@@ -69,7 +71,7 @@ fn check_text(file: &File, text: &str) -> Vec<Complaint> {
         }
         for (start, end) in MACHINE_FOLDERS {
             let folder = format!("{start}{end}");
-            // A file system path begins a word; a route in a URL does not.
+            // A file system path starts a word; a path in a URL does not.
             if line
                 .match_indices(&folder)
                 .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '.'))

@@ -51,7 +51,8 @@ fn check_peers(files: &[File]) -> Vec<Complaint> {
     differ.map(|header| peers.complain(0, format!("{header} differs from the main workspace's"))).collect()
 }
 
-/// Every member takes its workspace's lints, where unsafe code is forbidden; only the crates of foreign calls set their own.
+/// Every member takes its workspace's lints, where unsafe code is forbidden; only the crates of
+/// foreign calls set their own.
 fn check_lints(file: &File, files: &[File]) -> Option<Complaint> {
     let text = file.text();
     if ["Cargo.toml", PEERS].contains(&file.path.as_str()) {
@@ -71,7 +72,7 @@ fn check_lints(file: &File, files: &[File]) -> Option<Complaint> {
     })
 }
 
-/// Lines of one section of a manifest.
+/// Returns the lines of one section of a manifest.
 fn section<'a>(text: &'a str, header: &'a str) -> impl Iterator<Item = &'a str> {
     let after = text.lines().map(str::trim).skip_while(move |line| *line != header).skip(1);
     after.take_while(|line| !line.starts_with('['))
@@ -80,23 +81,23 @@ fn section<'a>(text: &'a str, header: &'a str) -> impl Iterator<Item = &'a str> 
 fn check_rust_version(files: &[File]) -> Vec<Complaint> {
     let Some(root) = files.iter().find(|file| file.path == "Cargo.toml") else { return Vec::new() };
     let Some((_, wanted)) = versions(root).into_iter().next() else {
-        return vec![root.complain(0, "says no rust-version")];
+        return vec![root.complain(0, "has no rust-version")];
     };
     let mut complaints = Vec::new();
     for file in files {
         for (line, found) in versions(file).into_iter().filter(|(_, found)| *found != wanted) {
-            complaints
-                .push(file.complain(line, format!("says Rust {found}, but the workspace says {wanted}")));
+            complaints.push(file.complain(line, format!("has Rust {found}, but the workspace has {wanted}")));
         }
     }
     let readme = files.iter().find(|file| file.path == "README.md");
     if let Some(readme) = readme.filter(|readme| versions(readme).is_empty()) {
-        complaints.push(readme.complain(0, format!("does not say that Rust {wanted} is needed")));
+        complaints.push(readme.complain(0, format!("does not mention the required Rust version {wanted}")));
     }
     complaints
 }
 
-/// Every mention of a minimum Rust version: in manifests and clippy's configuration by key, in prose as "Rust 1.x".
+/// Finds every mention of a minimum Rust version: in manifests and clippy's configuration by key,
+/// in prose as "Rust 1.x".
 fn versions(file: &File) -> Vec<(usize, String)> {
     let markers: &[&str] = match file.path.rsplit('.').next() {
         Some("toml") => &["rust-version = \"", "msrv = \""],
@@ -149,13 +150,13 @@ mod tests {
         assert_eq!(
             complaints(&[("README.md", "a\nRust 1.80 or newer\n"), ("fuzz/Cargo.toml", manifest)]),
             [
-                "README.md:2: says Rust 1.80, but the workspace says 1.88",
-                "fuzz/Cargo.toml:1: says Rust 1.87, but the workspace says 1.88"
+                "README.md:2: has Rust 1.80, but the workspace has 1.88",
+                "fuzz/Cargo.toml:1: has Rust 1.87, but the workspace has 1.88"
             ]
         );
         assert_eq!(
             complaints(&[("README.md", "nothing\n")]),
-            ["README.md: does not say that Rust 1.88 is needed"]
+            ["README.md: does not mention the required Rust version 1.88"]
         );
         assert_eq!(complaints(&[("clippy.toml", "msrv = \"1.70\"\n")]).len(), 1);
     }

@@ -66,7 +66,7 @@ fn broken(file: &File, target: &str, files: &[File]) -> Option<String> {
     (!anchor.is_empty() && !has_anchor()).then(|| format!("{path} has no heading for #{anchor}"))
 }
 
-/// Where a link leads, from the top of the repository; a link out of it is given back as it is and will not be found.
+/// Resolves a link from the root of the repository; a link out of it is unchanged and will not be found.
 fn resolve(from: &str, link: &str) -> Option<String> {
     let mut path = PathBuf::from(from);
     path.pop();

@@ -1,4 +1,5 @@
-//! Every file of a submessage begins with the drawing of its bytes, as the specification has it.
+//! Rule about submessages: every file starts with the drawing of its bytes, as in the
+//! specification.
 
 use super::{Complaint, File};
 
@@ -10,16 +11,17 @@ pub(crate) fn check(files: &[File]) -> Vec<Complaint> {
     submessages.filter_map(check_drawing).collect()
 }
 
-/// A drawing is a block of text in the documentation at the top, with bars between the fields; the prose names the clause it follows.
+/// A drawing is a text block in the documentation at the top, with bars between the fields; the
+/// prose names the clause.
 fn check_drawing(file: &File) -> Option<Complaint> {
     let docs: Vec<&str> =
         file.text().lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
     let block = docs.iter().skip_while(|line| **line != "```text").skip(1).take_while(|line| **line != "```");
     if block.filter(|line| line.starts_with('|')).count() < 2 {
-        return Some(file.complain(0, "has no drawing of the submessage in the docs at its top"));
+        return Some(file.complain(0, "has no drawing of the submessage in its module documentation"));
     }
     let has_clause = docs.iter().any(|line| line.contains("RTPS") && line.contains('§'));
-    (!has_clause).then(|| file.complain(0, "does not say which clause of the specification it follows"))
+    (!has_clause).then(|| file.complain(0, "does not name the clause of the specification"))
 }
 
 #[cfg(test)]

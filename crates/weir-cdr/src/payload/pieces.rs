@@ -1,28 +1,32 @@
-//! A payload piece by piece, for values too large to be encoded as a whole before the first of it is sent.
+//! Payloads piece by piece, for values that are too large to be encoded before the first part is
+//! sent.
 
 use super::{ENCAPSULATION_LEN, identified};
 use crate::{CdrError, CdrWriter, DdsType, Encoding, Endianness};
 
-/// The payload of a value that ends in a sequence of numbers (its *bulk*). Any part of it can be written at any time; all of
-/// them make what [`encode_payload_in`](super::encode_payload_in) writes.
+/// The payload of a value that ends in a sequence of numbers (its *bulk*).
+///
+/// Parts can be written in any order; together they are what
+/// [`encode_payload_in`](super::encode_payload_in) writes.
 #[derive(Debug)]
 pub struct Pieces<'a, T> {
     value: &'a T,
-    /// What stands in front of the bulk, encapsulation header included.
+    /// Everything before the bulk, with the encapsulation header.
     front: [u8; FRONT_MAX],
     front_len: usize,
     bulk_len: usize,
     len: usize,
 }
 
-/// The longest front, in bytes.
+/// Maximum length of the front, in bytes.
 const FRONT_MAX: usize = 1024;
 
 impl<'a, T: DdsType> Pieces<'a, T> {
-    /// The payload of `value`; `None` if the type has no bulk, or if what stands in front of that is longer than 1 KiB.
+    /// Prepares the payload of `value`; `None` if the type has no bulk, or if more than 1 KiB
+    /// precede it.
     ///
     /// # Errors
-    /// What makes the value impossible to represent. Nothing can go wrong after that.
+    /// The reason why the value cannot be encoded. No error is possible after that.
     pub fn new(value: &'a T, encoding: Encoding) -> Result<Option<Self>, CdrError> {
         let Some(element) = T::BULK_ELEMENT else { return Ok(None) };
         let (identifier, encoding) = identified::<T>(encoding);
@@ -45,16 +49,17 @@ impl<'a, T: DdsType> Pieces<'a, T> {
         Ok(Some(Self { value, front, front_len, bulk_len, len }))
     }
 
-    /// The size of the payload in bytes.
-    #[expect(clippy::len_without_is_empty, reason = "a payload has a header at least")]
+    /// Returns the size of the payload in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "a payload has at least a header")]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Writes the bytes of the payload from `at` on into `out`. What lies behind its end is zeros.
+    /// Writes the bytes of the payload from `at` on to `out`, followed by zeros after its end.
     ///
     /// # Errors
-    /// That of [`CdrValue::encode_bulk_part`](crate::CdrValue::encode_bulk_part); derived types have none.
+    /// That of [`CdrValue::encode_bulk_part`](crate::CdrValue::encode_bulk_part); derived types
+    /// have none.
     pub fn write(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
         let front = self.front[..self.front_len].get(at..).unwrap_or_default();
         let (head, out) = out.split_at_mut(front.len().min(out.len()));

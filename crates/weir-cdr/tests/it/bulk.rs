@@ -1,4 +1,4 @@
-//! Values whose last sequence is not encoded, and octets that are not copied when they are decoded.
+//! Values whose last sequence is not encoded, and bytes that are not copied when decoded.
 
 use weir_cdr::{
     Bytes, CdrError, CdrValue, DdsType, Encoding, Pieces, SharedMemory, encode_payload_around,
@@ -7,7 +7,7 @@ use weir_cdr::{
 
 use crate::types::Point;
 
-/// Where the bulk lies in the tests' memory.
+/// Position of the bulk in the tests' memory.
 const BULK_AT: usize = 100;
 
 #[derive(Debug, Default, PartialEq, DdsType)]
@@ -40,7 +40,7 @@ struct NoBulk {
     maybe: Option<Vec<u8>>,
 }
 
-/// Checks that `front`, with a bulk that is in place already, gives the bytes of `whole`.
+/// Checks that `front` with a bulk in place gives the bytes of `whole`.
 fn is_framed_as_encoded<T: DdsType>(front: &T, whole: &T, bulk: &[u8], count: usize) {
     for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
         let mut expected = vec![0; payload_len_in(whole, encoding)];
@@ -74,9 +74,10 @@ fn a_bulk_in_place_makes_the_payload_that_encoding_makes() {
     }
 }
 
-/// Checks that what surrounds the octets at the end of `value`, and those, make the bytes that encoding gives.
+/// Checks that the surroundings of the bytes at the end of `value`, with those, are what encoding
+/// gives.
 fn is_encoded_around<T: DdsType>(value: &T) {
-    let octets = value.bulk_octets().expect("it ends in octets");
+    let octets = value.bulk_octets().expect("it ends in bytes");
     for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
         let mut expected = vec![0; payload_len_in(value, encoding)];
         encode_payload_in(value, encoding, &mut expected).expect("it can be encoded");
@@ -85,7 +86,7 @@ fn is_encoded_around<T: DdsType>(value: &T) {
         let room = &mut out[at..][..octets.len()];
         assert!(room.iter().all(|octet| *octet == 0xee));
         room.copy_from_slice(octets);
-        assert_eq!(out, expected, "{encoding:?}, {} octets", octets.len());
+        assert_eq!(out, expected, "{encoding:?}, {} bytes", octets.len());
         let short = encode_payload_around(value, octets.len() + 4, encoding, &mut out);
         assert_eq!(short, Err(CdrError::BufferTooSmall));
     }
@@ -108,7 +109,8 @@ fn what_surrounds_octets_is_encoded_without_them() {
     assert_eq!(refused, Err(CdrError::BoundExceeded { max: 12 }));
 }
 
-/// Checks that `value`, written in pieces of any length, gives the bytes that encoding gives.
+/// Checks that `value`, written in pieces of any length, gives the same bytes as encoding it at
+/// once.
 fn is_pieced_as_encoded<T: DdsType>(value: &T) {
     for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
         let mut expected = vec![0; payload_len_in(value, encoding)];

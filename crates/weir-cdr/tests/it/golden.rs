@@ -1,4 +1,4 @@
-//! Values and their bytes, written out by hand from the rules (DDS-XTypes 1.3 §7.4).
+//! Values and their bytes, derived manually from the rules (DDS-XTypes 1.3 §7.4).
 
 use weir_cdr::{CdrError, CdrValue, DdsType, Encoding, Endianness, Extensibility};
 
@@ -40,7 +40,7 @@ fn primitives_are_aligned_to_their_size() {
     check(&primitives(), LITTLE_1, &[
         1, 0, 0, 0, 0, 0, 0, 0,                                 // flag, padding to 8
         0, 0, 0, 0, 0, 0, 0xf0, 0x3f,                           // double
-        0x12, 0, 0xfe, 0xff, 0xff, 0, 0, 0,                     // octet, short, tiny
+        0x12, 0, 0xfe, 0xff, 0xff, 0, 0, 0,                     // `octet`, short, tiny
         4, 3, 2, 1, 0x0b, 0x0a, 0, 0,                           // long, unsigned short
         0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,         // long long
         0, 0, 0xc0, 0xbf, 0, 0, 0, 0,                           // float, padding to 8
@@ -149,7 +149,7 @@ fn a_newer_sender_may_have_more_members_and_an_older_one_fewer() {
     assert_eq!(decode::<Point>(&fewer, BIG_2.0, BIG_2.1), Ok(Point { x: 1, mark: 0 }));
     let cut = [0, 0, 0, 3, 0, 0, 0, 1];
     assert_eq!(decode::<Point>(&cut, BIG_2.0, BIG_2.1), Err(CdrError::UnexpectedEnd));
-    // XCDR1 has no delimiter: nothing says where such a struct ends, so nothing may be missing.
+    // XCDR1 has no delimiter: the end of such a struct is unknown, so no member may be missing.
     assert_eq!(decode::<Point>(&[0, 0, 0, 1], BIG_1.0, BIG_1.1), Err(CdrError::UnexpectedEnd));
 }
 

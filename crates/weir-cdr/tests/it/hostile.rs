@@ -1,4 +1,4 @@
-//! Bytes that nobody should send.
+//! Bytes that no peer should send.
 
 use proptest::prelude::*;
 use weir_cdr::{CdrError, CdrReader, CdrValue, CdrWriter, DdsType, Encoding, Endianness, from_payload};
@@ -6,8 +6,8 @@ use weir_cdr::{CdrError, CdrReader, CdrValue, CdrWriter, DdsType, Encoding, Endi
 use crate::kinds::{Kinds, any_kinds};
 use crate::types::{Collections, FORMS, Shape, any_collections, encode};
 
-/// Everything that reads, on bytes that may be anything. The value is overwritten in place, so that its memory can be
-/// looked at even if reading failed half-way.
+/// Runs every read function on arbitrary bytes. The value is overwritten in place, so that its
+/// memory can be checked even if reading failed midway.
 fn read_all(bytes: &[u8]) -> Result<(), TestCaseError> {
     for (endianness, encoding) in FORMS {
         let reader = CdrReader::new(bytes, endianness, encoding);
@@ -32,7 +32,7 @@ fn read_all(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The same for what is not in the collections.
+/// The same for types other than collections.
 fn read_kinds(bytes: &[u8]) -> Result<(), TestCaseError> {
     for (endianness, encoding) in FORMS {
         let reader = CdrReader::new(bytes, endianness, encoding);
@@ -122,7 +122,7 @@ fn a_huge_length_is_refused_at_once() {
 
 #[test]
 fn a_length_that_only_the_smallest_elements_could_have_costs_memory_in_proportion() {
-    // 1000 strings announced in 5000 bytes of which none is a string.
+    // 1000 strings announced in 5000 bytes, none of which is a string.
     let mut bytes = vec![0xff; 5004];
     bytes[..4].copy_from_slice(&1000_u32.to_be_bytes());
     let mut texts = Vec::<String>::new();

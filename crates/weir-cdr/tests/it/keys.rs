@@ -73,7 +73,7 @@ fn key_be<T: DdsType>(value: &T) -> Result<Vec<u8>, CdrError> {
     Ok(key)
 }
 
-/// The key out of a serialized sample.
+/// The key copied from a serialized sample.
 fn copied_key<T: DdsType>(value: &T, endianness: Endianness) -> Result<Vec<u8>, CdrError> {
     let sample = encode(value, endianness, Encoding::Xcdr1)?;
     let mut key = vec![0xee; value.key_size(Encoding::Xcdr1)];
@@ -126,7 +126,7 @@ fn a_type_without_a_key_has_an_empty_one() {
 
 #[test]
 fn keys_too_long_for_their_bound_are_refused_in_payloads_too() {
-    // A string of 6 where 5 are allowed would make a key of more than 16 bytes.
+    // A string of 6 where 5 are allowed would make the key longer than 16 bytes.
     let sample = [0, 0, 0, 7, b'a', b'b', b'c', b'd', b'e', b'f', 0, 0, 0, 0, 0, 1];
     let mut key = [0; 32];
     let result = SixteenAtMost::copy_key(
@@ -138,7 +138,8 @@ fn keys_too_long_for_their_bound_are_refused_in_payloads_too() {
 
 #[test]
 fn the_largest_possible_key_decides_the_kind_of_hash() {
-    // The type decides: the key of this shape has only 9 bytes, but could have 133. The digest is that of `md5sum`.
+    // The type decides: the key of this shape has only 9 bytes, but could have 133. The digest is
+    // from `md5sum`.
     let blue = key_be(&shape()).unwrap();
     assert_eq!(key_hash::<Shape>(&blue, Encoding::Xcdr1), BLUE_MD5);
     assert_eq!(key_hash_md5(&blue), BLUE_MD5);
@@ -166,7 +167,7 @@ proptest! {
     }
 }
 
-/// Between 16 and 20 bytes, depending on the alignment of what has eight bytes.
+/// Between 16 and 20 bytes, depending on the alignment of eight-byte primitives.
 #[derive(Clone, Debug, Default, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]
 struct DependsOnEncoding {
@@ -211,7 +212,7 @@ fn keys_in_xcdr2_are_delimited_in_payloads_and_plain_in_hashes() {
     assert_eq!(key, DependsOnEncoding { value: 0.0, ..value.clone() });
 
     assert_eq!(from_key_payload::<DependsOnEncoding>(&payload), Ok(key.clone()));
-    // As Cyclone DDS 0.10 has it.
+    // As Cyclone DDS 0.10 sends it.
     let undelimited = [0, 9, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
     assert_eq!(from_key_payload::<DependsOnEncoding>(&undelimited), Ok(key));
     assert_eq!(undelimited_key_payload::<DependsOnEncoding>(&payload).unwrap(), undelimited);

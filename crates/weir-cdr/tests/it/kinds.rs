@@ -1,4 +1,4 @@
-//! Enumerations, unions, maps and optional members: their bytes, and what is refused.
+//! Enumerations, unions, maps and optional members: their bytes, and refused input.
 
 use std::collections::BTreeMap;
 
@@ -216,7 +216,7 @@ fn optional_members_have_a_header_in_xcdr1() {
     let none = Options { first: 1, last: 4, ..Options::default() };
     let bytes = [1, 0, 0, 0, 0, 1, 0, 0, 0x3f, 0x01, 0, 8, 0, 0, 0x3f, 0, 0, 0, 0, 0, 4];
     check(&none, BIG_1, &bytes);
-    // The flag that says that a member must be understood is not part of the id.
+    // The must-understand flag is not part of the id.
     let flagged = [1, 0, 0, 0, 0x40, 1, 0, 0, 0x7f, 0x01, 0, 8, 0x40, 0, 0x3f, 0, 0, 0, 0, 0, 4];
     assert_eq!(decode(&flagged, BIG_1.0, BIG_1.1), Ok(none));
     let other = [1, 0, 0, 0, 0, 2, 0, 0, 0, 9, 0, 0, 4];

@@ -1,4 +1,4 @@
-//! The encapsulation header and the padding behind a sample.
+//! The encapsulation header and the padding after a sample.
 
 use weir_cdr::{
     CdrError, DdsType, Encoding, Endianness, encode_payload, from_payload, from_payload_into, payload_len,
@@ -37,7 +37,7 @@ fn other_encapsulations_are_refused_by_name() {
     assert_eq!(refuse(&[0, 1, 0]), CdrError::UnexpectedEnd);
     assert_eq!(
         CdrError::UnsupportedEncapsulation(2).to_string(),
-        "the encapsulation 0x0002 is not supported, only CDR, CDR2 and D_CDR2 (0x0000, 0x0001, 0x0006 to 0x0009) are",
+        "unsupported encapsulation 0x0002: use CDR, CDR2 or D_CDR2 (0x0000, 0x0001, 0x0006 to 0x0009)",
     );
 }
 

@@ -1,4 +1,4 @@
-//! What is written is read back, whatever the form.
+//! Written values read back as the same, in every form.
 
 use proptest::prelude::*;
 use weir_cdr::{CdrReader, CdrValue, CdrWriter, DdsType};
@@ -6,7 +6,7 @@ use weir_cdr::{CdrReader, CdrValue, CdrWriter, DdsType};
 use crate::kinds::{any_kinds, any_limited};
 use crate::types::{Collections, FORMS, any_collections, any_primitives, any_shape, decode, encode};
 
-/// Every way through a value agrees with every other, in every form; `used` is any value, to be overwritten.
+/// Checks that all functions agree, in every form; `used` is any value, to be overwritten.
 fn check<T: DdsType + PartialEq + Clone + std::fmt::Debug>(value: &T, used: &T) -> Result<(), TestCaseError> {
     for (endianness, encoding) in FORMS {
         let bytes = encode(value, endianness, encoding)?;
@@ -36,7 +36,8 @@ fn check<T: DdsType + PartialEq + Clone + std::fmt::Debug>(value: &T, used: &T) 
     Ok(())
 }
 
-/// A value means the same wherever it starts, and its size is within what its layout says.
+/// Checks that a value reads the same wherever it starts, and that its size is within its layout's
+/// bounds.
 fn check_offsets<T: DdsType + PartialEq + std::fmt::Debug>(value: &T) -> Result<(), TestCaseError> {
     for (endianness, encoding) in FORMS {
         for start in 0..9 {

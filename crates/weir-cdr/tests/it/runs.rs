@@ -1,4 +1,4 @@
-//! Members in a row that are written and read at once, against each of them by itself.
+//! Runs, compared with the same members one by one.
 
 use proptest::prelude::*;
 use weir_cdr::{
@@ -6,7 +6,7 @@ use weir_cdr::{
     encode_payload_in, from_payload_into, payload_len_in,
 };
 
-/// Every form, that of key hashes included.
+/// Every form, including that of key hashes.
 const FORMS: [(Endianness, Encoding); 6] = [
     (Endianness::Little, Encoding::Xcdr1),
     (Endianness::Big, Encoding::Xcdr1),
@@ -16,13 +16,13 @@ const FORMS: [(Endianness, Encoding); 6] = [
     (Endianness::Big, Encoding::PlainXcdr2),
 ];
 
-/// A value by its members: each on its own, at the position where the one before has ended.
+/// A value by its members: each on its own, at the position where the previous one ended.
 trait ByMembers: DdsType {
     fn encode_each(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError>;
     fn decode_each(reader: &mut CdrReader<'_>) -> Result<Self, CdrError>;
 }
 
-/// Any value, from an endless sequence of numbers.
+/// A value from an endless sequence of numbers.
 trait Random: Sized {
     fn random(numbers: &mut Numbers) -> Self;
 }
@@ -125,7 +125,7 @@ impl Random for Either {
     }
 }
 
-/// Types with both ways through them: the derived one, and that of each member by itself.
+/// Types with both codecs: the derived one, and one that handles each member on its own.
 macro_rules! types {
     ($($extensibility:literal $name:ident { $($member:ident: $ty:ty),* })*) => {$(
         #[derive(Clone, Debug, Default, DdsType)]
@@ -196,7 +196,7 @@ types! {
     "final" Long { m0: i8, m1: u16, m2: bool, m3: bool, m4: i32, m5: u16, m6: u32, m7: u16, m8: i64, m9: i16, m10: i8, m11: u64, m12: i64, m13: u16, m14: bool, m15: i16, m16: u16, m17: u64, m18: f32, m19: u64 }
 }
 
-/// What a value is, as bytes: two that are not numbers are equal so, too.
+/// The identity of a value, as bytes: NaNs with the same bits are equal.
 fn identity<T: ByMembers>(value: &T) -> Vec<u8> {
     let (endianness, encoding) = FORMS[0];
     let mut bytes = vec![0; value.end_offset(0, encoding)];
@@ -204,7 +204,8 @@ fn identity<T: ByMembers>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// Encodes behind `start` octets, into so much room; what was written, padding included, or why not.
+/// Encodes after `start` bytes, into so much room. Returns the written bytes with padding, or the
+/// error.
 fn encoded(
     start: usize,
     room: usize,
@@ -218,7 +219,8 @@ fn encoded(
     Ok(writer.written().to_vec())
 }
 
-/// Reads `bytes` in all ways, which have to agree: in the value or the error, and in where they end.
+/// Reads `bytes` with all functions, which must agree: in the value or the error, and in the end
+/// position.
 fn reads_the_same<T: ByMembers + Random>(
     bytes: &[u8],
     start: usize,
@@ -238,7 +240,8 @@ fn reads_the_same<T: ByMembers + Random>(
     Ok(())
 }
 
-/// Payloads, which are encoded and decoded by ways of their own, hold what the members are, and nothing of what was there before.
+/// Payloads have separate code paths. They must contain the members, and nothing of the previous
+/// content.
 fn is_whole_as_payload<T: ByMembers + Random>(value: &T, used: &mut T) -> Result<(), TestCaseError> {
     for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
         let len = payload_len_in(value, encoding);

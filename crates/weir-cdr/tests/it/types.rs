@@ -1,4 +1,4 @@
-//! The types that the tests exchange, and ways to make values of them.
+//! The types that the tests use, and generators of their values.
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
@@ -138,7 +138,7 @@ pub(crate) const FORMS: [(Endianness, Encoding); 4] = [
     (Endianness::Big, Encoding::Xcdr2),
 ];
 
-/// The bytes of a value, from offset 0.
+/// Returns the bytes of a value, from offset 0.
 pub(crate) fn encode<T: CdrValue>(
     value: &T,
     endianness: Endianness,
@@ -152,7 +152,7 @@ pub(crate) fn encode<T: CdrValue>(
     Ok(bytes)
 }
 
-/// The value in bytes, which must be used up.
+/// Decodes a value from bytes, all of which must be read.
 pub(crate) fn decode<T: CdrValue>(
     bytes: &[u8],
     endianness: Endianness,

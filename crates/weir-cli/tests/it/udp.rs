@@ -108,7 +108,7 @@ fn a_run_on_this_host_has_round_trips_and_streams_of_every_mode() {
     assert_eq!(document["peer"]["kernel"], document["environment"]["kernel"]);
     assert_eq!(scene.result_lines().len(), 1 + 8);
     let tables = scene.weir("report results").expect_code(0).stdout;
-    for title in ["UDP round trips (microseconds", "UDP streams, as fast as they go, IPv4, wait: block"] {
+    for title in ["UDP round trips (microseconds", "UDP streams at full speed, IPv4, wait: block"] {
         assert!(tables.contains(title), "{tables}");
     }
     let csv = scene.weir("report results --format csv").expect_code(0).stdout;
@@ -322,14 +322,14 @@ fn an_unwritable_folder_and_a_full_disk_are_reported() {
     scene.weir(&format!("udp {words} --output file/results")).expect_code(3).expect_stderr("file/results");
     fs::create_dir(scene.path("taken")).unwrap();
     fs::write(scene.path("taken/results.jsonl"), "").unwrap();
-    scene.weir(&format!("udp {words} --output taken")).expect_code(2).expect_stderr("already holds a run");
+    scene.weir(&format!("udp {words} --output taken")).expect_code(2).expect_stderr("already contains a run");
     // A limited file size acts as a full disk.
     let script = format!(
         "trap '' XFSZ; ulimit -f 64; exec {} udp {words} --repeat 1000 --output results",
         env!("CARGO_BIN_EXE_weir")
     );
     let output = Command::new("sh").args(["-c", &script]).current_dir(scene.path("")).output().unwrap();
-    let finished = Finished::from(output).expect_code(3).expect_stderr("can't write results/results.jsonl");
+    let finished = Finished::from(output).expect_code(3).expect_stderr("cannot write results/results.jsonl");
     assert!(finished.stdout.contains("UDP round trips"), "{}", finished.stdout);
     let text = fs::read_to_string(scene.results().join("results.jsonl")).unwrap();
     assert!(text.lines().count() > 1 && text.len() <= 65_536, "{text}");

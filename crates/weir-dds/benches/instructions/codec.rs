@@ -1,4 +1,4 @@
-//! Values to bytes and back.
+//! Encoding and decoding.
 
 use std::hint::black_box;
 
@@ -6,7 +6,7 @@ use weir_cdr::{DdsType, Encoding};
 
 use crate::measured;
 
-/// A sample as RTI Perftest has it: 28 bytes of header, then octets.
+/// A sample like RTI Perftest's: 28 bytes of header, then a byte sequence.
 #[derive(DdsType, Clone, Debug, Default)]
 #[dds(extensibility = "final", name = "TestData_t")]
 pub(crate) struct TestData {
@@ -37,13 +37,13 @@ const SAMPLES: u32 = 20_000;
 const HEADER_BYTES: usize = 28;
 
 impl TestData {
-    /// A sample of so many bytes without the encapsulation header.
+    /// A sample of `size_bytes` without the encapsulation header.
     pub(crate) fn of(size_bytes: usize) -> Self {
         Self { latency_ping: -1, bin_data: vec![7; size_bytes - HEADER_BYTES], ..Self::default() }
     }
 }
 
-/// Into memory that is there.
+/// Encodes into existing memory.
 pub(crate) fn encode(size_bytes: usize) -> u32 {
     let mut sample = TestData::of(size_bytes);
     let mut out = vec![0; weir_cdr::payload_len_in(&sample, Encoding::Xcdr1)];
@@ -59,7 +59,7 @@ pub(crate) fn encode(size_bytes: usize) -> u32 {
     SAMPLES
 }
 
-/// Into a value that is there.
+/// Decodes into an existing value.
 pub(crate) fn decode(size_bytes: usize) -> u32 {
     let mut payload = Vec::new();
     weir_cdr::to_payload(&TestData::of(size_bytes), &mut payload).unwrap();

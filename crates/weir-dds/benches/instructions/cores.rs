@@ -1,4 +1,5 @@
-//! Writer and reader as state machines: from a value to datagrams that are ready to be sent, and from datagrams to a value.
+//! Writer and reader cores: from a value to datagrams ready to be sent, and from datagrams to a
+//! value.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -20,14 +21,14 @@ use crate::codec::{TestData, TestDataKeyed};
 use crate::measured;
 use crate::sink::Sink;
 
-/// How samples follow each other.
+/// Spacing of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Each a millisecond after the one before.
+    /// One sample per millisecond.
     Alone,
-    /// As fast as they can be written: coalesced, each in a message of its own.
+    /// As fast as possible: coalesced, one message per sample.
     Burst,
-    /// The same, many in one message.
+    /// As fast as possible: batched, many samples per message.
     Batch,
 }
 
@@ -42,7 +43,8 @@ const ROUND: u32 = 64;
 const INSTANCES: u32 = 100_000;
 const SEND_TIME: Duration = Duration::from_nanos(400);
 
-/// Reliable: encode into the history, commit, hand out, and take in an acknowledgement now and then.
+/// Reliable writer: encode into the history, commit, poll, and process an acknowledgement per
+/// round.
 pub(crate) fn write(size_bytes: usize, pace: Pace) -> u32 {
     let mut source = Source::new(pace, History::KeepAll);
     let mut sample = TestData::of(size_bytes);
@@ -61,7 +63,7 @@ pub(crate) fn write(size_bytes: usize, pace: Pace) -> u32 {
     SAMPLES
 }
 
-/// The same, each sample a millisecond after the one before, in the one step that a single sample takes.
+/// The same with one sample per millisecond, through the single-sample path.
 pub(crate) fn write_single(size_bytes: usize) -> u32 {
     let mut source = Source::new(Pace::Alone, History::KeepAll);
     let mut sample = TestData::of(size_bytes);
@@ -79,11 +81,11 @@ pub(crate) fn write_single(size_bytes: usize) -> u32 {
     };
     run(WARM_UP);
     let single = measured(|| run(SAMPLES));
-    assert!(single > SAMPLES / 10 * 9, "{single} of {SAMPLES} samples were single ones");
+    assert!(single > SAMPLES / 10 * 9, "{single} of {SAMPLES} samples took the single-sample path");
     SAMPLES
 }
 
-/// Reliable: read the datagrams in place, sort in, answer, decode into a value.
+/// Reliable reader: parse the datagrams in place, insert, acknowledge, decode into a value.
 pub(crate) fn receive(size_bytes: usize, pace: Pace) -> u32 {
     let mut source = Source::new(pace, History::KeepAll);
     let mut sink = Sink::new(History::KeepAll, Reliability::Reliable);
@@ -120,7 +122,8 @@ pub(crate) fn receive(size_bytes: usize, pace: Pace) -> u32 {
     taken
 }
 
-/// The last sample of each of 100 000 instances is kept; which one is next is up to chance, the same every time.
+/// Keeps the last sample of each of 100 000 instances, in a pseudo-random order that is the same
+/// every time.
 pub(crate) fn write_instances() -> u32 {
     let mut source = Source::new(Pace::Burst, History::KeepLast(1));
     let mut sample = TestDataKeyed { bin_data: vec![7; 4], ..TestDataKeyed::default() };
@@ -135,7 +138,7 @@ pub(crate) fn write_instances() -> u32 {
     SAMPLES
 }
 
-/// The same at the other end: each sample is taken before the next one comes.
+/// The same for the reader: each sample is taken before the next one arrives.
 pub(crate) fn receive_instances() -> u32 {
     let mut source = Source::new(Pace::Alone, History::KeepLast(1));
     let mut sink = Sink::new(History::KeepLast(1), Reliability::BestEffort);
@@ -163,7 +166,7 @@ pub(crate) fn receive_instances() -> u32 {
     SAMPLES
 }
 
-/// A writer with one matched reader, and what it wants sent.
+/// A writer with one matched reader, and its pending output.
 struct Source {
     core: WriterCore,
     outbox: Outbox,
@@ -218,7 +221,8 @@ impl Source {
         self.core.poll_transmit(self.now, &mut self.outbox);
     }
 
-    /// The same as a single sample, if it is one; whether it is. What a driver tells of sending is told.
+    /// Writes on the single-sample path, reporting the send as a driver does. Returns whether that
+    /// was possible.
     fn write_single<T: DdsType>(&mut self, sample: &T) -> bool {
         let now = self.now + self.step;
         let len = weir_cdr::payload_len_in(sample, Encoding::Xcdr1);
@@ -240,7 +244,7 @@ impl Source {
         self.core.flush(self.now, &mut self.outbox);
     }
 
-    /// Everything that was written has arrived.
+    /// Acknowledges everything written so far.
     fn acknowledge(&mut self) {
         self.count += 1;
         let base = SequenceNumber(self.core.last_sequence_number().0 + 1);
@@ -256,7 +260,7 @@ impl Source {
         self.core.poll_answers(&mut self.outbox);
     }
 
-    /// Moves what is to be sent to a list.
+    /// Moves the pending output to a list.
     fn collect(&mut self, datagrams: &mut Vec<Vec<u8>>) {
         self.outbox.for_each_datagram(|_, datagram| datagrams.push(datagram.to_vec()));
         self.outbox.clear();

@@ -1,8 +1,9 @@
-//! The whole engine on the loopback interface: two participants of one process.
+//! The complete engine on the loopback interface: two participants in one process.
 //!
-//! For writing, what one writes is taken from the other by the same thread. Which thread receives then depends on who
-//! waits when, so that counts of the other end would differ from run to run. For receiving, nobody waits: a listener takes
-//! the samples, on the engine's thread, which alone receives.
+//! For writing, the same thread takes the samples at the other participant. Which thread receives
+//! then depends on which one waits, so counts at the receiving end would vary between runs. For
+//! receiving, no thread waits: a listener takes the samples on the engine's thread, the only one
+//! that receives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const WARM_UP: u32 = 1_000;
 const SAMPLES: u32 = 4_000;
 
-/// `write` of one sample, to the return of the system call.
+/// `write` of one sample, until the system call returns.
 pub(crate) fn write() -> u32 {
     let ends = Ends::new(qos().coalescing(Coalescing::Off));
     ends.exchange(WARM_UP, |writer, sample| writer.write(sample).unwrap(), take);
@@ -29,7 +30,7 @@ pub(crate) fn write() -> u32 {
     SAMPLES
 }
 
-/// The same with a batch of 100 samples that leaves at once.
+/// The same with a batch of 100 samples that is sent at once.
 pub(crate) fn write_batch() -> u32 {
     const BATCH: u32 = 100;
     let policy = BatchPolicy { max_bytes: 65_000, max_samples: BATCH, max_delay: PATIENCE };
@@ -54,8 +55,10 @@ pub(crate) fn write_batch() -> u32 {
     SAMPLES / 10 * BATCH
 }
 
-/// From the receive call to the sample in the hands of a listener: the call without what the kernel does, parse, sort in,
-/// listener, decode. All samples are counted, the first ones, too, which warm memory up.
+/// From the receive call until a listener has the sample.
+///
+/// Counts the call without the kernel, parsing, insertion, listener and decoding. All samples are
+/// counted, including the first ones, which warm memory up.
 pub(crate) fn receive(size_bytes: usize) -> u32 {
     let taken = Arc::new(AtomicU32::new(0));
     let listener = Taker { value: Mutex::new(TestData::default()), taken: Arc::clone(&taken) };
@@ -75,7 +78,7 @@ pub(crate) fn receive(size_bytes: usize) -> u32 {
     SAMPLES
 }
 
-/// Takes what there is.
+/// Takes the available samples.
 struct Taker {
     value: Mutex<TestData>,
     taken: Arc<AtomicU32>,
@@ -99,7 +102,7 @@ fn take(reader: &DataReader<TestData>, value: &mut TestData) {
     assert!(reader.take_next_sample(value).is_some());
 }
 
-/// A writer and a reader that know each other, each in a participant of its own.
+/// A matched writer and reader, each in its own participant.
 struct Ends {
     writer: DataWriter<TestData>,
     reader: DataReader<TestData>,

@@ -1,13 +1,17 @@
-//! The work that `cargo xtask instructions` counts the instructions of, under callgrind: without arguments the names of
-//! the cases, each with the function inside of which it is counted; with one of the names that case, and then the number
-//! of samples that it measured.
+//! The cases whose instructions `cargo xtask instructions` counts under callgrind.
 //!
-//! Only what runs inside of that function is counted, by the thread that called it: mostly [`measured`]. Time is an argument wherever it can be,
-//! hash seeds are fixed, and memory is warm, so that the same code gives the same number every time.
+//! Without arguments, prints the names of the cases, each with the function inside of which it is
+//! counted. With a name, runs that case and prints the number of samples measured.
 //!
-//! - `codec`: values to bytes and back.
-//! - `cores`: writer and reader as state machines, from a value to a datagram and back; `sink` is the receiving end.
-//! - `engine`: the whole engine with its locks and system calls; what the kernel executes is not counted.
+//! Only what runs inside of that function is counted, on the thread that called it: mostly
+//! [`measured`]. Time is an argument where possible, hash seeds are fixed and memory is warm, so
+//! the same code always gives the same count.
+//!
+//! - `codec`: encoding and decoding.
+//! - `cores`: writer and reader cores, from a value to a datagram and back; `sink` is the receiving
+//!   end.
+//! - `engine`: the complete engine with its locks and system calls; instructions in the kernel are
+//!   not counted.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks")]
 #![expect(clippy::unwrap_used, reason = "a case that cannot go on fails")]
@@ -19,13 +23,13 @@ mod cores;
 mod engine;
 mod sink;
 
-/// What can be measured; returns the number of samples that it measured.
+/// A case. Returns the number of samples measured.
 type Case = fn() -> u32;
 
-/// What callgrind calls [`measured`].
+/// The name of [`measured`] in callgrind.
 const MEASURED: &str = "instructions::measured*";
 
-/// The engine's own function for one receive call and all that follows from it, on whichever thread.
+/// The engine's function for one receive call and its consequences, on any thread.
 const RECEIVE: &str = "*Driver*::receive_batch*";
 
 const CASES: [(&str, Case); 18] = [
@@ -49,13 +53,13 @@ const CASES: [(&str, Case); 18] = [
     ("engine-receive-1024", || engine::receive(1024)),
 ];
 
-/// Inside of which function a case is counted.
+/// Returns the function inside of which a case is counted.
 fn counted_in(name: &str) -> &'static str {
     if name.starts_with("engine-receive") { RECEIVE } else { MEASURED }
 }
 
 fn main() -> ExitCode {
-    // `cargo bench` adds an option of its own.
+    // `cargo bench` adds an option.
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     let Some(wanted) = wanted else {
         CASES.iter().for_each(|(name, _)| println!("{name} {}", counted_in(name)));
@@ -69,7 +73,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs what is counted. callgrind knows this function by its name.
+/// Runs the counted code. callgrind identifies this function by its name.
 #[inline(never)]
 fn measured<R>(work: impl FnOnce() -> R) -> R {
     std::hint::black_box(work())

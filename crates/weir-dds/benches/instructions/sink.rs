@@ -20,7 +20,7 @@ use crate::cores::{READER, WRITER, key_hash};
 
 type Handle = Arc<RefCell<ReaderCore>>;
 
-/// A reader with one matched writer, and what it answers.
+/// A reader with one matched writer, and its responses.
 pub(crate) struct Sink {
     reader: Only,
     batch: Batch<Handle, Handle>,
@@ -55,7 +55,7 @@ impl Sink {
         }
     }
 
-    /// As the engine's driver does it with what one receive call brought.
+    /// Processes datagrams as the engine's driver does after a receive call.
     pub(crate) fn receive(&mut self, datagrams: &[Vec<u8>]) {
         self.now = self.now + Duration::from_micros(1);
         let Self { reader, batch, prediction, outbox, now } = self;
@@ -77,7 +77,7 @@ impl Sink {
         outbox.clear();
     }
 
-    /// Takes everything that has arrived. Returns how much that was.
+    /// Takes everything that has arrived. Returns the number of samples.
     pub(crate) fn take<T: DdsType>(&mut self, value: &mut T) -> u32 {
         let [core] = &self.reader.0;
         let (mut core, mut taken) = (core.borrow_mut(), 0);
@@ -93,7 +93,7 @@ struct Only([Handle; 1]);
 
 impl Endpoints for Only {
     type Reader = Handle;
-    /// There is none.
+    /// Never used.
     type Writer = Handle;
     type Locked<'a> = RefMut<'a, ReaderCore>;
 

@@ -1,4 +1,4 @@
-//! Samples as they came, for recorders and bridges.
+//! Samples without decoding, for recorders and bridges.
 
 use weir_cdr::{Bytes, DdsType};
 use weir_rtps::reader::SampleSelection;
@@ -11,19 +11,23 @@ use crate::shared_payload;
 /// A sample that was not decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SerializedSample {
-    /// The value in CDR behind its encapsulation header (RTPS 2.5 §10.2). When [`SampleInfo::valid_data`] is not set,
-    /// the key in the same form, or nothing if it is not known.
+    /// The value in CDR after its encapsulation header (RTPS 2.5 §10.2).
+    ///
+    /// If [`SampleInfo::valid_data`] is not set: the key in the same form, or empty if the key is
+    /// unknown.
     pub payload: Bytes,
-    /// What is known about it.
+    /// The metadata.
     pub info: SampleInfo,
 }
 
 impl SerializedSample {
-    /// The value. Members of type [`Bytes`] are parts of the payload, not copies.
+    /// Decodes the value.
+    ///
+    /// Members of type [`Bytes`] refer to the payload without a copy.
     ///
     /// # Errors
-    /// [`DdsError::Encoding`](crate::DdsError::Encoding) when the payload is not a value of this type; for one without
-    /// valid data, when it is not its key.
+    /// [`DdsError::Encoding`](crate::DdsError::Encoding) if the payload is not a value of this type
+    /// or, without valid data, not its key.
     pub fn decode<T: DdsType>(&self) -> Result<T> {
         if !self.info.valid_data {
             return Ok(weir_cdr::from_key_payload(&self.payload)?);
@@ -35,13 +39,27 @@ impl SerializedSample {
 }
 
 impl<T: DdsType> DataReader<T> {
-    /// Removes up to `max` samples, oldest first, and returns them as they came. Large ones are not copied: they keep
-    /// the memory that they were received in.
+    /// Removes and returns up to `max` samples without decoding them, oldest first.
+    ///
+    /// Large payloads are not copied: they keep the memory that they were received in.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// for sample in reader.take_serialized(10) {
+    ///     println!("{} bytes", sample.payload.len());
+    ///     let _value: T = sample.decode()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn take_serialized(&self, max: usize) -> Vec<SerializedSample> {
         self.collect_serialized(max, true)
     }
 
-    /// Returns up to `max` samples, oldest first, as they came, and leaves them where they are, marked as read.
+    /// Returns up to `max` samples without decoding them, and marks them as read.
+    ///
+    /// The oldest are first.
     pub fn read_serialized(&self, max: usize) -> Vec<SerializedSample> {
         self.collect_serialized(max, false)
     }

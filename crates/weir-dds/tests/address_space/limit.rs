@@ -8,19 +8,19 @@ pub(crate) const MIB: usize = 1024 * 1024;
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Keeps other tests out until it is dropped: the limit is that of the whole process, and a test must be able to start
-/// threads.
+/// Keeps other tests out until dropped: the limit applies to the process, and a test must be able
+/// to start threads.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Limits what the process may have until it is dropped.
+/// Limits the address space of the process until it is dropped.
 pub(crate) struct Limit {
     before: Rlimit,
 }
 
 impl Limit {
-    /// The process may have `bytes` more than it has now.
+    /// Allows `bytes` more than the process uses now.
     pub(crate) fn more_than_now(bytes: usize) -> Self {
         let before = getrlimit(Resource::As);
         let current = Some((address_space() + bytes) as u64);
@@ -35,7 +35,7 @@ impl Drop for Limit {
     }
 }
 
-/// Bytes of the address space that are taken.
+/// Returns the size of the address space in use, in bytes.
 fn address_space() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();

@@ -1,5 +1,5 @@
-//! Readers in a process that may not have all the memory that a sample announces (RLIMIT_AS). The limit is that of the
-//! whole process, so one test at a time, in a binary of its own.
+//! Readers in a process whose address space (RLIMIT_AS) is too small for an announced sample. The
+//! limit applies to the whole process, so these tests have a separate binary and run one at a time.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -23,7 +23,7 @@ use weir_wire::{
 
 use limit::{Limit, MIB, alone};
 
-/// How long a goal may take before the test fails.
+/// Time after which a test fails.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 #[derive(DdsType, Default, Debug, Clone, PartialEq)]
@@ -32,7 +32,7 @@ struct Numbered {
     number: u64,
 }
 
-/// A fragment in the name of `writer` that is the first one of its sample.
+/// The first fragment of a sample from `writer`.
 fn first_fragment(writer: EntityId, sample_size: u32, payload: &[u8]) -> DataFrag<'_> {
     DataFrag {
         reader: EntityId::UNKNOWN,
@@ -93,7 +93,7 @@ fn a_fragment_that_announces_more_than_the_process_may_have_does_no_harm() {
     assert_eq!((counters.fragments_refused, counters.allocations_failed), (1, 0), "{counters:?}");
 }
 
-/// The fragments that a reader asks for now.
+/// Returns the fragments that a reader requests now.
 fn asked_for(reader: &mut ReaderCore, now: Time) -> Vec<u32> {
     let mut out = Outbox::new();
     reader.poll_transmit(now, &mut out);
@@ -119,7 +119,7 @@ fn fragments_for_which_there_is_no_memory_are_counted_and_asked_for_until_there_
     let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
     let proxy = WriterProxyConfig { guid: writer, reliable: true, destinations, vendor: VendorId::WEIR };
     reader.match_writer(Time(0), proxy);
-    // So large that the allocator asks the system for all of it, which may not have it.
+    // Large enough for the allocator to map the block separately, which the limit forbids.
     let total = 80 * MIB / FRAGMENT_BYTES;
     let payloads: Vec<_> = (0..=u8::MAX).map(|n| [n; FRAGMENT_BYTES]).collect();
     let fragment = |reader: &mut ReaderCore, now, fragment_start: u32| {
@@ -128,7 +128,7 @@ fn fragments_for_which_there_is_no_memory_are_counted_and_asked_for_until_there_
         reader.handle_data_frag(now, writer, &DataFrag { fragment_start, ..first }, None);
     };
 
-    // Nothing may fail while the limit holds: a panic takes more memory than there is.
+    // No assertion while the limit holds: a panic needs more memory than there is.
     let limit = Limit::more_than_now(8 * MIB);
     (1..=total as u32).for_each(|start| fragment(&mut reader, Time(1_000), start));
     drop(limit);

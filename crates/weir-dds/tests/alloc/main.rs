@@ -1,5 +1,5 @@
-//! What a process pays for samples: allocations, counted over all of its threads, so one test at a time; and the
-//! threads that are left when everything is dropped.
+//! Resource use of a process: allocations of all of its threads, so these tests run one at a time,
+//! and the threads left after everything is dropped.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

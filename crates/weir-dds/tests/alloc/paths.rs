@@ -1,4 +1,4 @@
-//! After warm-up, no sample costs an allocation in any thread.
+//! After warm-up, no sample causes an allocation in any thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -13,10 +13,11 @@ use crate::support::{
 
 const WARM_UP: u64 = 20_000;
 const COUNT: u64 = 20_000;
-/// Fewer of those that are large.
+/// Fewer, because they are large.
 const LOANS: u64 = 2_000;
-/// For events that depend on time and not on the number of samples: announcements, queues that reach a new peak on a busy
-/// machine, the test harness. One in a hundred samples; the cores alone are held to none, in weir-rtps.
+/// Allowance for events that depend on time and not on the number of samples: announcements,
+/// queues that grow to a new peak on a busy machine, the test harness. It is one allocation per
+/// hundred samples. The cores alone, in weir-rtps, have no allowance.
 const ALLOWED: usize = 200;
 
 fn reliable() -> (DataWriterQos, DataReaderQos) {
@@ -33,7 +34,7 @@ fn check(what: &str, before: usize) {
     assert!(count <= ALLOWED, "{what}: {count} allocations for {COUNT} samples");
 }
 
-/// Writes bursts and takes them, on one thread; `change` makes the next sample.
+/// Writes bursts and takes them, on one thread; `change` produces the next sample.
 fn bursts<T: DdsType>(
     what: &str,
     qos: (DataWriterQos, DataReaderQos),
@@ -187,7 +188,7 @@ fn reliable_bursts_for_three_readers() {
     check("three readers", before);
 }
 
-/// The memory of large samples is used again at both ends.
+/// The memory of large samples is reused at both ends.
 #[test]
 fn reliable_samples_of_a_megabyte() {
     megabytes(reliable());
@@ -269,7 +270,7 @@ struct Echo(DataWriter<Unkeyed>);
 
 impl DataReaderListener<Unkeyed> for Echo {
     fn on_data_available(&self, reader: &DataReader<Unkeyed>) {
-        // One value per call would be an allocation per call: kept per thread instead.
+        // Kept per thread: a local value would cost an allocation per call.
         thread_local! {
             static SAMPLE: std::cell::RefCell<Unkeyed> = std::cell::RefCell::default();
         }
@@ -285,7 +286,7 @@ fn ping_pong(what: &str, qos: fn() -> (DataWriterQos, DataReaderQos)) {
     ping_pong_of(32, what, qos);
 }
 
-/// The same with so many bytes.
+/// The same with `len` bytes.
 fn ping_pong_of(len: usize, what: &str, qos: fn() -> (DataWriterQos, DataReaderQos)) {
     let _alone = alone();
     let (near, far) = (participant(), participant());
@@ -325,7 +326,7 @@ fn ping_pong_of_samples_that_stay_where_they_were_received() {
     ping_pong_of(8_000, "large reliable ping-pong", reliable);
 }
 
-/// [`Unkeyed`], whose bytes stay where they were received.
+/// [`Unkeyed`], whose bytes stay in the receive memory.
 #[derive(DdsType, Default, Debug)]
 #[dds(extensibility = "final", name = "Shared")]
 struct Shared {
@@ -335,7 +336,7 @@ struct Shared {
 
 #[test]
 fn loans_and_shared_bytes_cost_handles_but_no_memory_for_payloads() {
-    // The handle of the bytes; above a datagram also the bitmap of the fragments.
+    // The handle of the bytes; for fragmented samples also the bitmap of fragments.
     for (len, handles) in [(50_000, 1), (200_000, 2)] {
         let _alone = alone();
         let (here, there) = (participant(), participant());
@@ -352,7 +353,8 @@ fn loans_and_shared_bytes_cost_handles_but_no_memory_for_payloads() {
                 assert!(reader.wait_for_data(DEADLINE), "{number} is missing");
                 reader.take_next_sample(&mut sample).unwrap();
                 assert_eq!((sample.number, sample.bytes[len - 1]), (number, number as u8));
-                // Its memory is back, then; on a busy machine more and more samples would be on their way otherwise.
+                // Waits until its memory is free: on a busy machine more and more samples would be
+                // in flight.
                 writer.wait_for_acknowledgments(DEADLINE).unwrap();
             }
         };

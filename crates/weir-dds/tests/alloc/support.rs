@@ -1,4 +1,4 @@
-//! A counting allocator, and pairs of endpoints to exchange samples with.
+//! A counting allocator, and pairs of endpoints.
 
 use std::alloc::System;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use weir_dds::{
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// How long a goal may take before the test fails.
+/// Time after which a test fails.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Keeps the other tests of this process out.
+/// Excludes the other tests of this process.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -63,7 +63,7 @@ pub(crate) fn participant() -> DomainParticipant {
     DomainParticipant::new(domain_id, ParticipantSettings::default().interface("lo")).unwrap()
 }
 
-/// A writer and a reader of one topic that know each other, each in the participant given for it.
+/// A matched writer and reader of one topic, each in the given participant.
 pub(crate) fn endpoints<T: DdsType>(
     name: &str,
     writer: (&DomainParticipant, DataWriterQos),

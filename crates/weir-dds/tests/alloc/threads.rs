@@ -1,4 +1,4 @@
-//! Threads begin with a participant and end with its last handle.
+//! Threads start with a participant and end with its last handle.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ fn engine_threads() -> Vec<String> {
     names
 }
 
-/// A thread names itself a moment after it begins, and is listed a moment after it has ended.
+/// A thread sets its name shortly after it starts, and stays listed shortly after it ends.
 fn until_there_are(expected: &[&str]) {
     let deadline = Instant::now() + DEADLINE;
     while engine_threads() != expected {
@@ -64,7 +64,7 @@ fn the_thread_that_publishes_ends_with_its_writer() {
         other.write(&Unkeyed::default()).unwrap();
         until_there_are(&THREADS);
         drop(other);
-        // Joined: what is listed a moment longer has ended.
+        // Joined: a thread that is still listed has ended.
         until_there_are(&THREADS[1..]);
         drop(reader);
         until_there_are(&[]);

@@ -1,4 +1,4 @@
-//! Writers whose samples a thread of theirs sends (PUBLISH_MODE asynchronous).
+//! Writers that publish asynchronously (PUBLISH_MODE).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn asynchronous(qos: DataWriterQos) -> DataWriterQos {
     qos.publish_mode(PublishMode::Asynchronous)
 }
 
-/// Batches that wait for more for ever.
+/// Batches without a delay limit.
 fn endless_batch(qos: DataWriterQos) -> DataWriterQos {
     qos.batch(BatchPolicy { max_bytes: 8192, max_samples: u32::MAX, max_delay: DEADLINE })
 }
@@ -33,7 +33,7 @@ fn write_numbered(writer: &DataWriter<Numbered>, count: u64) {
     (0..count).for_each(|number| writer.write(&Numbered::new(0, number)).unwrap());
 }
 
-/// Whether the samples of a stream all arrive in order.
+/// Asserts that the samples of a stream all arrive in order.
 fn stream(qos: DataWriterQos, wait: WaitStrategy, count: u64) {
     let world = World::new();
     let writer = world.writer(&world.participant_with(settings().wait(wait)), asynchronous(qos));
@@ -112,7 +112,7 @@ fn samples_of_any_size_arrive_whole_through_small_buffers_too() {
 
 #[test]
 fn a_large_sample_leaves_while_its_writer_does_something_else() {
-    // No thread of ours receives here: the engine's own take in what the thread that publishes waits for.
+    // No application thread receives here: the engine's threads process the acknowledgements.
     let (writer, reader) = pair::<Numbered>(asynchronous(lossless_writer()), lossless_reader());
     for number in 0..5 {
         writer.write(&large(number, 10_000_000)).unwrap();
@@ -137,7 +137,8 @@ fn loans_are_sent_from_where_they_were_filled() {
 
 #[test]
 fn what_is_not_sent_is_bounded_for_best_effort_and_a_writer_is_woken_when_it_is() {
-    // The pauses that large samples make for a small buffer: writing is far faster than sending.
+    // The pauses between large samples when the receive buffer is small: writing is far faster than
+    // sending.
     let world = World::new();
     let theirs = world.participant_with(ParticipantSettings { receive_buffer: 212_992, ..settings() });
     let writer = world.writer(&world.participant(), best_effort().0);
@@ -232,14 +233,14 @@ fn nothing_is_waited_for_without_readers_or_a_thread() {
     }
 }
 
-/// Waits until so many datagrams of user data have come, or were dropped before a socket of this host, which happens to
-/// best-effort ones when their receiver does not get to run. Which of them a reader still takes for samples is another
-/// question: it may hear first that their writer is gone.
+/// Waits until `datagrams` datagrams of user data were received, or dropped before a socket of this
+/// host. Best-effort ones are dropped if their receiver gets no processor time. How many of them
+/// become samples is not checked: the reader may learn first that the writer is gone.
 fn until_received(participant: &DomainParticipant, datagrams: u64, dropped_before: u64) {
     let deadline = Instant::now() + DEADLINE;
     loop {
         let received = participant.receive_counters().datagrams;
-        // Sockets that were closed took their counts with them.
+        // Closed sockets no longer count.
         let dropped = dropped().saturating_sub(dropped_before);
         if received + dropped >= datagrams {
             return;
@@ -249,7 +250,8 @@ fn until_received(participant: &DomainParticipant, datagrams: u64, dropped_befor
     }
 }
 
-/// Datagrams that the kernel dropped for want of room in their sockets: the last column of its list of them.
+/// Datagrams dropped by the kernel because a socket buffer was full: the last column of
+/// `/proc/net/udp`.
 fn dropped() -> u64 {
     let sockets = std::fs::read_to_string("/proc/self/net/udp").unwrap();
     let drops = sockets.lines().skip(1).filter_map(|line| line.split_whitespace().next_back());

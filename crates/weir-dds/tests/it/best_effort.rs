@@ -1,4 +1,4 @@
-//! Best effort: what arrives is whole, in order and there once.
+//! Best effort: samples that arrive are whole, in order and unique.
 
 use weir_dds::{DataReaderQos, DataWriterQos};
 
@@ -30,7 +30,7 @@ fn a_flood_loses_samples_but_never_order_and_says_how_many() {
     }
     writer.flush();
     let (mut last, mut received) = (-1, 0);
-    // More of the same until something of it came in: then all of the flood is through.
+    // Writes until one of these samples arrives: by then the flood has passed.
     let mut number = COUNT;
     while last < COUNT as i64 {
         writer.write(&Numbered::new(2, number)).unwrap();

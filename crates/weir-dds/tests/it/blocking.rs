@@ -1,4 +1,4 @@
-//! Calls that wait: for room, for acknowledgements, for matches; and that give up when they should.
+//! Calls that block for room, acknowledgements or matches, and their timeouts.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ fn small_reader(max: u32) -> DataReaderQos {
     qos
 }
 
-/// Writes from `number` on until there is no room, and says which number had none.
+/// Writes from `number` on until there is no room, and returns the number that failed.
 fn fill(writer: &DataWriter<Numbered>, mut number: u64) -> u64 {
     loop {
         let started = Instant::now();
@@ -42,7 +42,7 @@ fn a_reader_that_never_takes_stalls_its_writer_which_goes_on_after_it_takes() {
     assert_eq!(reader.available(), 100);
     assert_eq!(writer.lagging_subscriptions(), [reader.guid()]);
     assert_eq!(writer.last_sequence_number().0, stopped as i64, "what was refused took no number");
-    // One round after the other: taking makes room, and nothing was lost.
+    // One round after the other: taking makes room, and no sample was lost.
     let total = stopped + 1_000;
     std::thread::scope(|scope| {
         scope.spawn(|| take_numbered(&reader, 0, total));

@@ -1,4 +1,4 @@
-//! What readers get that come late.
+//! What late-joining readers receive.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn a_late_reader_gets_everything_of_a_writer_that_keeps_all() {
     for number in 0..2_000 {
         writer.write(&Numbered::new(1, number)).unwrap();
     }
-    // One from the middle of it, one from its end.
+    // One joins in the middle, one at the end.
     let first = world.reader(&world.participant(), lossless_reader().transient_local());
     for number in 2_000..4_000 {
         writer.write(&Numbered::new(1, number)).unwrap();
@@ -48,7 +48,8 @@ fn a_writer_that_keeps_all_keeps_no_more_than_the_limit() {
     for number in 0..100 {
         writer.write(&Numbered::new(1, number)).unwrap();
     }
-    // What was kept for readers that come late does not make room for what comes later, however long one waits.
+    // Samples kept for late-joining readers do not make room for new ones, however long the writer
+    // waits.
     assert!(matches!(writer.write(&Numbered::new(1, 100)), Err(DdsError::OutOfResources(_))));
     let reader = world.reader(&world.participant(), lossless_reader().transient_local());
     take_numbered(&reader, 1, 100);

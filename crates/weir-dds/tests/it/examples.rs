@@ -1,4 +1,4 @@
-//! The examples, by the code that their `main` calls.
+//! The examples, through the functions that their `main` calls.
 
 #[expect(dead_code, reason = "its main is not called here")]
 #[path = "../../examples/hello_publisher.rs"]
@@ -25,7 +25,7 @@ fn hello_is_heard() {
     });
     let (said, heard) = (String::from_utf8(said).unwrap(), String::from_utf8(heard).unwrap());
     assert!(said.contains("Said:  Hello, world (5 of 5)"), "{said}");
-    assert!(heard.contains("Heard: Hello, world (5 of its publisher)"), "{heard}");
+    assert!(heard.contains("Received: Hello, world (number 5 of its publisher)"), "{heard}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Datagrams from somebody who means harm, or has gone mad, while participants exchange data.
+//! Malicious or broken datagrams while participants exchange data.
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::Instant;
@@ -21,7 +21,7 @@ fn sender() -> UdpSocket {
     UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()
 }
 
-/// Where a participant receives discovery (RTPS 2.5 §9.6.2.3: one below the user port).
+/// The discovery address of a participant (RTPS 2.5 §9.6.2.3: one port below the user port).
 fn discovery_address(participant: &DomainParticipant) -> SocketAddrV4 {
     let user = participant.user_address();
     SocketAddrV4::new(*user.ip(), user.port() - 1)
@@ -48,7 +48,7 @@ fn exchange_under(
     });
 }
 
-/// Bytes without a pattern, the same ones every time.
+/// Pseudo-random bytes, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -64,7 +64,7 @@ impl Random {
     }
 }
 
-/// A message of a stranger that is valid in itself: data, acknowledgements, all that there is.
+/// A valid message of an unmatched writer, with data and acknowledgements.
 fn valid_message(writer: EntityId, reader: EntityId) -> Vec<u8> {
     let mut out = Vec::new();
     push(&mut out, &Header { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: STRANGER });
@@ -112,7 +112,7 @@ fn bytes_without_sense_do_no_harm_and_are_counted() {
             let _ = socket.send_to(&bytes, discovery_address(participant));
         }
     });
-    // All that a participant at rest is sent arrives, and is counted.
+    // All datagrams sent to an idle participant arrive and are counted.
     for _ in 0..100 {
         socket.send_to(&random.bytes(50), victim.user_address()).unwrap();
     }
@@ -144,7 +144,7 @@ fn messages_of_strangers_do_no_harm_whole_cut_or_changed() {
         let len = random.next() as usize % whole.len();
         let mut changed = whole.clone();
         for _ in 0..1 + random.next() % 4 {
-            // Not in the header: it would be somebody else's message.
+            // Not in the header: the source would be another one.
             let at = 20 + random.next() as usize % (changed.len() - 20);
             changed[at] = random.next() as u8;
         }
@@ -177,7 +177,7 @@ fn cut_messages_in_the_name_of_those_who_talk_do_no_harm() {
                     is_key: false,
                 },
             );
-            // The payload that the header promises is missing, and more with each round.
+            // The payload is shorter than the header says, more so with each round.
             for len in start..message.len() {
                 let _ = socket.send_to(&message[..len], to.user_address());
                 let _ = socket.send_to(&message[..len], discovery_address(to));
@@ -188,7 +188,7 @@ fn cut_messages_in_the_name_of_those_who_talk_do_no_harm() {
 
 #[test]
 fn announcements_that_were_changed_do_no_harm() {
-    // What a participant says to a peer is kept, changed and said again to others.
+    // A participant's announcements to a peer are recorded, changed and sent to others.
     let overheard = sender();
     let port = match overheard.local_addr().unwrap() {
         std::net::SocketAddr::V4(address) => address.port(),
@@ -225,7 +225,7 @@ fn announcements_that_were_changed_do_no_harm() {
 
 #[test]
 fn keys_without_sense_are_counted_and_the_next_sample_arrives() {
-    // A writer of another type under the same name: its samples are too short to hold a key.
+    // A writer of another type with the same name: its samples are too short to hold a key.
     mod other {
         #[derive(weir_dds::DdsType, Default)]
         #[dds(extensibility = "final", name = "Long")]

@@ -1,4 +1,4 @@
-//! Topics with a key: instances live, end, and come back.
+//! Topics with a key: life cycle of instances.
 
 use weir_dds::{
     DataReader, DataReaderQos, DataWriterQos, DdsError, DdsType, InstanceHandle, InstanceState, Sample,
@@ -61,7 +61,7 @@ fn an_unregistered_instance_has_no_writers_until_it_is_written_again() {
     assert!(!gone.info.valid_data);
     assert_eq!((gone.data.id, gone.info.instance_state), (6, InstanceState::NotAliveNoWriters));
     writer.write(&sample).unwrap();
-    // Nobody wrote it, and its samples were taken: it counts as never seen.
+    // It had no writer and its samples were taken: it counts as never seen.
     let back = one(&reader);
     assert_eq!((back.info.disposed_generation_count, back.info.no_writers_generation_count), (0, 0));
     assert_eq!(back.info.view_state, ViewState::New);
@@ -144,7 +144,7 @@ fn writers_that_come_and_go_do_not_pile_up_beyond_the_depth() {
         writer.write(&Keyed { id: 1, value }).unwrap();
         writer.wait_for_acknowledgments(DEADLINE).unwrap();
         drop(writer);
-        // The reader is told by discovery: nothing else says when it has heard.
+        // Discovery notifies the reader; no other event shows when it has.
         let deadline = std::time::Instant::now() + DEADLINE;
         while reader.subscription_matched_status().current_count > 0 {
             assert!(std::time::Instant::now() < deadline);
@@ -275,7 +275,7 @@ fn no_more_instances_are_registered_than_the_limit_says() {
     register(3).unwrap();
 }
 
-/// A reader with three samples of each of three instances, that of the second of which is disposed.
+/// A reader with three samples of each of three instances, the second of which is disposed.
 fn crowded() -> (weir_dds::DataWriter<Keyed>, DataReader<Keyed>) {
     let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
     for value in 0..3 {

@@ -1,4 +1,4 @@
-//! Samples that do not fit a datagram.
+//! Samples larger than a datagram.
 
 use weir_cdr::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
 use weir_dds::{
@@ -36,7 +36,7 @@ fn reliable_samples_of_any_size_arrive_whole_and_in_order() {
     exchange(settings(), &[0, 64_000, 65_000, 65_508, 100_000, 1_000_000, 10_000_000], 5);
 }
 
-/// Their octets are sent from where the application has them.
+/// Their bytes are sent from the application's memory.
 #[test]
 fn large_samples_one_by_one_arrive_whole_and_are_kept_whole() {
     let world = World::new();
@@ -89,8 +89,8 @@ fn large_samples_find_their_way_through_a_small_socket_buffer() {
     exchange(ParticipantSettings { receive_buffer: 212_992, ..settings() }, &[1_000_000, 5_000_000], 5);
 }
 
-/// What is received while a large sample is encoded piece by piece may call a listener that writes with the same
-/// writer: the pieces are one sample all the same, and nobody waits for himself.
+/// A thread that encodes a large sample piece by piece may receive, and so call a listener that
+/// writes with the same writer. The pieces still form one sample, and there is no deadlock.
 #[test]
 fn a_listener_that_answers_by_the_writer_of_large_samples_does_not_come_between_their_pieces() {
     struct Answer(DataWriter<Numbered>);
@@ -130,7 +130,7 @@ fn a_listener_that_answers_by_the_writer_of_large_samples_does_not_come_between_
     });
 }
 
-/// Octets that cannot always be encoded.
+/// A byte sequence whose encoding can fail.
 #[derive(Default, Debug, Clone, PartialEq)]
 struct Moody {
     octets: Vec<u8>,
@@ -178,10 +178,10 @@ impl CdrValue for Moody {
     }
 
     fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
-        // Not from the beginning on.
+        // Fails midway.
         match self.mood {
             Mood::Refuses if at > self.octets.len() / 2 => Err(CdrError::NoBulk),
-            Mood::Panics if at > self.octets.len() / 2 => panic!("in a bad mood"),
+            Mood::Panics if at > self.octets.len() / 2 => panic!("refused by the test"),
             _ => self.octets.encode_bulk_part(at, out),
         }
     }
@@ -217,6 +217,6 @@ fn a_writer_goes_on_when_half_of_a_large_sample_could_not_be_encoded() {
             assert!(take_exactly(&reader, 1)[0].data == whole);
         });
     }
-    // Of those it had a part.
+    // It had received a part of those.
     assert_eq!(reader.sample_lost_status().total_count, 6);
 }

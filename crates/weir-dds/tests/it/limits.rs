@@ -18,7 +18,7 @@ fn keyed(id: u32, value: u64) -> Keyed {
     Keyed { id, value }
 }
 
-/// Limits that hold a writer up until readers acknowledge.
+/// Limits that block a writer until readers acknowledge.
 fn samples(max_samples: u32) -> ResourceLimits {
     ResourceLimits { max_samples: Some(max_samples), ..NONE }
 }

@@ -1,4 +1,4 @@
-//! Listeners: called once for what happens, by one thread at a time, and free to do what they like.
+//! Listeners: called once per event, by one thread at a time, and free to call the engine.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -23,7 +23,7 @@ impl<T, F: Fn(&DataReader<T>) + Send + Sync> DataReaderListener<T> for OnData<F>
     }
 }
 
-/// Passes statuses on.
+/// Forwards statuses.
 struct Statuses(Mutex<Sender<MatchedStatus>>, Mutex<Sender<IncompatibleQosStatus>>);
 
 impl Statuses {
@@ -90,7 +90,8 @@ fn a_listener_hears_of_all_data() {
 
 #[test]
 fn a_listener_that_takes_one_sample_at_a_time_is_called_again_for_the_next() {
-    // Each call takes one of the samples; a new sample makes another call, so none needs to be left behind.
+    // Each call takes one of the samples; a new sample causes another call, so none has to stay
+    // behind.
     let world = World::new();
     let writer = world.writer(&world.participant(), lossless_writer());
     let (taken, is_taken) = channel();
@@ -113,8 +114,8 @@ fn a_listener_that_takes_one_sample_at_a_time_is_called_again_for_the_next() {
 
 #[test]
 fn one_reader_is_never_in_its_listener_twice() {
-    // Data, threads that wait (and so receive, and so call), and writers that leave (which is news of
-    // instances, told by another thread) all at once.
+    // At the same time: data, threads that wait (and so receive and call listeners), and writers
+    // that leave (which changes instances, reported by another thread).
     let world = World::new();
     let there = world.participant();
     let here = world.participant();
@@ -193,7 +194,7 @@ fn listeners_hear_of_matches_and_of_their_end() {
     writer.set_listener(Some(Arc::new(listener)));
     let guid = reader.guid();
     drop(reader);
-    // The match may be told, too, when the listener came just in time for it.
+    // The match may be reported, too, if the listener was set just in time.
     let last = writer_matched.iter().find(|status| status.current_count == 0).unwrap();
     assert_eq!((last.total_count, last.last_handle), (1, Some(guid)));
 }
@@ -240,8 +241,8 @@ fn a_listener_may_write_and_wait_for_acknowledgements() {
 
 #[test]
 fn listeners_may_write_through_the_writers_whose_threads_called_them() {
-    // Two topics, two writers beside two readers: the threads that write find their windows full and receive,
-    // which calls the listeners, and these write through the same writers.
+    // Two topics, two writers and two readers. The writing threads find their windows full and
+    // receive, which calls the listeners, and these write through the same writers.
     const COUNT: u64 = 4_000;
     let world = World::new();
     let here = world.participant();
@@ -344,8 +345,8 @@ fn the_last_handles_may_be_dropped_in_a_listener_of_matches() {
 
 #[test]
 fn a_listener_may_hold_a_writer_of_the_topic_that_it_listens_to() {
-    // Dropping the reader drops the listener and with it the last handle of the writer, which is news for the
-    // reader.
+    // Dropping the reader drops the listener and with it the last handle of the writer, which is an
+    // event for the reader.
     let world = World::new();
     let participant = world.participant();
     let writer = world.writer(&participant, lossless_writer());
@@ -387,7 +388,7 @@ fn a_listener_that_is_removed_is_dropped_with_what_it_holds() {
     // The thread that calls listeners may be about to drop the last handle.
     let deadline = Instant::now() + DEADLINE;
     while Arc::strong_count(&held) > 1 {
-        assert!(Instant::now() < deadline, "somebody holds the listener");
+        assert!(Instant::now() < deadline, "the listener is still referenced");
         std::thread::yield_now();
     }
 }

@@ -1,4 +1,4 @@
-//! Writers that fall silent are not alive, in every kind of liveliness.
+//! Silent writers are not alive, for every kind of liveliness.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -11,7 +11,7 @@ use weir_dds::{
 
 use crate::support::{DEADLINE, Keyed, World, lossless_reader, lossless_writer, matched, take_exactly};
 
-/// Long enough for nothing to run out by chance, short enough to wait for.
+/// Long enough not to expire by chance, short enough to wait for.
 const LEASE: Duration = Duration::from_millis(400);
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -29,7 +29,7 @@ impl DataWriterListener<Keyed> for Told<LivelinessLostStatus> {
     }
 }
 
-/// Waits until a listener is told of so many writers, alive and not.
+/// Waits until a listener is called with these numbers of writers, alive and not alive.
 fn await_counts(told: &Receiver<LivelinessChangedStatus>, alive: u32, not_alive: u32) {
     loop {
         let status = told.recv_timeout(DEADLINE).unwrap();
@@ -51,7 +51,7 @@ fn reader_with_news(world: &World) -> (DataReader<Keyed>, Receiver<LivelinessCha
     (subscriber.create_datareader_with_listener(&topic, lossless_reader(), Told(sender)).unwrap(), told)
 }
 
-/// A writer of a kind that is not asserted is lost, and comes back with `assert`.
+/// A writer that is not asserted is lost, and becomes alive again with `assert`.
 fn is_lost_and_comes_back(kind: LivelinessKind, assert: impl FnOnce(&DataWriter<Keyed>)) {
     let world = World::new();
     let (reader, told) = reader_with_news(&world);
@@ -75,7 +75,7 @@ fn is_lost_and_comes_back(kind: LivelinessKind, assert: impl FnOnce(&DataWriter<
     writer.write(&Keyed { id: 1, value: 2 }).unwrap();
     let back = take_exactly(&reader, 1).remove(0);
     assert_eq!((back.data.value, back.info.instance_state), (2, InstanceState::Alive));
-    // Nobody alive wrote it, and its samples were taken: it counts as never seen.
+    // It had no live writer and its samples were taken: it counts as never seen.
     assert_eq!((back.info.view_state, back.info.no_writers_generation_count), (ViewState::New, 0));
     lost.recv_timeout(DEADLINE).unwrap();
     await_counts(&told, 0, 1);
@@ -117,7 +117,7 @@ fn a_participant_asserts_its_writers() {
     participant.assert_liveliness();
     await_counts(&told, 2, 0);
     await_counts(&told, 0, 2);
-    // What one of them writes speaks for both.
+    // A write of one of them asserts both.
     writers[0].write(&Keyed { id: 1, value: 1 }).unwrap();
     await_counts(&told, 2, 0);
 }
@@ -130,7 +130,7 @@ fn automatic_writers_need_nothing() {
     let automatic = world.writer::<Keyed>(&participant, writer_qos(LivelinessKind::Automatic, LEASE * 4));
     let manual = world.writer::<Keyed>(&participant, writer_qos(LivelinessKind::ManualByTopic, LEASE));
     matched(&[&automatic, &manual], &[&reader]);
-    // The other one runs out four times while this one lives.
+    // The other one expires four times while this one is alive.
     for _ in 0..4 {
         await_counts(&told, 1, 1);
         manual.assert_liveliness();

@@ -1,4 +1,4 @@
-//! Loans: samples that are filled where they are sent from.
+//! Loans: samples that are filled in the memory they are sent from.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use weir_dds::{DataReader, DataRepresentation, DataWriter, DdsError, DdsType};
 
 use crate::support::{Numbered, World, lossless_reader, lossless_writer, matched, pair, take_exactly};
 
-/// The byte at a place of a sample.
+/// The byte at one position of a sample.
 fn byte(number: u64, at: usize) -> u8 {
     (at as u64 * 31 + number) as u8
 }
@@ -80,7 +80,7 @@ fn elements_of_several_bytes_and_long_keys_are_framed_in_every_representation() 
         let writer: DataWriter<Cloud> = world.writer(&ours, qos);
         let reader: DataReader<Cloud> = world.reader(&theirs, lossless_reader());
         matched(&[&writer], &[&reader]);
-        // The second has no room for its name in front of the points.
+        // The second has no room for its name before the points.
         for name_len in [7, 10_000] {
             let mut cloud =
                 Cloud { name: "n".repeat(name_len), points: (0..30_000).map(f64::from).collect() };

@@ -1,5 +1,5 @@
-//! The engine as an application sees it: participants on the loopback interface, each test in a domain of its
-//! own. Tests wait for goals, with deadlines that are only there to end a test that failed.
+//! The engine through its public API: participants on the loopback interface, one domain per test.
+//! Tests wait for events; deadlines only end tests that failed.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

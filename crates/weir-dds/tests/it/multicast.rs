@@ -1,4 +1,4 @@
-//! Readers that listen to a multicast group, kept on the loopback interface.
+//! Readers in a multicast group on the loopback interface.
 
 use weir_dds::{
     Coalescing, DataReader, DataReaderQos, DataWriter, DataWriterQos, DdsError, DomainParticipant,
@@ -11,7 +11,7 @@ use crate::support::{
 
 const COUNT: u64 = 2_000;
 
-/// Each on a participant of its own.
+/// Each in its own participant.
 fn readers(
     world: &World,
     count: usize,
@@ -29,7 +29,7 @@ fn listening() -> DataReaderQos {
     lossless_reader().multicast(MulticastGroup::default())
 }
 
-/// Writes one by one: datagrams can be counted.
+/// Writes one by one, so that datagrams can be counted.
 fn write_all(writer: &DataWriter<Numbered>) {
     (0..COUNT).for_each(|number| writer.write(&Numbered::new(0, number)).unwrap());
     writer.wait_for_acknowledgments(DEADLINE).unwrap();

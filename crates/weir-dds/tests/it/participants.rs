@@ -1,4 +1,4 @@
-//! Participants find each other, leave, and come back.
+//! Participants discover each other, leave, and return.
 
 use std::time::Instant;
 
@@ -54,7 +54,7 @@ fn participants_of_other_domains_are_not_heard() {
 fn a_named_peer_is_found_without_multicast() {
     let world = World::new();
     let silent = world.participant_with(without_multicast());
-    // The user port is one above that of discovery (RTPS 2.5 §9.6.2.3).
+    // The user port is one above the discovery port (RTPS 2.5 §9.6.2.3).
     let port = silent.user_address().port() - 1;
     let peer = Peer { address: *silent.user_address().ip(), port: Some(port) };
     let caller = world.participant_with(without_multicast().peer(peer));
@@ -87,7 +87,7 @@ fn without_multicast_and_peers_nobody_is_found() {
     let reader = world.reader(&other, lossless_reader());
     matched(&[&writer], &[&reader]);
     assert_eq!(alone.subscription_matched_status().total_count, 0);
-    // But its own endpoints find each other.
+    // But its own endpoints match each other.
     let writer = world.writer(&hermit, lossless_writer());
     matched(&[&writer], &[&alone]);
     writer.write(&Numbered::new(0, 0)).unwrap();
@@ -108,7 +108,7 @@ fn a_reader_that_comes_back_is_served_again() {
         }
         let samples = take_exactly(&reader, 200);
         assert!(samples.iter().zip(0..).all(|(it, number)| it.data == Numbered::new(round, number)));
-        // In the middle of the exchange: what nobody takes any more is nobody's loss.
+        // In the middle of the exchange: samples without a reader are not lost.
         writer.write(&Numbered::new(round, 999)).unwrap();
         drop((participant, reader));
         until(|| writer.publication_matched_status().current_count == 0);

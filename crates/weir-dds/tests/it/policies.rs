@@ -1,4 +1,4 @@
-//! Policies of DDS 1.4 §2.2.3 that are not enforced yet: an application that sets one is refused.
+//! Policies of DDS 1.4 §2.2.3 that are not enforced yet are refused.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use weir_rtps::qos::{DestinationOrder, Ownership, PresentationScope};
 
 use crate::support::{Numbered, World};
 
-/// Both ends with QoS that `change` has changed, and what creating them returned.
+/// Creates a writer and a reader with QoS changed by `change`; returns their errors.
 fn create(world: &World, change: impl Fn(&mut Qos)) -> [Option<DdsError>; 2] {
     let participant = world.participant();
     let topic = world.topic::<Numbered>(&participant);

@@ -1,4 +1,4 @@
-//! Reliable, keeping all: everything arrives once and in order.
+//! Reliable, KEEP_ALL: every sample arrives once and in order.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn a_tight_loop_that_may_be_held_back_for_long_arrives_in_order_and_whole() {
 
 #[test]
 fn the_rest_of_a_burst_leaves_without_another_write() {
-    // Nobody flushes: the tail is the timer's business.
+    // Without a flush: the timer sends the tail.
     let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
     for round in 0..20 {
         for number in 0..100 {
@@ -73,7 +73,7 @@ fn samples_of_every_size_arrive() {
 #[test]
 fn a_sample_over_the_limit_is_refused_and_takes_no_number() {
     let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
-    // Nobody looks at the bytes, so that they take no memory.
+    // The bytes are never touched, so they take no memory.
     let error = writer.write(&Numbered { bytes: vec![0; 2 << 30], ..Numbered::default() }).unwrap_err();
     assert!(matches!(error, weir_dds::DdsError::BadParameter(_)), "{error}");
     assert!(error.to_string().contains("too long"), "{error}");
@@ -86,7 +86,7 @@ fn every_reader_gets_everything() {
     const COUNT: u64 = 5_000;
     let world = World::new();
     let writer = world.writer(&world.participant(), lossless_writer());
-    // Two in one participant, one of their own each, and one beside the writer.
+    // Two in one participant, one in its own participant, one in the writer's.
     let shared = world.participant();
     let readers = [
         world.reader(&shared, lossless_reader()),

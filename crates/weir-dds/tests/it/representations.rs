@@ -1,4 +1,4 @@
-//! XCDR1 and XCDR2: who understands whom, and that instances are the same at both ends.
+//! XCDR1 and XCDR2: which writers and readers match, and that instances are the same at both ends.
 
 use weir_dds::{DataRepresentation, DataWriterQos, DdsError, DdsType, InstanceState};
 

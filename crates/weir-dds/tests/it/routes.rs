@@ -1,4 +1,4 @@
-//! Samples find their readers while endpoints come and go, and however their writers take turns.
+//! Samples reach their readers while endpoints come and go, in whatever order their writers write.
 
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -7,10 +7,10 @@ use weir_dds::{DataReader, DataReaderListener, DataWriter};
 
 use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, matched, take_exactly};
 
-/// So many lone samples in a row that the receiver knows where the next one goes.
+/// Enough single-sample datagrams in a row for the receive prediction to hold.
 const IN_A_ROW: u64 = 5;
 
-/// Writes samples one by one; each must be at all readers before the next one leaves.
+/// Writes samples one by one; each must reach all readers before the next one is sent.
 fn one_by_one(writer: &DataWriter<Numbered>, source: u32, readers: &[&DataReader<Numbered>]) {
     for number in 0..IN_A_ROW {
         let sample = Numbered::new(source, number);
@@ -46,7 +46,7 @@ fn writers_that_take_turns_reach_their_own_readers() {
     let other = other_world.reader(&there, lossless_reader());
     matched(&[&writers[0], &writers[1]], &[&reader]);
     matched(&[&writers[2]], &[&other]);
-    // In blocks, then in turns.
+    // In blocks, then interleaved.
     for _ in 0..3 {
         for (source, writer) in (0..).zip(&writers) {
             one_by_one(writer, source, &[if source < 2 { &reader } else { &other }]);
@@ -65,7 +65,7 @@ fn writers_that_take_turns_reach_their_own_readers() {
 
 #[test]
 fn a_listener_that_is_set_and_removed_between_samples_hears_of_those_between() {
-    /// Passes on what there is.
+    /// Forwards the samples.
     struct Heard(Mutex<std::sync::mpsc::Sender<Numbered>>);
 
     impl DataReaderListener<Numbered> for Heard {

@@ -1,4 +1,4 @@
-//! How samples are read and taken, and what is told about them.
+//! Reading and taking samples, and their metadata.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -35,7 +35,7 @@ fn taking_removes_the_oldest_first() {
 fn large_samples_that_came_one_by_one_and_are_left_lying_stay_as_they_are() {
     let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
     let sample = |number: u64| Numbered { bytes: vec![number as u8; 8_000], ..Numbered::new(1, number) };
-    // More of them than there are buffers that they can stay in.
+    // More than there are buffers for them to stay in.
     for number in 0..30 {
         writer.write(&sample(number)).unwrap();
         writer.wait_for_acknowledgments(DEADLINE).unwrap();
@@ -43,7 +43,7 @@ fn large_samples_that_came_one_by_one_and_are_left_lying_stay_as_they_are() {
     for number in 0..30 {
         assert_eq!(reader.take(1)[0].data, sample(number));
     }
-    // And again, the reader gone before the last of them was taken.
+    // Again, with the reader dropped before its last sample.
     for number in 0..30 {
         writer.write(&sample(number)).unwrap();
         writer.wait_for_acknowledgments(DEADLINE).unwrap();
@@ -131,7 +131,7 @@ fn the_writers_own_time_stamp_arrives() {
     for stamp in stamps {
         writer.write_w_timestamp(&Keyed { id: 1, value: 1 }, stamp).unwrap();
         let told = take_exactly(&reader, 1)[0].info.source_timestamp().unwrap();
-        // RTPS 2.5 §9.3.2.1: a fraction of 2^-32 s, so a nanosecond may be rounded.
+        // RTPS 2.5 §9.3.2.1: fractions of 2^-32 s, so rounding may change a nanosecond.
         let error = told.duration_since(stamp).unwrap_or_else(|early| early.duration());
         assert!(error <= Duration::from_nanos(1), "{error:?}");
     }
@@ -155,7 +155,7 @@ fn a_batch_gives_the_writers_own_time_stamp_to_no_other_sample() {
 
 #[test]
 fn what_does_not_fit_the_type_is_rejected_and_counted() {
-    // The same name of a type at both ends, but not the same type.
+    // The same type name at both ends, but different types.
     mod other {
         #[derive(weir_dds::DdsType, Default)]
         #[dds(extensibility = "final", name = "Numbered")]

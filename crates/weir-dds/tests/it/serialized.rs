@@ -1,4 +1,4 @@
-//! Samples that are not decoded, and octets that are not copied.
+//! Samples that are not decoded, and bytes that are not copied.
 
 use weir_dds::cdr;
 use weir_dds::{Bytes, DataReader, DataRepresentation, DataWriter, DdsError, DdsType};
@@ -7,7 +7,7 @@ use crate::support::{
     DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched, take_exactly,
 };
 
-/// [`Numbered`], as somebody reads it who does not want to copy its bytes.
+/// [`Numbered`], for a reader that does not copy the bytes.
 #[derive(DdsType, Default, Debug, Clone, PartialEq)]
 #[dds(extensibility = "final", name = "Numbered")]
 struct Shared {

@@ -1,4 +1,4 @@
-//! Settings that cannot be: what the error says.
+//! Invalid settings, and their errors.
 
 use weir_dds::{DdsError, DomainParticipant, ParticipantSettings};
 

@@ -1,4 +1,4 @@
-//! When samples pass from stage to stage, where a participant keeps it.
+//! Stage timestamps of a participant that records them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,7 +31,8 @@ fn a_sample_has_its_times_in_their_order() {
     for number in 0..20 {
         let (begin, wall_begin) = (monotonic_ns(), wall_ns());
         writer.write(&Numbered::new(1, number)).unwrap();
-        // One that is held back for more of a burst leaves later: the times are still those of the one before.
+        // A sample held back for a burst leaves later: the times are still those of the previous
+        // one.
         let sent = writer.last_send_times().filter(|sent| sent.called_ns >= begin);
         take_exactly(&reader, 1);
         let (end, wall_end) = (monotonic_ns(), wall_ns());

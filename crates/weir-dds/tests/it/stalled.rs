@@ -1,4 +1,4 @@
-//! What a reader that stalls may hold up, and what not.
+//! What a stalled reader blocks, and what it does not.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use crate::support::{
 
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A reader that holds few samples and is never asked for them.
+/// A reader that holds few samples and never takes any.
 fn stalled_reader(world: &World) -> DataReader<Numbered> {
     let mut qos: DataReaderQos = lossless_reader();
     qos.policies.resource_limits.max_samples = Some(10);
     world.reader(&world.participant(), qos)
 }
 
-/// Writes until there is no room, and returns what is said then.
+/// Writes until there is no room, and returns the error's text.
 fn stall(writer: &DataWriter<Numbered>) -> String {
     loop {
         match writer.write(&Numbered::new(0, 0)) {
@@ -28,18 +28,18 @@ fn stall(writer: &DataWriter<Numbered>) -> String {
     }
 }
 
-/// A writer that keeps all on `participant`, with a healthy reader and a stalled one that holds it up.
+/// A KEEP_ALL writer on `participant`, with a healthy reader and a stalled one that blocks it.
 fn stalled(
     world: &World,
     participant: &DomainParticipant,
 ) -> (DataWriter<Numbered>, [DataReader<Numbered>; 2]) {
     let writer = world.writer(participant, lossless_writer().max_blocking_time(PATIENCE));
     let healthy = world.reader(&world.participant(), lossless_reader());
-    // Matched after the other one: it is not named for being the first.
+    // Matched after the other one: the error does not just name the first.
     matched(&[&writer], &[&healthy]);
     let stalled = stalled_reader(world);
     matched(&[&writer], &[&healthy, &stalled]);
-    // Where threads wait long for a processor, the healthy one may be furthest behind, for a while.
+    // On a busy machine the healthy reader may be furthest behind for a while.
     let deadline = Instant::now() + DEADLINE;
     let mut text = stall(&writer);
     while !text.contains(&stalled.guid().to_string()) {
@@ -57,7 +57,7 @@ fn a_stalled_reader_is_named_and_what_was_accepted_reaches_the_others() {
     let written = writer.last_sequence_number().0 as usize;
     assert_eq!(take_exactly(&healthy, written).len(), written);
     assert_eq!(stalled.available(), 10);
-    // It leaves, and the writer is free.
+    // The stalled reader leaves, and the writer is free.
     drop(stalled);
     while writer.write(&Numbered::new(0, 1)).is_err() {}
     assert_eq!(take_exactly(&healthy, 1)[0].data.number, 1);
@@ -68,7 +68,7 @@ fn a_stalled_reader_holds_up_neither_other_writers_nor_discovery() {
     let world = World::new();
     let participant = world.participant();
     let (held_up, _readers) = stalled(&world, &participant);
-    // Another writer of the same participant, whose readers are found only now.
+    // Another writer of the same participant, whose readers are discovered only now.
     let other = world.sibling();
     let writer = other.writer(&participant, lossless_writer());
     let reader = other.reader(&other.participant(), lossless_reader());

@@ -1,4 +1,4 @@
-//! Matches, and endpoints that do not fit.
+//! Matches, and incompatible endpoints.
 
 use weir_dds::{
     DataReader, DataReaderQos, DataWriter, DataWriterQos, DdsError, Durability, IncompatibleQosStatus,
@@ -7,7 +7,7 @@ use weir_dds::{
 
 use crate::support::{DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched};
 
-/// Waits for a status without a call that would wait for it.
+/// Waits for a status that no call waits for.
 fn until(mut is_reached: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + DEADLINE;
     while !is_reached() {

@@ -1,4 +1,4 @@
-//! What the tests share: domains of their own on the loopback interface, types, and waiting for goals.
+//! Shared by the tests: domains on the loopback interface, types, and waiting for events.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use weir_dds::{
     Sample, Topic,
 };
 
-/// How long a goal may take before the test fails. Far more than it needs on a loaded machine.
+/// Time after which a test fails. Far more than needed on a loaded machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A sample without a key.
@@ -47,7 +47,7 @@ impl World {
     pub(crate) fn new() -> Self {
         static WORLDS: AtomicU32 = AtomicU32::new(0);
         let number = WORLDS.fetch_add(1, Ordering::Relaxed);
-        // Above domain 100 the ports are those that the system hands out to anybody.
+        // Above domain 100 the ports are in the ephemeral range.
         Self::in_domain(1 + (std::process::id().wrapping_mul(37) + number) % 100)
     }
 
@@ -59,7 +59,7 @@ impl World {
     fn in_domain(domain_id: u32) -> Self {
         static TOPICS: AtomicU32 = AtomicU32::new(0);
         let number = TOPICS.fetch_add(1, Ordering::Relaxed);
-        // Another process may have the same domain: the names keep us apart.
+        // Another process may use the same domain: the names differ.
         Self { domain_id, topic: format!("topic {number} of process {}", std::process::id()) }
     }
 
@@ -84,12 +84,12 @@ impl World {
     }
 }
 
-/// Settings that keep to the loopback interface.
+/// Settings for the loopback interface only.
 pub(crate) fn settings() -> ParticipantSettings {
     ParticipantSettings::default().interface("lo")
 }
 
-/// QoS of a writer that loses nothing and is patient.
+/// QoS of a writer that loses nothing and blocks for long.
 pub(crate) fn lossless_writer() -> DataWriterQos {
     DataWriterQos::default().reliable().keep_all().max_blocking_time(DEADLINE)
 }
@@ -99,7 +99,7 @@ pub(crate) fn lossless_reader() -> DataReaderQos {
     DataReaderQos::default().reliable().keep_all()
 }
 
-/// A writer and a reader, each in a participant of its own, that know each other.
+/// A matched writer and reader, each in its own participant.
 pub(crate) fn pair<T: DdsType>(
     writer: DataWriterQos,
     reader: DataReaderQos,
@@ -111,7 +111,7 @@ pub(crate) fn pair<T: DdsType>(
     (writer, reader)
 }
 
-/// Waits until every writer knows every reader and the other way round.
+/// Waits until all writers are matched with all readers.
 pub(crate) fn matched<T: DdsType>(writers: &[&DataWriter<T>], readers: &[&DataReader<T>]) {
     for writer in writers {
         writer.wait_for_subscriptions(readers.len() as u32, DEADLINE).unwrap();

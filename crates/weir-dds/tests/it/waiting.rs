@@ -1,4 +1,4 @@
-//! Whoever waits, receives: threads that wait on one participant hand the socket over to each other.
+//! Threads that wait on one participant take turns at receiving for all.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -12,7 +12,7 @@ use crate::support::{
 
 const READERS: usize = 4;
 
-/// Readers of one participant, each with a topic and a writer of its own in another.
+/// Readers of one participant, each with its own topic and a writer in another participant.
 struct Setup {
     writers: Vec<DataWriter<Numbered>>,
     readers: Vec<DataReader<Numbered>>,
@@ -28,7 +28,7 @@ fn setup(world: &World, here: &DomainParticipant, there: &DomainParticipant) -> 
     Setup { writers, readers }
 }
 
-/// Takes numbered samples until `u64::MAX` comes and tells of each.
+/// Takes numbered samples until `u64::MAX` and sends on their numbers.
 fn follow(reader: &DataReader<Numbered>, strategy: WaitStrategy, heard: &Sender<u64>) {
     loop {
         assert!(reader.wait_for_data_by(DEADLINE, strategy));
@@ -41,8 +41,8 @@ fn follow(reader: &DataReader<Numbered>, strategy: WaitStrategy, heard: &Sender<
     }
 }
 
-/// One sample at a time, to one reader after the other in no particular order, while the threads of all others
-/// wait: every one must be heard, whichever thread receives it.
+/// Sends one sample at a time, to one reader after the other in a random order, while the threads
+/// of all others wait. Every sample must arrive, whichever thread receives it.
 fn one_at_a_time(strategies: [WaitStrategy; READERS], rounds: u64) {
     let world = World::new();
     let Setup { writers, readers } = setup(&world, &world.participant(), &world.participant());
@@ -112,7 +112,7 @@ fn several_threads_share_a_reader() {
             scope.spawn(|| {
                 let mut sample = Numbered::default();
                 while taken.load(Ordering::SeqCst) < COUNT {
-                    // The last sample may go to another thread.
+                    // Another thread may get the last sample.
                     reader.wait_for_data(Duration::from_millis(20));
                     while reader.take_next_sample(&mut sample).is_some() {
                         sum.fetch_add(sample.number, Ordering::SeqCst);
@@ -130,7 +130,7 @@ fn several_threads_share_a_reader() {
 
 #[test]
 fn data_that_another_threads_wait_receives_is_heard() {
-    // One thread waits for what never comes, and so receives for all.
+    // One thread waits for a sample that never arrives, and so receives for all.
     let world = World::new();
     let Setup { writers, readers } = setup(&world, &world.participant(), &world.participant());
     let is_over = AtomicBool::new(false);
@@ -150,7 +150,8 @@ fn data_that_another_threads_wait_receives_is_heard() {
 
 #[test]
 fn a_thread_that_polls_hears_what_nobody_waits_for() {
-    // First alone, so that the background thread receives; then beside a thread that waits for something else.
+    // First alone, so that the background thread receives; then next to a thread that waits for
+    // something else.
     let world = World::new();
     let Setup { writers, readers } = setup(&world, &world.participant(), &world.participant());
     let poll = |from: u64| {
@@ -203,7 +204,8 @@ fn a_wait_in_vain_ends_when_it_should_and_not_before() {
 
 #[test]
 fn a_writer_that_waits_for_room_and_a_reader_that_waits_for_data_share_the_socket() {
-    // One participant echoes by hand: a thread takes and writes back, others wait for acknowledgements.
+    // One participant echoes without a listener: a thread takes and writes back, others wait for
+    // acknowledgements.
     const COUNT: u64 = 3_000;
     let world = World::new();
     let (near, far) = (world.participant(), world.participant());

@@ -23,7 +23,7 @@ fn network(builder: Builder, hosts: u8) -> Network {
     network
 }
 
-/// Delivers until nothing is left: (time read, receiver, bytes).
+/// Delivers until no datagram is left: (time read, receiver, bytes).
 fn drain(network: &mut Network) -> Vec<(Duration, SocketAddrV4, Vec<u8>)> {
     let mut read = Vec::new();
     while let Some(next) = network.next_arrival() {
@@ -98,7 +98,7 @@ fn another_port_is_another_group() {
 
 #[test]
 fn sockets_of_one_host_share_the_fate_of_a_group_datagram() {
-    // One packet on the wire for each host: both sockets of the host get it or neither does.
+    // One packet per host: both sockets of the host receive it, or neither does.
     let mut net = network(Network::builder(4).link(Link::new().loss(Loss::random(0.5))), 2);
     let second = SocketAddrV4::new(host(2), 7412);
     net.bind(second);
@@ -133,7 +133,7 @@ fn a_closed_socket_gets_nothing_and_can_be_bound_again() {
     assert_eq!(
         bytes,
         [b"old".to_vec(), b"new".to_vec()],
-        "what is on its way reaches whoever is bound when it arrives"
+        "a datagram in flight reaches the socket that is bound when it arrives"
     );
 }
 
@@ -147,7 +147,7 @@ fn too_big_is_refused_but_others_of_the_group_get_it() {
     assert_eq!(net.send(MS, at(1), at(2), &[0; 100]), Ok(()));
     assert_eq!(net.send(MS, at(2), at(1), &[0; 101]), Ok(()), "the other direction has a link of its own");
     let refused = net.send(MS, at(1), group(), &[0; 101]).unwrap_err();
-    assert_eq!(refused.to_string(), "a datagram of 101 bytes is over the 100 bytes that the link takes");
+    assert_eq!(refused.to_string(), "datagram of 101 bytes exceeds the 100 bytes that the link accepts");
     assert_eq!(drain(&mut net).len(), 3);
     assert_eq!(net.counters().too_big, 2);
 }

@@ -7,7 +7,7 @@ use super::select::{
 };
 use super::{Goal, Limit};
 
-/// Every line that cases decide.
+/// Returns every line that cases decide.
 pub(super) fn all() -> Vec<Goal> {
     let mut goals = Vec::new();
     one_way(&mut goals);
@@ -77,7 +77,7 @@ fn one_way_spinning(goals: &mut Vec<Goal>) {
     }
 }
 
-/// No DDS: reliable always.
+/// Not a DDS implementation: always reliable.
 const AERON: [&str; 2] = ["aeron", "aeron-tuned"];
 
 fn under_load(goals: &mut Vec<Goal>) {
@@ -90,11 +90,11 @@ fn under_load(goals: &mut Vec<Goal>) {
             ours: Side(vec![loaded]),
             base: Some(("unloaded p99", Side(vec![Point::latency("latency", OURS, reliability, 32)]))),
         });
-        // Like with like: an open loop beside an open loop, which both see every stall of the machine, or both none.
+        // Both open loops: both see every stall of the machine, or neither does.
         let unloaded = Point { load_percent: Some(1.0), ..loaded };
         for (what, figure) in [("p99", P99), ("p99 of the median 10 ms", P99_OF_INTERVALS)] {
             goals.push(Goal {
-                measure: format!("{what} at half of the maximum beside 1 %, {word}, 32 B"),
+                measure: format!("{what} at half of the maximum against 1 %, {word}, 32 B"),
                 limit: Limit::Any,
                 figure,
                 ours: Side(vec![loaded]),
@@ -104,7 +104,7 @@ fn under_load(goals: &mut Vec<Goal>) {
     }
 }
 
-/// The streams of some engines, without batches and, where asked for, with them.
+/// The streams of some engines, for each of these batching modes.
 fn streams(series: &'static str, engines: &[&'static str], size: u64, batched: &[bool]) -> Side {
     let reliability = if series.starts_with("best-effort") { BestEffort } else { Reliable };
     let of = |engine: &&'static str| {
@@ -115,7 +115,7 @@ fn streams(series: &'static str, engines: &[&'static str], size: u64, batched: &
 }
 
 fn batched(goals: &mut Vec<Goal>) {
-    // Longer samples leave together without a policy, too.
+    // Longer samples are coalesced without a policy, too.
     for (size, ours, rate, times) in
         [(32, &[true][..], 10e6, 8.0), (1024, &[true, false], 2e6, 2.5), (8192, &[false], 0.3e6, 1.3)]
     {
@@ -208,7 +208,7 @@ fn keyed(goals: &mut Vec<Goal>) {
 fn processor_time(goals: &mut Vec<Goal>) {
     let goal = |series, size, is_batched: bool, times| {
         let word = if is_batched { ", batched" } else { "" };
-        // With batches allowed, the peer that takes least may do without.
+        // With batches allowed, the most frugal peer may do without.
         let theirs = if is_batched { &[true, false][..] } else { &[false] };
         Goal {
             measure: format!("processor time per million samples, {}{word}", format_size(size)),
@@ -228,14 +228,14 @@ fn processor_time(goals: &mut Vec<Goal>) {
 
 fn under_loss(goals: &mut Vec<Goal>) {
     goals.push(Goal {
-        measure: "reliable, 1 KiB, 10 % lost on the way".to_owned(),
+        measure: "reliable, 1 KiB, 10 % network loss".to_owned(),
         limit: Limit::AtLeast(20.0),
         figure: RATE,
         ours: streams("loss", &[OURS], 1024, &[false]),
         base: Some((BEST_PEER, streams("loss", &PEERS, 1024, &[false]))),
     });
     goals.push(Goal {
-        measure: "ping p99, 1 KiB, 10 % lost on the way".to_owned(),
+        measure: "ping p99, 1 KiB, 10 % network loss".to_owned(),
         limit: Limit::AtMost(10.0),
         figure: Figure {
             of: |case| {

@@ -1,4 +1,4 @@
-//! Which cases a line of the table speaks of, and the figure that it takes from them.
+//! Selects the cases of a line, and the figure taken from them.
 
 use weir_results::{
     Better, Case, LatencySummary, ProcessFigures, Reliability, Run, Spread, Test, WaitStrategy, format_rate,
@@ -7,7 +7,7 @@ use weir_results::{
 use super::NOT_MEASURED;
 use crate::group::FLOOR;
 
-/// The engine whose goals these are.
+/// The engine that the targets are for.
 pub(super) const OURS: &str = "weir";
 
 /// One point, or the same point of several series.
@@ -23,11 +23,11 @@ pub(super) struct Point {
     pub(super) is_keyed: bool,
     pub(super) loans: bool,
     pub(super) wait: WaitStrategy,
-    /// Percent of the maximum; `None` = no open loop.
+    /// Percent of the maximum; `None`: no open loop.
     pub(super) load_percent: Option<f64>,
 }
 
-/// The setting of a case that names the series it was measured in.
+/// The setting of a case with the name of its series.
 pub(super) const SERIES: &str = "series";
 
 impl Point {
@@ -64,7 +64,7 @@ impl Point {
         case.engine == self.engine
             && case.settings.get(SERIES).is_some_and(|series| series == self.series)
             && case.test == self.test
-            // The floor knows none, whatever its case says.
+            // The baseline has no reliability, whatever its case says.
             && (self.engine == FLOOR || case.reliability == self.reliability)
             && case.size_bytes == self.size_bytes
             && (case.batch_bytes > 0) == self.is_batched
@@ -80,7 +80,7 @@ impl Point {
         words.fold(self.engine.to_owned(), |name, word| format!("{name}, {word}"))
     }
 
-    /// The figure of each repeat, or why there is none, or not of each.
+    /// Returns the figure of each repeat, or the reason why some or all are missing.
     fn find(&self, run: &Run, figure: &Figure) -> Result<Found, String> {
         let cases: Vec<&Case> = run.cases.iter().filter(|case| self.matches(case)).collect();
         let name = self.name();
@@ -91,7 +91,7 @@ impl Point {
         }
         let by_repeat: Vec<(u32, f64)> =
             cases.iter().filter_map(|case| Some((case.repeat, (figure.of)(case)?))).collect();
-        // A repeat of ours that failed is no reason to leave it out; one of a peer's only makes its pairs fewer.
+        // A failed repeat of Weir is an error; a failed one of a peer only makes its pairs fewer.
         if by_repeat.is_empty() || (self.engine == OURS && by_repeat.len() < cases.len()) {
             let missing = cases.iter().find(|case| (figure.of)(case).is_none()).unwrap_or(first);
             let why = missing.not_measured.as_ref().map_or(NO_FIGURE, |why| why.reason());
@@ -106,7 +106,7 @@ impl Point {
     }
 }
 
-/// Why a case that was measured has not got the figure that is asked for.
+/// The reason for a measured case without the requested figure.
 const NO_FIGURE: &str = "without this figure";
 
 /// Points of which the best counts.
@@ -114,7 +114,7 @@ const NO_FIGURE: &str = "without this figure";
 pub(super) struct Side(pub(super) Vec<Point>);
 
 impl Side {
-    /// The point with the best median; or why there is none.
+    /// Returns the point with the best median, or the reason why there is none.
     pub(super) fn best(&self, run: &Run, figure: &Figure) -> Result<Found, String> {
         let found: Vec<Result<Found, String>> = self.0.iter().map(|point| point.find(run, figure)).collect();
         let order = |found: &&Found| match figure.better {
@@ -133,7 +133,7 @@ impl Side {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     pub(super) name: String,
-    /// By the number of the repeat.
+    /// By repeat number.
     pub(super) by_repeat: Vec<(u32, f64)>,
 }
 
@@ -142,13 +142,13 @@ impl Found {
         Spread::of(self.by_repeat.iter().map(|(_, value)| *value)).map_or(f64::NAN, |spread| spread.median)
     }
 
-    /// Its name and median.
+    /// Formats its name and median.
     pub(super) fn shown(&self, figure: &Figure) -> String {
         format!("{} {}", self.name, figure.shown(self.median()))
     }
 }
 
-/// What is taken from a case.
+/// A figure taken from a case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Figure {
     pub(super) of: fn(&Case) -> Option<f64>,
@@ -156,7 +156,7 @@ pub(super) struct Figure {
     pub(super) unit: Unit,
 }
 
-/// How a figure is written.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Microseconds,
@@ -174,19 +174,19 @@ pub(super) const P99: Figure =
 /// Median of the 99th percentiles of intervals of 10 ms.
 pub(super) const P99_OF_INTERVALS: Figure =
     Figure { of: |case| case.latency_us?.p99_of_intervals, better: Better::Less, unit: Unit::Microseconds };
-/// Samples received.
+/// Received samples.
 pub(super) const RATE: Figure = Figure {
     of: |case| case.throughput.map(|it| it.samples_per_s),
     better: Better::More,
     unit: Unit::PerSecond,
 };
-/// Payload received.
+/// Received payload.
 pub(super) const GBPS: Figure =
     Figure { of: |case| case.throughput.map(|it| it.mbps / 1e3), better: Better::More, unit: Unit::Gbps };
 /// Processor time of both ends.
 pub(super) const CPU: Figure =
     Figure { of: cpu_per_million, better: Better::Less, unit: Unit::SecondsPerMillion };
-/// The rate that arrived when less than 0.1 % was lost.
+/// The received rate with less than 0.1 % lost.
 pub(super) const RATE_WITHOUT_LOSS: Figure = Figure {
     of: |case| case.throughput.filter(|it| it.lost_percent < 0.1).map(|it| it.samples_per_s),
     better: Better::More,

@@ -26,7 +26,7 @@ fn rows(cases: Vec<Case>) -> Vec<GoalRow> {
     goals(&Run { cases, ..Run::new(Environment::default()) }, &[])
 }
 
-/// The line with this measure and this word in what is asked.
+/// The line with this measure and this word in its target.
 fn row(cases: Vec<Case>, measure: &str, asked: &str) -> GoalRow {
     let rows = rows(cases);
     let found = rows.iter().find(|row| row.measure == measure && row.asked.contains(asked));
@@ -47,7 +47,7 @@ fn the_whole_interval_decides() {
     let check = |ratios: [f64; 6], verdict, measured: &str| {
         let mut cases = Vec::new();
         for (repeat, ratio) in (1..).zip(ratios) {
-            // The machine changes its pace from pair to pair.
+            // The machine's speed changes from pair to pair.
             let pace = f64::from(repeat);
             cases.push(latency("latency", "udp", Reliability::BestEffort, repeat, 10.0 * pace));
             cases.push(latency("latency", "weir", Reliability::BestEffort, repeat, 10.0 * pace * ratio));
@@ -153,7 +153,7 @@ fn under_loss_the_p99_is_compared_with_the_median_without() {
         Case { size_bytes: 1024, ..latency("loss", "weir", Reliability::Reliable, 1, 20.0) },
         Case { size_bytes: 1024, ..latency("lossless", "weir", Reliability::Reliable, 1, 5.0) },
     ];
-    let found = row(cases, "ping p99, 1 KiB, 10 % lost on the way", "lossless");
+    let found = row(cases, "ping p99, 1 KiB, 10 % network loss", "lossless");
     assert_eq!((found.verdict, found.measured.as_str()), (GoalVerdict::Reached, "8.00 [8.00, 8.00]"));
 }
 
@@ -164,9 +164,9 @@ fn the_slowest_discovery_decides() {
         ..latency("discovery", "weir", Reliability::Reliable, 1, 1.0)
     };
     let cases = vec![case(1.0, 0.5, 0.0), case(51.0, 0.5, 0.0), case(309.0, 9.0, 300.0)];
-    let together = row(cases.clone(), "two started together are matched", "50 ms");
+    let together = row(cases.clone(), "discovery, started together", "50 ms");
     assert_eq!((together.verdict, together.measured.as_str()), (GoalVerdict::Missed, "26.0 ms, most 51.0"));
-    assert_eq!(row(cases, "a late one is matched", "10 ms").verdict, GoalVerdict::Reached);
+    assert_eq!(row(cases, "discovery, one end late", "10 ms").verdict, GoalVerdict::Reached);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_repeat_of_ours_that_failed_is_not_left_out() {
     let pair =
         |repeat| [stream("streams", "weir", repeat, 9e6), stream("streams", "cyclonedds", repeat, 1e6)];
     let mut cases = [pair(1), pair(2), pair(3)].concat();
-    // A peer's only makes the pairs fewer.
+    // A failed repeat of a peer only makes the pairs fewer.
     cases[3] = failed(cases[3].clone());
     assert_eq!(row(cases.clone(), measure, "best peer").verdict, GoalVerdict::Reached);
     cases[4] = failed(cases[4].clone());
@@ -216,7 +216,7 @@ fn ends_that_never_met_are_not_in_time() {
         ..latency("discovery", "weir", Reliability::Reliable, 1, 1.0)
     };
     let never = Case { discovery: None, latency_us: None, ..met.clone() };
-    let found = row(vec![met, never], "two started together are matched", "50 ms");
+    let found = row(vec![met, never], "discovery, started together", "50 ms");
     assert_eq!(
         (found.verdict, found.figures.as_str()),
         (GoalVerdict::CannotTell, "1 times, 1 cases without")

@@ -1,18 +1,20 @@
-//! What the figures come to: how the modes and the programs of others compare, and what limited a stream.
+//! Conclusions: comparisons of modes and external programs, and the bottleneck of each stream.
 
 use weir_results::{Better, Case, Comparison, LossAttribution, Spread, Test};
 
 use super::{Point, is_outside};
 use crate::compare::headline;
 
-/// A line for each comparison, and one for each stream as fast as it goes about what limited it.
+/// Returns a line for each comparison, and one for the bottleneck of each stream at full speed.
 pub(super) fn lines(points: &[Point<'_>]) -> Vec<String> {
     let mut lines: Vec<String> = points.iter().filter_map(|point| compared(point, points)).collect();
     lines.extend(points.iter().filter_map(limit));
     lines
 }
 
-/// `compared: gso 32 B: 30.15 x send (28.90..31.02, 20 pairs), 43.20 x iperf3 (...): better`; `None` when there is nothing to compare with.
+/// Formats a comparison; `None` if there is nothing to compare with.
+///
+/// `compared: gso 32 B: 30.15 x send (28.90..31.02, 20 pairs), 43.20 x iperf3 (...): better`
 fn compared(point: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     let own = point.repeats[0];
     if is_outside(own, point.udp) {
@@ -38,7 +40,7 @@ fn compared(point: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     Some(format!("compared: {} {} B: {}", point.name(), own.size_bytes, found.join(", ")))
 }
 
-/// Compares what decides, repeat by repeat.
+/// Compares the figure that decides, repeat by repeat.
 fn compare(point: &Point<'_>, other: &Point<'_>) -> Option<Comparison> {
     let better = match point.repeats[0].test {
         Test::Latency => Better::Less,
@@ -63,7 +65,8 @@ fn text(found: &Comparison, other: &str) -> String {
     }
 }
 
-/// `limit: send 32 B forward: the sender, which was at work for 99 % of the time`; `None` where nothing says.
+/// Formats the bottleneck; `None` if unknown: `limit: send 32 B forward: the sender, which was busy
+/// 99 % of the time`.
 fn limit(point: &Point<'_>) -> Option<String> {
     let own = point.repeats[0];
     if own.test != Test::Throughput || own.rate_samples_per_s.is_some() || is_outside(own, point.udp) {
@@ -80,20 +83,18 @@ fn limit(point: &Point<'_>) -> Option<String> {
     } else {
         match busy_percent? {
             busy if busy >= BUSY_PERCENT => {
-                format!(
-                    "the sender, which was at work for {busy:.0} % of the time; nothing to speak of was lost"
-                )
+                format!("the sender, which was busy {busy:.0} % of the time; losses were negligible")
             }
             busy => format!(
-                "the path or the sender's processor: the sender was at work for {busy:.0} % of the time, and waited for room \
-                 in its queue, or for its turn, otherwise"
+                "the path or the sender's processor: the sender was busy {busy:.0} % of the time, and otherwise waited for \
+                 room in its queue or for the processor"
             ),
         }
     };
     Some(format!("limit: {} {} B {}: {why}", point.name(), own.size_bytes, point.udp.direction))
 }
 
-/// Where most was lost.
+/// Returns the place of most losses.
 fn most_lost<'a>(losses: impl Iterator<Item = &'a LossAttribution>) -> Option<&'static str> {
     let mut places = [
         (0, "the sender's socket"),
@@ -101,7 +102,7 @@ fn most_lost<'a>(losses: impl Iterator<Item = &'a LossAttribution>) -> Option<&'
         (0, "the path"),
         (0, "the receiving host"),
         (0, "the receiver, whose socket buffer was full"),
-        (0, "somewhere that no counter tells"),
+        (0, "a place without a counter"),
     ];
     for loss in losses {
         let counts = [
@@ -119,10 +120,10 @@ fn most_lost<'a>(losses: impl Iterator<Item = &'a LossAttribution>) -> Option<&'
     places.into_iter().filter(|(sum, _)| *sum > 0).max_by_key(|(sum, _)| *sum).map(|(_, place)| place)
 }
 
-/// Less than this was lost: it limits nothing.
+/// Smaller losses are not a bottleneck, in percent.
 const LOST_PERCENT: f64 = 0.1;
 
-/// A sender that was on a processor for so much of the time was never kept waiting to speak of.
+/// A sender that ran for this share of the time was hardly ever blocked, in percent.
 const BUSY_PERCENT: f64 = 90.0;
 
 #[cfg(test)]
@@ -183,7 +184,7 @@ mod tests {
             limit(&point(&[case]))
         };
         let of = |change| line(change).unwrap();
-        assert!(of(|_| {}).starts_with("limit: send 32 B forward: the sender, which was at work for 99 %"));
+        assert!(of(|_| {}).starts_with("limit: send 32 B forward: the sender, which was busy 99 %"));
         let set_busy = |case: &mut Case, busy| case.udp.as_mut().unwrap().sender_busy_percent = busy;
         assert!(
             of(|case| case.udp.as_mut().unwrap().sender_busy_percent = Some(20.0)).contains("the path or")

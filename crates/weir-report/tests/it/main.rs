@@ -1,4 +1,4 @@
-//! The example results file through every report, compared with committed texts.
+//! The example results file in every format, compared with committed texts.
 
 use std::path::Path;
 

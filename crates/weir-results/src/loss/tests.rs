@@ -65,7 +65,7 @@ fn what_nobody_could_look_at_leaves_the_rest_unplaced() {
 
 #[test]
 fn counters_of_buffers_are_scaled_and_what_they_leave_open_is_unplaced() {
-    // Ten trains of 64 on average, which may be full or not.
+    // Ten trains of 64 on average, possibly full.
     let evidence = LossEvidence { receiver_socket: trains(10, 63.5, 64.0), ..read(640) };
     check(&evidence, [0, 0, 635, 0, 0, 5]);
     assert_eq!(attribute(&evidence).samples_per_drop, Some(63.5));
@@ -99,12 +99,12 @@ fn the_backlog_of_one_host_is_not_also_the_virtual_device_of_the_sender() {
     let sender = DropCounters { device_sent: Some(5), backlog: Some(5), ..counters("a", 1) };
     let receiver = DropCounters { backlog: Some(5), device_received: Some(5), ..counters("a", 2) };
     check(&LossEvidence::new(9, 0, &sender, &receiver, Carried::ONE), [0, 0, 0, 5, 4, 0]);
-    // The backlog dropped what came by other devices.
+    // The backlog dropped packets from other devices.
     let receiver = DropCounters { backlog: Some(5), ..counters("a", 2) };
     let sender = DropCounters { backlog: Some(5), ..counters("a", 1) };
     check(&LossEvidence::new(9, 0, &sender, &receiver, Carried::ONE), [0, 0, 0, 0, 9, 0]);
     let sender = DropCounters { device_sent: Some(5), ..sender };
-    // On two hosts they are two things.
+    // On two hosts these are separate drops.
     let receiver = DropCounters { backlog: Some(2), device_received: Some(3), ..counters("b", 2) };
     check(&LossEvidence::new(9, 0, &sender, &receiver, Carried::ONE), [0, 5, 0, 3, 1, 0]);
 }
@@ -114,10 +114,10 @@ fn counters_of_the_namespace_stand_in_for_those_that_are_missing() {
     let sender = DropCounters { queue: None, send_buffer_errors: Some(6), ..counters("a", 1) };
     let receiver = DropCounters { socket: None, receive_buffer_errors: Some(3), ..counters("b", 1) };
     check(&LossEvidence::new(10, 2, &sender, &receiver, Carried::ONE), [2, 4, 3, 0, 1, 0]);
-    // An engine that does not say what was refused to it.
+    // An engine that does not report refusals.
     let sender = DropCounters { queue: Some(4), send_buffer_errors: Some(6), ..counters("a", 1) };
     check(&LossEvidence::new(10, 0, &sender, &receiver, Carried::ONE), [2, 4, 3, 0, 1, 0]);
-    // Nothing at all is known.
+    // No counter was read.
     let nothing = DropCounters::default();
     check(&LossEvidence::new(10, 1, &nothing, &nothing, Carried::ONE), [1, 0, 0, 0, 0, 9]);
 }
@@ -148,7 +148,7 @@ fn buffers_are_measured() {
 #[test]
 fn what_a_buffer_carries_follows_from_the_kernels_counts() {
     let one = counters("a", 1);
-    // A train of ten in each send, cut before it arrives.
+    // A train of ten in each send, split before it arrives.
     let carried = Carried::measured(1000, &one, 98, &one, 64);
     assert_eq!(carried.sent, SamplesPerBuffer { mean: 10.0, max: 64.0 });
     assert_eq!(carried.received, SamplesPerBuffer::ONE);
@@ -163,7 +163,7 @@ fn the_line_names_places_by_their_share_and_estimates_as_such() {
     let evidence = LossEvidence { refused: Some(2), receiver_socket: Some(Drops::exact(5)), ..read(10) };
     assert_eq!(
         attribute(&evidence).to_string(),
-        "10 lost: 5 dropped at the receiver's full socket buffer, 3 lost on the path between, \
+        "10 lost: 5 dropped at the receiver's full socket buffer, 3 lost on the path, \
          2 refused by the sender's socket"
     );
     let evidence = LossEvidence { receiver_socket: trains(1, 64.0, 64.0), ..read(64) };
@@ -174,7 +174,7 @@ fn the_line_names_places_by_their_share_and_estimates_as_such() {
     );
     assert_eq!(attribute(&read(0)).to_string(), "0 lost");
     assert_eq!(attribute(&read(0)).main_place(), None);
-    assert_eq!(attribute(&read(4)).main_place(), Some("lost on the path between"));
+    assert_eq!(attribute(&read(4)).main_place(), Some("lost on the path"));
 }
 
 fn some_drops() -> impl Strategy<Value = Option<Drops>> {

@@ -1,11 +1,13 @@
-//! Telemetry in the form of hpcbench's system logs.
+//! Telemetry in the format of hpcbench's system logs.
 
 use super::Telemetry;
 
 impl Telemetry {
-    /// The rows in the form of hpcbench's system log, `.c_log` and `.s_log`: for each network device the host's
-    /// load and the device's traffic, then the load of each processor, of which there may be any number. What
-    /// is not known is 0, as the form has no other way to say it.
+    /// Formats the rows as hpcbench's system log, `.c_log` and `.s_log`.
+    ///
+    /// For each network device the host's load and the device's traffic, then the load of each
+    /// processor, of which there may be any number. Unknown values are 0, as the format has no
+    /// other way to express them.
     #[must_use]
     pub fn hpcbench_log(&self, host: &str, date: &str) -> String {
         let mut devices: Vec<&str> =
@@ -33,7 +35,7 @@ impl Telemetry {
         text
     }
 
-    /// The numbers of the processors, in order.
+    /// Returns the numbers of the processors, in order.
     fn cpus(&self) -> Vec<u32> {
         let number = |name: &str| name.strip_prefix("cpu")?.strip_suffix(".idle_percent")?.parse().ok();
         let mut cpus: Vec<u32> = self.names().filter_map(number).collect();

@@ -1,4 +1,4 @@
-//! Results on disk: what survives, and what is refused with which words.
+//! Results on disk: what survives, what is refused, and the error texts.
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +53,9 @@ fn a_second_run_is_not_written_over_the_first() {
     writer.append(&case(32)).unwrap();
     let error = ResultsWriter::create(dir.path(), &environment()).unwrap_err();
     assert!(matches!(error, ResultsError::AlreadyExists { .. }));
-    assert!(error.to_string().ends_with("already holds a run; choose another folder, or move the file away"));
+    assert!(
+        error.to_string().ends_with("already contains a run; choose another folder, or move the file away")
+    );
     assert_eq!(sizes(&Run::load(dir.path()).unwrap()), [32]);
 }
 
@@ -97,7 +99,7 @@ fn a_folder_that_cannot_be_made_fails_at_once_and_says_so() {
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     let error = ResultsWriter::create(file.join("results"), &environment()).unwrap_err().to_string();
-    assert!(error.starts_with("can't make the results folder"), "{error}");
+    assert!(error.starts_with("cannot create the results folder"), "{error}");
     assert!(error.ends_with("choose another folder or make it writable"), "{error}");
 }
 

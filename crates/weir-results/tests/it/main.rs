@@ -1,4 +1,4 @@
-//! The results format and the trackers from outside.
+//! The results format and the trackers through the public API.
 
 mod file;
 mod json_schema;

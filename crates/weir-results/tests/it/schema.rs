@@ -87,7 +87,7 @@ fn the_committed_example_of_version_1_stays_readable() {
             .iter()
             .any(|warning| matches!(warning, Warning::Unknown { code, .. } if code == "moon-phase"))
     );
-    // What is written is what was read.
+    // Writing what was read gives the same.
     let document = serde_json::to_string(&run).unwrap();
     assert!(document.starts_with("{\"schema\":1,\"environment\":{"), "{}", &document[..40]);
     assert_eq!(Run::parse(&document, Path::new("document")).unwrap(), run);

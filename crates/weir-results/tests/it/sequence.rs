@@ -1,11 +1,11 @@
-//! The sequence tracker against a slow and simple model.
+//! The sequence tracker compared with a slow and simple model.
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use weir_results::{SequenceCounts, SequenceTracker};
 
-/// Counts with a set of everything that arrived, for streams that start at 0.
+/// Counts with a set of all arrivals, for streams that start at 0.
 fn model(numbers: &[u64], end: u64) -> SequenceCounts {
     let mut counts = SequenceCounts::default();
     let mut seen = BTreeSet::new();
@@ -36,7 +36,7 @@ proptest! {
 
     #[test]
     fn steps_across_the_window_agree_with_the_model(steps in prop::collection::vec(1_u64..70_000, 1..40)) {
-        // Only forward, so that nothing is behind the window.
+        // Only increasing, so that no number is older than the window.
         let numbers: Vec<u64> = steps.iter().scan(0, |at, step| { *at += step; Some(*at) }).collect();
         let mut tracker = SequenceTracker::starting_at(0);
         for number in &numbers {

@@ -1,10 +1,10 @@
 //! When and to whom a participant announces itself (DDSI-RTPS 2.5 §8.5.3.2).
 //!
-//! To everybody: a few times in quick succession after the start, then once per period. To each new
-//! participant: once and directly, so that it need not wait for the period. Such an answer goes to the
-//! address that its announcement names, which anybody could have forged; therefore answers are few (a token
-//! bucket), and only participants that have spoken to us in particular get the periodic announcement by
-//! unicast.
+//! To all participants: a few times in quick succession after the start, then once per period. To
+//! each new participant: once and directly, so that it need not wait for the period. Such a
+//! response goes to the address in its announcement, which may be forged. So responses are limited
+//! (a token bucket), and only participants that have sent to us directly get the periodic
+//! announcement by unicast.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ pub(super) struct Announcer {
     budget: ReplyBudget,
     is_due: bool,
     is_closing: bool,
-    /// Who is to get an announcement of its own.
+    /// Participants that are to get a separate announcement.
     replies: BTreeSet<GuidPrefix>,
 }
 
@@ -47,7 +47,7 @@ struct Schedule {
     next_at: Time,
 }
 
-/// A token bucket. Its full state is only computed when a token is asked for.
+/// A token bucket. Refilled only when a token is taken.
 #[derive(Debug)]
 struct ReplyBudget {
     tokens: u32,
@@ -93,7 +93,7 @@ impl Announcer {
         self.is_due |= self.schedule.advance(now);
     }
 
-    /// Answers a new participant with the next transmission. `false`: too many were answered of late.
+    /// Responds to a new participant with the next transmission. `false`: the limit is exhausted.
     pub(super) fn reply(&mut self, now: Time, to: GuidPrefix) -> bool {
         let is_allowed = self.budget.take(now);
         if is_allowed {
@@ -102,7 +102,7 @@ impl Announcer {
         is_allowed
     }
 
-    /// With the next transmission, everybody is told that the participant is gone.
+    /// Sends a goodbye to all participants with the next transmission.
     pub(super) fn close(&mut self) {
         self.is_closing = true;
         self.is_due = false;
@@ -121,15 +121,16 @@ impl Announcer {
         }
         if core::mem::take(&mut self.is_due) {
             self.announce(&Arc::clone(&self.everywhere), None, out);
-            // Multicast may not get through. Not directed, as a directed announcement means "you are new to
-            // me".
+            // Multicast may not get through. Not directed: a directed announcement means "you are
+            // new to me".
             for remote in remotes.values().filter(|remote| remote.has_answered) {
                 self.announce(&remote.metatraffic, None, out);
             }
         }
     }
 
-    /// The goodbye, if it is due. Last of all messages: after it nobody would listen to others.
+    /// Appends the goodbye, if it is due. It is the last message: receivers would ignore later
+    /// ones.
     pub(super) fn poll_farewell(
         &mut self,
         remotes: &BTreeMap<GuidPrefix, RemoteParticipant>,
@@ -160,8 +161,8 @@ impl Announcer {
         });
     }
 
-    /// The disposal of the participant (DDSI-RTPS 2.5 §9.6.4.9), which names it in the payload and in inline
-    /// QoS: some look here, some there.
+    /// Disposes the participant (DDSI-RTPS 2.5 §9.6.4.9). The payload and inline QoS both name it:
+    /// engines read either.
     fn say_goodbye(&mut self, to: &Destinations, out: &mut Outbox) {
         if to.is_empty() {
             return;
@@ -188,8 +189,8 @@ impl Announcer {
         Header { version: ProtocolVersion::V2_5, vendor: self.vendor, prefix: self.prefix }
     }
 
-    /// Each announcement has a number of its own, although it says the same: a reader that drops old numbers
-    /// would not see that we still live.
+    /// Each announcement has its own number, although the content is the same: a reader that drops
+    /// old numbers would not see that we are alive.
     fn next_data(&mut self) -> DataHeader {
         self.last_sequence_number = self.last_sequence_number.next();
         DataHeader {
@@ -208,7 +209,7 @@ impl Schedule {
         let first: Vec<_> = config.first_announcements.iter().map(|&after| now + after).collect();
         let mut schedule = Self {
             first: first.into_iter(),
-            // A period of nothing would make us announce without end.
+            // A period of zero would cause endless announcements.
             period: config.announce_period.max(ANNOUNCE_PERIOD_MIN),
             next_at: now,
         };
@@ -216,7 +217,7 @@ impl Schedule {
         schedule
     }
 
-    /// Whether an announcement is due. Those that were missed while nobody called are not made up for.
+    /// Returns whether an announcement is due. Missed ones are not made up for.
     fn advance(&mut self, now: Time) -> bool {
         let is_due = self.next_at <= now;
         while self.next_at <= now {
@@ -263,7 +264,7 @@ fn announcement(config: &ParticipantConfig) -> ParticipantData {
     }
 }
 
-/// Shortest time between two periodic announcements.
+/// Minimum time between two periodic announcements.
 const ANNOUNCE_PERIOD_MIN: Duration = Duration::from_millis(1);
 /// STATUS_INFO: the instance was disposed.
 pub(super) const DISPOSED: u8 = 1;

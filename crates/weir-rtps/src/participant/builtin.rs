@@ -1,5 +1,5 @@
-//! The builtin endpoints that speak reliably: those of SEDP, whose instances are the endpoints of applications,
-//! keyed by GUID (DDSI-RTPS 2.5 §8.5.4), and those of participant messages (§8.4.13).
+//! The reliable builtin endpoints: those of SEDP, whose instances are the endpoints of
+//! applications, keyed by GUID (DDSI-RTPS 2.5 §8.5.4), and those of participant messages (§8.4.13).
 
 use weir_wire::{EntityId, Guid, GuidPrefix, SequenceNumber, Submessage, Timestamp, VendorId};
 
@@ -24,31 +24,31 @@ pub(super) struct BuiltinEndpoints {
     subscriptions: Exchange,
     messages: Exchange,
     payload: Vec<u8>,
-    /// What [`BuiltinEndpoints::take_refusals`] has reported.
+    /// The counts already returned by [`BuiltinEndpoints::take_refusals`].
     reported: Refusals,
 }
 
-/// What the builtin readers did not take in.
+/// What the builtin readers refused.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Refusals {
-    /// Announcements in fragments that are longer than [`config::ANNOUNCEMENT_MAX_BYTES`].
+    /// Fragmented announcements that exceed [`config::ANNOUNCEMENT_MAX_BYTES`].
     pub(super) oversized: u64,
-    /// Fragments for which there was no room, or that contradict earlier ones.
+    /// Fragments without room, or that contradict earlier ones.
     pub(super) fragments: u64,
 }
 
-/// One topic: our writer of it and our reader of everybody else's.
+/// One topic: our writer, and our reader of all other participants' writers.
 #[derive(Debug)]
 struct Exchange {
     ids: ExchangeIds,
     durability: Durability,
-    /// The last sample when our announcements were written anew.
+    /// The last sample when our announcements were rewritten.
     renewed_at: SequenceNumber,
     writer: WriterCore,
     reader: ReaderCore,
 }
 
-/// What names a topic.
+/// The entity ids of a topic.
 #[derive(Debug)]
 struct ExchangeIds {
     writer: EntityId,
@@ -82,14 +82,14 @@ impl BuiltinEndpoints {
             prefix: config.guid_prefix,
             publications: Exchange::new(config, publications, Durability::TransientLocal),
             subscriptions: Exchange::new(config, subscriptions, Durability::TransientLocal),
-            // Only what comes while somebody listens says that we are alive now; and there is no end of it.
+            // Volatile: only current messages assert liveliness, and their number is unbounded.
             messages: Exchange::new(config, messages, Durability::Volatile),
             payload: Vec::new(),
             reported: Refusals::default(),
         }
     }
 
-    /// Starts the exchange with a participant, or starts it over.
+    /// Starts or restarts the exchange with a participant.
     pub(super) fn match_participant(&mut self, now: Time, data: &ParticipantData, to: &Destinations) {
         for exchange in self.exchanges() {
             exchange.unmatch(now, data.prefix);
@@ -97,7 +97,8 @@ impl BuiltinEndpoints {
         }
     }
 
-    /// A participant was heard again: asks those of its writers that have never answered.
+    /// A participant was received from again: prompts those of its writers that have never
+    /// responded.
     pub(super) fn prompt_participant(&mut self, now: Time, prefix: GuidPrefix) {
         for exchange in self.exchanges() {
             exchange.reader.prompt_writer(now, Guid::new(prefix, exchange.ids.writer));
@@ -112,9 +113,9 @@ impl BuiltinEndpoints {
 
     /// Announces one of our endpoints, or its changed policies.
     ///
-    /// An announcement is one datagram, however long: the kernel divides it if the path asks for that. Fragments would
-    /// be paced by the slowest participant, so that one that never answers would keep new endpoints from all others.
-    /// What does not fit a datagram is refused.
+    /// An announcement is one datagram of any length; the kernel fragments it if the path requires
+    /// that. RTPS fragments would be paced by the slowest participant, so one that never responds
+    /// would keep new endpoints from all others. What does not fit a datagram is refused.
     pub(super) fn announce(
         &mut self,
         now: Time,
@@ -130,8 +131,9 @@ impl BuiltinEndpoints {
         written.map(drop)
     }
 
-    /// Whether the announcements of a kind, of `endpoints` in all, should be written anew. Once for so many
-    /// announcements, even when somebody who acknowledges nothing holds up the memory.
+    /// Returns whether the announcements of a kind, of `endpoints` in total, should be rewritten.
+    /// Once per so many announcements, even if a participant that acknowledges nothing keeps the
+    /// memory in use.
     pub(super) fn should_renew(&mut self, kind: EndpointKind, endpoints: usize) -> bool {
         let exchange = self.exchange(kind);
         let bound = 4 * endpoints + config::ANNOUNCEMENTS_SPARE;
@@ -143,7 +145,7 @@ impl BuiltinEndpoints {
         is_due
     }
 
-    /// Bytes of memory that our announcements take.
+    /// Returns the memory of our announcements in bytes.
     pub(super) fn memory(&self) -> usize {
         [&self.publications, &self.subscriptions, &self.messages]
             .map(|exchange| exchange.writer.memory())
@@ -151,7 +153,8 @@ impl BuiltinEndpoints {
             .sum()
     }
 
-    /// Bytes of memory that announcements of others take, those included that are only known to be missing.
+    /// Returns the memory of remote announcements in bytes, including those only known to be
+    /// missing.
     pub(super) fn waiting_memory(&self) -> usize {
         [&self.publications, &self.subscriptions, &self.messages]
             .map(|exchange| exchange.reader.memory())
@@ -159,29 +162,29 @@ impl BuiltinEndpoints {
             .sum()
     }
 
-    /// Tells that one of our endpoints is gone.
+    /// Announces that one of our endpoints is gone.
     pub(super) fn dispose(&mut self, now: Time, kind: EndpointKind, guid: Guid) {
         let mut payload = core::mem::take(&mut self.payload);
         payload.clear();
         sedp::encode_key(guid, &mut payload);
         let change =
             Change { kind: ChangeKind::DisposedUnregistered, key: Some(guid.to_bytes()), payload: &payload };
-        // The instance is there since it was announced, the payload is short, and nothing bounds the number
-        // of samples.
+        // The instance exists since it was announced, the payload is short, and the number of
+        // samples is unlimited.
         let _never_refused = self.exchange(kind).writer.write_change(now, None, change);
         self.payload = payload;
     }
 
-    /// Tells everybody that all our writers of a kind are alive.
+    /// Asserts all our writers of a kind.
     pub(super) fn assert_liveliness(&mut self, now: Time, kind: LivelinessKind) {
         let Some(key) = participant_message::key(self.prefix, kind) else { return };
         let payload = participant_message::encode(key);
         let change = Change { kind: ChangeKind::Alive, key: Some(key), payload: &payload };
-        // There are two instances, and KEEP_LAST replaces what was not delivered.
+        // There are two instances, and KEEP_LAST replaces undelivered samples.
         let _never_refused = self.messages.writer.write_change(now, None, change);
     }
 
-    /// Takes one participant message that has arrived: from whom, and what it says.
+    /// Takes one participant message: its sender and its content.
     pub(super) fn take_message(&mut self) -> Option<(GuidPrefix, Option<(GuidPrefix, LivelinessKind)>)> {
         let mut taken = None;
         self.messages.reader.take_next(|sample| {
@@ -190,8 +193,8 @@ impl BuiltinEndpoints {
         taken
     }
 
-    /// Handles a submessage. Returns `false` if it is for none of the builtin endpoints. The assembly of announcements in
-    /// fragments is bounded by [`config::ANNOUNCEMENT_MAX_BYTES`].
+    /// Handles a submessage; `false` if it is for none of the builtin endpoints. Reassembly is
+    /// limited, see [`config::ANNOUNCEMENT_MAX_BYTES`].
     pub(super) fn handle(
         &mut self,
         now: Time,
@@ -213,7 +216,7 @@ impl BuiltinEndpoints {
         true
     }
 
-    /// What the readers refused since the last call.
+    /// Returns what the readers refused since the last call.
     pub(super) fn take_refusals(&mut self) -> Refusals {
         let before = self.reported;
         self.reported = Refusals::default();
@@ -228,7 +231,7 @@ impl BuiltinEndpoints {
         }
     }
 
-    /// Takes one announcement that has arrived and shows it to `f`. `false`: there is none.
+    /// Takes one announcement and passes it to `f`; `false` if there is none.
     pub(super) fn take_next(&mut self, mut f: impl FnMut(EndpointKind, RawSample<'_>)) -> bool {
         self.publications.reader.take_next(|sample| f(EndpointKind::Writer, sample))
             || self.subscriptions.reader.take_next(|sample| f(EndpointKind::Reader, sample))
@@ -267,14 +270,14 @@ impl BuiltinEndpoints {
         }
     }
 
-    /// The topic that `writer` writes, if `reader` is ours of it or nobody in particular.
+    /// Returns the topic of a remote `writer`, if `reader` is our reader of it or unspecified.
     fn receiving(&mut self, writer: EntityId, reader: EntityId) -> Option<&mut Exchange> {
         self.exchanges().into_iter().find(|exchange| {
             exchange.ids.writer == writer && (reader == EntityId::UNKNOWN || exchange.ids.reader == reader)
         })
     }
 
-    /// The topic that `writer` of ours writes and `reader` of somebody else's reads.
+    /// Returns the topic of our `writer` and a remote `reader`.
     fn sending(&mut self, writer: EntityId, reader: EntityId) -> Option<&mut Exchange> {
         self.exchanges()
             .into_iter()
@@ -292,10 +295,11 @@ impl Exchange {
         };
         let reader = ReaderConfig {
             vendor: config.vendor,
-            // Announcements are taken as they come; only those that wait for an earlier one stay.
+            // Announcements are taken at once; only those that wait for an earlier one stay.
             history: History::KeepAll,
             max_bytes: READER_MAX_BYTES,
-            // What a participant announced is forgotten with it, and needed again when it is back.
+            // A participant's announcements are forgotten with it, and needed again when it
+            // returns.
             remembers_writers: false,
             reassembly: ReassemblyLimits {
                 sample_max_bytes: config::ANNOUNCEMENT_MAX_BYTES,
@@ -339,5 +343,5 @@ impl Exchange {
     }
 }
 
-/// Announcements that wait for an earlier one, over all participants, in bytes.
+/// Maximum size of announcements that wait for an earlier one, over all participants, in bytes.
 const READER_MAX_BYTES: usize = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! What a participant is told once: who it is, where it listens, whom it announces itself to, and how often.
+//! The configuration of a participant: its identity, its addresses, its peers, and its periods.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
@@ -11,53 +11,54 @@ use crate::ports;
 /// The configuration of a [`ParticipantCore`](crate::participant::ParticipantCore).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParticipantConfig {
-    /// Unique among all participants: others tell us apart by it.
+    /// Unique among all participants.
     pub guid_prefix: GuidPrefix,
-    /// The vendor id that is announced.
+    /// The vendor id to announce.
     pub vendor: VendorId,
-    /// Participants of other domains are ignored.
+    /// The domain. Participants of other domains are ignored.
     pub domain_id: u32,
-    /// Where this participant receives discovery. Announced; never empty.
+    /// Addresses for receiving discovery. Announced; never empty.
     pub metatraffic_unicast: Vec<SocketAddrV4>,
-    /// Where its endpoints receive that name no addresses of their own. Announced.
+    /// Addresses of endpoints without their own. Announced.
     pub default_unicast: Vec<SocketAddrV4>,
-    /// The multicast group to which those endpoints listen, too. Announced.
+    /// The multicast group that those endpoints also join. Announced.
     pub default_multicast: Option<SocketAddrV4>,
-    /// The group to which announcements go and that is announced. `None`: only the initial peers are told.
+    /// The group for announcements, which is also announced. `None`: announce to the initial peers
+    /// only.
     pub metatraffic_multicast: Option<SocketAddrV4>,
-    /// Further addresses to which announcements go.
+    /// Further destinations of announcements.
     pub initial_peers: Vec<SocketAddrV4>,
-    /// Addresses of this host: which addresses of a peer can be reached is judged by them. The unicast
-    /// addresses above are taken for some of them.
+    /// Addresses of this host, by which the reachability of a peer's addresses is judged. Includes
+    /// the unicast addresses above.
     pub interfaces: Vec<Interface>,
-    /// Those of the interfaces' addresses from which user data may be sent by multicast; empty: it is not.
+    /// The interfaces' addresses from which user data may be sent by multicast; empty: none.
     pub multicast_interfaces: Vec<Ipv4Addr>,
-    /// How long others keep us when they hear nothing.
+    /// Time after which peers remove us if they receive nothing.
     pub lease_duration: Duration,
     /// Time between announcements: at most a third of the lease, so that two may be lost.
     pub announce_period: Duration,
-    /// Times after the start of the first announcements, ascending. Close together, as one may be lost, or
-    /// come before the other side listens.
+    /// Times of the first announcements after the start, ascending. Close together, as one may be
+    /// lost, or arrive before the peer listens.
     pub first_announcements: Vec<Duration>,
-    /// A name for people.
+    /// A human-readable name.
     pub entity_name: Option<String>,
-    /// Bytes that the sockets for user data were granted; 0: not known, not announced.
+    /// Granted buffer of the sockets for user data in bytes; 0: unknown, not announced.
     pub receive_buffer: u32,
-    /// Answers to new participants that may be sent at once. They go where the announcement says, so somebody
-    /// could have us send to a third party.
+    /// Maximum burst of responses to new participants. Their destination comes from the
+    /// announcement, so an attacker could direct them at a third party.
     pub reply_burst: u32,
-    /// After a burst, time until one more answer may be sent.
+    /// Time per further response after a burst.
     pub reply_interval: Duration,
-    /// Shorter leases of others are taken for this: so that nobody makes us forget and rediscover without
-    /// end.
+    /// Minimum lease of remote participants; shorter ones are raised to it. Otherwise a peer could
+    /// cause endless rediscovery.
     pub remote_lease_min: Duration,
-    /// Bounds on what others can make grow.
+    /// Limits on what peers can make grow.
     pub limits: DiscoveryLimits,
 }
 
 impl ParticipantConfig {
-    /// The defaults: announcements to the domain's group at 0, 50, 200 ms and 1 s, then every 6 s with a
-    /// lease of 20 s. The unicast addresses are still to be filled in.
+    /// Returns the defaults: announcements to the domain's group at 0, 50, 200 ms and 1 s, then
+    /// every 6 s with a lease of 20 s. The unicast addresses have to be filled in.
     #[must_use]
     pub fn new(guid_prefix: GuidPrefix, domain_id: u32) -> Self {
         Self {
@@ -84,11 +85,11 @@ impl ParticipantConfig {
     }
 }
 
-/// An IPv4 address of this host and the network that it is in.
+/// An IPv4 address of this host and its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Our address.
     pub address: Ipv4Addr,
-    /// The bits of the address that name the network.
+    /// The network part of the address.
     pub netmask: Ipv4Addr,
 }

@@ -1,8 +1,9 @@
-//! How others see that our writers are alive, and whether they are (DDS 1.4 §2.2.3.11, DDSI-RTPS 2.5 §8.4.13).
+//! Asserts the local writers towards other participants, and monitors their leases (DDS 1.4
+//! §2.2.3.11, DDSI-RTPS 2.5 §8.4.13).
 //!
-//! Participant messages assert all AUTOMATIC writers, from time to time, or all MANUAL_BY_PARTICIPANT ones, when
-//! the application has asserted one of them. MANUAL_BY_TOPIC writers assert themselves on their own topic; here
-//! it is only watched that they do.
+//! Participant messages assert all AUTOMATIC writers periodically, or all MANUAL_BY_PARTICIPANT
+//! ones after the application has asserted one of them. MANUAL_BY_TOPIC writers assert themselves
+//! on their own topic; here their leases are only monitored.
 
 use core::time::Duration;
 
@@ -14,21 +15,21 @@ use crate::qos::{INFINITE, LivelinessKind, Qos};
 use crate::sedp::EndpointKind;
 use crate::time::Time;
 
-/// Automatic assertions come three to a lease: two may be lost.
+/// Automatic assertions per lease: two may be lost.
 const AUTOMATIC_SHARE: u32 = 3;
-/// Writes of MANUAL_BY_PARTICIPANT writers cause at most this many messages in a lease: each may make others think
-/// that much longer that the application is alive.
+/// Maximum number of messages per lease caused by writes of MANUAL_BY_PARTICIPANT writers. Each may
+/// extend by that much the time that the application is considered alive.
 const MANUAL_SHARE: u32 = 8;
-/// Leases may be as short as anybody likes; messages are not sent more often than this.
+/// Minimum time between messages, however short leases are.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 
-/// When participant messages are due.
+/// Times when participant messages are due.
 #[derive(Debug, Default)]
 pub(super) struct Assertions {
-    /// Time between automatic messages, if some writer needs them.
+    /// Time between automatic messages, if a writer needs them.
     automatic_period: Option<Duration>,
     automatic_at: Option<Time>,
-    /// Shortest time between messages that writes cause, if some writer needs them.
+    /// Minimum time between messages caused by writes, if a writer needs them.
     manual_period: Option<Duration>,
     manual_sent_at: Option<Time>,
     manual_at: Option<Time>,
@@ -41,7 +42,7 @@ impl Assertions {
 }
 
 impl ParticipantCore {
-    /// The application says that it is alive, and with it all MANUAL_BY_PARTICIPANT writers.
+    /// Asserts all MANUAL_BY_PARTICIPANT writers for the application.
     pub fn assert_liveliness(&mut self, now: Time) {
         self.assert_manual_by_participant(now);
         if self.assertions.manual_period.is_some() {
@@ -49,7 +50,8 @@ impl ParticipantCore {
         }
     }
 
-    /// A local writer has written or was asserted by the application, at `at`, which may be some time ago.
+    /// Records that a local writer wrote or was asserted by the application, at `at`, which may be
+    /// some time ago.
     pub fn assert_writer(&mut self, now: Time, at: Time, writer: EntityId) {
         let Some(lease) = self.locals.get_mut(&writer).and_then(|entry| entry.lease.as_mut()) else { return };
         lease.assert(at);
@@ -78,7 +80,7 @@ impl ParticipantCore {
         }
     }
 
-    /// The writers of this participant are others than before.
+    /// Updates the periods after the participant's writers have changed.
     pub(super) fn writers_changed(&mut self, now: Time) {
         let shortest = |kind| {
             let writers = self.locals.values().filter(|entry| entry.kind() == EndpointKind::Writer);
@@ -102,7 +104,7 @@ impl ParticipantCore {
         }
     }
 
-    /// Sends the messages that are due, and tells of writers that were not asserted in time.
+    /// Sends due messages, and reports writers that were not asserted in time.
     pub(super) fn liveliness_timeout(&mut self, now: Time) {
         if self.assertions.automatic_at.is_some_and(|at| at <= now) {
             self.assertions.automatic_at = self.assertions.automatic_period.map(|period| now + period);
@@ -118,7 +120,7 @@ impl ParticipantCore {
         }
     }
 
-    /// When something of this is due.
+    /// Returns when something here is due.
     pub(super) fn next_liveliness(&self) -> Option<Time> {
         let leases = self.locals.values().filter_map(|entry| entry.lease.as_ref()?.expires_at());
         leases.chain(self.assertions.next_at()).min()
@@ -133,11 +135,11 @@ impl ParticipantCore {
             self.assertions.manual_at = None;
         }
         self.builtin.assert_liveliness(now, kind);
-        // Readers of this participant do not get its metatraffic.
+        // Readers of this participant do not receive its metatraffic.
         self.events.push_back(DiscoveryEvent::LivelinessAsserted { prefix: self.config.guid_prefix, kind });
     }
 
-    /// Takes in the participant messages that have arrived.
+    /// Processes the participant messages that have arrived.
     pub(super) fn take_participant_messages(&mut self) {
         while let Some((source, message)) = self.builtin.take_message() {
             match message {

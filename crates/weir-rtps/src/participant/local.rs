@@ -1,4 +1,4 @@
-//! Our own endpoints: announced to everybody, matched with everybody.
+//! The local endpoints: announced to and matched with all participants.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::sedp::EndpointKind;
 use crate::time::Time;
 
 impl ParticipantCore {
-    /// Adds a writer and announces it. If there is one with this entity id, its policies or addresses change.
+    /// Adds a writer and announces it. If one with this entity id exists, changes its policies or
+    /// addresses.
     ///
     /// # Errors
     /// [`LocalEndpointError`]; nothing has changed then.
@@ -20,7 +21,8 @@ impl ParticipantCore {
         self.add_endpoint(now, EndpointKind::Writer, writer)
     }
 
-    /// Adds a reader and announces it. If there is one with this entity id, its policies or addresses change.
+    /// Adds a reader and announces it. If one with this entity id exists, changes its policies or
+    /// addresses.
     ///
     /// # Errors
     /// [`LocalEndpointError`]; nothing has changed then.
@@ -28,12 +30,12 @@ impl ParticipantCore {
         self.add_endpoint(now, EndpointKind::Reader, reader)
     }
 
-    /// Removes a writer and tells everybody. There are no events for it any more, only for its readers here.
+    /// Removes a writer and announces that. It has no further events, only its readers here have.
     pub fn remove_writer(&mut self, now: Time, writer: EntityId) {
         self.remove_endpoint(now, EndpointKind::Writer, writer);
     }
 
-    /// Removes a reader and tells everybody. There are no events for it any more, only for its writers here.
+    /// Removes a reader and announces that. It has no further events, only its writers here have.
     pub fn remove_reader(&mut self, now: Time, reader: EntityId) {
         self.remove_endpoint(now, EndpointKind::Reader, reader);
     }
@@ -51,12 +53,12 @@ impl ParticipantCore {
         let addresses =
             if endpoint.unicast.is_empty() { &self.config.default_unicast } else { &endpoint.unicast }
                 .clone();
-        // Our own addresses all lead here; loopback, if we use it, on the shortest way.
+        // All our own addresses lead here; loopback, if used, is the shortest path.
         let own = addresses.iter().copied().min_by_key(|address| !address.ip().is_loopback());
         let own = own.ok_or(LocalEndpointError::NoAddress)?;
         let destinations = Arc::from([own]);
         let group = self.reachability.group_route(*own.ip(), endpoint.multicast.as_slice());
-        // Others take what an endpoint says of its addresses for all that it has.
+        // Peers consider an endpoint's own addresses complete.
         let unicast = if endpoint.multicast.is_some() { addresses } else { endpoint.unicast };
         let entry = LocalEntry {
             topic: endpoint.topic,
@@ -97,15 +99,15 @@ impl ParticipantCore {
         self.unmatch_remote(guid);
     }
 
-    /// Announces endpoints again when they were announced so long ago that their announcements hold up the memory
-    /// of many others. To those who know them it is nothing new.
+    /// Announces endpoints again whose old announcements keep the memory of many others alive.
+    /// Participants that know them ignore it.
     fn announce_anew(&mut self, now: Time, kind: EndpointKind) {
         let entries = self.locals.values().filter(|entry| entry.kind == kind);
         if !self.builtin.should_renew(kind, entries.clone().count()) {
             return;
         }
         for entry in entries {
-            // There is an instance of it, so that nothing is refused.
+            // The instance exists, so nothing is refused.
             let _never_refused = self.builtin.announce(now, kind, &entry.data());
         }
     }

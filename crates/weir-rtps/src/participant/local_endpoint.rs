@@ -1,4 +1,4 @@
-//! An endpoint of our own, and how it stands to others.
+//! The state of one local endpoint, and its relation to others.
 
 use core::net::SocketAddrV4;
 
@@ -15,37 +15,38 @@ use crate::writer::WriteRefused;
 /// A writer or reader of this participant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalEndpoint {
-    /// Names it within the participant, and says whether it writes or reads and whether its topic has a key.
+    /// Its id within the participant, which includes whether it writes or reads and whether its
+    /// topic has a key.
     pub entity: EntityId,
     /// The topic's name.
     pub topic: String,
     /// The name of the topic's type.
     pub type_name: String,
-    /// What it offers or requests.
+    /// Its offered or requested policies.
     pub qos: Qos,
-    /// Where it receives; empty: where the participant's endpoints do by default.
+    /// Its addresses; empty: the participant's default ones.
     pub unicast: Vec<SocketAddrV4>,
-    /// The multicast group to which it listens, too, if it reads.
+    /// The multicast group that a reader also joins.
     pub multicast: Option<SocketAddrV4>,
 }
 
-/// Why an endpoint cannot be announced.
+/// The reason why an endpoint cannot be announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LocalEndpointError {
-    /// The entity id is of another kind than the call.
-    #[error("entity id {0:?} does not name an application's endpoint of this kind")]
+    /// The entity id is not of the call's kind.
+    #[error("entity id {0:?} is not that of an application endpoint of this kind")]
     WrongKind(EntityId),
     /// A name is longer than peers would accept.
     #[error("the {what} is {bytes} bytes long: shorten it to at most {max}")]
     TooLong {
-        /// Which text.
+        /// The text.
         what: &'static str,
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
-        /// The longest that is accepted.
+        /// The maximum length in bytes.
         max: usize,
     },
-    /// There is nowhere that samples or acknowledgements for it could be sent.
+    /// There is no address for samples or acknowledgements.
     #[error("neither the endpoint nor its participant has a unicast address: give one of them an address")]
     NoAddress,
     /// The participant is closed.
@@ -56,7 +57,7 @@ pub enum LocalEndpointError {
     NotAnnounced(#[from] WriteRefused),
 }
 
-/// What is kept of a local endpoint.
+/// The state of a local endpoint.
 #[derive(Debug)]
 pub(super) struct LocalEntry {
     pub(super) topic: String,
@@ -64,11 +65,11 @@ pub(super) struct LocalEntry {
     pub(super) unicast: Vec<SocketAddrV4>,
     pub(super) multicast: Option<SocketAddrV4>,
     pub(super) kind: EndpointKind,
-    /// With how many endpoints it communicates.
+    /// Number of matched endpoints.
     pub(super) matches: usize,
-    /// Of a writer whose liveliness the application asserts.
+    /// For a writer whose liveliness the application asserts.
     pub(super) lease: Option<Lease>,
-    /// The endpoint as others see it; others may be endpoints of this participant.
+    /// The endpoint as seen by others, which may be in this participant.
     pub(super) seen: RemoteEndpoint,
 }
 
@@ -81,7 +82,7 @@ impl LocalEntry {
         self.seen.guid
     }
 
-    /// The endpoint as it is announced.
+    /// Returns the endpoint's announcement.
     pub(super) fn data(&self) -> EndpointData {
         let seen = &self.seen;
         EndpointData {
@@ -97,16 +98,16 @@ impl LocalEntry {
     }
 }
 
-/// How a local endpoint and another one of its topic stand.
+/// The relation of a local endpoint and another one of its topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pair {
-    /// They communicate.
+    /// They are matched.
     Matched,
-    /// They would, but for this policy.
+    /// This policy prevents a match.
     Incompatible(PolicyId),
 }
 
-/// The lease of a local writer that the application must keep up.
+/// Returns the lease of a local writer that the application must renew.
 pub(super) fn manual_lease(now: Time, kind: EndpointKind, qos: &Qos) -> Option<Lease> {
     let policy = qos.liveliness;
     let is_manual = kind == EndpointKind::Writer && policy.kind != LivelinessKind::Automatic;

@@ -1,5 +1,5 @@
-//! Brings writers and readers of one topic together, ours with those of others and ours among each other (DDS
-//! 1.4 §2.2.3, DDSI-RTPS 2.5 §8.5.4).
+//! Matches writers and readers of one topic, local with remote and local with local ones (DDS 1.4
+//! §2.2.3, DDSI-RTPS 2.5 §8.5.4).
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
@@ -12,7 +12,7 @@ use crate::qos::Qos;
 use crate::qos_match;
 use crate::sedp::EndpointKind;
 
-/// What matching looks at.
+/// The data that matching compares.
 struct Side<'a> {
     entity: EntityId,
     topic: &'a str,
@@ -38,22 +38,22 @@ impl ParticipantCore {
         }
     }
 
-    /// Compares an endpoint, new or changed, with all local ones of the other kind. `is_changed`: those that
-    /// match it already are to be told what it is like now.
+    /// Compares an endpoint, new or changed, with all local ones of the other kind. `is_changed`:
+    /// existing matches are notified of its new data.
     pub(super) fn match_remote(&mut self, remote: Guid, is_changed: bool) {
         for local in self.locals_opposite(remote.entity) {
             self.match_pair(local, remote, is_changed);
         }
     }
 
-    /// Tells the local endpoints that matched it that an endpoint is gone.
+    /// Notifies the matched local endpoints that an endpoint is gone.
     pub(super) fn unmatch_remote(&mut self, remote: Guid) {
         for local in self.locals_opposite(remote.entity) {
             self.set_pair(local, remote, None, None);
         }
     }
 
-    /// Forgets with whom a local endpoint matched that is gone itself.
+    /// Removes the matches of a local endpoint that is gone itself.
     pub(super) fn forget_pairs_of_local(&mut self, local: EntityId) {
         let first = (local, Guid::from_bytes([0; 16]));
         let last = (local, Guid::from_bytes([0xff; 16]));
@@ -88,7 +88,7 @@ impl ParticipantCore {
         }
     }
 
-    /// Whether a local endpoint keeps state for one more match with a participant.
+    /// Returns whether a local endpoint has room for one more match with a participant.
     fn has_room_for_match(&self, local: EntityId, prefix: GuidPrefix) -> bool {
         let first = (local, Guid::new(prefix, EntityId([0; 4])));
         let last = (local, Guid::new(prefix, EntityId([0xff; 4])));
@@ -98,7 +98,7 @@ impl ParticipantCore {
                 < config::PROXIES_PER_PARTICIPANT_MAX
     }
 
-    /// What is known of an endpoint that may be one of our own.
+    /// Returns the data of an endpoint that may be a local one.
     fn other_side(&self, guid: Guid) -> Option<(Side<'_>, &RemoteEndpoint)> {
         let entity = guid.entity;
         if guid.prefix == self.config.guid_prefix {
@@ -111,7 +111,7 @@ impl ParticipantCore {
         Some((Side { entity, topic, type_name, qos: &entry.endpoint.qos }, &entry.endpoint))
     }
 
-    /// Remembers how two endpoints stand and reports what is new about it. `remote` is there whenever they
+    /// Stores the relation of two endpoints and reports changes. `remote` is present whenever they
     /// match.
     fn set_pair(&mut self, local: EntityId, guid: Guid, now: Option<Pair>, remote: Option<RemoteEndpoint>) {
         let key = (local, guid);
@@ -149,7 +149,7 @@ impl ParticipantCore {
     }
 }
 
-/// `None`: they have nothing to do with each other, which nobody needs to know.
+/// `None`: they are unrelated, which is not reported.
 fn compare(writer: &Side<'_>, reader: &Side<'_>) -> Option<Pair> {
     let is_same_topic = writer.topic == reader.topic
         && writer.type_name == reader.type_name

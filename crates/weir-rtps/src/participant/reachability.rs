@@ -1,8 +1,8 @@
-//! Which of the addresses that a peer announces is the one to send to.
+//! Chooses which of a peer's announced addresses to send to.
 //!
-//! A peer with several interfaces announces all of them, and some of them lead nowhere: the loopback address
-//! of another host, a virtual bridge that has the same address on every host, a network that we are not in.
-//! The address from which the announcement came is the best witness.
+//! A peer with several interfaces announces all of them, and some lead nowhere: the loopback
+//! address of another host, a virtual bridge with the same address on every host, a network that we
+//! are not in. The address from which the announcement arrived is the best evidence.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::remote_participant::RemoteParticipant;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
 
-/// What is known of our own addresses.
+/// Our own addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Reachability {
     interfaces: Vec<Interface>,
@@ -32,15 +32,16 @@ impl Reachability {
         Self { interfaces: config.interfaces.clone(), own, multicast: config.multicast_interfaces.clone() }
     }
 
-    /// The best of the addresses that were `announced` by somebody who sends `from` there; the earlier one of
-    /// equals.
+    /// Returns the best of the `announced` addresses of a peer that sends `from` there; the first
+    /// of equals.
     pub(super) fn choose(&self, announced: &[SocketAddrV4], from: Ipv4Addr) -> Option<SocketAddrV4> {
         let ranked = announced.iter().filter_map(|address| Some((self.rank(*address.ip(), from)?, *address)));
         ranked.min_by_key(|(rank, _)| *rank).map(|(_, address)| address)
     }
 
-    /// How the first of `groups` is reached that somebody listens to who is reached by unicast at `address`. `None`: it
-    /// is not, because routers lie between, or the interface there has no multicast.
+    /// Returns the route to the first of `groups` of a reader with the unicast address `address`.
+    /// `None`: it is unreachable because routers are in between, or the interface there has no
+    /// multicast.
     pub(super) fn group_route(&self, address: Ipv4Addr, groups: &[SocketAddrV4]) -> Option<GroupRoute> {
         let leads_there =
             |it: &&Interface| it.is_neighbour(address) || (it.address.is_loopback() && address.is_loopback());
@@ -50,8 +51,8 @@ impl Reachability {
         self.multicast.contains(&interface).then_some(GroupRoute { group, interface })
     }
 
-    /// Where to send to an endpoint: to the best of its own addresses or, if it has none, of its
-    /// participant's. If it has none of either kind, it listens to the groups of its participant, too.
+    /// Returns where to send to an endpoint: the best of its own addresses or, without any, of its
+    /// participant's. Without addresses of either kind, it also uses its participant's groups.
     pub(super) fn endpoint_address(
         &self,
         remote: &RemoteParticipant,
@@ -66,7 +67,8 @@ impl Reachability {
         Some((Arc::from([address]), self.group_route(*address.ip(), groups)))
     }
 
-    /// How good an address is, 0 is best. `None`: sending to it would reach somebody else, or many.
+    /// Returns the rank of an address, 0 is best. `None`: sending to it would reach another host,
+    /// or many.
     fn rank(&self, address: Ipv4Addr, from: Ipv4Addr) -> Option<u8> {
         let is_on_this_host = from.is_loopback() || self.own.contains(&from);
         if address.is_loopback() {
@@ -92,8 +94,8 @@ impl Interface {
         !self.address.is_loopback() && self.address.to_bits() & mask == address.to_bits() & mask
     }
 
-    /// Whether the address means everybody in the network. Networks of one or two addresses have no such
-    /// address.
+    /// Returns whether the address is a broadcast address. Networks of one or two addresses have
+    /// none.
     fn is_broadcast(&self, address: Ipv4Addr) -> bool {
         let hosts = !self.netmask.to_bits();
         hosts > 1 && self.is_neighbour(address) && address.to_bits() & hosts == hosts

@@ -1,9 +1,10 @@
-//! Takes metatraffic apart: who speaks, to whom, and for which builtin endpoint (DDSI-RTPS 2.5 §8.3.4).
+//! Parses metatraffic: its source, its destination, and the builtin endpoint (DDSI-RTPS 2.5
+//! §8.3.4).
 //!
-//! Announcements of endpoints may arrive in fragments; those of participants may not. SPDP is best effort, so a lost
-//! fragment is never sent again, and the sender is not known yet, so any address could claim memory with fragments that it
-//! never completes. Participant announcements are short, and the engines send each in one DATA. Fragments of one
-//! count as ignored.
+//! Announcements of endpoints may arrive in fragments; those of participants may not. SPDP is best
+//! effort, so a lost fragment is never sent again, and its sender is unknown, so any address could
+//! claim memory with fragments that it never completes. Participant announcements are short, and
+//! the engines send each in one DATA. Fragments of one count as ignored.
 
 use core::net::SocketAddrV4;
 
@@ -22,18 +23,18 @@ use crate::spdp;
 use crate::time::Time;
 use crate::writer::ChangeKind;
 
-/// A message that is being taken in.
+/// A message being parsed.
 struct Receiver<'a> {
     core: &'a mut ParticipantCore,
     now: Time,
-    /// The address that sent it.
+    /// The source address.
     from: SocketAddrV4,
     source_vendor: VendorId,
-    /// Whether the submessages are for this participant alone.
+    /// Whether the submessages are for this participant only.
     is_directed: bool,
 }
 
-/// What is in the inline QoS of a DATA submessage that discovery needs.
+/// The part of a DATA submessage's inline QoS that discovery needs.
 #[derive(Default)]
 struct InlineQos {
     key_hash: Option<[u8; 16]>,
@@ -41,7 +42,7 @@ struct InlineQos {
 }
 
 impl ParticipantCore {
-    /// Takes in a datagram that arrived `from` somewhere on a metatraffic address. What makes no sense is
+    /// Handles a datagram that arrived `from` there on a metatraffic address. Invalid content is
     /// counted and dropped.
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddrV4, datagram: &[u8]) {
         if self.is_closed {
@@ -69,7 +70,7 @@ impl ParticipantCore {
         self.counters.fragments_refused += refusals.fragments;
     }
 
-    /// What the builtin readers have put in order.
+    /// Processes the announcements that the builtin readers have put in order.
     fn take_endpoint_announcements(&mut self) {
         let limits = self.config.limits;
         loop {
@@ -158,7 +159,7 @@ impl Sink for Receiver<'_> {
 }
 
 impl Receiver<'_> {
-    /// An announcement or a goodbye (DDSI-RTPS 2.5 §8.5.3).
+    /// Handles an announcement or a goodbye (DDSI-RTPS 2.5 §8.5.3).
     fn participant_data(&mut self, source: GuidPrefix, data: &Data<'_>) {
         let Self { core, now, from, .. } = self;
         let inline = InlineQos::read(data);
@@ -168,11 +169,12 @@ impl Receiver<'_> {
                 Payload::Data(payload) | Payload::Key(payload) => payload,
                 Payload::None => &[],
             };
-            // Nobody else writes with this prefix, so without a key it is about the sender.
+            // The prefix belongs to the sender only, so without a key it is about the sender.
             let prefix = spdp::decode_key(payload)
                 .or(key_hash.map(Guid::from_bytes))
                 .map_or(source, |guid| guid.prefix);
-            // Nobody says goodbye for somebody on another host. If it was true, the lease will tell.
+            // A goodbye on behalf of a participant on another host is ignored. If it is true, the
+            // lease will expire.
             let is_its_own =
                 prefix == source && core.remotes.get(&prefix).is_none_or(|remote| remote.is_at(*from.ip()));
             return if is_its_own {
@@ -203,14 +205,15 @@ impl Receiver<'_> {
 }
 
 impl InlineQos {
-    /// Reads as far as the list makes sense.
+    /// Reads up to the first invalid parameter.
     fn read(data: &Data<'_>) -> Self {
         let mut inline = Self::default();
         let parameters = data.inline_qos.iter().flat_map(|list| list.iter()).map_while(Result::ok);
         for parameter in parameters {
             match parameter.id {
                 ParameterId::KEY_HASH => inline.key_hash = parameter.bytes().ok(),
-                // Big-endian in either endianness: the flags are in the last octet (DDSI-RTPS 2.5 §9.6.4.9).
+                // Big-endian in either endianness: the flags are in the last byte (DDSI-RTPS 2.5
+                // §9.6.4.9).
                 ParameterId::STATUS_INFO => {
                     inline.status = parameter.bytes::<4>().map_or(0, |octets| octets[3]);
                 }

@@ -1,5 +1,4 @@
-//! What is known of other participants and their endpoints, and for how long (DDSI-RTPS 2.5 §8.5.3.2,
-//! §8.5.5).
+//! Remote participants and their endpoints, and their leases (DDSI-RTPS 2.5 §8.5.3.2, §8.5.5).
 
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
@@ -16,7 +15,7 @@ use crate::spdp::ParticipantData;
 use crate::time::Time;
 
 impl ParticipantCore {
-    /// Takes in an announcement. `is_directed`: it was sent to us in particular.
+    /// Handles an announcement. `is_directed`: it was sent to us directly.
     pub(super) fn participant_announced(
         &mut self,
         now: Time,
@@ -41,8 +40,8 @@ impl ParticipantCore {
             self.counters.locators_skipped += u64::from(skipped);
             return self.participant_changed(now, from, data);
         }
-        // A participant speaks to us in particular when we are new to it. If we have known it for a while, it
-        // must have lost us and everything that we told it: start over with it.
+        // A participant sends to us directly when we are new to it. If we have known it for a
+        // while, it has lost us and all our data: restart the exchange.
         if is_directed && now.since(remote.discovered_at) > INTRODUCTION_TIME {
             remote.discovered_at = now;
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
@@ -85,16 +84,17 @@ impl ParticipantCore {
         self.introduce(now, prefix, is_directed);
     }
 
-    /// Makes up for an introduction that was put off: the participant has spoken to us in particular.
+    /// Makes up for a postponed introduction: the participant has sent to us directly.
     pub(super) fn introduce_now(&mut self, now: Time, prefix: GuidPrefix) {
         if self.remotes.get(&prefix).is_some_and(|remote| !remote.is_introduced) {
             self.introduce(now, prefix, true);
         }
     }
 
-    /// Tells a new participant who we are, and lets our builtin endpoints speak to it. Announcements can be forged so
-    /// that somebody else gets all that, so it is not done for more than a few in a short time; the others have to
-    /// wait for their next announcement. Who speaks to us in particular has heard us, and is no forgery.
+    /// Sends a new participant our announcement, and matches it with our builtin endpoints. Forged
+    /// announcements could direct all that at a third party, so only a few are introduced in a
+    /// short time; the others have to wait for their next announcement. A participant that sends to
+    /// us directly has received from us, and is not forged.
     fn introduce(&mut self, now: Time, prefix: GuidPrefix, is_directed: bool) {
         let is_replied = self.announcer.reply(now, prefix);
         self.counters.replies_suppressed += u64::from(!is_replied);
@@ -108,17 +108,18 @@ impl ParticipantCore {
         }
     }
 
-    /// Room for one more participant. If there is none, the oldest of those makes room that never spoke to
-    /// us: a flood of forged announcements does not keep real participants out.
+    /// Makes room for one more participant. If there is none, removes the oldest of those that
+    /// never sent to us directly: a flood of forged announcements does not keep real participants
+    /// out.
     fn make_room(&mut self, now: Time) -> bool {
-        // More than the builtin endpoints have room for would be known and never heard.
+        // Participants beyond the builtin endpoints' limit would be known, but never received from.
         let limit = self.config.limits.participants.min(config::PROXIES_MAX);
         if self.remotes.len() < limit {
             return true;
         }
         let silent = self.remotes.iter().filter(|(_, remote)| !remote.has_answered);
         let silent = silent.min_by_key(|(_, remote)| remote.discovered_at);
-        // Or, whatever lease it named, whom nothing was heard of for longest, if that is long.
+        // Or, whatever its lease, the one silent for longest, if that is long.
         let forgotten =
             self.remotes.iter().filter(|(_, remote)| now.since(remote.last_heard) >= FORGOTTEN_AFTER);
         let forgotten = || forgotten.min_by_key(|(_, remote)| remote.last_heard);
@@ -146,7 +147,7 @@ impl ParticipantCore {
         if is_moved && remote.is_introduced {
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
         }
-        // The default addresses of its endpoints may be others now.
+        // Its endpoints' default addresses may have changed.
         let prefix = remote.data.prefix;
         let entities: Vec<_> = remote.endpoints.keys().copied().collect();
         for entity in entities {
@@ -154,7 +155,7 @@ impl ParticipantCore {
         }
     }
 
-    /// Forgets a participant and everything of it.
+    /// Removes a participant and all its endpoints.
     pub(super) fn participant_lost(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.remove(&prefix) else { return };
         for entity in remote.endpoints.keys() {
@@ -164,7 +165,7 @@ impl ParticipantCore {
         self.events.push_back(DiscoveryEvent::ParticipantLost { prefix });
     }
 
-    /// Forgets the participants that were silent for longer than their lease.
+    /// Removes the participants that were silent for longer than their lease.
     pub(super) fn expire_leases(&mut self, now: Time) {
         let is_expired =
             |remote: &RemoteParticipant| remote.expires_at() <= now && remote.expires_at() < Time::MAX;
@@ -176,7 +177,7 @@ impl ParticipantCore {
         }
     }
 
-    /// Takes in the announcement of an endpoint of a known participant.
+    /// Handles the announcement of an endpoint of a known participant.
     pub(super) fn endpoint_announced(&mut self, prefix: GuidPrefix, data: EndpointData) {
         let limits = &self.config.limits;
         let total: usize = self.remotes.values().map(|remote| remote.endpoints.len()).sum();
@@ -195,7 +196,7 @@ impl ParticipantCore {
         let Some((destinations, group)) = self.reachability.endpoint_address(remote, &unicast, &multicast)
         else {
             self.counters.unreachable += 1;
-            // What we had of it is out of date.
+            // The stored data is out of date.
             return self.endpoint_lost(data.guid);
         };
         let entry = RemoteEntry {
@@ -219,7 +220,7 @@ impl ParticipantCore {
         }
     }
 
-    /// Forgets an endpoint.
+    /// Removes an endpoint.
     pub(super) fn endpoint_lost(&mut self, guid: Guid) {
         let removed =
             self.remotes.get_mut(&guid.prefix).and_then(|remote| remote.endpoints.remove(&guid.entity));
@@ -228,7 +229,7 @@ impl ParticipantCore {
         }
     }
 
-    /// Works out again what an endpoint has from its participant.
+    /// Updates the data that an endpoint inherits from its participant.
     fn refresh_endpoint(&mut self, prefix: GuidPrefix, entity: EntityId) {
         let Some(remote) = self.remotes.get(&prefix) else { return };
         let Some(entry) = remote.endpoints.get(&entity) else { return };
@@ -253,7 +254,7 @@ impl ParticipantCore {
     }
 }
 
-/// A participant that was silent for so long makes room for a new one when there is none otherwise.
+/// A participant that was silent for this time makes room for a new one if there is none otherwise.
 const FORGOTTEN_AFTER: core::time::Duration = core::time::Duration::from_secs(60);
-/// Two participants that find each other exchange directed announcements within this time.
+/// Two participants that discover each other exchange directed announcements within this time.
 const INTRODUCTION_TIME: core::time::Duration = core::time::Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! What fragments of samples that never become whole make a reader allocate.
+//! Allocations of a reader for fragments of samples that are never completed.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::{allocated, alone};
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
 const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
 
-/// A reader, one fragment of 512 bytes of a sample of a gigabyte, and how many bytes that allocates.
+/// Returns the bytes that a reader allocates for one fragment of 512 bytes of a sample of a
+/// gigabyte.
 fn allocated_by(reliability: Reliability, fragment_start: u32) -> usize {
     let config = ReaderConfig { history: History::KeepAll, ..ReaderConfig::new(READER, reliability) };
     let mut reader = ReaderCore::new(config);

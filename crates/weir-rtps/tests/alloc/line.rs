@@ -1,4 +1,4 @@
-//! A writer and its readers with nothing but a function call between them, which may lose datagrams and allocates
+//! A writer and its readers connected by function calls, which may lose datagrams and allocate
 //! nothing.
 
 use core::time::Duration;
@@ -13,7 +13,7 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{ReaderProxyConfig, Stamp, WriteRefused, WriterConfig, WriterCore};
 use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
 
-/// What is exchanged.
+/// The parameters of an exchange.
 pub(crate) struct Setup {
     pub(crate) writer: WriterConfig,
     pub(crate) reader: ReaderConfig,
@@ -22,7 +22,7 @@ pub(crate) struct Setup {
     pub(crate) instances: u64,
     /// Bytes of a payload.
     pub(crate) len: usize,
-    /// Every so many-th datagram to a reader is lost.
+    /// One in this many datagrams to a reader is lost.
     pub(crate) loses_every: Option<u64>,
 }
 
@@ -31,10 +31,10 @@ pub(crate) struct Line {
     setup: Setup,
     writer: WriterCore,
     readers: Vec<ReaderCore>,
-    /// Of the writer, then of each reader.
+    /// That of the writer, then those of the readers.
     receivers: Vec<UnlockedReceiver>,
     out: Outbox,
-    /// What was answered since `out` was filled.
+    /// Responses since `out` was filled.
     answers: Outbox,
     datagram: Vec<u8>,
     sent: u64,
@@ -108,7 +108,7 @@ impl Line {
         }
     }
 
-    /// Writes samples and lets everybody take them.
+    /// Writes samples and lets all readers take them.
     pub(crate) fn exchange(&mut self, samples: u64) {
         let end = self.written + samples;
         while self.written < end {
@@ -155,7 +155,7 @@ impl Line {
         }
     }
 
-    /// Goes to when something is due.
+    /// Advances to the next timeout.
     fn pass(&mut self) {
         let readers = self.readers.iter().filter_map(ReaderCore::next_timeout);
         let next = self.writer.next_timeout().into_iter().chain(readers).min();
@@ -169,7 +169,7 @@ impl Line {
         }
     }
 
-    /// Carries what everybody has to say, until nobody says anything.
+    /// Delivers all output until there is no more.
     fn send(&mut self) {
         loop {
             let mut out = core::mem::take(&mut self.out);

@@ -1,6 +1,6 @@
-//! After warm-up, no sample costs the cores an allocation: not in a batch or a burst, in fragments, for several readers,
-//! of many instances, or when every tenth datagram is lost and sent again. Counted over the whole process, so one
-//! test at a time.
+//! After warm-up, no sample costs the cores an allocation: batches, bursts, fragments, several
+//! readers, many instances, and with every tenth datagram lost and sent again. Counted over the
+//! whole process, so these tests run one at a time.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod fragments;
@@ -31,7 +31,7 @@ fn allocations() -> (usize, usize) {
     (stats.allocations + stats.reallocations, stats.bytes_allocated + grown)
 }
 
-/// Bytes that are allocated now.
+/// Bytes allocated now.
 fn allocated() -> usize {
     let stats = ALLOCATOR.stats();
     stats.bytes_allocated - stats.bytes_deallocated
@@ -42,7 +42,7 @@ fn check(samples: u64, setup: impl FnOnce(&mut Setup)) {
     check_allowing(0, samples, setup);
 }
 
-/// The same, with a few allocations for events so rare that warm-up does not include them all.
+/// The same, with an allowance for events so rare that warm-up does not include them all.
 fn check_allowing(allowed: usize, samples: u64, setup: impl FnOnce(&mut Setup)) {
     let _alone = alone();
     let mut line = Line::new(setup);

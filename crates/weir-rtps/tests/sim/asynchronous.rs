@@ -1,4 +1,4 @@
-//! Writers whose samples another thread sends, at times of its own.
+//! Writers whose samples another thread sends, at its own times.
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use weir_rtps::qos::{History, Reliability};
 
 use crate::harness::{Sim, seeds};
 
-/// How often the thread gets its turn: it is faster than the writer, about as fast, or far slower.
+/// Period of the thread: faster than the writer, about as fast, or far slower.
 const TURNS: [Duration; 3] = [Duration::from_nanos(300), Duration::from_micros(5), Duration::from_millis(3)];
 
 fn lossy(share: f64) -> Link {

@@ -1,8 +1,9 @@
-//! Links that are slower than the writer, with a queue that holds less than the reader's buffer.
+//! Links that are slower than the writer, with a queue smaller than the reader's buffer.
 //!
-//! The window is that of the reader's buffer, so the queue before such a link overflows, and much is sent again. What these
-//! tests ask for is what holds all the same: nothing is missing in the end, and from 1 Gbit/s on samples of a packet each use
-//! most of the link. docs/performance/log.md says what slower links and larger samples come to.
+//! The window is that of the reader's buffer, so the queue before such a link overflows, and much
+//! is sent again. These tests check what must still hold: no sample is missing in the end, and from
+//! 1 Gbit/s on samples of one packet each use most of the link. docs/performance/log.md has the results
+//! for slower links and larger samples.
 
 use core::time::Duration;
 
@@ -14,15 +15,15 @@ use crate::harness::Sim;
 const MS: Duration = Duration::from_millis(1);
 const US: Duration = Duration::from_micros(1);
 const GBIT: u64 = 1_000_000_000;
-/// What a datagram costs beyond its payload on the simulated link, and the RTPS headers before the payload.
+/// Overhead of a datagram on the simulated link, and the RTPS headers before the payload.
 const HEADERS: usize = 28 + 56 + 4;
 
 fn link(rate_bps: u64, queue_bytes: usize) -> Link {
     Link::new().delay(50 * US).rate_bps(rate_bps).queue_bytes(queue_bytes)
 }
 
-/// A writer that always has something to write until it has written `samples` of `size` bytes, through `link` and back
-/// through another one without bounds.
+/// A saturated writer of `samples` samples of `size` bytes, through `link` and back through an
+/// unlimited one.
 fn saturated(name: &str, link: Link, samples: u64, size: fn(u64) -> usize) -> Sim {
     let mut sim = Sim::saturated(name, Link::new().delay(50 * US), samples, size);
     let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());

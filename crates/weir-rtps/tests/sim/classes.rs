@@ -1,5 +1,5 @@
-//! The classes of defects that were found in DDS engines, as datagrams against a live participant: after each attack
-//! what makes no sense was counted, nothing has grown beyond its bound, and an honest peer goes on exchanging
+//! Classes of defects found in DDS engines, as datagrams against a live participant. After each
+//! attack, nonsense was counted, nothing has exceeded its limit, and an honest peer still exchanges
 //! samples, in order and once. The parser's part is in weir-wire's own tests.
 
 mod amplification;
@@ -15,10 +15,10 @@ use crate::live::Live;
 pub(crate) struct Row {
     /// The class of defects.
     class: &'static str,
-    /// What is tried.
+    /// The attack.
     says: &'static str,
     attack: fn(&mut Live),
-    /// What holds besides what holds for all.
+    /// Additional checks.
     holds: fn(&mut Live),
 }
 
@@ -35,7 +35,7 @@ fn check(rows: &[Row]) {
     }
 }
 
-/// Names the row whose check failed.
+/// Prints the row whose check failed.
 struct Says(&'static str, &'static str);
 
 impl Drop for Says {

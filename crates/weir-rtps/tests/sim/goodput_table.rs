@@ -1,4 +1,5 @@
-//! What loss costs a reliable writer: the table is a snapshot, so that a change of the protocol shows.
+//! The cost of loss for a reliable writer: the table is a snapshot, so that changes of the protocol
+//! show.
 
 use core::fmt::Write as _;
 use core::time::Duration;
@@ -7,7 +8,7 @@ use weir_netsim::{Link, Loss};
 
 use crate::harness::Sim;
 
-/// What came of one run.
+/// The result of one run.
 struct Outcome {
     samples_per_s: f64,
     repairs_per_lost: f64,
@@ -26,7 +27,7 @@ fn run(delay: Duration, loss_percent: u32, is_coalescing: bool) -> Outcome {
     });
     sim.add_reader(|_| {});
     sim.connect(0, 0);
-    // Without the end, where nothing follows that would show what is missing.
+    // Without the end, where no later sample would show what is missing.
     let (guid, count) = (sim.writers[0].config.guid, sim.writers[0].samples / 20 * 19);
     sim.run_until(|sim| sim.readers[0].taken(guid).len() as u64 >= count);
     let samples_per_s = count as f64 / (sim.now.0 as f64 / 1e9);
@@ -36,7 +37,7 @@ fn run(delay: Duration, loss_percent: u32, is_coalescing: bool) -> Outcome {
     let samples = writer.samples as f64;
     let sent = writer.samples_sent as f64;
     let repairs = sent - samples;
-    // What the link lost of the samples, first sendings and repairs: sent less received.
+    // Losses on the link, of samples and repairs: sent less received.
     let received = reader.core.counters().samples_received + reader.core.counters().samples_duplicate;
     let lost = sent - received as f64;
     let control = sim.network.counters().sent as f64 - sent;

@@ -1,5 +1,5 @@
-//! The loop that all simulations share: hosts with writers and readers, their applications, the checks that
-//! are always on.
+//! The loop that all simulations share: hosts with writers and readers, their applications, and
+//! permanent checks.
 
 mod application;
 
@@ -14,7 +14,7 @@ use weir_wire::GuidPrefix;
 
 pub(crate) use application::{ReaderHost, WriterHost};
 
-/// A simulation: the network, everybody on it, and the time.
+/// A simulation: the network, its hosts, and the time.
 pub(crate) struct Sim {
     pub(crate) network: Network,
     pub(crate) now: Time,
@@ -28,7 +28,7 @@ pub(crate) struct Sim {
     out: Outbox,
 }
 
-/// Seeds for a test: `count` of them, or the one that the environment names.
+/// Seeds for a test: `count` of them, or the one from the environment.
 pub(crate) fn seeds(count: u64) -> Vec<u64> {
     match std::env::var("WEIR_SIM_SEED") {
         Ok(seed) => vec![seed.parse().expect("WEIR_SIM_SEED is a number")],
@@ -46,7 +46,7 @@ pub(crate) fn address(index: usize) -> SocketAddrV4 {
 const DATAGRAM_MAX: u16 = 1472;
 
 impl Sim {
-    /// A simulation whose hosts are joined by `link`.
+    /// Creates a simulation whose hosts are joined by `link`.
     pub(crate) fn new(name: &str, seed: u64, link: Link) -> Self {
         Self::with_network(name, seed, Network::builder(seed).link(link).record().build())
     }
@@ -72,8 +72,8 @@ impl Sim {
         sim
     }
 
-    /// A writer that always has something to write until it has written `samples` of `size` bytes, in datagrams that fit
-    /// packets of 1500 bytes, and a reader, connected by `link` in both directions.
+    /// A saturated writer of `samples` samples of `size` bytes, in datagrams that fit packets of
+    /// 1500 bytes, and a reader, connected by `link` in both directions.
     pub(crate) fn saturated(name: &str, link: Link, samples: u64, size: fn(u64) -> usize) -> Self {
         let mut sim = Self::unrecorded(name, 1, link);
         sim.set_steps_max(20_000_000);
@@ -103,7 +103,7 @@ impl Sim {
         }
     }
 
-    /// Adds a writer on a host of its own and returns its index.
+    /// Adds a writer on its own host and returns its index.
     pub(crate) fn add_writer(&mut self, config: impl FnOnce(&mut application::WriterSetup)) -> usize {
         let mut setup = application::WriterSetup::new(self.hosts(), self.writers.len());
         config(&mut setup);
@@ -113,7 +113,7 @@ impl Sim {
         self.writers.len() - 1
     }
 
-    /// Adds a reader on a host of its own and returns its index.
+    /// Adds a reader on its own host and returns its index.
     pub(crate) fn add_reader(&mut self, config: impl FnOnce(&mut application::ReaderSetup)) -> usize {
         let mut setup = application::ReaderSetup::new(self.hosts(), self.readers.len());
         config(&mut setup);
@@ -126,7 +126,7 @@ impl Sim {
         self.readers.len() - 1
     }
 
-    /// Allows for so many steps, in long runs.
+    /// Raises the limit of steps, for long runs.
     pub(crate) fn set_steps_max(&mut self, steps_max: u64) {
         self.steps_max = steps_max;
     }
@@ -135,20 +135,20 @@ impl Sim {
         self.writers.len() + self.readers.len()
     }
 
-    /// Lets a writer and a reader know of each other.
+    /// Matches a writer and a reader.
     pub(crate) fn connect(&mut self, writer: usize, reader: usize) {
         self.tell_writer(writer, reader);
         self.tell_reader(writer, reader);
     }
 
-    /// Lets only the writer know of the reader.
+    /// Matches the reader at the writer only.
     pub(crate) fn tell_writer(&mut self, writer: usize, reader: usize) {
         let proxy = self.readers[reader].proxy();
         self.writers[writer].core.match_reader(self.now, proxy);
         self.transmit_writer(writer);
     }
 
-    /// Lets only the reader know of the writer.
+    /// Matches the writer at the reader only.
     pub(crate) fn tell_reader(&mut self, writer: usize, reader: usize) {
         let proxy = self.writers[writer].proxy();
         self.readers[reader].core.match_writer(self.now, proxy);
@@ -156,7 +156,7 @@ impl Sim {
         self.transmit_reader(reader);
     }
 
-    /// The writer forgets the reader, and the reader the writer.
+    /// Unmatches a writer and a reader.
     pub(crate) fn disconnect(&mut self, writer: usize, reader: usize) {
         let (from, to) = (self.writers[writer].config.guid, self.readers[reader].config.guid);
         self.writers[writer].core.unmatch_reader(self.now, to);
@@ -170,7 +170,7 @@ impl Sim {
         self.writers[writer].restart(prefix);
     }
 
-    /// Lets the application of a reader take what there is.
+    /// Lets the application of a reader take all samples.
     pub(crate) fn wake_reader(&mut self, reader: usize) {
         self.readers[reader].take(self.now);
         self.transmit_reader(reader);
@@ -182,7 +182,7 @@ impl Sim {
         self.transmit_reader(reader);
     }
 
-    /// Everybody knows everybody.
+    /// Matches all writers with all readers.
     pub(crate) fn connect_all(&mut self) {
         for writer in 0..self.writers.len() {
             (0..self.readers.len()).for_each(|reader| self.connect(writer, reader));
@@ -197,7 +197,7 @@ impl Sim {
         }
     }
 
-    /// Runs for a time, or until nothing will happen any more.
+    /// Runs for a time, or until nothing more will happen.
     pub(crate) fn run_for(&mut self, duration: Duration) {
         let end = self.now + duration;
         while let Some(at) = self.next_event().filter(|at| *at <= end) {
@@ -206,15 +206,15 @@ impl Sim {
         self.now = end;
     }
 
-    /// Runs until nothing will ever happen any more. It must come to that.
+    /// Runs until nothing more will happen, which must be reached.
     pub(crate) fn run_to_silence(&mut self) {
         while let Some(at) = self.next_event() {
             self.step(at);
         }
     }
 
-    /// Runs until every reliable reader has everything, everything is acknowledged and the network is silent
-    /// for ever; checks that not much was said after the last sample arrived.
+    /// Runs until every reliable reader has everything, everything is acknowledged and the network
+    /// is permanently silent. Checks that little was sent after the last sample arrived.
     pub(crate) fn run_to_the_end(&mut self) {
         self.run_until(Self::is_delivered);
         let before = self.network.counters().sent;
@@ -243,7 +243,7 @@ impl Sim {
         }
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub(crate) fn next_event(&self) -> Option<Time> {
         let arrival = self.network.next_arrival().map(|at| Time(at.as_nanos() as u64));
         let writers = self.writers.iter().filter_map(WriterHost::next_event);
@@ -283,7 +283,7 @@ impl Sim {
         self.readers.iter().for_each(ReaderHost::check_bounds);
     }
 
-    /// Hands out what arrives now, as one batch for each host, which answers once to all of it.
+    /// Delivers what arrives now, as one batch for each host, which responds once to all of it.
     fn deliver(&mut self) {
         let now = Duration::from_nanos(self.now.0);
         let mut writers: BTreeMap<usize, Vec<Vec<u8>>> = BTreeMap::new();
@@ -325,7 +325,7 @@ impl Sim {
         self.transmit_writer(index);
     }
 
-    /// Lets the thread that publishes send, if the writer has one.
+    /// Lets the publishing thread send, if the writer has one.
     fn publish(&mut self, index: usize) {
         self.out.clear();
         let host = &mut self.writers[index];
@@ -341,7 +341,7 @@ impl Sim {
         if host.sends_itself() {
             host.core.poll_transmit(self.now, &mut self.out);
         } else {
-            // The thread that takes in what readers say answers them.
+            // The thread that receives also sends the responses.
             host.core.poll_answers(&mut self.out);
         }
         host.note_sent(&self.out);

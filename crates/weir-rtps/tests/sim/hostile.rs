@@ -1,5 +1,5 @@
-//! Random and mutated datagrams, from peers that are matched and from unmatched writers, into live
-//! cores: nothing panics, nothing grows without bound, what makes no sense is counted.
+//! Random and mutated datagrams, from matched and unknown peers, into live cores: no panics, no
+//! unbounded growth, and nonsense is counted.
 
 use core::time::Duration;
 
@@ -13,7 +13,7 @@ use weir_wire::{
 
 use crate::harness::{Sim, seeds};
 
-/// A writer and a reader in the middle of their work, with traffic recorded.
+/// A writer and a reader in the middle of an exchange, with recorded traffic.
 fn busy(seed: u64) -> Sim {
     let link = Link::new().delay(Duration::from_micros(50)).loss(Loss::random(0.1));
     let mut sim = Sim::new("hostile", seed, link);
@@ -24,7 +24,7 @@ fn busy(seed: u64) -> Sim {
     sim
 }
 
-/// Gives a datagram to the cores of both hosts and lets them answer.
+/// Gives a datagram to the cores of both hosts and lets them respond.
 fn feed(sim: &mut Sim, datagram: &[u8], out: &mut Outbox) {
     let now = sim.now;
     out.clear();
@@ -48,7 +48,7 @@ fn feed(sim: &mut Sim, datagram: &[u8], out: &mut Outbox) {
     assert!(sim.writers[0].core.memory() < 32 << 20, "{sim}");
 }
 
-/// After all that, time goes on and the application takes what there is.
+/// Afterwards, time advances and the application takes all samples.
 fn go_on(sim: &mut Sim, rng: &mut Rng) {
     sim.now = sim.now + Duration::from_nanos(rng.below(2_000_000));
     if rng.chance(0.3) {
@@ -77,7 +77,7 @@ fn mutate(datagram: &[u8], rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// A number that is near something interesting.
+/// A number near an interesting one.
 fn number(rng: &mut Rng, near: i64) -> SequenceNumber {
     let value = match rng.below(8) {
         0 => 1,
@@ -97,7 +97,7 @@ fn set(rng: &mut Rng, base: SequenceNumber) -> SequenceNumberSet {
     set
 }
 
-/// A message of well-formed submessages with senseless numbers.
+/// A message of well-formed submessages with arbitrary numbers.
 fn forge(rng: &mut Rng, source: GuidPrefix, writer: Guid, reader: Guid, near: i64) -> Vec<u8> {
     let mut out = Vec::new();
     push(&mut out, &Header { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: source });
@@ -202,7 +202,7 @@ fn unmatched_writers_are_counted_and_change_nothing() {
         }
         sim.writers[0].core.poll_transmit(sim.now, &mut out);
         sim.readers[0].core.poll_transmit(sim.now, &mut out);
-        assert!(out.is_empty(), "no answer to unmatched writers: {sim}");
+        assert!(out.is_empty(), "nothing is sent to unknown peers: {sim}");
         let counters = sim.readers[0].receiver.counters();
         assert!(counters.ignored > 1_000 && counters.malformed > 1_000, "{counters:?}: {sim}");
         assert!(sim.writers[0].core.counters().acknacks_ignored > ignored + 1_000, "{sim}");

@@ -1,5 +1,5 @@
-//! Samples in fragments over a link that loses datagrams at random: most samples lack a fragment then, so that what is
-//! in flight is hundreds of samples which are put together at the same time.
+//! Fragmented samples over a link with random loss: most samples lack a fragment, so hundreds of
+//! samples in flight are being reassembled at the same time.
 
 use core::time::Duration;
 
@@ -9,17 +9,18 @@ use crate::harness::Sim;
 
 const MS: Duration = Duration::from_millis(1);
 const US: Duration = Duration::from_micros(1);
-/// The link's rate, in bits per second, and what its queue holds, in bytes: more than the window.
+/// The link's rate in bits per second, and the size of its queue in bytes: more than the window.
 const RATE: u64 = 10_000_000_000;
 const QUEUE: usize = 16 << 20;
 
-/// Samples of `size` bytes through a link that loses this part of all datagrams, in both directions.
+/// Samples of `size` bytes through a link that loses this share of all datagrams, in both
+/// directions.
 fn lossy(loss: f64, delay: Duration, samples: u64, size: fn(u64) -> usize) -> Sim {
     let link = Link::new().delay(delay).rate_bps(RATE).queue_bytes(QUEUE).loss(Loss::random(loss));
     Sim::saturated("large-under-loss", link, samples, size)
 }
 
-/// Bits per second of virtual time that arrive, as a share of what the link carries.
+/// Received bits per second of virtual time, as a share of the link's rate.
 fn share(loss: f64, delay: Duration, size: fn(u64) -> usize) -> f64 {
     let mut sim = lossy(loss, delay, u64::MAX, size);
     let guid = sim.writers[0].config.guid;

@@ -1,4 +1,4 @@
-//! Readers that come while a writer is writing, or after.
+//! Readers that join during or after a writer's writes.
 
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ fn link() -> Link {
     Link::new().delay(Duration::from_micros(50)).loss(Loss::random(0.1))
 }
 
-/// A simulation in which one reader is there from the start and another one comes after `join_us`.
+/// A simulation with one reader from the start and another one that joins after `join_us`.
 fn join(seed: u64, durability: Durability, history: History, wants_history: bool, join_us: u64) -> Sim {
     let mut sim = Sim::new("late-joiner", seed, link());
     sim.add_writer(|setup| {
@@ -73,7 +73,7 @@ fn the_two_ends_may_learn_of_each_other_at_different_times() {
                     sim.tell_writer(0, 0);
                     sim.run_for(apart);
                     sim.tell_reader(0, 0);
-                    // What the reader could not know is not missed, but it is there.
+                    // The reader could not know these samples, but has them.
                     sim.readers[0].expect_all(0);
                 }
                 sim.run_to_the_end();

@@ -1,5 +1,4 @@
-//! A live participant, an honest peer and a place for those who mean harm, on a simulated network with virtual
-//! time.
+//! A live participant, an honest peer and an attacker, on a simulated network with virtual time.
 
 pub(crate) mod forge;
 pub(crate) mod node;
@@ -17,22 +16,22 @@ use weir_wire::{EntityId, Guid, GuidPrefix, Message};
 use forge::Forged;
 use node::{GROUP, META_PORT, Node, USER_PORT};
 
-/// Who is under attack.
+/// The participant under attack.
 pub(crate) const VICTIM: usize = 0;
-/// Who exchanges samples with it, and should go on doing so.
+/// The honest peer that exchanges samples with it.
 pub(crate) const PEER: usize = 1;
-/// Where the attacks come from.
+/// The source of the attacks.
 pub(crate) const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
-/// Somebody who has nothing to do with it, and should be left alone.
+/// A third party that must not receive traffic.
 pub(crate) const BYSTANDER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 99), 53);
-/// A participant of the attacker's that the victim takes for one like others.
+/// A participant of the attacker that the victim considers ordinary.
 pub(crate) const INSIDER: GuidPrefix = GuidPrefix([0x66; 12]);
 
-/// What the victim reads: reliable; keyed, of which the last sample is kept; best effort.
+/// The victim's readers: reliable; keyed with KEEP_LAST; best effort.
 pub(crate) const IN: EntityId = EntityId::user_reader(1, false);
 pub(crate) const KEYED: EntityId = EntityId::user_reader(2, true);
 pub(crate) const LOOSE: EntityId = EntityId::user_reader(3, false);
-/// What the victim writes: reliable, keeping all; keyed, and kept for late readers.
+/// The victim's writers: reliable KEEP_ALL; keyed TRANSIENT_LOCAL.
 pub(crate) const OUT: EntityId = EntityId::user_writer(4, false);
 pub(crate) const KEPT: EntityId = EntityId::user_writer(5, true);
 
@@ -46,7 +45,7 @@ pub(crate) const FROM_KEPT: EntityId = EntityId::user_reader(5, true);
 /// Bytes of samples that each reader of the victim may keep.
 pub(crate) const READER_BYTES: usize = 1 << 20;
 
-/// Everybody, and the network between them.
+/// All participants, and the network between them.
 pub(crate) struct Live {
     pub(crate) network: Network,
     pub(crate) now: Time,
@@ -55,7 +54,7 @@ pub(crate) struct Live {
     pub(crate) reached: BTreeMap<SocketAddrV4, (u64, u64)>,
     /// Datagrams and bytes that the victim has sent.
     pub(crate) sent: (u64, u64),
-    /// Numbers that were taken, by who took and who wrote.
+    /// Sample numbers taken, by reader node and writer.
     taken: BTreeMap<(usize, Guid), Vec<u64>>,
     /// How many samples were written on each honest topic.
     written: u64,
@@ -63,7 +62,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// The victim and its peer know each other and have exchanged samples.
+    /// Creates the victim and its peer, which have discovered each other and exchanged samples.
     pub(crate) fn new() -> Self {
         let mut network = Network::builder(1).link(Link::new().delay(Duration::from_micros(50))).build();
         let now = Time(1_000_000_000);
@@ -114,30 +113,30 @@ impl Live {
         }
     }
 
-    /// Where the victim receives on a port.
+    /// The victim's address with a port.
     pub(crate) fn victim_at(&self, port: u16) -> SocketAddrV4 {
         SocketAddrV4::new(self.nodes[VICTIM].host, port)
     }
 
-    /// The attacker sends to one of the victim's ports.
+    /// Sends a message of the attacker to one of the victim's ports.
     pub(crate) fn attack(&mut self, port: u16, message: &Forged) {
         self.attack_raw(port, &message.0);
     }
 
-    /// The attacker sends bytes to one of the victim's ports.
+    /// Sends bytes of the attacker to one of the victim's ports.
     pub(crate) fn attack_raw(&mut self, port: u16, bytes: &[u8]) {
         let (from, to) = (SocketAddrV4::new(ATTACKER, port), self.victim_at(port));
         let now = Duration::from_nanos(self.now.0);
         self.network.send(now, from, to, bytes).expect("it fits a datagram");
     }
 
-    /// The attacker sends the same to both ports.
+    /// Sends the same bytes of the attacker to both ports.
     pub(crate) fn attack_both(&mut self, bytes: &[u8]) {
         self.attack_raw(META_PORT, bytes);
         self.attack_raw(USER_PORT, bytes);
     }
 
-    /// The victim takes the insider for a participant; traffic for it goes to `answers`.
+    /// Makes the victim accept the insider; traffic for it goes to `answers`.
     pub(crate) fn join_insider_at(&mut self, answers: SocketAddrV4) {
         let to = self.nodes[VICTIM].prefix;
         let payload = forge::participant(INSIDER, answers);
@@ -145,7 +144,7 @@ impl Live {
         self.run_for(Duration::from_millis(1));
     }
 
-    /// The insider announces an endpoint.
+    /// Announces an endpoint of the insider.
     pub(crate) fn announce(&mut self, entity: EntityId, payload: &[u8]) {
         let to = self.nodes[VICTIM].prefix;
         let (index, writer) = if entity.is_writer() {
@@ -158,7 +157,7 @@ impl Live {
         self.attack(META_PORT, &Forged::by(INSIDER).to(to).data(writer, number, payload));
     }
 
-    /// The insider matches everything that the victim has.
+    /// Makes the insider match all endpoints of the victim.
     pub(crate) fn join_insider(&mut self) {
         self.join_insider_with_answers_to(SocketAddrV4::new(ATTACKER, META_PORT));
     }
@@ -177,7 +176,7 @@ impl Live {
         assert_eq!(self.nodes[VICTIM].writer(OUT).matched(), 2, "the insider is matched");
     }
 
-    /// The insider says goodbye as everybody does.
+    /// Sends the insider's regular goodbye.
     pub(crate) fn leave(&mut self) {
         let inline_qos = forge::disposal(Guid::new(INSIDER, EntityId::PARTICIPANT));
         let message = Forged::by(INSIDER).any_data(EntityId::SPDP_WRITER, 2, &inline_qos, &[], false);
@@ -185,7 +184,7 @@ impl Live {
         self.run_for(Duration::from_millis(1));
     }
 
-    /// Lets time pass.
+    /// Runs for some time.
     pub(crate) fn run_for(&mut self, period: Duration) {
         let end = self.now + period;
         self.transmit();
@@ -199,8 +198,8 @@ impl Live {
         self.now = end;
     }
 
-    /// The peer and the victim write to each other, and everything arrives in order and once; the last sample is
-    /// one that leaves in fragments.
+    /// The peer and the victim write to each other, and everything arrives in order and once. The
+    /// last sample is fragmented.
     pub(crate) fn exchange(&mut self) {
         let before = self.written;
         for number in before + 1..=before + 20 {
@@ -228,7 +227,7 @@ impl Live {
         }
     }
 
-    /// Somebody writes what has to find room.
+    /// Writes a sample that must find room.
     pub(crate) fn write(&mut self, node: usize, entity: EntityId, payload: &[u8]) {
         let key = entity.is_keyed().then(|| node::key_of(payload, false)).flatten();
         let now = self.now;
@@ -238,7 +237,7 @@ impl Live {
         self.transmit();
     }
 
-    /// What the victim may never grow beyond.
+    /// Checks the limits on the victim's size.
     pub(crate) fn check_bounds(&mut self) {
         let victim = &self.nodes[VICTIM];
         let limits = &victim.core.config().limits;
@@ -313,10 +312,10 @@ fn reliable() -> Qos {
     Qos { reliability: Reliability::Reliable, history: History::KeepAll, ..Qos::for_reader() }
 }
 
-/// Long enough that nobody is lost by accident.
+/// Long enough not to expire by accident.
 const LEASE: Duration = Duration::from_secs(60);
-/// Samples that wait and samples that are held back, and pieces that are partly used or spare.
+/// Samples to be taken, samples held back, and partly used or spare chunks.
 const READER_MEMORY_MAX: usize = 2 * READER_BYTES + (10 << 20);
 const WRITER_MEMORY_MAX: usize = 16 << 20;
-/// Proxies and what waits at the builtin endpoints.
+/// Proxies and pending samples of the builtin endpoints.
 const CORE_MEMORY_MAX: usize = 128 << 20;

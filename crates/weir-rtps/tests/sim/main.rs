@@ -1,9 +1,11 @@
-//! Writers and readers as hosts on a simulated network with virtual time: what reliable and best-effort
-//! delivery promise, under loss, reordering, duplication, partitions, slow readers and hostile peers.
+//! Writers and readers as hosts on a simulated network with virtual time: the guarantees of
+//! reliable and best-effort delivery, under loss, reordering, duplication, partitions, slow readers
+//! and hostile peers.
 //!
-//! A failing run prints its seed and writes a capture to the temporary folder; `WEIR_SIM_SEED=n` runs that
-//! seed alone. `WEIR_SIM_SEEDS=n` widens the swarm to `n` random configurations. There are goals instead of
-//! waits and a limit of steps instead of a timeout, so that a run takes as long as it takes to compute.
+//! A failing run prints its seed and writes a capture to the temporary folder; `WEIR_SIM_SEED=n`
+//! runs only that seed. `WEIR_SIM_SEEDS=n` widens the swarm to `n` random configurations. There are
+//! goals instead of waits and a limit of steps instead of a timeout, so a run only depends on
+//! computing time.
 
 mod asynchronous;
 mod bottleneck;

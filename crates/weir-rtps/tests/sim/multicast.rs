@@ -1,4 +1,4 @@
-//! Samples that go to a multicast group once, and everything that is for one reader only.
+//! Samples sent to a multicast group once, and everything that is for one reader only.
 
 use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,7 +12,7 @@ use crate::harness::{Sim, seeds};
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7401);
 const ROUTE: GroupRoute = GroupRoute { group: GROUP, interface: Ipv4Addr::new(10, 0, 0, 1) };
 
-/// A writer, readers that listen to the group, and readers that do not.
+/// A writer, readers in the group, and readers outside of it.
 fn sim(name: &str, seed: u64, loss: f64, (listening, deaf): (usize, usize)) -> Sim {
     let link = Link::new().delay(Duration::from_micros(50)).loss(Loss::random(loss));
     let mut sim = Sim::new(name, seed, link);
@@ -27,7 +27,7 @@ fn sim(name: &str, seed: u64, loss: f64, (listening, deaf): (usize, usize)) -> S
     sim
 }
 
-/// How often a writer sent, and how much of that to the group.
+/// Returns the number of a writer's sends, and of those to the group.
 fn sent(sim: &Sim) -> (usize, usize) {
     let from = sim.writers[0].address;
     let records = sim.network.recording().records();
@@ -90,7 +90,7 @@ fn a_best_effort_reader_takes_each_sample_once_though_it_comes_by_both_ways() {
         setup.samples = 100;
     });
     sim.connect_all();
-    // As when another reader of the same host does not listen.
+    // As if another reader of the same host were outside of the group.
     let mut deaf = sim.readers[0].proxy();
     deaf.group = None;
     deaf.guid.prefix.0[0] ^= 1;

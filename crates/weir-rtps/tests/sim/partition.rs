@@ -1,4 +1,4 @@
-//! Hosts are cut off from each other for a while.
+//! Hosts are partitioned for a while.
 
 use core::time::Duration;
 
@@ -32,7 +32,7 @@ fn what_was_written_before_and_during_a_partition_arrives_after_it() {
             let sent = sim.network.counters().sent;
             sim.run_for(Duration::from_secs(100));
             let per_s = (sim.network.counters().sent - sent) / 100;
-            assert!(per_s <= 40, "{per_s} datagrams per second to nobody: {sim}");
+            assert!(per_s <= 40, "{per_s} datagrams per second to an unreachable host: {sim}");
             sim.network.partition().heal();
             let healed_at = sim.now;
             sim.run_to_the_end();

@@ -1,4 +1,4 @@
-//! Large samples that are filled piece by piece, the first of them on their way while others are filled.
+//! Large samples filled piece by piece, with the first pieces in flight while others are filled.
 
 use core::time::Duration;
 
@@ -7,10 +7,10 @@ use weir_rtps::qos::{Durability, History};
 
 use crate::harness::{Sim, seeds};
 
-/// How long it takes to fill a piece: about as long as to send it at 10 Gbit/s.
+/// Time to fill a piece: about as long as to send it at 10 Gbit/s.
 const PIECE: Duration = Duration::from_micros(200);
 
-/// A writer of samples of all sizes, the large ones of which it fills piece by piece, and a reader.
+/// A writer of samples of all sizes, with large ones filled piece by piece, and a reader.
 fn sim(name: &str, seed: u64, loss: f64, receive_buffer: u32) -> Sim {
     let link = Link::new().delay(Duration::from_micros(50)).loss(Loss::random(loss));
     let mut sim = Sim::new(name, seed, link);
@@ -53,7 +53,7 @@ fn the_beginning_is_sent_before_the_end_is_filled() {
     }
     let filled = sim.now;
     sim.run_until(|sim| !sim.readers[0].taken(guid).is_empty());
-    // Not more than the last piece and the way were left.
+    // At most the last piece and the delay were left.
     assert!(sim.now.since(filled) < Duration::from_micros(120), "{:?}: {sim}", sim.now.since(filled));
     sim.run_to_the_end();
 }
@@ -99,7 +99,7 @@ fn readers_that_come_and_go_while_a_sample_is_filled_get_whole_samples_only() {
             sim.run_until(|sim| sim.writers[0].core.is_amid_sample());
             assert!(sim.writers[0].is_filling(), "{sim}");
             sim.run_for(PIECE);
-            // The only reader goes, so that there is nobody for some pieces, and another one comes.
+            // The only reader leaves, so that some pieces have no reader, and another one joins.
             sim.disconnect(0, 0);
             sim.run_for(2 * PIECE);
             assert!(sim.writers[0].is_filling(), "{sim}");

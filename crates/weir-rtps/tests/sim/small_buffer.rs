@@ -1,5 +1,5 @@
-//! Socket buffers of the stock size, charged as the kernel charges them, and receivers that are slower than
-//! the sender.
+//! Default socket buffers, with the kernel's accounting, and receivers that are slower than the
+//! sender.
 
 use core::time::Duration;
 
@@ -51,7 +51,7 @@ fn overruns_lose_nothing_in_the_end() {
     }
 }
 
-/// Best-effort samples of 1 and 10 MB, each a quarter of a second after the one before, to a reader that takes `gap`
+/// Best-effort samples of 1 and 10 MB, a quarter of a second apart, to a reader that takes `gap`
 /// for each datagram.
 fn best_effort(name: &str, seed: u64, announces: bool, gap: Duration) -> Sim {
     let mut sim = Sim::new(name, seed, Link::new().delay(Duration::from_micros(50)));

@@ -1,4 +1,4 @@
-//! Random configurations: every seed is another network, other endpoints, other faults.
+//! Random configurations: each seed has another network, other endpoints, other faults.
 
 mod participants;
 
@@ -77,7 +77,8 @@ fn populate(sim: &mut Sim, rng: &mut Rng) {
     }
 }
 
-/// Everybody meets, some late; perhaps some are cut off or stop taking for a while. Then all must end well.
+/// All hosts meet, some late; some may be cut off or stop taking for a while. Then all samples must
+/// be delivered.
 fn run(seed: u64) {
     let mut rng = Rng::new(seed).fork(1);
     let mut sim = Sim::new("swarm", seed, link(&mut rng));

@@ -1,4 +1,4 @@
-//! A writer ends and starts anew with another GUID.
+//! A writer ends and restarts with another GUID.
 
 use core::time::Duration;
 
@@ -16,11 +16,12 @@ fn a_writer_with_a_new_guid_is_a_new_writer() {
         let before = sim.writers[0].config.guid;
         let taken = sim.readers[0].taken(before).len();
         assert!((1..5000).contains(&taken), "{sim}");
-        // The process is gone; what it had sent last is still on its way to a reader that knows the new one.
+        // The process is gone; its last samples are still in flight to a reader that knows the new
+        // one.
         sim.restart_writer(0, GuidPrefix([77; 12]));
         sim.connect(0, 0);
         sim.run_until(|sim| sim.readers[0].taken(sim.writers[0].config.guid).len() == 5000);
-        // Only now the lease of the old one ends.
+        // Only now the lease of the old one expires.
         sim.readers[0].core.unmatch_writer(sim.now, before);
         sim.run_to_the_end();
         assert!(sim.readers[0].taken(before).len() < 5000, "{sim}");

@@ -1,4 +1,4 @@
-//! Sockets, the interface, and the way to another host.
+//! Checks of sockets, the interface, and the path to another host.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use weir_results::Interface;
 use super::tuning::{BACKLOG, Tuning};
 use super::{Facts, Finding, PathFacts, Purpose};
 
-/// What both ends of `weir bench` ask for; the kernel doubles it.
+/// Socket buffer that both ends of `weir bench` request, in bytes; the kernel doubles it.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// From this speed on, packets of 1500 bytes are what limits.
+/// From this speed on, 1500-byte packets are the bottleneck.
 const FAST_MBPS: u32 = 10_000;
 
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
@@ -67,7 +67,7 @@ fn link(interface: &Interface) -> Vec<Finding> {
     let mut findings = Vec::new();
     let name = &interface.name;
     let Some(mtu) = interface.mtu else {
-        let text = format!("there is no interface `{name}`");
+        let text = format!("interface `{name}` does not exist");
         return vec![Finding::new("no-interface", Purpose::Both, text).see("ip -brief address")];
     };
     let show = format!("ip -details link show dev {}", word(name));
@@ -79,7 +79,7 @@ fn link(interface: &Interface) -> Vec<Finding> {
         findings.push(Finding::new("mtu", Purpose::Both, text).see(show));
     } else if mtu == 1500 && interface.speed_mbps.is_some_and(|speed| speed >= FAST_MBPS) {
         let text = format!(
-            "the MTU of {name} is 1500 at {} Mbit/s: packets per second limit before bits do (9000 only where the whole path has it)",
+            "the MTU of {name} is 1500 at {} Mbit/s: packets per second limit before bits do (use 9000 only if the whole path supports it)",
             interface.speed_mbps.unwrap_or_default()
         );
         findings.push(Finding::new("mtu-standard", Purpose::Throughput, text).see(show).note());
@@ -113,7 +113,7 @@ fn offloads(interface: &Interface) -> Vec<Finding> {
     wanted.iter().filter(is_off).map(finding).collect()
 }
 
-/// Interrupts that are delayed so that several packets share one.
+/// Checks for interrupt coalescing.
 fn interrupts(interface: &Interface) -> Vec<Finding> {
     let name = &interface.name;
     let value = |key: &str| interface.coalescing.get(key).map(String::as_str);
@@ -131,7 +131,7 @@ fn interrupts(interface: &Interface) -> Vec<Finding> {
         command += " rx-usecs 0";
     }
     let text = format!(
-        "{name} delays receive interrupts {how}: latency comes in steps of that (some drivers reset the link when it changes)"
+        "{name} delays receive interrupts {how}: latency increases in such steps (some drivers reset the link when it changes)"
     );
     vec![Finding::new("interrupt-coalescing", Purpose::Latency, text).see(command)]
 }
@@ -146,7 +146,7 @@ fn drops(facts: &Facts, interface: &Interface) -> Option<Finding> {
 }
 
 fn polling(facts: &Facts) -> Option<Finding> {
-    // Where either is set already, the choice of the administrator stands.
+    // Does not override an administrator's choice.
     let is_off = |key| facts.environment.sysctls.get(key).is_some_and(|value| value == "0");
     (is_off("net.core.busy_poll") && is_off("net.core.busy_read")).then(|| {
         let text = "a waiting receiver sleeps until the interrupt; polling the device is faster and uses a processor";
@@ -154,7 +154,7 @@ fn polling(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// An interface's name as one word of a shell: the kernel allows nearly every character in it.
+/// Quotes an interface's name for a shell: the kernel allows nearly every character in it.
 fn word(name: &str) -> Cow<'_, str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
     if name.bytes().all(is_plain) { name.into() } else { format!("'{}'", name.replace('\'', r"'\''")).into() }

@@ -1,13 +1,13 @@
-//! Processors, memory and clocks.
+//! Checks of processors, memory and clocks.
 
 use super::tuning::Tuning;
 use super::{Facts, Finding, Purpose};
 
-/// What may be busy before it shows in a measurement, percent of all processors.
+/// Load of other programs from which it affects a measurement, in percent of all processors.
 const BUSY_PERCENT: f64 = 10.0;
-/// The same for what a hypervisor takes.
+/// The same for time taken by the hypervisor.
 const STEAL_PERCENT: f64 = 1.0;
-/// Memory that must be left, percent.
+/// Minimum available memory, in percent.
 const MEMORY_LEFT_PERCENT: f64 = 5.0;
 
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
@@ -40,7 +40,7 @@ fn cores(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     if environment.allowed_cpus == 1 {
         let text =
-            "this process may use one processor only, so both ends take turns and waiting always sleeps";
+            "this process may use only one processor, so both ends take turns and waiting always sleeps";
         let finding = Finding::new("one-core", Purpose::Both, text);
         findings.push(match environment.logical_cpus {
             0 | 1 => finding,
@@ -50,7 +50,7 @@ fn cores(facts: &Facts) -> Vec<Finding> {
     if environment.smt == Some(true) {
         let text =
             "two logical processors share a core: ends that are placed on such a pair slow each other down";
-        // Takes processors offline, and with them the interrupts and programs that are pinned there.
+        // This takes processors offline, and with them the interrupts and programs pinned there.
         let command = "echo off > /sys/devices/system/cpu/smt/control";
         findings.push(Finding::new("smt", Purpose::Latency, text).see(command).note());
     }
@@ -69,7 +69,7 @@ fn quota(facts: &Facts) -> Vec<Finding> {
     {
         let cpus = percent as f64 / 100.0;
         let text = format!(
-            "the control group of this process has a quota of {cpus} processors: whoever uses it up is stopped, mostly for \
+            "the control group of this process has a quota of {cpus} processors: a process that uses it up is stopped, usually for \
              tens of milliseconds"
         );
         let finding = Finding::new("cpu-quota", Purpose::Both, text);
@@ -81,7 +81,7 @@ fn quota(facts: &Facts) -> Vec<Finding> {
         });
     }
     if latest(facts, "cgroup.throttled_percent") > 0.0 {
-        let text = "the control group of this process was stopped for its quota while it was looked at";
+        let text = "the control group of this process was throttled during the check";
         findings.push(Finding::new("throttled", Purpose::Both, text).see("cat /sys/fs/cgroup/cpu.stat"));
     }
     findings
@@ -92,7 +92,7 @@ fn load(facts: &Facts) -> Vec<Finding> {
     let idle = facts.watched.values("cpu.idle_percent").last();
     let steal = latest(facts, "cpu.steal_percent");
     if let Some(busy) = idle.map(|idle| 100.0 - idle - steal).filter(|busy| *busy > BUSY_PERCENT) {
-        let text = format!("others use {busy:.0} % of the processors");
+        let text = format!("other programs use {busy:.0} % of the processors");
         let show = "ps -eo pid,pcpu,comm --sort=-pcpu | head";
         findings.push(Finding::new("busy", Purpose::Both, text).see(show));
     }
@@ -107,8 +107,7 @@ fn frequency(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     let governor = facts.environment.cpu_governor.as_deref();
     if let Some(governor) = governor.filter(|governor| *governor != "performance") {
-        let text =
-            format!("the frequency governor is `{governor}`: a processor that has waited begins slowly");
+        let text = format!("the frequency governor is `{governor}`: a processor that was idle starts slowly");
         findings.push(Finding::new("governor", Purpose::Both, text).fixed_by(Tuning::PerformanceGovernor));
     }
     if facts.environment.turbo == Some(true) {
@@ -125,8 +124,8 @@ fn frequency(facts: &Facts) -> Vec<Finding> {
 fn idle(facts: &Facts) -> Option<Finding> {
     let driver = facts.environment.idle_driver.as_deref()?;
     let text = format!(
-        "processors that wait are put to sleep ({driver}), and take up to hundreds of microseconds to wake up; weir bench \
-         --keep-awake holds them out of it"
+        "idle processors enter sleep states ({driver}) and take up to hundreds of microseconds to wake up; weir bench \
+         --keep-awake prevents this"
     );
     Some(Finding::new("idle-states", Purpose::Latency, text).fixed_by(Tuning::NoIdleStates))
 }
@@ -149,12 +148,12 @@ fn memory(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     let used = facts.watched.values("memory.used_percent").last();
     if let Some(used) = used.filter(|used| *used > 100.0 - MEMORY_LEFT_PERCENT) {
-        let text = format!("{used:.0} % of the memory is in use: what is measured may be paged out");
+        let text = format!("{used:.0} % of the memory is in use: the measured programs may be paged out");
         let show = "ps -eo pid,rss,comm --sort=-rss | head";
         findings.push(Finding::new("memory", Purpose::Both, text).see(show));
     }
     if latest(facts, "swapping.in_pages") + latest(facts, "swapping.out_pages") > 0.0 {
-        // Turning swap off is not offered: where memory is short, the kernel then kills programs.
+        // Disabling swap is not offered: if memory is short, the kernel then kills programs.
         let text = "the host swaps: a page read from disk takes milliseconds; end programs or add memory";
         let show = "ps -eo pid,rss,comm --sort=-rss | head";
         findings.push(Finding::new("swapping", Purpose::Both, text).see(show));
@@ -166,7 +165,7 @@ fn virtualisation(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(hypervisor) = &facts.environment.virtualised {
         let text = format!(
-            "this is a virtual machine ({hypervisor}): figures are those of its devices and neighbours, too"
+            "this is a virtual machine ({hypervisor}): figures include the effects of its devices and neighbours"
         );
         findings.push(Finding::new("virtual-machine", Purpose::Both, text).note());
     }

@@ -4,7 +4,7 @@ use weir_results::Interface;
 
 use super::*;
 
-/// A host that has nothing wrong.
+/// A host without findings.
 fn healthy() -> Facts {
     let mut watched = Telemetry::new(0);
     let row = [("cpu.idle_percent", 99.0), ("memory.used_percent", 30.0), ("eth0.recv_drops", 0.0)];
@@ -130,12 +130,12 @@ fn sockets_and_the_interface_are_looked_at() {
         BTreeMap::from([("generic-receive-offload".to_owned(), false), ("rx-gro-hw".to_owned(), false)]);
     check(|facts| interface(facts).offloads = off, "offload", Some("ethtool -K eth0 gro on"));
     check(|facts| watch(facts, "eth0.recv_drops", 3.0), "dropping", Some("ethtool -S eth0"));
-    // The name of an interface stays one word of a command.
+    // An interface's name is always one word of a command.
     let mut facts = healthy();
     *interface(&mut facts) = Interface { name: "a';reboot".into(), mtu: Some(1400), ..Interface::default() };
     let show = r"ip -details link show dev 'a'\'';reboot'";
     assert_eq!(examine(&facts)[0].command.as_deref(), Some(show));
-    // The loopback interface has none of this.
+    // The loopback interface has no such findings.
     let mut facts = healthy();
     *interface(&mut facts) = Interface { name: "lo".into(), mtu: Some(1400), ..Interface::default() };
     assert_eq!(codes(&facts), [""; 0]);
@@ -204,11 +204,11 @@ fn a_script_fixes_the_findings_of_its_purpose() {
     let latency = script(&findings, Purpose::Latency);
     assert!(latency.contains("\nsystemctl stop irqbalance || "), "{latency}");
     assert!(!latency.contains("sysctl"), "{latency}");
-    assert!(latency.ends_with("\n# Left to you, see `weir doctor`: one-core\n"), "{latency}");
-    assert!(script(&[], Purpose::Latency).contains("Nothing was found"));
+    assert!(latency.ends_with("\n# To be fixed manually, see `weir doctor`: one-core\n"), "{latency}");
+    assert!(script(&[], Purpose::Latency).contains("No finding can be fixed"));
 }
 
-/// A host on which everything is wrong that can be wrong at once; the rest needs a host of its own.
+/// Hosts with as many findings at once as possible.
 fn broken() -> [Facts; 4] {
     let mut facts = Facts { is_optimised: false, has_irqbalance: true, ..healthy() };
     let environment = &mut facts.environment;
@@ -265,10 +265,11 @@ fn broken() -> [Facts; 4] {
     [facts, same_host, no_route, no_interface]
 }
 
-/// Whether a script may contain this line: it raises a known setting, or is one of a few fixed commands.
+/// Returns whether a script may contain this line: it raises a known setting, or is one of a few
+/// fixed commands.
 ///
-/// Written out here, independently of what makes the lines. A line that changes a network interface, takes a processor
-/// offline, or contains text from the host has no place in this list.
+/// Written independently of the code that makes the lines. Lines that change a network interface,
+/// take a processor offline, or contain text from the host must not be in this list.
 pub(super) fn is_harmless(line: &str) -> bool {
     const RAISED: [&str; 5] = ["rmem_max", "wmem_max", "netdev_max_backlog", "busy_poll", "busy_read"];
     const FIXED: [&str; 3] = [
@@ -326,7 +327,7 @@ fn no_script_contains_a_line_that_can_disconnect_a_host() {
     assert!(commands > 0);
     codes.sort_unstable();
     codes.dedup();
-    // Every finding in the sources is among them: a new one has to be added to the hosts above.
+    // Every finding in the sources is among them: add a new one to the hosts above.
     let sources = concat!(include_str!("network.rs"), include_str!("processor.rs"));
     let made = sources.split("Finding::new(").skip(1);
     let made = made.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());

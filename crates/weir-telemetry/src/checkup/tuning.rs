@@ -1,12 +1,13 @@
 //! The changes that a script may make: a closed list of fixed commands.
 //!
-//! A script runs as root, often over the network that it would tune. So no entry touches a network interface or takes
-//! a processor offline, and no entry contains text from the host. Commands that may interrupt the network (`ip link`,
-//! `ethtool -s`, `-C`, `-G`, `-K`, `-L`: several drivers reset the device) are advice, see [`Finding::see`].
+//! A script runs as root, often over the network that it tunes. So no entry touches a network
+//! interface or takes a processor offline, and no entry contains text from the host. Commands that
+//! may interrupt the network (`ip link`, `ethtool -s`, `-C`, `-G`, `-K`, `-L`: several drivers
+//! reset the device) are advice, see [`Finding::see`].
 //!
 //! [`Finding::see`]: super::Finding::see
 
-/// One change of the host, undone by a reboot. Applying it twice is the same as once.
+/// One change of the host, undone by a reboot. Idempotent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tuning {
     ReceiveBufferMax,
@@ -19,7 +20,7 @@ pub(super) enum Tuning {
 }
 
 impl Tuning {
-    /// The command to type at a prompt.
+    /// Returns the command to enter at a prompt.
     pub(super) fn command(self) -> String {
         match self.effect() {
             Effect::Raise(minimums) => {
@@ -31,7 +32,7 @@ impl Tuning {
         }
     }
 
-    /// The lines of a script. A setting is raised to its minimum and never lowered.
+    /// Returns the lines of a script. A setting is raised to its minimum and never lowered.
     pub(super) fn script_lines(self) -> Vec<String> {
         match self.effect() {
             Effect::Raise(minimums) => minimums.iter().map(raise).collect(),
@@ -70,9 +71,9 @@ fn raise((key, value): &(&'static str, u64)) -> String {
     format!("[ \"$(sysctl -n {key})\" -ge {value} ] || sysctl -w {key}={value}")
 }
 
-/// Received packets that a processor may queue before it drops.
+/// Received packets that a processor queues before it drops.
 pub(super) const BACKLOG: u64 = 10_000;
-/// Four times what `weir bench` sets for its sockets, bytes.
+/// Four times the buffer that `weir bench` requests for its sockets, in bytes.
 const BUFFER_MAX: u64 = 16 << 20;
 const BUSY_POLL_US: u64 = 50;
 
@@ -82,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// Every entry of the list. The match makes the compiler refuse a new one that is missing here.
+    /// Every entry of the list. The compiler rejects a new one that is missing in the match.
     fn all() -> [Tuning; 7] {
         use Tuning::{
             Backlog, BusyPolling, NoIdleStates, NoIrqbalance, PerformanceGovernor, ReceiveBufferMax,
@@ -119,7 +120,8 @@ mod tests {
         }
     }
 
-    /// The shell has the two functions below and no programs: nothing of the host is read or changed.
+    /// The shell has the two functions below and no programs, so nothing of the host is read or
+    /// changed.
     #[test]
     fn a_setting_is_raised_and_never_lowered() {
         for (key, minimum) in [("net.core.rmem_max", BUFFER_MAX), ("net.core.busy_read", BUSY_POLL_US)] {
@@ -134,7 +136,7 @@ mod tests {
                 String::from_utf8(output.stdout).unwrap()
             };
             assert_eq!(written(minimum - 1), format!("{key}={minimum}\n"));
-            // A second run, and a host that has more already.
+            // A second run, and a host with a higher value.
             assert_eq!(written(minimum), "");
             assert_eq!(written(64 << 20), "");
         }

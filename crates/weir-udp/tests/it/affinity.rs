@@ -1,4 +1,4 @@
-//! Pinning. Each test runs in a thread of its own, which alone it pins.
+//! Pinning. Each test runs in its own thread and pins only that one.
 
 use std::io;
 
@@ -31,7 +31,7 @@ fn timer_slack_reaches_the_kernel() {
     let slack_ns = || std::fs::read_to_string("/proc/thread-self/timerslack_ns").unwrap_or_default();
     let default = slack_ns();
     set_timer_slack_ns(1).unwrap();
-    // The file is missing in old kernels, and then there is nothing to compare.
+    // Old kernels do not have the file.
     if !default.is_empty() {
         assert_eq!(slack_ns().trim(), "1");
     }

@@ -15,7 +15,7 @@ fn loopback_is_listed_with_its_facts() {
 
 #[test]
 fn facts_agree_with_sysfs() {
-    // /sys may belong to another network namespace: then an interface may be missing there.
+    // /sys may belong to another network namespace, without the interface.
     for interface in interfaces().unwrap() {
         let read = |fact| std::fs::read_to_string(format!("/sys/class/net/{}/{fact}", interface.name)).ok();
         if let (Some(index), Some(mtu)) = (read("ifindex"), read("mtu")) {

@@ -1,4 +1,4 @@
-//! The sockets against the running kernel, on loopback only.
+//! The sockets with the running kernel, on loopback only.
 
 #![expect(clippy::unwrap_used, reason = "a failed call fails the test, in its helpers too")]
 
@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use weir_udp::{RecvBatch, SocketOptions, UdpSocket, Wait};
 
-/// Long enough never to pass on a busy machine when the datagram is under way.
+/// Long enough never to expire on a busy machine while the datagram is in flight.
 const GENEROUS: Duration = Duration::from_secs(20);
 
 /// An ephemeral port of 127.0.0.1.
 const LOOPBACK: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
-/// A socket on loopback that gives up receiving after a generous time.
+/// A socket on loopback with a generous receive timeout.
 fn open(options: &SocketOptions) -> UdpSocket {
     let socket = UdpSocket::bind(options).unwrap();
     socket.set_recv_timeout(Some(GENEROUS)).unwrap();
@@ -34,7 +34,7 @@ fn pair() -> (UdpSocket, UdpSocket) {
     (open(&SocketOptions::new(LOOPBACK)), open(&SocketOptions::new(LOOPBACK)))
 }
 
-/// The next `count` datagrams, taken out of however many batches they come in.
+/// Returns the next `count` datagrams, from as many batches as needed.
 fn take(socket: &UdpSocket, batch: &mut RecvBatch, count: usize) -> Vec<Vec<u8>> {
     let mut datagrams = Vec::new();
     while datagrams.len() < count {
@@ -46,7 +46,7 @@ fn take(socket: &UdpSocket, batch: &mut RecvBatch, count: usize) -> Vec<Vec<u8>>
     datagrams
 }
 
-/// `count` bytes that differ from place to place.
+/// `count` bytes that differ from position to position.
 fn pattern(count: usize) -> Vec<u8> {
     (0..count).map(|index| (index * 7 + index / 251) as u8).collect()
 }

@@ -1,4 +1,4 @@
-//! Multicast, kept on the loopback interface.
+//! Multicast on the loopback interface.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -25,7 +25,7 @@ fn members_on_loopback_share_a_group() {
 
     first.leave_multicast(group, Ipv4Addr::LOCALHOST).unwrap();
     sender.send_one(&Outgoing::datagram(Some(to), b"you")).unwrap();
-    // Loopback delivers before the send returns, so that what did not arrive will not.
+    // Loopback delivers before the send returns, so a datagram that is missing now will not arrive.
     assert_eq!(take(&second, &mut batch, 1), [b"you"]);
     assert_eq!(first.recv_batch(&mut batch, 2, Wait::DontWait).unwrap(), 0);
 }
@@ -34,13 +34,13 @@ fn members_on_loopback_share_a_group() {
 fn groups_of_other_sockets_are_not_received() {
     let group = Ipv4Addr::new(239, 255, 77, 2);
     let joined = member(0);
-    let stranger = member(joined.local_addr().port());
+    let other = member(joined.local_addr().port());
     joined.join_multicast(group, Ipv4Addr::LOCALHOST).unwrap();
     let to = SocketAddrV4::new(group, joined.local_addr().port());
     sender().send_one(&Outgoing::datagram(Some(to), b"one")).unwrap();
     let mut batch = RecvBatch::new(2);
     assert_eq!(take(&joined, &mut batch, 1), [b"one"]);
-    assert_eq!(stranger.recv_batch(&mut batch, 2, Wait::DontWait).unwrap(), 0);
+    assert_eq!(other.recv_batch(&mut batch, 2, Wait::DontWait).unwrap(), 0);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn refused_membership_names_group_and_interface() {
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     };
     let lo = Ipv4Addr::LOCALHOST;
-    check(socket.join_multicast(lo, lo), ["join", "127.0.0.1", "a group lies within"]);
+    check(socket.join_multicast(lo, lo), ["join", "127.0.0.1", "use a group from"]);
     check(socket.leave_multicast(group, lo), ["leave", "239.255.77.3", "not a member"]);
     check(socket.join_multicast(group, u32::MAX), ["join", "index 4294967295", "no interface"]);
     socket.join_multicast(group, lo).unwrap();
@@ -64,7 +64,7 @@ fn member(port: u16) -> UdpSocket {
     open(&SocketOptions { reuse_address: true, ..SocketOptions::new(bind) })
 }
 
-/// A socket that sends multicast by the loopback interface and nowhere else.
+/// A socket that sends multicast by the loopback interface only.
 fn sender() -> UdpSocket {
     open(&SocketOptions {
         multicast_interface: Some(Ipv4Addr::LOCALHOST),

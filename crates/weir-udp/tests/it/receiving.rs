@@ -20,7 +20,7 @@ fn batch_takes_what_is_there_up_to_the_limit() {
     };
     assert_eq!(receive(1), [b"a"]);
     assert_eq!(receive(2), [&b"bb"[..], b""]);
-    // More than the batch has room for, and more than has arrived: it does not wait for the third.
+    // More than the batch can hold, and more than has arrived: it does not wait for the third.
     assert_eq!(receive(100), [&b"dddd"[..], b"eeeee"]);
 }
 
@@ -99,7 +99,7 @@ fn empty_datagram_is_a_message_without_datagrams() {
 fn timeout_ends_a_blocking_receive() {
     let (sender, receiver) = pair();
     let mut batch = RecvBatch::new(2);
-    // Below a microsecond is not "for ever".
+    // Less than a microsecond must not mean "no timeout".
     for timeout in [Duration::from_millis(1), Duration::from_nanos(1), Duration::ZERO] {
         receiver.set_recv_timeout(Some(timeout)).unwrap();
         for limit in [1, 2] {
@@ -154,12 +154,12 @@ fn buffers_of_a_batch_do_not_overlap() {
 fn refusal_of_an_earlier_send_is_not_about_receiving() {
     let (left, right) = pair();
     left.connect(right.local_addr()).unwrap();
-    // Connected to itself, it refuses what others send.
+    // Connected to itself, it refuses datagrams of others.
     right.connect(right.local_addr()).unwrap();
-    assert_eq!(left.send(b"nobody hears").unwrap(), 12);
+    assert_eq!(left.send(b"is not there").unwrap(), 12);
     assert_eq!(left.recv_batch(&mut RecvBatch::new(2), 2, Wait::DontWait).unwrap(), 0);
     // The single receive reports it, once.
-    assert_eq!(left.send(b"nobody hears").unwrap(), 12);
+    assert_eq!(left.send(b"is not there").unwrap(), 12);
     let receive = || left.recv(&mut [0; 8], Wait::DontWait).unwrap_err().kind();
     assert_eq!(receive(), io::ErrorKind::ConnectionRefused);
     assert_eq!(receive(), io::ErrorKind::WouldBlock);
@@ -168,7 +168,7 @@ fn refusal_of_an_earlier_send_is_not_about_receiving() {
 #[test]
 fn drops_for_want_of_buffer_space_are_counted() {
     let sender = open(&SocketOptions::new(LOOPBACK));
-    // The kernel makes the smallest buffer it allows of this.
+    // The kernel turns this into the smallest allowed buffer.
     let receiver = open(&SocketOptions { recv_buffer: Some(1), ..SocketOptions::new(LOOPBACK) });
     let sent = 200;
     for _ in 0..sent {
@@ -176,7 +176,7 @@ fn drops_for_want_of_buffer_space_are_counted() {
     }
     let dropped = receiver.kernel_drops().unwrap();
     assert!(dropped > 0 && dropped < sent, "{dropped} of {sent}");
-    // What is queued was queued before the first drop: only a later datagram brings the news.
+    // The queued datagrams precede the first drop: only a later datagram reports it.
     let mut batch = RecvBatch::new(256);
     assert_eq!(receiver.recv_batch(&mut batch, 256, Wait::Block).unwrap(), (sent - dropped) as usize);
     assert_eq!(batch.kernel_drops(), 0);

@@ -1,4 +1,4 @@
-//! One message, batches, and messages that the kernel cuts.
+//! One message, batches, and messages that the kernel splits.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
@@ -45,7 +45,7 @@ fn send_one_cuts_or_says_that_it_does_not() {
 
     let plain = open(&SocketOptions { gso: false, ..SocketOptions::new(LOOPBACK) });
     assert_eq!(plain.send_one(&item).unwrap_err().kind(), io::ErrorKind::Unsupported);
-    // What fits one datagram needs no cutting.
+    // A single datagram needs no splitting.
     assert_eq!(plain.send_one(&Outgoing { segment: 250, ..item }).unwrap(), 250);
 }
 
@@ -69,7 +69,7 @@ fn send_all_of_mixed_sizes_takes_one_call_per_batch() {
         })
         .collect();
     let mut scratch = SendScratch::new();
-    // Twice, for what the first call leaves in the scratch must not show in the second.
+    // Twice: the scratch of the first call must not affect the second.
     for _ in 0..2 {
         let sum = expected.iter().map(|bytes| bytes.len()).sum::<usize>();
         check(&sender.send_all(&items, &mut scratch), items.len(), sum, 2);
@@ -93,7 +93,7 @@ fn send_all_serves_several_destinations() {
 
 #[test]
 fn cut_message_arrives_coalesced_when_the_receiver_agrees() {
-    // The last segment is shorter, and the cuts fall across head and tail.
+    // The last segment is shorter, and segments cross from head to tail.
     let sender = open(&SocketOptions::new(LOOPBACK));
     let receiver = open(&SocketOptions { gro: true, ..SocketOptions::new(LOOPBACK) });
     let bytes = pattern(10 * 500 + 123);
@@ -110,7 +110,7 @@ fn cut_message_arrives_coalesced_when_the_receiver_agrees() {
     assert_eq!(message.from, sender.local_addr());
     let expected: Vec<&[u8]> = bytes.chunks(500).collect();
     assert_eq!(message.datagrams().collect::<Vec<_>>(), expected);
-    // A datagram that came alone says its own length.
+    // A datagram that was not coalesced has its own length.
     sender.send_one(&Outgoing::datagram(item.to, b"alone")).unwrap();
     assert_eq!(receiver.recv_batch(&mut batch, 16, Wait::Block).unwrap(), 1);
     assert_eq!(batch.get(0).map(|message| (message.segment, message.bytes)), Some((5, &b"alone"[..])));
@@ -133,7 +133,7 @@ fn longer_messages_leave_as_several() {
     let to = Some(receiver.local_addr());
     let mut scratch = SendScratch::new();
     let mut batch = RecvBatch::new(64);
-    // Too many segments for one message: 64 and then 36 of them.
+    // Too many segments for one message: 64 and then 36.
     let bytes = pattern(99 * 20 + 7);
     let (head, tail) = bytes.split_at(64 * 20 + 3);
     let item = Outgoing { to, head, tail, segment: 20, joins: false };
@@ -161,7 +161,7 @@ fn socket_without_gso_sends_datagram_by_datagram() {
 
 #[test]
 fn refused_cut_is_sent_again_datagram_by_datagram() {
-    // The kernel cuts nothing without checksums, whatever the route: the refusal is certain.
+    // The kernel splits nothing without checksums, whatever the route: the refusal is certain.
     let (sender, receiver) = pair();
     leave_out_checksums(&sender);
     let to = Some(receiver.local_addr());
@@ -187,7 +187,7 @@ fn refused_datagram_does_not_stop_the_others() {
     let (sender, receiver) = pair();
     let to = Some(receiver.local_addr());
     let oversized = pattern(70_000);
-    // A socket bound to loopback has no way to the outside; one datagram can not have 70 000 bytes.
+    // A socket bound to loopback cannot reach the outside; one datagram cannot have 70 000 bytes.
     let outside = Some(SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 9));
     let items = [
         Outgoing::datagram(outside, b"nowhere"),
@@ -220,7 +220,7 @@ fn closed_port_does_not_poison_the_rest() {
     ];
     let mut scratch = SendScratch::new();
     let mut batch = RecvBatch::new(4);
-    // Not connected: the kernel tells nobody that the port is closed.
+    // Unconnected: the kernel does not report that the port is closed.
     for _ in 0..3 {
         check(&sender.send_all(&items, &mut scratch), 5, 18, 1);
         assert_eq!(take(&receiver, &mut batch, 2), [b"one", b"two"]);
@@ -229,8 +229,8 @@ fn closed_port_does_not_poison_the_rest() {
 
 #[test]
 fn connected_socket_counts_the_refusal_of_a_closed_port() {
-    // On loopback the refusal is back before the send returns. The next send reports it, wherever it
-    // goes, and sends nothing; the one after that is not affected.
+    // On loopback the refusal arrives before the send returns. The next send reports it, whatever
+    // its destination, and sends nothing; the one after that is not affected.
     let (sender, receiver) = pair();
     let closed = closed_port();
     sender.connect(closed.local_addr()).unwrap();
@@ -244,7 +244,7 @@ fn connected_socket_counts_the_refusal_of_a_closed_port() {
     assert_eq!(take(&receiver, &mut RecvBatch::new(4), 1), [b"one"]);
 }
 
-/// Nothing was refused, and the figures are these.
+/// Checks that nothing was refused, and the figures.
 fn check(outcome: &SendOutcome, datagrams: usize, bytes: usize, system_calls: u64) {
     assert!(outcome.last_error.is_none(), "{:?}", outcome.last_error);
     assert_eq!((outcome.refused, outcome.gso_fallbacks), (0, 0));
@@ -267,7 +267,7 @@ fn leave_out_checksums(socket: &UdpSocket) {
     assert_eq!(result, 0);
 }
 
-/// A socket whose port refuses what others send: it is connected to itself.
+/// A socket whose port refuses datagrams of others: it is connected to itself.
 fn closed_port() -> UdpSocket {
     let socket = open(&SocketOptions::new(LOOPBACK));
     socket.connect(socket.local_addr()).unwrap();
@@ -290,7 +290,7 @@ fn messages_that_join_leave_as_one_and_arrive_as_they_were() {
         joined(0, 10, 100),
         Outgoing { segment: 100, ..joined(100, 100, 300) },
         joined(300, 400, 400),
-        // Shorter, hence the last that the first ones take.
+        // Shorter, hence the last to join the first ones.
         joined(400, 450, 460),
         joined(460, 470, 560),
         // Longer than the one before it.
@@ -309,7 +309,7 @@ fn messages_that_join_leave_as_one_and_arrive_as_they_were() {
     // Five messages instead of eight.
     let train = &items[..4];
     check(&sender.send_all(train, &mut scratch), 5, 460, 1);
-    // Without the kernel's help each takes its own way.
+    // Without the kernel's help each is sent separately.
     leave_out_checksums(&sender);
     let _ = take(&receiver, &mut RecvBatch::new(16), 5);
     let outcome = sender.send_all(&items, &mut scratch);
@@ -329,7 +329,7 @@ fn joined_messages_stay_within_what_one_send_takes() {
     });
     check(&sender.send_all(items, &mut SendScratch::new()), 200, bytes.len(), 2);
     assert_eq!(take(&receiver, &mut RecvBatch::new(64), 200), bytes.chunks(30).collect::<Vec<_>>());
-    // Of long ones fewer fit.
+    // Fewer long ones fit.
     let long = pattern(9 * 20_000);
     let items = long.chunks(20_000).map(|head| Outgoing { joins: true, ..Outgoing::datagram(to, head) });
     let outcome = sender.send_all(items, &mut SendScratch::new());
@@ -348,7 +348,7 @@ fn without_being_connected_all_goes_to_one_destination_of_either_version_of_ip()
         let each = bytes.chunks(20).map(|datagram| Outgoing::datagram(None, datagram));
         check(&sender.send_all_to(each, &mut scratch), MAX_BATCH + 1, bytes.len(), 2);
         assert_eq!(take(&receiver, &mut batch, MAX_BATCH + 1).concat(), bytes, "{bind}");
-        // One message alone, and one that the kernel cuts.
+        // One message alone, and one that the kernel splits.
         let alone = [Outgoing::datagram(None, b"alone")];
         check(&sender.send_all_to(alone, &mut scratch), 1, 5, 1);
         assert_eq!(take(&receiver, &mut batch, 1), [b"alone"]);
@@ -356,7 +356,7 @@ fn without_being_connected_all_goes_to_one_destination_of_either_version_of_ip()
         check(&sender.send_all_to([train], &mut scratch), 10, 1000, 1);
         assert_eq!(take(&receiver, &mut batch, 10).concat(), bytes[..1000], "{bind}");
         if bind.is_ipv4() {
-            // And one that it does not cut, which leaves datagram by datagram.
+            // And one that it does not split, which is sent datagram by datagram.
             leave_out_checksums(&sender);
             let outcome = sender.send_all_to([train], &mut scratch);
             assert_eq!((outcome.datagrams, outcome.gso_fallbacks, outcome.refused), (10, 1, 0));

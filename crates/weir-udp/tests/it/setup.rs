@@ -57,7 +57,7 @@ fn granted_buffers_are_read_back() {
 
 #[test]
 fn too_large_a_buffer_is_not_an_error() {
-    // A privileged process gets it all, others what the host allows.
+    // A privileged process gets all of it, others what the host allows.
     let socket = open(&SocketOptions {
         recv_buffer: Some(usize::MAX),
         send_buffer: Some(64 << 20),
@@ -81,7 +81,7 @@ fn connected_sockets_exchange_single_datagrams() {
         assert_eq!(buffer[..len], bytes);
         assert_eq!(right.send(&bytes).unwrap(), len);
         assert_eq!(left.recv(&mut buffer, Wait::Block).unwrap(), len);
-        // The same from several places.
+        // The same from several parts.
         let (front, rest) = bytes.split_at(len / 3);
         let (middle, back) = rest.split_at(rest.len() / 2);
         assert_eq!(left.send_vectored(&[front, middle, back].map(IoSlice::new)).unwrap(), len);

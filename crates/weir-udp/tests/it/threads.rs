@@ -1,4 +1,4 @@
-//! Threads by their names.
+//! Threads by name.
 
 use std::io;
 use std::sync::mpsc::channel;
@@ -7,7 +7,7 @@ use std::thread;
 use weir_udp::affinity::allowed_cpus;
 use weir_udp::threads::{OwnThread, own_threads};
 
-/// Runs `look` at a thread of this name, and tells what `inside` found there afterwards.
+/// Runs `look` on a thread of this name, and returns what `inside` finds there afterwards.
 fn with_thread<T: Send + 'static>(name: &str, look: impl FnOnce(&OwnThread), inside: fn() -> T) -> T {
     let (ask, asked) = channel::<()>();
     let (tell, told) = channel::<()>();
@@ -45,7 +45,7 @@ fn an_absent_processor_and_an_absent_priority_are_refused() {
     with_thread("refuse-me", look, || ());
 }
 
-/// The policy (0 ordinary, 1 FIFO) and the priority of the calling thread, as /proc has them.
+/// The policy (0 ordinary, 1 FIFO) and priority of the calling thread, as in /proc.
 fn policy_and_priority() -> (String, String) {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();

@@ -21,7 +21,7 @@ fn poll_names_the_readable_sockets() {
     assert_eq!([0, 1, 2].map(|index| ready.is_readable(index)), [false, false, true]);
     assert!(!ready.is_readable(3) && !ready.is_readable(1000) && !ready.is_woken() && !ready.is_empty());
     assert_eq!(ready.readable().collect::<Vec<_>>(), [2]);
-    // Still readable until it is received; no limit of time needed.
+    // Still readable until it is received; no time limit needed.
     assert!(poll(&sockets, None, None).unwrap().is_readable(2));
     second.recv(&mut [0; 8], Wait::DontWait).unwrap();
     assert!(poll(&sockets, None, Some(Duration::ZERO)).unwrap().is_empty());
@@ -40,9 +40,9 @@ fn poll_ends_when_the_time_is_up() {
 fn error_of_a_send_makes_the_socket_readable() {
     let (left, right) = pair();
     left.connect(right.local_addr()).unwrap();
-    // Connected to itself, it refuses what others send.
+    // Connected to itself, it refuses datagrams of others.
     right.connect(right.local_addr()).unwrap();
-    left.send(b"nobody hears").unwrap();
+    left.send(b"is not there").unwrap();
     assert!(poll(&[&left], None, Some(GENEROUS)).unwrap().is_readable(0));
     assert!(left.recv(&mut [0; 8], Wait::DontWait).is_err());
     assert!(poll(&[&left], None, Some(Duration::ZERO)).unwrap().is_empty());
@@ -76,8 +76,8 @@ fn wake_ends_the_wait_of_another_thread() {
 
 #[test]
 fn no_wake_is_lost() {
-    // Each round the waiting thread must see the flag that was raised before the wake; a lost wake
-    // shows as a poll that runs into its timeout.
+    // In each round the waiting thread must see the flag that was set before the wake; a lost wake
+    // shows as a poll that times out.
     let waker = Waker::new().unwrap();
     let flag = AtomicBool::new(false);
     let rounds = 20_000;

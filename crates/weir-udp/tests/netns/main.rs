@@ -1,6 +1,6 @@
-//! What loopback as it is can not show: a path MTU smaller than a segment. The test moves its own
-//! thread into a new network namespace, which takes privileges and the `ip` program; without them it
-//! says so and passes.
+//! What plain loopback cannot show: a path MTU smaller than a segment. The test moves its own
+//! thread into a new network namespace, which takes privileges and the `ip` program; without them
+//! it prints a note and passes.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::Command;
@@ -27,8 +27,8 @@ fn segment_over_the_path_mtu_is_sent_uncut() {
     let bytes: Vec<u8> = (0..10_000).map(|index| index as u8).collect();
     let mut scratch = SendScratch::new();
     let mut batch = RecvBatch::new(32);
-    // 1472 bytes and the headers are just 1500; one byte more does not fit. Twice, for the second
-    // time the arrays of the first are used again.
+    // 1472 bytes and the headers are just 1500; one byte more does not fit. Twice, because the
+    // second time reuses the arrays of the first.
     for (segment, fallbacks) in [(1472, 0), (1473, 1), (5000, 1), (5000, 1)] {
         let item =
             Outgoing { to: Some(to), head: &bytes[..3333], tail: &bytes[3333..], segment, joins: false };
@@ -44,7 +44,7 @@ fn segment_over_the_path_mtu_is_sent_uncut() {
     }
 }
 
-/// Moves the calling thread into a network namespace with nothing but loopback, of MTU 1500.
+/// Moves the calling thread into a network namespace with only a loopback interface, of MTU 1500.
 fn enter_namespace() -> Result<(), String> {
     // SAFETY: the call affects the calling thread only, which has no socket yet.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {

@@ -1,4 +1,4 @@
-//! Pinning a whole process: a test binary of its own, because it pins every thread there is.
+//! Pinning a whole process: a separate test binary, because it pins every thread.
 
 use std::sync::mpsc::channel;
 use std::thread;
@@ -9,7 +9,7 @@ use weir_udp::affinity::{allowed_cpus, pin_process};
 fn every_thread_of_the_process_is_pinned() {
     let cpu = *allowed_cpus().unwrap().last().unwrap();
     let (ask, asked) = channel::<()>();
-    // It runs before the process is pinned and looks after that.
+    // It runs before the process is pinned and checks after that.
     let other = thread::spawn(move || {
         asked.recv().unwrap();
         allowed_cpus().unwrap()

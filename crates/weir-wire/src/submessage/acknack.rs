@@ -1,4 +1,4 @@
-//! ACKNACK: what has arrived and what is missing (RTPS 2.5 §8.3.8.1, §9.4.5.2).
+//! ACKNACK: samples received and missing (RTPS 2.5 §8.3.8.1, §9.4.5.2).
 //!
 //! ```text
 //! |  ACKNACK 06   |X|X|X|X|X|X|F|E|      octetsToNextHeader        |
@@ -16,18 +16,18 @@ use crate::error::ParseError;
 use crate::guid::EntityId;
 use crate::sequence_number::SequenceNumberSet;
 
-/// Everything before the base of `state` has arrived, the numbers in it are missing.
+/// Everything before the base of `state` was received, the numbers in it are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AckNack {
-    /// Who says so.
+    /// The reader that sends it.
     pub reader: EntityId,
-    /// To whom.
+    /// The writer it is for.
     pub writer: EntityId,
-    /// What is missing.
+    /// The missing samples.
     pub state: SequenceNumberSet,
-    /// Goes up with every new one.
+    /// Increases with every new one.
     pub count: u32,
-    /// Whether no HEARTBEAT is asked for in return.
+    /// Whether no HEARTBEAT is requested in response.
     pub is_final: bool,
 }
 

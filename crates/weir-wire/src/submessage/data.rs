@@ -19,10 +19,10 @@ use crate::guid::EntityId;
 use crate::parameter_list::ParameterList;
 use crate::sequence_number::SequenceNumber;
 
-/// What a sample carries.
+/// The content of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload<'a> {
-    /// Nothing.
+    /// Empty.
     None,
     /// The value, with its encapsulation header.
     Data(&'a [u8]),
@@ -33,15 +33,15 @@ pub enum Payload<'a> {
 /// A sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data<'a> {
-    /// For whom; UNKNOWN for all.
+    /// The reader it is for; UNKNOWN for all.
     pub reader: EntityId,
-    /// Who wrote it.
+    /// The writer that sends it.
     pub writer: EntityId,
-    /// Its number.
+    /// The sample's number.
     pub sequence_number: SequenceNumber,
-    /// What is to be known about this sample alone.
+    /// QoS of this sample only.
     pub inline_qos: Option<ParameterList<'a>>,
-    /// What it carries.
+    /// The content.
     pub payload: Payload<'a>,
 }
 
@@ -49,23 +49,22 @@ pub(super) const INLINE_QOS: u8 = 0x02;
 const DATA: u8 = 0x04;
 const KEY: u8 = 0x08;
 const NON_STANDARD_PAYLOAD: u8 = 0x10;
-/// Length of the header that every payload begins with (RTPS 2.5 §10.2).
+/// Length of the header of every payload, in bytes (RTPS 2.5 §10.2).
 const ENCAPSULATION_LEN: usize = 4;
 
 impl<'a> Data<'a> {
-    /// Whether the payload, if any, begins with an encapsulation header.
+    /// Returns whether the payload, if any, starts with an encapsulation header.
     #[inline]
     pub(crate) const fn is_standard(flags: u8) -> bool {
         flags & NON_STANDARD_PAYLOAD == 0
     }
 
-    /// Always inlined: what it returns goes through memory otherwise, and is read there in other pieces than it was
-    /// written in.
+    /// Always inlined: the result would go through memory otherwise, with a store-forwarding stall.
     #[inline(always)]
     pub(crate) fn parse(flags: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         let endianness = Endianness::from_flags(flags);
         let mut cursor = Cursor::new(body, endianness, "DATA");
-        // One check of the length for everything that is always there, extraFlags first.
+        // One length check for the fixed fields, extraFlags first.
         let mut fixed = Cursor::new(cursor.slice(20)?, endianness, "DATA");
         let _extra_flags = fixed.u16()?;
         let to_inline_qos = usize::from(fixed.u16()?);
@@ -95,8 +94,11 @@ impl<'a> Data<'a> {
         Ok(Self { reader, writer, sequence_number, inline_qos, payload })
     }
 
-    /// A whole submessage at the beginning of `bytes`, and what is behind it, if it has the form that most have:
-    /// little-endian, with a value, no inline QoS, no fields that are unknown. `None` for everything else.
+    /// Parses a submessage in the most frequent form at the start of `bytes`; returns it and the
+    /// bytes after it.
+    ///
+    /// The form is little-endian, with a value, without inline QoS and unknown fields. `None` for
+    /// anything else.
     #[inline(always)]
     pub(crate) fn parse_plain(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         const START: [u8; 2] = [id::DATA, DATA | 1];
@@ -136,26 +138,27 @@ impl fmt::Display for Data<'_> {
     }
 }
 
-/// The part of a DATA submessage before inline QoS and payload, which the writer of the message lays behind it.
-/// Both together may have 65515 bytes.
+/// The part of a DATA submessage before inline QoS and payload, which the caller appends.
+///
+/// Both together are at most 65515 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataHeader {
-    /// For whom; UNKNOWN for all.
+    /// The reader it is for; UNKNOWN for all.
     pub reader: EntityId,
-    /// Who wrote it.
+    /// The writer that sends it.
     pub writer: EntityId,
-    /// Its number.
+    /// The sample's number.
     pub sequence_number: SequenceNumber,
-    /// Length of the inline QoS with its sentinel, in bytes; 0 for none.
+    /// Length of the inline QoS with its sentinel, in bytes; 0 without.
     pub inline_qos_len: u32,
-    /// Length of the payload, padded to a multiple of 4, in bytes; 0 for none.
+    /// Length of the payload, padded to a multiple of 4, in bytes; 0 without.
     pub payload_len: u32,
     /// Whether the payload is only the key.
     pub is_key: bool,
 }
 
 impl DataHeader {
-    /// Length in bytes, with the submessage header.
+    /// Length with the submessage header, in bytes.
     pub const LEN: usize = 24;
 }
 

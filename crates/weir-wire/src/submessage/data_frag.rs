@@ -23,26 +23,26 @@ use crate::guid::EntityId;
 use crate::parameter_list::ParameterList;
 use crate::sequence_number::SequenceNumber;
 
-/// Fragments of a sample, which follow each other.
+/// Consecutive fragments of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataFrag<'a> {
-    /// For whom; UNKNOWN for all.
+    /// The reader it is for; UNKNOWN for all.
     pub reader: EntityId,
-    /// Who wrote it.
+    /// The writer that sends it.
     pub writer: EntityId,
     /// Number of the sample.
     pub sequence_number: SequenceNumber,
     /// Number of the first fragment, from 1.
     pub fragment_start: u32,
-    /// How many fragments.
+    /// Number of fragments.
     pub fragments: u16,
-    /// Length of every fragment of the sample but the last, in bytes.
+    /// Length of each fragment of the sample except the last, in bytes.
     pub fragment_size: u16,
-    /// Length of the whole payload with its encapsulation header, in bytes.
+    /// Length of the complete payload with its encapsulation header, in bytes.
     pub sample_size: u32,
     /// Whether the payload is only the key.
     pub is_key: bool,
-    /// What is to be known about this sample alone.
+    /// QoS of this sample only.
     pub inline_qos: Option<ParameterList<'a>>,
     /// The bytes of the fragments.
     pub payload: &'a [u8],
@@ -52,7 +52,7 @@ impl<'a> DataFrag<'a> {
     const KEY: u8 = 0x04;
     const NON_STANDARD_PAYLOAD: u8 = 0x08;
 
-    /// Whether the payload begins with an encapsulation header.
+    /// Returns whether the payload starts with an encapsulation header.
     pub(super) const fn is_standard(flags: u8) -> bool {
         flags & Self::NON_STANDARD_PAYLOAD == 0
     }
@@ -88,7 +88,7 @@ impl<'a> DataFrag<'a> {
         frag.check()
     }
 
-    /// Whether the numbers agree with each other and with the bytes that are there.
+    /// Checks that the numbers agree with each other and with the payload's length.
     fn check(mut self) -> Result<Self, ParseError> {
         let bad = ParseError::new("DATA_FRAG", Problem::BadFragment);
         let (size, sample) = (u64::from(self.fragment_size), u64::from(self.sample_size));
@@ -97,7 +97,7 @@ impl<'a> DataFrag<'a> {
         }
         let start = u64::from(self.fragment_start - 1) * size;
         let end = (start + u64::from(self.fragments) * size).min(sample);
-        // Fragments behind the end of the sample, all or some of them.
+        // All or some of the fragments are after the end of the sample.
         if start + u64::from(self.fragments - 1) * size >= sample {
             return Err(bad);
         }
@@ -107,7 +107,7 @@ impl<'a> DataFrag<'a> {
 }
 
 impl Emit for DataFrag<'_> {
-    /// Without inline QoS, which is not written. The payload may have 65500 bytes.
+    /// Without inline QoS, which is not written. The payload is at most 65500 bytes.
     fn wire_len(&self) -> usize {
         36 + self.payload.len().next_multiple_of(4)
     }
@@ -130,25 +130,25 @@ impl Emit for DataFrag<'_> {
     }
 }
 
-/// The part of a DATA_FRAG submessage before the bytes of its fragments, which the writer of the message lays behind
-/// it. Without inline QoS.
+/// The part of a DATA_FRAG submessage before the fragments' bytes, which the caller appends.
+/// Without inline QoS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataFragHeader {
-    /// For whom; UNKNOWN for all.
+    /// The reader it is for; UNKNOWN for all.
     pub reader: EntityId,
-    /// Who wrote it.
+    /// The writer that sends it.
     pub writer: EntityId,
     /// Number of the sample.
     pub sequence_number: SequenceNumber,
     /// Number of the first fragment, from 1.
     pub fragment_start: u32,
-    /// How many fragments.
+    /// Number of fragments.
     pub fragments: u16,
-    /// Length of every fragment of the sample but the last, in bytes.
+    /// Length of each fragment of the sample except the last, in bytes.
     pub fragment_size: u16,
-    /// Length of the whole payload with its encapsulation header, in bytes.
+    /// Length of the complete payload with its encapsulation header, in bytes.
     pub sample_size: u32,
-    /// Length of the bytes that follow, in bytes.
+    /// Length of the fragments' bytes.
     pub payload_len: u32,
 }
 
@@ -239,7 +239,7 @@ mod tests {
             let mut bytes = LITTLE;
             bytes[at] = value;
             let problem = DataFrag::parse(bytes[1], &bytes[4..]).map_err(|error| error.problem);
-            assert_eq!(problem, Err(Problem::BadFragment), "octet {at} = {value}");
+            assert_eq!(problem, Err(Problem::BadFragment), "byte {at} = {value}");
         }
     }
 }

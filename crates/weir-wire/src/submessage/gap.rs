@@ -1,4 +1,4 @@
-//! GAP: which samples will not come (RTPS 2.5 §8.3.8.4, §9.4.5.5).
+//! GAP: samples that will not arrive (RTPS 2.5 §8.3.8.4, §9.4.5.5).
 //!
 //! ```text
 //! |    GAP 08     |X|X|X|X|X|X|G|E|      octetsToNextHeader        |
@@ -18,17 +18,17 @@ use crate::sequence_number::{SequenceNumber, SequenceNumberSet};
 
 /// The samples from `start` to before the base of `list`, and those in `list`, are irrelevant.
 ///
-/// A received one never has its `start` behind the base: the specification allows such a range, which can only
-/// mean the empty one.
+/// In a received one, `start` is never after the base: the specification allows such a range, which
+/// can only mean an empty one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Gap {
-    /// For whom; UNKNOWN for all.
+    /// The reader it is for; UNKNOWN for all.
     pub reader: EntityId,
-    /// Who says so.
+    /// The writer that sends it.
     pub writer: EntityId,
-    /// The first of the range.
+    /// The start of the range.
     pub start: SequenceNumber,
-    /// The end of the range, and single samples behind it.
+    /// The end of the range, and single samples after it.
     pub list: SequenceNumberSet,
 }
 
@@ -127,7 +127,7 @@ mod tests {
             assert_eq!(
                 Gap::parse(bytes[1], &bytes[4..]).unwrap_err().problem,
                 problem,
-                "octet {at} = {value}"
+                "byte {at} = {value}"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! HEARTBEAT: which samples there are (RTPS 2.5 §8.3.8.6, §9.4.5.7).
+//! HEARTBEAT: samples available (RTPS 2.5 §8.3.8.6, §9.4.5.7).
 //!
 //! ```text
 //! | HEARTBEAT 07  |X|X|X|X|G|L|F|E|      octetsToNextHeader        |
@@ -17,22 +17,22 @@ use crate::error::{ParseError, Problem};
 use crate::guid::EntityId;
 use crate::sequence_number::SequenceNumber;
 
-/// The writer has the samples from `first` to `last`; none when `last` is `first - 1`.
+/// The writer has the samples from `first` to `last`; none if `last` is `first - 1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Heartbeat {
-    /// For whom; UNKNOWN for all.
+    /// The reader it is for; UNKNOWN for all.
     pub reader: EntityId,
-    /// Who says so.
+    /// The writer that sends it.
     pub writer: EntityId,
-    /// The first sample that can be asked for.
+    /// The first sample that can be requested.
     pub first: SequenceNumber,
-    /// The last sample that was written.
+    /// The last sample written.
     pub last: SequenceNumber,
-    /// Goes up with every new one.
+    /// Increases with every new one.
     pub count: u32,
-    /// Whether no answer is asked for.
+    /// Whether no response is requested.
     pub is_final: bool,
-    /// Whether the writer asserts its liveliness by hand.
+    /// Whether the writer asserts its liveliness manually.
     pub is_liveliness: bool,
 }
 

@@ -1,4 +1,4 @@
-//! HEARTBEAT_FRAG: which fragments of a sample there are (RTPS 2.5 §8.3.8.7, §9.4.5.8).
+//! HEARTBEAT_FRAG: fragments of a sample available (RTPS 2.5 §8.3.8.7, §9.4.5.8).
 //!
 //! ```text
 //! |HEARTBEAT_FRAG 13|X|X|X|X|X|X|X|E|     octetsToNextHeader       |
@@ -20,15 +20,15 @@ use crate::sequence_number::SequenceNumber;
 /// The writer has the fragments up to `last_fragment`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HeartbeatFrag {
-    /// For whom; UNKNOWN for all.
+    /// The reader it is for; UNKNOWN for all.
     pub reader: EntityId,
-    /// Who says so.
+    /// The writer that sends it.
     pub writer: EntityId,
     /// Number of the sample.
     pub sequence_number: SequenceNumber,
-    /// The last fragment that was written, from 1.
+    /// The last fragment written, from 1.
     pub last_fragment: u32,
-    /// Goes up with every new one.
+    /// Increases with every new one.
     pub count: u32,
 }
 

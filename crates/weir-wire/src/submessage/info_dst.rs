@@ -1,4 +1,4 @@
-//! INFO_DST: for whom the submessages that follow are (RTPS 2.5 §8.3.8.8, §9.4.5.9).
+//! INFO_DST: destination of the submessages that follow (RTPS 2.5 §8.3.8.8, §9.4.5.9).
 //!
 //! ```text
 //! |  INFO_DST 0e  |X|X|X|X|X|X|X|E|      octetsToNextHeader        |
@@ -12,7 +12,7 @@ use crate::bytes::{Cursor, Emit, Endianness, Filler};
 use crate::error::ParseError;
 use crate::guid::GuidPrefix;
 
-/// Only this participant is meant; UNKNOWN means all again.
+/// Only this participant is addressed; UNKNOWN addresses all again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InfoDestination {
     /// The participant.

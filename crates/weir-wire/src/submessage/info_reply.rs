@@ -1,6 +1,7 @@
-//! INFO_REPLY: where to answer (RTPS 2.5 §8.3.8.9, §9.4.5.10).
+//! INFO_REPLY: address to respond to (RTPS 2.5 §8.3.8.9, §9.4.5.10).
 //!
-//! Checked and not kept: whoever answered to addresses that a datagram names could be made to send to anyone.
+//! Checked and discarded: an engine that responds to addresses in a datagram could be made to send
+//! to anyone.
 //!
 //! ```text
 //! | INFO_REPLY 0f |X|X|X|X|X|X|M|E|      octetsToNextHeader        |
@@ -11,7 +12,7 @@
 use crate::bytes::{Cursor, Endianness};
 use crate::error::{ParseError, Problem};
 
-/// A well-formed INFO_REPLY, whose content is not kept.
+/// A well-formed INFO_REPLY, whose content is discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InfoReply;
 

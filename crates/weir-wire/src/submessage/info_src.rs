@@ -1,4 +1,4 @@
-//! INFO_SRC: whose the submessages that follow are (RTPS 2.5 §8.3.8.10, §9.4.5.11).
+//! INFO_SRC: source of the submessages that follow (RTPS 2.5 §8.3.8.10, §9.4.5.11).
 //!
 //! ```text
 //! |  INFO_SRC 0c  |X|X|X|X|X|X|X|E|      octetsToNextHeader        |
@@ -15,12 +15,12 @@ use crate::error::ParseError;
 use crate::guid::GuidPrefix;
 use crate::vendor::{ProtocolVersion, VendorId};
 
-/// The submessages that follow come from another participant than the message's.
+/// The submessages that follow are from another participant than the message's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InfoSource {
-    /// The version that it speaks.
+    /// Its protocol version.
     pub version: ProtocolVersion,
-    /// Whose implementation it is.
+    /// Its vendor.
     pub vendor: VendorId,
     /// The participant.
     pub prefix: GuidPrefix,

@@ -1,4 +1,4 @@
-//! INFO_TS: when the samples that follow were written (RTPS 2.5 §8.3.8.11, §9.4.5.12).
+//! INFO_TS: source timestamp of the samples that follow (RTPS 2.5 §8.3.8.11, §9.4.5.12).
 //!
 //! ```text
 //! |  INFO_TS 09   |X|X|X|X|X|X|I|E|      octetsToNextHeader        |
@@ -13,11 +13,11 @@ use crate::bytes::{Cursor, Emit, Endianness, Filler};
 use crate::error::ParseError;
 use crate::timestamp::Timestamp;
 
-/// The time of writing; `None` ends the effect of an earlier one. A received one is never
-/// [`Timestamp::INVALID`].
+/// The time of writing; `None` cancels an earlier one. Never [`Timestamp::INVALID`] in a received
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InfoTimestamp {
-    /// When.
+    /// The time.
     pub timestamp: Option<Timestamp>,
 }
 

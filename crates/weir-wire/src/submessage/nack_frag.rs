@@ -1,4 +1,4 @@
-//! NACK_FRAG: which fragments of a sample are missing (RTPS 2.5 §8.3.8.12, §9.4.5.13).
+//! NACK_FRAG: fragments of a sample missing (RTPS 2.5 §8.3.8.12, §9.4.5.13).
 //!
 //! ```text
 //! | NACK_FRAG 12  |X|X|X|X|X|X|X|E|      octetsToNextHeader        |
@@ -21,15 +21,15 @@ use crate::sequence_number::SequenceNumber;
 /// The fragments in `state` are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NackFrag {
-    /// Who says so.
+    /// The reader that sends it.
     pub reader: EntityId,
-    /// To whom.
+    /// The writer it is for.
     pub writer: EntityId,
     /// Number of the sample.
     pub sequence_number: SequenceNumber,
-    /// What is missing.
+    /// The missing fragments.
     pub state: FragmentNumberSet,
-    /// Goes up with every new one.
+    /// Increases with every new one.
     pub count: u32,
 }
 

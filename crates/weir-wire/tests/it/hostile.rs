@@ -1,4 +1,5 @@
-//! Bytes that nobody should send. The single cases are classes of defects that were found in other implementations.
+//! Bytes that no peer should send. The single cases are classes of defects found in other
+//! implementations.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +13,7 @@ use weir_wire::{
 use crate::octets::{ORDERS, Octets};
 use crate::values::{LAST, Part, any_part, header};
 
-/// Reads everything of a message that can be read, and checks what holds for whatever was accepted.
+/// Parses everything in a message, and checks what must hold for accepted input.
 fn read_all(datagram: &[u8]) -> Vec<Submessage<'_>> {
     let Ok(message) = Message::parse(datagram) else { return Vec::new() };
     assert!(!message.to_string().is_empty());
@@ -35,7 +36,7 @@ fn read_all(datagram: &[u8]) -> Vec<Submessage<'_>> {
     read
 }
 
-/// Whatever is read the quick way is the same by the general one, and so is what follows.
+/// The fast path parses the same as the general one, and so does what follows.
 fn check_stamped(submessages: &Submessages<'_>) {
     let (mut quick, mut general) = (submessages.clone(), submessages.clone());
     let Some((timestamp, data)) = quick.next_stamped_data() else { return };
@@ -79,7 +80,7 @@ fn check(submessage: &Submessage<'_>, datagram: &[u8]) {
     }
 }
 
-/// Whatever was accepted can be written, and is then read as the same.
+/// Accepted input can be written, and is then parsed as the same.
 fn check_again(it: &impl Emit, submessage: &Submessage<'_>) {
     let mut message = b"RTPS\x02\x05\x01\xf0............".to_vec();
     push(&mut message, it);
@@ -112,7 +113,7 @@ fn check_frag(frag: &DataFrag<'_>, datagram: &[u8]) {
     let end = start + frag.payload.len() as u64;
     assert!(!frag.payload.is_empty() && frag.payload.len() < datagram.len());
     assert!(end <= u64::from(frag.sample_size));
-    // All fragments are whole, but for the last one of the sample.
+    // All fragments are complete, except the last one of the sample.
     let whole = u64::from(frag.fragments) * u64::from(frag.fragment_size);
     assert!(frag.payload.len() as u64 == whole || end == u64::from(frag.sample_size));
     frag.inline_qos.iter().for_each(walk);
@@ -122,7 +123,7 @@ fn check_frag(frag: &DataFrag<'_>, datagram: &[u8]) {
     }
 }
 
-/// Every parameter through every accessor.
+/// Reads every parameter through every accessor.
 fn walk(list: &ParameterList<'_>) {
     for parameter in *list {
         access(&parameter.expect("the list was checked as a whole"));
@@ -146,12 +147,12 @@ fn access(parameter: &Parameter<'_>) {
     assert!(parameter.octets().is_ok_and(|octets| octets.len() + 4 <= len) || parameter.octets().is_err());
     assert!(parameter.i16s().map_or(0, Iterator::count) * 2 <= len);
     for max in [0, 3, usize::MAX] {
-        // Every string has its length.
+        // Every string has a length field.
         assert!(parameter.strings(max).map_or(0, |strings| strings.len()) <= (len / 4).min(max));
     }
 }
 
-/// One way to spoil a message.
+/// A way to corrupt a message.
 #[derive(Debug, Clone)]
 enum Spoil {
     Set(Index, u8),
@@ -271,7 +272,7 @@ proptest! {
     }
 }
 
-/// What becomes of a submessage with this id, these flags (little-endian) and this body.
+/// The result of a submessage with this id, these flags (little-endian) and this body.
 fn outcome(id: u8, flags: u8, body: &[u8]) -> Result<String, Problem> {
     let mut message = b"RTPS\x02\x05\x01\xf0............".to_vec();
     message.extend([id, flags | 1, body.len() as u8, (body.len() >> 8) as u8]);
@@ -280,7 +281,7 @@ fn outcome(id: u8, flags: u8, body: &[u8]) -> Result<String, Problem> {
     first(&message).map(|submessage| submessage.to_string()).map_err(|error| error.problem)
 }
 
-/// Little-endian words behind the two entity ids.
+/// Little-endian words after the two entity ids.
 fn words(words: &[u32]) -> Vec<u8> {
     [0x0104, 0x0203].iter().chain(words).flat_map(|word| word.to_le_bytes()).collect()
 }
@@ -325,7 +326,7 @@ fn sequence_numbers_that_run_over() {
             "HEARTBEAT_FRAG {high:x} {low:x}"
         );
     }
-    // The base may be 0 in the first ACKNACK of some vendors, if nothing follows.
+    // The base may be 0 in the first ACKNACK of some vendors, if the set is empty.
     assert_eq!(outcome(0x06, 0, &words(&[0, 0, 0, 0])), Ok("ACKNACK 04010000->03020000 0/0: #0".into()));
     assert_eq!(outcome(0x06, 0, &words(&[0, 0, 1, 0, 0])), Err(Problem::BadSet));
 }
@@ -359,7 +360,7 @@ fn offsets_and_lengths_that_lie() {
             "{to_inline_qos}"
         );
     }
-    // Parameters that reach over the end, that have no end, and whose length is odd.
+    // Parameters that exceed the list, have no end, or have an odd length.
     for (list, problem) in [
         (&[0x70, 0, 16, 0, 1, 2, 3, 4][..], Problem::Truncated),
         (&[0x70, 0, 0xff, 0xff], Problem::BadLength),
@@ -371,7 +372,7 @@ fn offsets_and_lengths_that_lie() {
     ] {
         assert_eq!(outcome(0x15, 2, &data(16, list)), Err(problem), "{list:?}");
     }
-    // A submessage that reaches over the end of the message.
+    // A submessage that exceeds the message.
     let mut message = b"RTPS\x02\x05\x01\xf0............".to_vec();
     message.extend([0x80, 1, 5, 0, 1, 2, 3, 4]);
     assert_eq!(first(&message).unwrap_err().problem, Problem::Truncated);

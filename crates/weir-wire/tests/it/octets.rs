@@ -1,5 +1,5 @@
-//! Submessages in octets, in either byte order: a second writer, made from the drawings of the specification
-//! alone, to hold against the crate's own, which only writes little-endian.
+//! Submessages in either byte order: a second implementation of writing, based on the drawings of
+//! the specification only. The crate's own, which writes little-endian, is compared with it.
 
 use weir_wire::{
     AckNack, DataFrag, Endianness, FragmentNumberSet, Gap, Heartbeat, HeartbeatFrag, InfoDestination,
@@ -10,7 +10,7 @@ use crate::values::{Parameters, Part, Sample};
 
 pub(crate) const ORDERS: [Endianness; 2] = [Endianness::Little, Endianness::Big];
 
-/// Octets to which numbers are appended in one byte order.
+/// Bytes to which numbers are appended in one byte order.
 pub(crate) struct Octets {
     pub(crate) bytes: Vec<u8>,
     endianness: Endianness,
@@ -168,7 +168,7 @@ impl Octets {
     }
 }
 
-/// Id and flags, without the one of the byte order.
+/// Id and flags, without that of the byte order.
 fn head(part: &Part) -> (u8, u8) {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     match part {

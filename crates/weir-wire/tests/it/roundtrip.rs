@@ -1,4 +1,4 @@
-//! What is written is read, and in both byte orders as the drawings say.
+//! Written messages parse as the same values, and match the drawings in both byte orders.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,10 +10,11 @@ use weir_wire::{
 use crate::octets::{ORDERS, Octets};
 use crate::values::{Parameters, Part, any_part, header, written};
 
-/// What the crate writes for a submessage. Inline QoS goes through the same octets that are compared with.
+/// The bytes that the crate writes for a submessage. Inline QoS uses the same code as the expected
+/// bytes.
 fn emitted(part: &Part) -> Vec<u8> {
     fn whole(part: &impl Emit) -> Vec<u8> {
-        // Longer than needed, to see what stays untouched.
+        // Longer than needed, to check that the rest is untouched.
         let mut out = vec![0xee; part.wire_len() + 8];
         part.emit(&mut out);
         assert_eq!(out.split_off(part.wire_len()), [0xee; 8], "more than wire_len() was written");
@@ -66,7 +67,7 @@ fn assert_parameters(read: Option<ParameterList<'_>>, written: Option<&Parameter
     }
 }
 
-/// Whether the crate reads a submessage as what it is.
+/// Asserts that the crate parses a submessage as the right value.
 fn assert_reads(read: Submessage<'_>, part: &Part, endianness: Endianness) {
     match (read, part) {
         (Submessage::AckNack(read), Part::AckNack(it)) => assert_eq!(read, *it),

@@ -1,4 +1,4 @@
-//! Any submessage that may be sent.
+//! Generators of submessages.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -9,10 +9,10 @@ use weir_wire::{
     SequenceNumberSet, Timestamp, VendorId,
 };
 
-/// The highest number that a reader takes.
+/// The highest number that a reader accepts.
 pub(crate) const LAST: i64 = i64::MAX - 1024;
 
-/// One submessage, which owns what it carries.
+/// One submessage with owned content.
 #[derive(Debug, Clone)]
 pub(crate) enum Part {
     AckNack(AckNack),
@@ -22,7 +22,7 @@ pub(crate) enum Part {
     Heartbeat(Heartbeat),
     HeartbeatFrag(HeartbeatFrag),
     InfoDestination(InfoDestination),
-    /// How many unicast and multicast locators.
+    /// Numbers of unicast and multicast locators.
     InfoReply(u32, Option<u32>),
     InfoSource(InfoSource),
     InfoTimestamp(InfoTimestamp),
@@ -65,7 +65,7 @@ pub(crate) struct Fragments {
 }
 
 impl Fragments {
-    /// What it should be read as, but for the inline QoS.
+    /// The expected parse result, except the inline QoS.
     pub(crate) fn parse_result(&self) -> DataFrag<'_> {
         DataFrag {
             reader: self.reader,
@@ -98,7 +98,7 @@ fn vendor() -> impl Strategy<Value = VendorId> {
     prop_oneof![Just(VendorId::WEIR), any::<[u8; 2]>().prop_map(VendorId)]
 }
 
-/// From `first` on; small, around 2^32 and at the upper end.
+/// At least `first`; small, around 2^32 and at the upper end.
 fn sequence_number_from(first: i64) -> impl Strategy<Value = SequenceNumber> {
     prop_oneof![first..1000, (1i64 << 32) - 300..(1i64 << 32) + 300, LAST - 300..=LAST, first..=LAST,]
         .prop_map(SequenceNumber)
@@ -147,7 +147,7 @@ fn fragments() -> impl Strategy<Value = Part> {
     (entity(), entity(), sequence_number(), numbers, parameters(), any::<bool>()).prop_map(
         |(reader, writer, sequence_number, (size, count, before, behind, cut), parameters, is_key)| {
             let total = before + u32::from(count) + behind;
-            // The last fragment of the sample has at least one octet.
+            // The last fragment of the sample has at least one byte.
             let sample_size = total * u32::from(size) - cut.index(usize::from(size)) as u32;
             let start = before * u32::from(size);
             let len = (u32::from(count) * u32::from(size)).min(sample_size - start);
@@ -224,7 +224,7 @@ pub(crate) fn any_part() -> impl Strategy<Value = Part> {
         8 => written(),
         1 => (0usize..3).prop_map(|words| Part::Pad(4 * words)),
         1 => (0u32..4, option::of(0u32..4)).prop_map(|(one, two)| Part::InfoReply(one, two)),
-        // Without body it would reach to the end of the message.
+        // Without a body it would extend to the end of the message.
         1 => (id, vec(any::<u8>(), 1..20)).prop_map(|(id, body)| Part::Unknown(id, body)),
     ]
 }

@@ -1,25 +1,26 @@
-// The other side of the interoperability tests: does with Cyclone DDS what it is told on standard input, one command a line, and answers
-// each with a line that begins with "ok" or "failed", after which it ends. Commands are about the writer or reader that was made last.
+// The other side of the interoperability tests: runs commands from standard input with Cyclone DDS, one
+// per line. It answers each with a line that starts with "ok" or "failed", and ends after the latter.
+// Commands are about the writer or reader created last.
 //
 //   writer|reader TYPE TOPIC reliable|best-effort [OPTION...]
 //     options: batch, xcdr2, transient-local, keep-last=DEPTH, autodispose,
 //     automatic=MS, manual-by-participant=MS, manual-by-topic=MS (a lease), user-data=BYTES, partitions=COUNT
-//   matched COUNT               waits until so many readers or writers are matched
-//   arrived COUNT               waits until so many ever were
-//   incompatible                waits until one was found whose QoS does not fit; answers with the policy's number
+//   matched COUNT               waits until COUNT readers or writers are matched
+//   arrived COUNT               waits until COUNT were ever matched
+//   incompatible                waits for one with incompatible QoS; answers with the policy's number
 //   write FIRST COUNT SIZE INSTANCES
-//   acknowledged                waits until everything that was written is
-//   dispose|unregister NUMBER INSTANCES   of the instance that this sample would belong to
-//   read FIRST COUNT SIZE INSTANCES    reads so many samples, all of those from the first on, in order
-//   read-some FIRST COUNT SIZE INSTANCES   reads so many samples, in order
-//   state INSTANCE alive|disposed|no-writers   reads on until the instance is in this state
-//   liveliness ALIVE NOT_ALIVE  waits until so many writers are
-//   liveliness-lost COUNT       waits until the writer has run out of its lease so often
-//   assert                      the application is alive
+//   acknowledged                waits until everything written is acknowledged
+//   dispose|unregister NUMBER INSTANCES   of this sample's instance
+//   read FIRST COUNT SIZE INSTANCES    reads COUNT samples, all from the first on, in order
+//   read-some FIRST COUNT SIZE INSTANCES   reads COUNT samples, in order
+//   state INSTANCE alive|disposed|no-writers   reads until the instance is in this state
+//   liveliness ALIVE NOT_ALIVE  waits for these numbers of writers
+//   liveliness-lost COUNT       waits until the writer's lease has expired COUNT times
+//   assert                      asserts the application's liveliness
 //   delete                      deletes the writer or reader
 //   quit
 //
-// What sample NUMBER looks like is decided by the functions make_*, here and in `src/types.rs`.
+// The functions make_*, here and in `src/types.rs`, define the content of sample NUMBER.
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -61,7 +62,7 @@ static int same_bytes(const dds_sequence_octet *a, const dds_sequence_octet *b) 
   return a->_length == b->_length && (a->_length == 0 || memcmp(a->_buffer, b->_buffer, a->_length) == 0);
 }
 
-// ------------------------------------------------------------------------------------------------------------------ ShapeType
+// ---- ShapeType
 
 static void *make_shape(uint32_t number, uint32_t size, uint32_t instances) {
   static char color[129];
@@ -89,7 +90,7 @@ static int shape_same(const void *left, const void *right) {
          same_bytes(&a->additional_payload_size, &b->additional_payload_size);
 }
 
-// ----------------------------------------------------------------------------------------------------------------- Everything
+// ---- Everything
 
 static Inner make_inner(uint32_t number, uint32_t which) {
   static char labels[16][32];
@@ -145,7 +146,7 @@ static void *make_everything(uint32_t number, uint32_t size, uint32_t instances)
 
 static char *put_inner(char *out, const Inner *it) { return out + sprintf(out, "(%u %a '%s')", it->level, it->weight, it->label); }
 
-// Every member as text: comparing texts compares members, and shows what differs.
+// Every member as text: comparing texts compares members, and shows differences.
 static void describe(char *out, const Everything *it) {
   out += sprintf(out, "%u %d %u %d %d %u %d %u %" PRId64 " %" PRIu64, it->number, it->flag, it->bits, it->tiny, it->small,
                  it->unsigned_small, it->medium, it->unsigned_medium, it->large, it->unsigned_large);
@@ -174,7 +175,7 @@ static int everything_same(const void *left, const void *right) {
   return 0;
 }
 
-// ----------------------------------------------------------------------------------------------------------------------- Blob
+// ---- Blob
 
 static void *make_blob(uint32_t number, uint32_t size, uint32_t instances) {
   static Blob blob;
@@ -196,7 +197,7 @@ static uint32_t only_instance(const void *sample) {
   return 0;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------- Kinds
+// ---- Kinds
 
 static void *make_kinds(uint32_t number, uint32_t size, uint32_t instances) {
   static char name[32], text[32];
@@ -252,7 +253,7 @@ static int kinds_same(const void *left, const void *right) {
   return 0;
 }
 
-// -------------------------------------------------------------------------------------------------------------------- Numbers
+// ---- Numbers
 
 static void *make_numbers(uint32_t number, uint32_t size, uint32_t instances) {
   static Numbers it;
@@ -267,7 +268,7 @@ static uint32_t numbers_instance(const void *sample) { return (uint32_t)((const 
 
 static int numbers_same(const void *left, const void *right) { return memcmp(left, right, sizeof(Numbers)) == 0; }
 
-// ----------------------------------------------------------------------------------------------------------------------- Peer
+// ---- Peer
 
 typedef struct {
   const char *name;
@@ -295,7 +296,7 @@ static const type_t *type;
 static int is_writer, is_batching, is_xcdr2;
 static dds_instance_state_t states[INSTANCES_MAX + 1];
 
-// The number behind an option, or `otherwise`.
+// The number after an option, or `otherwise`.
 static int32_t option(const char *options, const char *name, int32_t otherwise) {
   const char *found = strstr(options, name);
   return found == NULL ? otherwise : atoi(found + strlen(name));
@@ -307,7 +308,7 @@ static void set_history(dds_qos_t *qos, const char *options) {
   dds_qset_history(qos, kind, depth);
   if (strstr(options, " transient-local") == NULL) return;
   dds_qset_durability(qos, DDS_DURABILITY_TRANSIENT_LOCAL);
-  // What is kept for readers that come late.
+  // The samples kept for late-joining readers.
   dds_qset_durability_service(qos, 0, kind, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
 }
 
@@ -321,7 +322,7 @@ static void set_liveliness(dds_qos_t *qos, const char *options) {
   }
 }
 
-// What makes the announcement of an endpoint long.
+// Policies that make the announcement of an endpoint long.
 static void set_announced(dds_qos_t *qos, const char *options) {
   enum { PARTITIONS_MAX = 64 };
   static char names[PARTITIONS_MAX][80];
@@ -349,7 +350,7 @@ static void make_endpoint(int writes, const char *type_name, const char *topic_n
   set_liveliness(qos, options);
   set_announced(qos, options);
   dds_qset_data_representation(qos, 1, &representation);
-  // So that an instance that is unregistered can be told from one that is disposed of.
+  // Distinguishes unregistered instances from disposed ones.
   dds_qset_writer_data_lifecycle(qos, strstr(options, " autodispose") != NULL);
   is_writer = writes;
   endpoint = check(writes ? dds_create_writer(participant, topic, qos, NULL) : dds_create_reader(participant, topic, qos, NULL),
@@ -367,7 +368,7 @@ static void wait_for_news(const char *what) {
   if (check(dds_waitset_wait(waitset, NULL, 0, LIMIT), "wait") == 0) fail("%s: nothing happened any more", what);
 }
 
-// Statuses wake the waitset until they are read: those that are not waited for must not.
+// Statuses wake the waitset until they are read: only enable those that are waited for.
 static void clear_other_news(uint32_t waited_for) {
   static const uint32_t WRITERS = DDS_PUBLICATION_MATCHED_STATUS | DDS_OFFERED_INCOMPATIBLE_QOS_STATUS | DDS_LIVELINESS_LOST_STATUS;
   static const uint32_t READERS = DDS_SUBSCRIPTION_MATCHED_STATUS | DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS | DDS_LIVELINESS_CHANGED_STATUS;
@@ -428,7 +429,7 @@ static void write_samples(uint32_t first, uint32_t count, uint32_t size, uint32_
   if (is_batching) dds_write_flush(endpoint);
 }
 
-// Numbers that come next of each instance, when all of them are to come.
+// The next number of each instance, if all of them are expected.
 static uint32_t next_number(uint32_t from, uint32_t instance, uint32_t instances) {
   const uint32_t ahead = (instance + instances - from % instances) % instances;
   return from + ahead;
@@ -454,7 +455,7 @@ static void look_at(const void *sample, const dds_sample_info_t *info, reading_t
   reading->taken++;
 }
 
-// Takes what is there, at most `max`; 0 if there was nothing.
+// Takes at most `max` samples; returns 0 if there are none.
 static int take(uint32_t max, reading_t *reading) {
   enum { BATCH = 32 };
   void *samples[BATCH] = {NULL};

@@ -1,6 +1,6 @@
-// The other side of the interoperability tests, with Fast DDS 2: understands the commands of `../cyclonedds/peer.c`, for the types
-// ShapeType and Blob, but for `incompatible`, what there is about liveliness, and all options but `transient-local` and `keep-last`.
-// A second argument is the lease of the participant in milliseconds.
+// The other side of the interoperability tests, with Fast DDS 2. It runs the commands of `../cyclonedds/peer.c`
+// for the types ShapeType and Blob, except `incompatible`, the liveliness commands, and all options other than
+// `transient-local` and `keep-last`. The second argument is the lease of the participant in milliseconds.
 
 #include <atomic>
 #include <condition_variable>
@@ -51,7 +51,7 @@ static void check(bool is_good, const char *what) {
   if (!is_good) fail("%s", what);
 }
 
-// A ShapeType; a Blob has no color, and only its number `x` and its bytes.
+// A ShapeType; a Blob has no color, only its number `x` and its bytes.
 struct Sample {
   std::string color;
   int32_t x = 0, y = 0, size = 0;
@@ -79,7 +79,7 @@ class Type : public TopicDataType {
  public:
   explicit Type(const char *name) {
     setName(name);
-    m_typeSize = 65536;  // What is reserved: more is reserved when it comes.
+    m_typeSize = 65536;  // Reserved memory; grows with larger samples.
     m_isGetKeyDefined = is_keyed;
   }
 
@@ -112,7 +112,7 @@ class Type : public TopicDataType {
   void *createData() override { return new Sample; }
   void deleteData(void *data) override { delete static_cast<Sample *>(data); }
 
-  // The longest key is more than 16 bytes: always MD5 of the key in big endian.
+  // The longest key exceeds 16 bytes: always the MD5 of the big-endian key.
   bool getKey(void *data, InstanceHandle_t *handle, bool) override {
     if (!is_keyed) return false;
     auto &it = *static_cast<Sample *>(data);
@@ -129,7 +129,7 @@ class Type : public TopicDataType {
   }
 };
 
-// News wake the one thread that waits.
+// Events wake the waiting thread.
 static std::mutex mutex;
 static std::condition_variable changed;
 static int matched, arrived;
@@ -183,7 +183,7 @@ static void make_endpoint(bool writes, const char *type_name, const char *topic_
     DataWriterQos qos;
     set_qos(qos, is_reliable, options);
     qos.publish_mode().kind = ASYNCHRONOUS_PUBLISH_MODE;
-    // Every three seconds otherwise: nothing is acknowledged in between.
+    // The default is three seconds, without acknowledgements in between.
     if (strstr(options, " transient-local")) qos.reliable_writer_qos().times.heartbeatPeriod = Duration_t(0.1);
     qos.writer_data_lifecycle().autodispose_unregistered_instances = false;
     writer = publisher->create_datawriter(topic, qos, &writer_listener);
@@ -214,7 +214,7 @@ struct Reading {
   std::map<uint32_t, uint32_t> next;
 };
 
-// Takes one sample, after waiting until there is one.
+// Waits for a sample and takes it.
 static void take(Reading *reading) {
   Sample sample;
   SampleInfo info;

@@ -1,5 +1,5 @@
-//! Announcements of endpoints that arrive in fragments: they are put together, within bounds, and whatever happens to one
-//! of them, later ones are discovered.
+//! Fragmented announcements of endpoints: they are reassembled, within limits, and later ones are
+//! discovered whatever happens to one of them.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
@@ -22,18 +22,19 @@ use weir_wire::{
 
 use super::world::{Datagram, World, config, endpoint, matched, prefix};
 
-/// Bytes of an announcement in one fragment: the announcements of these tests have several.
+/// Bytes of an announcement per fragment: the announcements of these tests have several.
 const FRAGMENT: usize = 100;
 
-/// A participant whose announcements of endpoints leave in fragments, as they do in Cyclone DDS, RTI Connext and others.
+/// A participant whose announcements of endpoints are fragmented, as those of Cyclone DDS, RTI
+/// Connext and others.
 struct Fragmenter {
     /// The participant.
     at: SocketAddrV4,
-    /// What was announced, by writer and number.
+    /// The announcements, by writer and number.
     announced: BTreeMap<(EntityId, SequenceNumber), Vec<u8>>,
-    /// What becomes of the fragments of an announcement that is sent for the first time.
+    /// Changes the fragments of an announcement when it is first sent.
     first: fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>,
-    /// Fragments that were asked for and sent again.
+    /// Fragments requested and sent again.
     repaired: Rc<Cell<u32>>,
 }
 
@@ -50,12 +51,12 @@ impl Fragmenter {
             return vec![datagram];
         }
         let Some(mut datagrams) = self.divided(&message) else { return vec![datagram] };
-        // What else is in the message follows.
+        // The rest of the message follows.
         datagrams.push(without_data(&datagram.bytes));
         datagrams.into_iter().map(|bytes| Datagram { bytes, ..datagram.clone() }).collect()
     }
 
-    /// Messages with the fragments of the announcements in a message; `None`: there is none.
+    /// Returns messages with the fragments of a message's announcements; `None` if there are none.
     fn divided(&mut self, message: &Message<'_>) -> Option<Vec<Vec<u8>>> {
         let (mut datagrams, mut is_announcing) = (Vec::new(), false);
         for submessage in message.submessages() {
@@ -73,7 +74,7 @@ impl Fragmenter {
         is_announcing.then_some(datagrams)
     }
 
-    /// Messages with the fragments that a message asks for.
+    /// Returns messages with the fragments that a message requests.
     fn repairs(&self, message: &Message<'_>) -> Vec<Vec<u8>> {
         let mut datagrams = Vec::new();
         for submessage in message.submessages() {
@@ -153,8 +154,8 @@ fn without_data(bytes: &[u8]) -> Vec<u8> {
     rest
 }
 
-/// Node 1 announces its endpoints in fragments, of which `first` decides what arrives. Returns how often node 0 had to
-/// ask for one.
+/// Node 1 fragments its announcements; `first` decides what arrives. Returns how often node 0 had
+/// to request a fragment.
 fn discovered(first: fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>) -> u32 {
     let mut world = World::new();
     let repaired = Rc::new(Cell::new(0));
@@ -230,8 +231,8 @@ fn an_announcement_of_which_everything_is_lost_is_asked_for() {
 
 #[test]
 fn fragments_that_a_heartbeat_frag_names_are_asked_for() {
-    // Nothing arrives but that there are two fragments of the first announcement; a HEARTBEAT would do as well, and
-    // comes much later at some engines.
+    // Only that the first announcement has two fragments arrives. A HEARTBEAT would do as well, but
+    // some engines send it much later.
     let mut core = known(&[1]);
     let (at, writer) = (Time(1_000_000), EntityId::SEDP_PUBLICATIONS_WRITER);
     let heartbeat = HeartbeatFrag {
@@ -263,7 +264,7 @@ fn forged(index: u32) -> GuidPrefix {
     GuidPrefix(prefix)
 }
 
-/// A participant that has a reader and knows these participants.
+/// A participant with a reader that knows these participants.
 fn known(others: &[u32]) -> ParticipantCore {
     let mut core = ParticipantCore::new(config(0), Time::ZERO);
     core.add_reader(Time::ZERO, endpoint(EntityId::user_reader(1, false), "There", Qos::for_reader()))
@@ -291,7 +292,7 @@ fn known(others: &[u32]) -> ParticipantCore {
     core
 }
 
-/// The announcement of a writer with parameters that are not understood, of so many bytes each.
+/// The announcement of a writer with unknown parameters of these lengths in bytes.
 fn announcement(source: GuidPrefix, key: u32, more: &[usize]) -> Vec<u8> {
     let mut payload = vec![0, 3, 0, 0];
     let mut list = ParameterListWriter::new(&mut payload);
@@ -307,7 +308,7 @@ const WRITER: EntityId = EntityId::SEDP_PUBLICATIONS_WRITER;
 
 fn announce(core: &mut ParticipantCore, source: GuidPrefix, number: u32, payload: &[u8]) {
     let at = (WRITER, SequenceNumber(i64::from(number)));
-    // Fragments of 512 bytes at least: so many of 100 are refused.
+    // Fragments of at least 512 bytes: so many of 100 are refused.
     let size = 1000;
     for (index, bytes) in (1..).zip(payload.chunks(size)) {
         let header = DataFragHeader {
@@ -340,7 +341,7 @@ fn the_longest_announcement_arrives() {
 fn an_announcement_that_is_too_long_hides_no_other() {
     let too_long = announcement(forged(1), 9, &[60_000; 5]);
     let short = |number| announcement(forged(1), number, &[]);
-    // In its turn, and before it.
+    // In order, and out of order.
     for order in [[1, 2, 3], [2, 3, 1], [3, 2, 1]] {
         let mut core = known(&[1]);
         for number in order {
@@ -353,7 +354,7 @@ fn an_announcement_that_is_too_long_hides_no_other() {
     }
 }
 
-/// One fragment of each of many announcements in one participant's name.
+/// Sends one fragment of each of many announcements in one participant's name.
 fn begin_many(core: &mut ParticipantCore, source: GuidPrefix, sample_size: usize) {
     for writer in [WRITER, EntityId::SEDP_SUBSCRIPTIONS_WRITER, EntityId::PARTICIPANT_MESSAGE_WRITER] {
         for number in 1..=2000 {
@@ -383,12 +384,12 @@ fn announcements_that_are_never_completed_take_little_memory_and_leave_room_for_
         begin_many(&mut core, forged(1), sample_size);
         let of_one = core.memory() - before;
         let most = 3 * ANNOUNCEMENT_REASSEMBLY_MAX_BYTES;
-        // Besides the samples, there is a list of what is missing.
+        // In addition to the samples, there is a list of missing ones.
         let lists = 3 * 2000 * 64;
         assert!(of_one <= most / 2 + lists, "{of_one} bytes for samples of {sample_size}");
         let counters = *core.counters();
         assert!(counters.fragments_refused + counters.refused_announcements > 3000, "{counters:?}");
-        // Another one's announcement arrives.
+        // Another participant's announcement arrives.
         announce(&mut core, forged(2), 1, &announcement(forged(2), 1, &[3000]));
         assert_eq!(core.remote_endpoints(), 1, "beside samples of {sample_size}");
 
@@ -397,7 +398,7 @@ fn announcements_that_are_never_completed_take_little_memory_and_leave_room_for_
         }
         let of_all = core.memory() - before;
         assert!(of_all <= most + 4 * lists, "{of_all} bytes for samples of {sample_size}");
-        // What nothing is added to for a while makes room.
+        // A sample without new fragments for a while makes room.
         let later = Time(2_000_000_000);
         let payload = announcement(forged(4), 2, &[400]);
         let header = DataFragHeader {
@@ -425,7 +426,7 @@ fn what_is_missing_is_asked_for_although_others_fill_the_memory_for_what_is_held
             announce(&mut core, forged(1), number, &announcement(forged(1), number, &[len]));
         }
     }
-    // Complete, behind one that is missing, and there is no room to hold it back.
+    // Complete, after a missing one, and there is no room to hold it back.
     announce(&mut core, forged(2), 2, &announcement(forged(2), 2, &[3000]));
     let heartbeat = Heartbeat {
         reader: EntityId::UNKNOWN,

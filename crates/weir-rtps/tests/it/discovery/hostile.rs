@@ -1,5 +1,4 @@
-//! What a participant does when others lie, flood or send nonsense: it counts, and stays as small as its
-//! limits.
+//! A participant under lies, floods and nonsense counts them, and stays within its limits.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
@@ -49,7 +48,7 @@ fn data(
     datagram
 }
 
-/// The payload of an announcement that says where to answer.
+/// The payload of an announcement with an address for responses.
 fn announcement(source: GuidPrefix, answer_to: SocketAddrV4) -> Vec<u8> {
     let mut payload = vec![0, 3, 0, 0];
     let mut list = ParameterListWriter::new(&mut payload);
@@ -110,7 +109,7 @@ fn somebody_else_is_sent_little_when_his_address_is_forged() {
     world.run_for(Duration::from_secs(200));
     let to_victim: Vec<_> = world.sent.iter().filter(|datagram| datagram.to == VICTIM).collect();
     let bytes: usize = to_victim.iter().map(|datagram| datagram.bytes.len()).sum();
-    // One answer and the attempts of four builtin endpoints over the lease of 100 s; no periodic
+    // One response and the attempts of four builtin endpoints over the lease of 100 s; no periodic
     // announcements.
     assert!(to_victim.len() < 40 && bytes < 3000, "{} {bytes}", to_victim.len());
     assert_eq!(world.nodes[0].core.remote_participants(), 0);
@@ -203,7 +202,7 @@ fn what_is_meant_for_somebody_else_is_ignored() {
     assert_eq!(core.remote_participants(), 1);
 }
 
-/// The datagrams of two participants that find each other, match, change their minds, and leave.
+/// The datagrams of two participants that discover each other, match, change their QoS, and leave.
 fn a_life() -> Vec<Datagram> {
     let mut world = World::new();
     for node in 0..2 {
@@ -223,7 +222,7 @@ fn a_life() -> Vec<Datagram> {
     world.sent.into_iter().filter(|datagram| datagram.from == address).collect()
 }
 
-/// Feeds datagrams to a participant that lives on while they come, and checks that it stays sound and small.
+/// Feeds datagrams to a participant that also exchanges data, and checks its state and size.
 fn feed(datagrams: impl IntoIterator<Item = Vec<u8>>) {
     let mut core = ParticipantCore::new(config(0), Time::ZERO);
     core.add_writer(Time::ZERO, endpoint(EntityId::user_writer(1, false), "Square", Qos::for_writer()))
@@ -299,7 +298,7 @@ proptest! {
         feed([header.clone()].into_iter().chain(bodies.clone()).chain(headed));
     }
 
-    /// Parameter lists that are well formed but whose contents are not.
+    /// Well-formed parameter lists with arbitrary content.
     #[test]
     fn arbitrary_parameters_are_read_or_refused(
         parameters in prop::collection::vec((0_u16..0x90, prop::collection::vec(any::<u8>(), 0..60)), 0..20),
@@ -320,7 +319,7 @@ proptest! {
                 let mut again = Vec::new();
                 sedp::encode(kind, &data, VendorId::WEIR, &mut again);
                 let mut expected = data.clone();
-                // What is local or only told by others is not said again.
+                // Local and informational values are not sent.
                 expected.expects_inline_qos = false;
                 expected.unicast.skipped = 0;
                 let read = sedp::decode(kind, &again, None, &limits).unwrap();

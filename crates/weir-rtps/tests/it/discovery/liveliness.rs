@@ -1,4 +1,4 @@
-//! Writers are shown to be alive, and it is noticed when they are not.
+//! Writers are asserted, and expired leases are noticed.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -33,7 +33,7 @@ fn world(kind: LivelinessKind) -> (World, Guid) {
     (world, writer)
 }
 
-/// What a participant was told of the liveliness of another one.
+/// The assertions of another participant that a participant reported.
 fn asserted(world: &mut World, node: usize, by: usize) -> Vec<LivelinessKind> {
     let told = world.events(node).into_iter().filter_map(|event| match event {
         DiscoveryEvent::LivelinessAsserted { prefix: from, kind } if from == prefix(by) => Some(kind),
@@ -52,7 +52,7 @@ fn automatic_writers_are_asserted_three_times_in_a_lease_by_themselves() {
     let (mut world, writer) = world(LivelinessKind::Automatic);
     world.run_for(LEASE * 10);
     assert_eq!(asserted(&mut world, 1, 0), [LivelinessKind::Automatic; 30]);
-    assert_eq!(asserted(&mut world, 0, 0).len(), 30, "readers of the same participant are told as well");
+    assert_eq!(asserted(&mut world, 0, 0).len(), 30, "readers of the same participant are notified as well");
     assert_eq!(lost(&mut world), 0);
     let now = world.now;
     world.nodes[0].core.remove_writer(now, writer.entity);
@@ -105,7 +105,7 @@ fn manual_writers_of_a_participant_are_asserted_by_any_of_them_or_all_at_once() 
     world.run_for(ms(1));
     assert_eq!(lost(&mut world), 2);
     assert_eq!(asserted(&mut world, 1, 0), [LivelinessKind::ManualByParticipant]);
-    // Once lost, a lease is lost again only after somebody asserted it.
+    // A lost lease is lost again only after an assertion.
     world.run_for(LEASE * 3);
     assert_eq!(lost(&mut world), 0);
     let now = world.now;
@@ -132,7 +132,7 @@ fn a_writer_asserted_on_its_topic_is_watched_and_needs_no_messages() {
     let (mut world, writer) = world(LivelinessKind::ManualByTopic);
     let now = world.now;
     world.nodes[0].core.assert_writer(now, now, writer.entity);
-    // Of no use to this one.
+    // Not for this kind.
     world.nodes[0].core.assert_liveliness(now);
     world.run_for(LEASE - ms(1));
     assert_eq!(lost(&mut world), 0);

@@ -1,4 +1,4 @@
-//! Participants find each other, match what fits, and notice when somebody leaves.
+//! Participants discover each other, match their endpoints, and notice when one leaves.
 
 mod fragments;
 mod hostile;
@@ -23,7 +23,7 @@ const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A writer on node 0 and a reader on node 1 of the same topic, found and matched.
+/// A matched writer on node 0 and reader on node 1.
 fn matched_pair() -> (World, Guid, Guid) {
     let mut world = World::new();
     world.start();
@@ -127,7 +127,7 @@ fn many_participants_all_match_despite_loss() {
     world.run_for(Duration::from_secs(15));
     for node in 0..12 {
         let events = world.events(node);
-        // Each of its two endpoints with everybody's, its own included, once.
+        // Each of its two endpoints with all others, its own included, once.
         assert_eq!(events.iter().filter(|event| matched(event).is_some()).count(), 24, "{node}");
         assert_eq!(world.nodes[node].core.remote_endpoints(), 22);
     }
@@ -200,7 +200,7 @@ fn incompatible_policies_are_reported_on_both_sides_until_they_change() {
     );
 }
 
-/// What the two ends report of a writer and a reader that meet.
+/// The events at both ends of a writer and a reader that meet.
 fn events_of(offered: Qos, requested: Qos) -> [Vec<DiscoveryEvent>; 2] {
     let mut world = World::new();
     world.start();
@@ -275,7 +275,7 @@ fn a_change_that_still_fits_is_told_as_a_change() {
     };
     assert_eq!((*ours, remote.guid, remote.qos.ownership_strength), (reader.entity, writer, 3));
     assert_eq!(world.events(0), []);
-    // The same once more is no change.
+    // The same again is not a change.
     world.add_writer(0, 1, "Square", Qos { ownership_strength: 3, ..Qos::for_writer() });
     world.run_for(ms(50));
     assert_eq!(world.events(1), []);
@@ -446,7 +446,7 @@ fn a_participant_that_moves_is_followed() {
 fn other_domains_are_ignored() {
     let mut world = World::new();
     world.start();
-    // On the ports of the first domain all the same.
+    // On the ports of the first domain nevertheless.
     world.start_with(|config| config.domain_id = 1);
     world.run_for(ms(500));
     assert_eq!((world.events(0), world.events(1)), (vec![], vec![]));
@@ -512,7 +512,7 @@ fn endpoints_that_come_and_go_leave_nothing_behind() {
     assert!(later <= 2 * memory, "{memory} bytes after 4000 endpoints, {later} after 20000");
     world.run_for(ms(100));
     assert_eq!(world.nodes[1].core.remote_endpoints(), 1);
-    // Who comes late hears of what is there, and of no more.
+    // A late participant discovers only what still exists.
     let late = world.start();
     world.add_reader(late, 1, "Square", Qos::for_reader());
     world.run_for(ms(200));

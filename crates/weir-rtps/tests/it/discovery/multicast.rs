@@ -1,4 +1,4 @@
-//! Which multicast groups others are reached by.
+//! Which multicast groups are used.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -13,7 +13,7 @@ use super::world::{World, endpoint, matched};
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7401);
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// The group by which a writer here is told to send to a reader there.
+/// The group that a writer here uses for a reader there.
 fn group_of(
     interfaces: &[Ipv4Addr],
     of_reader: Option<SocketAddrV4>,

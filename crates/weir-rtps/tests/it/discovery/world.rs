@@ -27,7 +27,7 @@ pub(crate) struct Datagram {
 /// Returns what is sent instead of a datagram.
 pub(crate) type Rewrite = Box<dyn FnMut(Datagram) -> Vec<Datagram>>;
 
-/// One participant with what it reported.
+/// One participant with its events.
 pub(crate) struct Node {
     pub(crate) core: ParticipantCore,
     pub(crate) address: SocketAddrV4,
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// Adds a participant on a host of its own that starts now.
+    /// Adds a participant on its own host that starts now.
     pub(crate) fn start(&mut self) -> usize {
         self.start_with(|_| ())
     }
@@ -80,7 +80,7 @@ impl World {
         index
     }
 
-    /// The participant neither sends nor receives any more.
+    /// Stops a participant: it neither sends nor receives any more.
     pub(crate) fn kill(&mut self, node: usize) {
         let node = &mut self.nodes[node];
         node.is_up = false;
@@ -94,13 +94,13 @@ impl World {
         }
     }
 
-    /// Lets time pass.
+    /// Runs for some time.
     pub(crate) fn run_for(&mut self, period: Duration) {
         let end = self.now + period;
         let mut steps = 0_u32;
         self.transmit();
         while let Some(at) = self.next_at().filter(|&at| at <= end) {
-            // A core that wants to be called again at once, for ever, would stop time.
+            // A core that always has a timeout due would stop time.
             steps = if at > self.now { 0 } else { steps + 1 };
             assert!(steps < 10_000, "time stands still at {:?}", self.now);
             self.now = self.now.max(at);
@@ -125,7 +125,7 @@ impl World {
         Guid::new(prefix(node), entity)
     }
 
-    /// What a participant has reported since the last call.
+    /// Returns a participant's events since the last call.
     pub(crate) fn events(&mut self, node: usize) -> Vec<DiscoveryEvent> {
         self.collect_events();
         core::mem::take(&mut self.nodes[node].events).into_iter().map(|(_, event)| event).collect()
@@ -231,7 +231,7 @@ pub(crate) fn endpoint(entity: EntityId, topic: &str, qos: Qos) -> LocalEndpoint
     }
 }
 
-/// The endpoint that an event names as matched.
+/// Returns the endpoint that an event reports as matched.
 pub(crate) fn matched(event: &DiscoveryEvent) -> Option<&RemoteEndpoint> {
     match event {
         DiscoveryEvent::ReaderMatched { reader, .. } => Some(reader),

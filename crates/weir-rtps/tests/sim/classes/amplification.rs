@@ -1,4 +1,4 @@
-//! Acknowledgements that ask for too much or for what is not there, and addresses at which somebody else listens.
+//! Acknowledgements with excessive or false requests, and third-party addresses.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
@@ -41,7 +41,7 @@ fn counts_backwards(live: &mut Live) {
     }
 }
 
-/// In the peer's name: a count that leaps so far ahead that its own look old, asking for nothing.
+/// In the peer's name: a count so far ahead that the peer's own look old, without a request.
 fn leaps_in_the_peers_name(live: &mut Live) {
     let peer = live.nodes[PEER].prefix;
     for count in [1 << 30, (1 << 31) - 1] {
@@ -56,7 +56,7 @@ fn leaps_in_the_peers_name(live: &mut Live) {
     }
 }
 
-/// Asks again and again for all that is kept: samples, and fragments of a large one.
+/// Repeatedly requests everything that is kept: samples, and fragments of a large one.
 fn acknack_storm(live: &mut Live) {
     live.join_insider_with_answers_to(BYSTANDER);
     live.run_for(Duration::from_secs(1));
@@ -73,11 +73,11 @@ fn acknack_storm(live: &mut Live) {
         live.attack(USER_PORT, &message);
         live.run_for(Duration::from_micros(100));
     }
-    // 2000 of these in a fifth of a second ask for some 300 MB.
+    // 2000 of these in a fifth of a second request some 300 MB.
     assert!(live.sent.1 - before < 20_000_000, "{} bytes were sent", live.sent.1 - before);
 }
 
-/// ACKNACKs that ask for nothing but an answer are answered one by one at most.
+/// ACKNACKs that only request a response get at most one each.
 fn empty_acknack_storm(live: &mut Live) {
     live.join_insider_with_answers_to(BYSTANDER);
     let before = live.sent.1;
@@ -107,8 +107,9 @@ fn heartbeat_storm(live: &mut Live) {
     assert!(live.sent.1 - before < 4 * asked, "{} bytes for {asked}", live.sent.1 - before);
 }
 
-/// Fragments of announcements that are never completed, from a participant that claims another host's address. Short
-/// fragments of short samples draw the most: four NACK_FRAGs for each sample.
+/// Fragments of announcements that are never completed, from a participant with another host's
+/// address. Short fragments of short samples cause the most traffic: four NACK_FRAGs for each
+/// sample.
 fn fragment_storm(live: &mut Live) {
     live.join_insider_at(BYSTANDER);
     let to = live.nodes[VICTIM].prefix;
@@ -130,7 +131,7 @@ fn fragment_storm(live: &mut Live) {
     assert!(sent < 1_000_000, "{sent} bytes in the 10 s after");
 }
 
-/// A forged announcement that never expires draws little, and not for ever.
+/// A forged announcement with an infinite lease causes little traffic, and not forever.
 fn one_forged_announcement(live: &mut Live) {
     let prefix = forged(1);
     let payload = forge::participant_with(prefix, BYSTANDER, |list| {
@@ -145,7 +146,7 @@ fn one_forged_announcement(live: &mut Live) {
     assert_eq!(live.nodes[VICTIM].core.remote_participants(), 1);
 }
 
-/// Forged announcements in numbers, all of which say that answers go to one address.
+/// Many forged announcements with the same address for responses.
 fn many_forged_announcements(live: &mut Live) {
     let mut asked = 0;
     for index in 0..10_000 {
@@ -163,7 +164,7 @@ fn many_forged_announcements(live: &mut Live) {
     live.run_for(Duration::from_secs(60));
 }
 
-/// Addresses that mean many, nobody, or ourselves.
+/// Addresses that mean many hosts, none, or ourselves.
 fn addresses_of_nobody(live: &mut Live) {
     let before = live.nodes[VICTIM].core.counters().unreachable;
     for (index, (ip, port)) in [
@@ -189,7 +190,7 @@ fn addresses_of_nobody(live: &mut Live) {
     assert_eq!(live.nodes[VICTIM].core.remote_participants(), 1);
 }
 
-/// An endpoint with more addresses than anybody has, most of them not its own.
+/// An endpoint with more addresses than plausible, most of them not its own.
 fn many_addresses(live: &mut Live) {
     live.join_insider();
     let skipped = live.nodes[VICTIM].core.counters().locators_skipped;
@@ -212,7 +213,7 @@ fn many_addresses(live: &mut Live) {
     assert_eq!(live.reached.get(&BYSTANDER), None, "where the attacker is, is known");
 }
 
-/// INFO_REPLY asks for answers elsewhere.
+/// INFO_REPLY requests responses elsewhere.
 fn replies_elsewhere(live: &mut Live) {
     live.join_insider();
     let [a, b] = u32::from(BYSTANDER.port()).to_le_bytes().first_chunk::<2>().copied().unwrap_or_default();
@@ -285,7 +286,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         class: "amplification",
-        says: "addresses that mean many, nobody or ourselves",
+        says: "addresses that mean many, none or ourselves",
         attack: addresses_of_nobody,
         holds: nothing_more,
     },

@@ -1,4 +1,4 @@
-//! Participants and endpoints that are too many, that are somebody else's, or that come and go.
+//! Participants and endpoints that are too many, that belong to others, or that join and leave.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -26,7 +26,7 @@ fn about_the_peer(live: &Live, write: impl FnOnce(Forged) -> Forged) -> Forged {
     write(Forged::by(live.nodes[PEER].prefix))
 }
 
-/// Participants that answer, so that they count as real, and that never expire.
+/// Participants that respond, so that they count as real, and that never expire.
 fn participants_for_ever(live: &mut Live) {
     let to = live.nodes[VICTIM].prefix;
     for index in 0..2_000 {
@@ -39,7 +39,7 @@ fn participants_for_ever(live: &mut Live) {
     }
     assert!(live.nodes[VICTIM].core.counters().participants_over_limit >= 1_400);
     live.check_bounds();
-    // Somebody who comes later is let in when those have been silent for a while.
+    // A later one is accepted when those have been silent for a while.
     live.run_for(Duration::from_secs(61));
     let payload = forge::participant(forged(9_999), ANSWERS);
     live.attack(META_PORT, &Forged::by(forged(9_999)).to(to).data(EntityId::SPDP_WRITER, 1, &payload));
@@ -71,7 +71,8 @@ fn participants_that_announce_everything(live: &mut Live) {
     live.check_bounds();
 }
 
-/// Announcements of many participants of which one fragment arrives, and what is said to be longer than any announcement.
+/// Announcements of many participants of which one fragment arrives, and fragments of announcements
+/// over the maximum length.
 fn announcements_that_are_never_completed(live: &mut Live) {
     let to = live.nodes[VICTIM].prefix;
     let before = live.nodes[VICTIM].core.memory();
@@ -103,7 +104,7 @@ fn endpoints_without_end(live: &mut Live) {
     let user_data = [7; 60_000];
     for number in 0..6_000 {
         let entity = EntityId::user_reader(1_000 + number, false);
-        let payload = forge::endpoint(Guid::new(INSIDER, entity), "nothing of ours", |list| {
+        let payload = forge::endpoint(Guid::new(INSIDER, entity), "none of our own", |list| {
             list.octets(ParameterId::USER_DATA, if number % 100 == 0 { &user_data } else { &[] });
         });
         live.announce(entity, &payload);
@@ -119,7 +120,7 @@ fn endpoints_without_end(live: &mut Live) {
     assert!(victim.counters().endpoints_over_limit >= 1_900, "{:?}", victim.counters());
 }
 
-/// One participant matches all that there is many times over, and leaves room for others.
+/// A participant that matches all endpoints many times over leaves room for others.
 fn matches_without_end(live: &mut Live) {
     live.join_insider();
     for number in 0..2_000 {
@@ -135,12 +136,12 @@ fn matches_without_end(live: &mut Live) {
     assert!(victim.core.counters().matches_over_limit >= 2_000, "{:?}", victim.core.counters());
     assert!(victim.reader(IN).matched().count() <= config::PROXIES_MAX / 2 + 1);
     assert!(victim.writer(OUT).matched() <= config::PROXIES_MAX / 2 + 1);
-    // A reader that never answers holds up a writer that keeps everything, which is what it is for.
+    // A reader that never responds blocks a KEEP_ALL writer, as intended.
     live.leave();
     assert_eq!(live.nodes[VICTIM].reader(IN).matched().count(), 1);
 }
 
-/// Announcements of the peer's endpoints, or of the victim's own, by somebody else.
+/// Announcements of the peer's endpoints, or of the victim's own, by another participant.
 fn endpoints_of_others(live: &mut Live) {
     live.join_insider();
     let known = live.nodes[VICTIM].core.remote_endpoints();
@@ -162,7 +163,7 @@ fn endpoints_of_others(live: &mut Live) {
     assert_eq!((core.remote_endpoints(), core.counters().foreign_announcements), (known, foreign + 6));
 }
 
-/// Disposals of the peer's endpoints, and of the peer, by somebody else.
+/// Disposals of the peer's endpoints, and of the peer, by another participant.
 fn disposals_of_others(live: &mut Live) {
     live.join_insider();
     let peer = live.nodes[PEER].prefix;
@@ -180,7 +181,7 @@ fn disposals_of_others(live: &mut Live) {
     assert_eq!(live.nodes[VICTIM].reader(IN).matched().count(), 2);
 }
 
-/// The goodbye that the peer will say one day, from somewhere else than the peer.
+/// The peer's goodbye, from another host.
 fn the_peers_goodbye(live: &mut Live) {
     let guid = Guid::new(live.nodes[PEER].prefix, EntityId::PARTICIPANT);
     let inline_qos = forge::disposal(guid);
@@ -202,7 +203,7 @@ fn the_peers_goodbye(live: &mut Live) {
     assert_eq!(victim.core.counters().foreign_announcements, 4);
 }
 
-/// The announcement of the victim itself comes back.
+/// The victim's own announcement comes back.
 fn our_own_words(live: &mut Live) {
     let own = live.nodes[VICTIM].prefix;
     let before = live.nodes[VICTIM].core.counters().own_messages;
@@ -216,7 +217,7 @@ fn our_own_words(live: &mut Live) {
     assert_eq!(live.nodes[VICTIM].core.remote_participants(), 1);
 }
 
-/// Leases of nothing, of less than nothing, and for ever; of a participant that comes and goes.
+/// Leases of zero, negative, and infinite; of a participant that joins and leaves.
 fn leases_without_sense(live: &mut Live) {
     let refused = live.nodes[VICTIM].core.counters().refused_announcements;
     let mut number = 0;
@@ -236,7 +237,7 @@ fn leases_without_sense(live: &mut Live) {
     assert!(counters.leases_expired <= 10, "{counters:?}");
 }
 
-/// Comes and goes a thousand times.
+/// Joins and leaves a thousand times.
 fn comings_and_goings(live: &mut Live) {
     let before = live.nodes[VICTIM].core.memory();
     for _ in 0..1_000 {
@@ -248,7 +249,7 @@ fn comings_and_goings(live: &mut Live) {
     assert!(after <= before + (1 << 20), "{after} bytes after {before}");
 }
 
-/// Ten thousand times the same nonsense.
+/// The same nonsense ten thousand times.
 fn the_same_again(live: &mut Live) {
     live.join_insider();
     let (malformed, memory) =

@@ -1,4 +1,4 @@
-//! Messages whose lengths, offsets, sets and numbers lie, from somebody who is matched.
+//! Messages of a matched participant with false lengths, offsets, sets and numbers.
 
 use weir_wire::{EntityId, Guid, ParameterId};
 
@@ -19,7 +19,7 @@ fn data_body(to_inline_qos: u16, writer: EntityId, number: i64, rest: &[u8]) -> 
     body
 }
 
-/// Two entity ids and words behind them.
+/// Two entity ids and the words after them.
 fn words(reader: EntityId, writer: EntityId, words: &[u32]) -> Vec<u8> {
     let words = words.iter().flat_map(|word| word.to_le_bytes());
     reader.0.into_iter().chain(writer.0).chain(words).collect()
@@ -69,7 +69,7 @@ fn length_to_the_next(live: &mut Live) {
         live.attack_both(&Forged::by(INSIDER).raw(0x15, 4, len, &body).0);
         live.attack_both(&Forged::by(INSIDER).raw(0x80, 0, len, &body).raw(0x15, 4, 0, &body).0);
     }
-    // Zero means "to the end" for the last submessage: lengths of zero one behind the other do not loop.
+    // Zero means "to the end" for the last submessage: consecutive lengths of zero do not loop.
     let mut many = Forged::by(INSIDER);
     for _ in 0..16_000 {
         many = many.raw(0x01, 0, 0, &[]);
@@ -162,7 +162,7 @@ fn strings_that_lie(live: &mut Live) {
     live.run_for(core::time::Duration::from_millis(1));
     let counters = live.nodes[VICTIM].core.counters();
     assert!(counters.refused_announcements >= 18, "{counters:?}");
-    // An empty name has a length of 1 for its end, or of 0 with some engines.
+    // An empty name has a length of 1 for its terminator, or of 0 with some engines.
     assert!(live.nodes[VICTIM].core.remote_endpoints() <= before + values.len());
 }
 
@@ -220,7 +220,7 @@ fn policies_without_sense(live: &mut Live) {
 
 fn nested_types_and_patterns(live: &mut Live) {
     live.join_insider();
-    // A type that contains itself for as long as there is room, and patterns that try everything.
+    // A type nested as deeply as there is room, and worst-case patterns.
     let nested = [0xf1, 0x51, 1, 0, 0, 0, 0, 0].repeat(4_000);
     for (number, id) in
         [ParameterId(0x0072), ParameterId(0x0075), ParameterId(0x8021)].into_iter().enumerate()
@@ -244,7 +244,7 @@ fn nested_types_and_patterns(live: &mut Live) {
 fn keys_without_payload(live: &mut Live) {
     live.join_insider();
     let malformed = live.nodes[VICTIM].readers[&crate::live::KEYED].counters().samples_malformed;
-    // Neither a key nor a hash; a key that says nothing; a disposal of nothing.
+    // Neither a key nor a hash; an empty key; a disposal of nothing.
     let message = Forged::by(INSIDER)
         .any_data(TO_KEYED, 1, &[0x71, 0, 4, 0, 0, 0, 0, 1, 1, 0, 0, 0], &[], false)
         .any_data(TO_KEYED, 2, &[], &[0, 1, 0, 0], true)
@@ -259,7 +259,7 @@ fn keys_without_payload(live: &mut Live) {
 pub(super) const ROWS: &[Row] = &[
     Row {
         class: "length underflow",
-        says: "a message cut at every octet",
+        says: "a message cut at every byte",
         attack: every_cut,
         holds: nothing_more,
     },

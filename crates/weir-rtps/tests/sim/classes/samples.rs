@@ -1,4 +1,4 @@
-//! Samples, fragments, HEARTBEATs and GAPs of a matched writer that lies about numbers and sizes.
+//! Samples, fragments, HEARTBEATs and GAPs of a matched writer with false numbers and sizes.
 
 use core::time::Duration;
 
@@ -20,7 +20,7 @@ fn send(live: &mut Live, message: &Forged) {
     live.run_for(Duration::from_micros(100));
 }
 
-/// Little is sent in answer.
+/// Checks that few responses are sent.
 fn stays_quiet(live: &mut Live) {
     let before = live.sent.1;
     live.run_for(Duration::from_secs(1));
@@ -35,7 +35,7 @@ fn huge_heartbeats(live: &mut Live) {
             send(live, &Forged::by(INSIDER).heartbeat(writer, first, last, count as u32 + 1));
         }
     }
-    // What was passed over is lost, and may be counted more than once without running over.
+    // Skipped samples are lost, and may be counted more than once without overflow.
     send(live, &Forged::by(INSIDER).data(TO_IN, LAST, &forge::sample(1, 1, 32)));
 }
 
@@ -61,7 +61,7 @@ fn huge_jumps(live: &mut Live) {
     }
 }
 
-/// Jumps over more samples than a counter holds, with many writers.
+/// Skips more samples than a counter holds, with many writers.
 fn losses_that_run_over(live: &mut Live) {
     live.join_insider();
     for number in 0..8 {
@@ -82,7 +82,7 @@ fn losses_that_run_over(live: &mut Live) {
 
 fn samples_far_ahead(live: &mut Live) {
     live.join_insider();
-    // Each is kept until those before it come, which they never do.
+    // Each is kept until the previous ones arrive, which they never do.
     for number in 0..20_000_i64 {
         let payload = forge::sample(1, 1, 1_000);
         live.attack(USER_PORT, &Forged::by(INSIDER).data(TO_IN, 2 + number * 7 % 20_011, &payload));
@@ -93,7 +93,7 @@ fn samples_far_ahead(live: &mut Live) {
     }
 }
 
-/// Small samples that are held back, each behind one that is delivered at once and fills a piece of memory.
+/// Small samples that are held back, each after one that is delivered at once and fills a chunk.
 fn small_samples_that_pin_memory(live: &mut Live) {
     live.join_insider();
     for number in 0..2_000_i64 {
@@ -129,13 +129,13 @@ fn fragments_of_four_gigabytes(live: &mut Live) {
     }
 }
 
-/// One fragment of a sample as large as is allowed holds up nobody else's.
+/// One fragment of a sample of the maximum size does not block other writers' samples.
 fn one_sample_that_takes_all_room(live: &mut Live) {
     live.join_insider();
     let size = config::SAMPLE_MAX_BYTES as u32;
     for writer in [TO_IN, TO_KEYED, TO_LOOSE] {
         send(live, &Forged::by(INSIDER).frag(writer, 1, (1, 1, size), &[7]));
-        // All of its fragments exist, it says.
+        // It announces that all of its fragments exist.
         send(live, &Forged::by(INSIDER).heartbeat(writer, 1, 1, 1).heartbeat_frag(writer, 1, size, 1));
     }
 }
@@ -169,7 +169,7 @@ fn many_samples_begun(live: &mut Live) {
     }
 }
 
-/// Many writers of one participant, each with samples that it does not finish.
+/// Many writers of one participant, each with unfinished samples.
 fn many_writers_begin_samples(live: &mut Live) {
     live.join_insider();
     for number in 0..200 {
@@ -205,7 +205,7 @@ fn many_instances(live: &mut Live) {
     }
 }
 
-/// Numbers of HEARTBEATs go back, stand still, and leap as far as they can.
+/// Counts of HEARTBEATs that decrease, stay, and jump as far as possible.
 fn counts_backwards(live: &mut Live) {
     live.join_insider();
     for count in [5, 5, 4, 0, u32::MAX, 1 << 31, (1 << 31) - 1, 5] {
@@ -213,16 +213,16 @@ fn counts_backwards(live: &mut Live) {
     }
 }
 
-/// In the peer's name: the count of a HEARTBEAT leaps so far ahead that its own look old.
+/// In the peer's name: a HEARTBEAT count so far ahead that the peer's own look old.
 fn leaps_in_the_peers_name(live: &mut Live) {
     let peer = live.nodes[PEER].prefix;
     for count in [1 << 30, (1 << 31) - 1] {
-        // What it announces is there already.
+        // The announced samples have arrived already.
         send(live, &Forged::by(peer).heartbeat(TO_IN, 1, 1, count).heartbeat(TO_KEYED, 1, 1, count));
     }
 }
 
-/// What a stranger or somebody who does not exist sends reaches nobody.
+/// Samples of unmatched or nonexistent writers reach no reader.
 fn unmatched_writers(live: &mut Live) {
     let ignored = live.nodes[VICTIM].receiver.counters().ignored;
     for prefix in [GuidPrefix([0xee; 12]), GuidPrefix::UNKNOWN, GuidPrefix([1; 12])] {

@@ -19,7 +19,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
 
 use super::address;
 
-/// What a writer's host is to be.
+/// The parameters of a writer's host.
 pub(crate) struct WriterSetup {
     pub(crate) config: WriterConfig,
     /// Samples to write.
@@ -28,9 +28,10 @@ pub(crate) struct WriterSetup {
     pub(crate) gap: Duration,
     /// Bytes of payload of sample `n`.
     pub(crate) size: fn(u64) -> usize,
-    /// How often another thread than the application's sends; `None`: the application's does.
+    /// Period of a separate sending thread; `None`: the application's thread sends.
     pub(crate) publishes_every: Option<Duration>,
-    /// How long the application takes to fill a piece of a large sample; `None`: samples are filled as a whole.
+    /// Time that the application takes to fill a piece of a large sample; `None`: samples are
+    /// filled at once.
     pub(crate) fills_pieces_in: Option<Duration>,
     address: SocketAddrV4,
 }
@@ -53,7 +54,7 @@ impl WriterSetup {
         }
     }
 
-    /// Leaves sending to another thread, which looks this often.
+    /// Leaves sending to another thread with this period.
     pub(crate) fn publish_every(&mut self, period: Duration) {
         self.config.is_asynchronous = true;
         self.publishes_every = Some(period);
@@ -70,18 +71,18 @@ impl WriterSetup {
     }
 }
 
-/// What a reader's host is to be.
+/// The parameters of a reader's host.
 pub(crate) struct ReaderSetup {
     pub(crate) config: ReaderConfig,
-    /// Whether it asks for what was written before.
+    /// Whether it requests samples from before the match.
     pub(crate) wants_history: bool,
     /// Whether its application takes samples at once.
     pub(crate) is_taking: bool,
-    /// Its socket buffer in bytes, as the kernel charges them.
+    /// Its socket buffer in bytes, as accounted by the kernel.
     pub(crate) receive_buffer: u32,
-    /// Whether it says so.
+    /// Whether it announces that.
     pub(crate) announces_buffer: bool,
-    /// The multicast group to which it listens, too.
+    /// The multicast group that it has also joined.
     pub(crate) group: Option<GroupRoute>,
     address: SocketAddrV4,
 }
@@ -116,7 +117,7 @@ pub(crate) struct WriterHost {
     pub(crate) samples: u64,
     /// Writes that found the window full.
     pub(crate) refused: u64,
-    /// Samples that were handed out, repairs included.
+    /// Samples sent, including repairs.
     pub(crate) samples_sent: u64,
     /// Bytes of payload of sample `n`.
     pub(crate) size: fn(u64) -> usize,
@@ -169,12 +170,12 @@ impl WriterHost {
         self.filling.is_some()
     }
 
-    /// Something may have made room.
+    /// Called when there may be room.
     pub(super) fn unblock(&mut self) {
         self.is_blocked = false;
     }
 
-    /// Starts anew with another GUID and nothing written.
+    /// Restarts with another GUID and nothing written.
     pub(super) fn restart(&mut self, prefix: GuidPrefix) {
         self.config.guid.prefix = prefix;
         self.core = WriterCore::new(self.config.clone());
@@ -190,7 +191,7 @@ impl WriterHost {
         }
     }
 
-    /// Takes in what arrived at one time, and collects the answers.
+    /// Processes what arrived at one time, and collects the responses.
     pub(crate) fn receive<'d>(
         &mut self,
         now: Time,
@@ -214,12 +215,12 @@ impl WriterHost {
         write.into_iter().chain(core).min()
     }
 
-    /// Whether the application's thread sends what it writes.
+    /// Returns whether the application's thread sends what it writes.
     pub(super) fn sends_itself(&self) -> bool {
         self.publishes_every.is_none()
     }
 
-    /// The turn of the thread that publishes, if it is that time: what it sends.
+    /// Runs the publishing thread, if it is due: collects what it sends.
     pub(super) fn publish(&mut self, now: Time, out: &mut Outbox) {
         let Some(period) = self.publishes_every.filter(|_| now >= self.next_publish) else { return };
         self.core.handle_timeout(now);
@@ -227,7 +228,7 @@ impl WriterHost {
         self.next_publish = now + period;
     }
 
-    /// Writes the next sample if it is time. `false` when there was nothing to do or no room.
+    /// Writes the next sample if it is due. `false` if it is not, or if there is no room.
     pub(super) fn write(&mut self, now: Time) -> bool {
         if self.is_done() || (self.is_blocked && self.filling.is_none()) || now < self.next_write {
             return false;
@@ -272,8 +273,8 @@ impl WriterHost {
         }
     }
 
-    /// Begins a sample that is filled piece by piece, if the writer does so, and takes it. A refusal is met again
-    /// by the one who writes it as a whole.
+    /// Starts a sample that is filled piece by piece, if the writer does so, and returns whether it
+    /// did. A refusal recurs when it is written at once.
     fn begins_pieces(&mut self, now: Time, timestamp: Timestamp, payload: &[u8]) -> bool {
         if self.fills_pieces_in.is_none() {
             return false;
@@ -290,7 +291,7 @@ impl WriterHost {
     fn fill_piece(&mut self, now: Time, mut filling: Filling) {
         let end = (filling.filled + filling.piece_len).min(filling.payload.len());
         let mut block = self.core.lend_piece();
-        let memory = Arc::get_mut(&mut block).expect("what is lent is held by nobody else").bytes_mut();
+        let memory = Arc::get_mut(&mut block).expect("a loan has a single owner").bytes_mut();
         memory.fill(0xee);
         memory[..end - filling.filled].copy_from_slice(&filling.payload[filling.filled..end]);
         self.core.add_piece(block);
@@ -322,15 +323,16 @@ impl WriterHost {
     }
 }
 
-/// A writer of which a reader has heard.
+/// A writer known to a reader.
 struct Known {
     guid: Guid,
-    /// The samples that were taken, in order.
+    /// The samples taken, in order.
     taken: Vec<u64>,
     is_volatile: bool,
-    /// How many samples there may be in a message; they have the time stamp of the first, which is its number.
+    /// Maximum number of samples in a message; they have the timestamp of the first, which is its
+    /// number.
     message_max: u64,
-    /// The time stamp of the last sample that was taken.
+    /// The timestamp of the last sample taken.
     stamp: u64,
     written_at_match: u64,
 }
@@ -403,7 +405,7 @@ impl ReaderHost {
         self.known[writer].written_at_match = 0;
     }
 
-    /// Takes in what arrived at one time, and collects the answers.
+    /// Processes what arrived at one time, and collects the responses.
     pub(crate) fn receive<'d>(
         &mut self,
         now: Time,
@@ -419,12 +421,12 @@ impl ReaderHost {
         self.core.next_timeout()
     }
 
-    /// The numbers of the samples of a writer that were taken, in order.
+    /// Returns the numbers of a writer's samples that were taken, in order.
     pub(crate) fn taken(&self, writer: Guid) -> &[u64] {
         self.known.iter().find(|known| known.guid == writer).map_or(&[], |known| &known.taken)
     }
 
-    /// Takes everything there is, if the application is taking. Says whether there was something.
+    /// Takes all samples, if the application is taking. Returns whether there were any.
     pub(crate) fn take(&mut self, now: Time) -> bool {
         let mut is_taken = false;
         while self.is_taking && self.take_one() {
@@ -454,9 +456,10 @@ impl ReaderHost {
         })
     }
 
-    /// Whether the reader, if it is reliable, has the last sample of every matched reliable writer.
+    /// Returns whether the reader, if it is reliable, has the last sample of every matched reliable
+    /// writer.
     pub(super) fn has_all(&self, writers: &[WriterHost]) -> bool {
-        // What several writers wrote last need not all be there to be taken when only the last is kept.
+        // With KEEP_LAST, the last samples of several writers need not all be available.
         let is_replacing = self.config.history != History::KeepAll && self.known.len() > 1;
         self.reliable_writers(writers).all(|(writer, known)| {
             known.taken.last().map_or(known.floor(), |last| (*last).max(known.floor())) == writer.written
@@ -464,13 +467,13 @@ impl ReaderHost {
         })
     }
 
-    /// Asserts that nothing is missing between the first sample and the last, where nothing may be.
+    /// Asserts that no sample is missing between the first and the last, if none may be.
     pub(super) fn check_complete(&self, writers: &[WriterHost]) {
         for (writer, known) in self.reliable_writers(writers) {
             let is_keep_all =
                 writer.config.history == History::KeepAll && self.config.history == History::KeepAll;
             if is_keep_all {
-                // What was on its way when the reader came may have reached it too.
+                // Samples in flight when the reader joined may have reached it, too.
                 let floor = known.floor();
                 let meant: Vec<u64> = known.taken.iter().copied().filter(|n| *n > floor).collect();
                 let is_whole = meant.iter().copied().eq(floor + 1..=writer.written);
@@ -480,7 +483,7 @@ impl ReaderHost {
         let is_nothing_replaced = writers.iter().all(|writer| {
             writer.config.history == History::KeepAll && writer.config.reliability == Reliability::Reliable
         });
-        // One that came late may have got some of what was on its way then, and miss the rest.
+        // A late-joining reader may have received some samples in flight, and miss the rest.
         let is_early = self.known.iter().all(|known| known.floor() == 0);
         if is_nothing_replaced && is_early && self.config.reliability == Reliability::Reliable {
             assert_eq!(self.core.counters().samples_lost, 0, "{}", self.config.guid);
@@ -530,18 +533,18 @@ impl fmt::Display for ReaderHost {
     }
 }
 
-/// The bytes of a sample, which follow from who wrote it and its number; the encapsulation header says how much
-/// padding follows.
+/// Makes the bytes of a sample from its writer and number. The encapsulation header has the length
+/// of the padding.
 fn payload(writer: Guid, number: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0, 1, 0, (len.next_multiple_of(4) - len) as u8];
     bytes.extend(number.to_le_bytes());
     bytes.resize(len, number as u8 ^ writer.prefix.0[0]);
-    // Fragments of a large one do not look alike.
+    // Fragments of a large one differ.
     (1000..len).step_by(1000).for_each(|at| bytes[at..len.min(at + 4)].fill((at / 1000) as u8));
     bytes
 }
 
 /// Blocks of the largest window and the spare ones.
 const WRITER_MEMORY_MAX: usize = (12 << 20) + config::BLOCKS_SPARE_MAX * config::BLOCK_BYTES;
-/// Spare pieces, pieces that are partly used, and the index.
+/// Spare chunks, partly used chunks, and the index.
 const READER_SPARE_MAX: usize = 12 << 20;

@@ -1,4 +1,4 @@
-//! Messages of those who mean harm, submessage by submessage: well formed where nothing else is asked for.
+//! An attacker's messages, submessage by submessage: well-formed unless specified otherwise.
 
 use core::net::SocketAddrV4;
 
@@ -9,11 +9,11 @@ use weir_wire::{
     ParameterId, ParameterListWriter, ProtocolVersion, SequenceNumber, SequenceNumberSet, VendorId, push,
 };
 
-/// An RTPS message that is being made.
+/// An RTPS message under construction.
 pub(crate) struct Forged(pub(crate) Vec<u8>);
 
 impl Forged {
-    /// A message in somebody's name.
+    /// Starts a message in a participant's name.
     pub(crate) fn by(prefix: GuidPrefix) -> Self {
         let mut bytes = Vec::new();
         push(&mut bytes, &Header { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix });
@@ -25,17 +25,17 @@ impl Forged {
         self
     }
 
-    /// What follows is for one participant.
+    /// Addresses the rest to one participant.
     pub(crate) fn to(self, prefix: GuidPrefix) -> Self {
         self.with(&InfoDestination { prefix })
     }
 
-    /// What follows is in somebody else's name.
+    /// Continues in another participant's name.
     pub(crate) fn relayed(self, prefix: GuidPrefix) -> Self {
         self.with(&InfoSource { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix })
     }
 
-    /// DATA for everybody.
+    /// DATA for all readers.
     pub(crate) fn data(self, writer: EntityId, number: i64, payload: &[u8]) -> Self {
         self.any_data(writer, number, &[], payload, false)
     }
@@ -84,7 +84,7 @@ impl Forged {
         message
     }
 
-    /// A HEARTBEAT that wants an answer.
+    /// A HEARTBEAT that requests a response.
     pub(crate) fn heartbeat(self, writer: EntityId, first: i64, last: i64, count: u32) -> Self {
         self.with(&Heartbeat {
             reader: EntityId::UNKNOWN,
@@ -115,7 +115,7 @@ impl Forged {
         self.with(&Gap { reader: EntityId::UNKNOWN, writer, start: SequenceNumber(start), list })
     }
 
-    /// An ACKNACK that wants an answer.
+    /// An ACKNACK that requests a response.
     pub(crate) fn acknack(
         self,
         (reader, writer): (EntityId, EntityId),
@@ -139,7 +139,7 @@ impl Forged {
         self.with(&NackFrag { reader, writer, sequence_number: SequenceNumber(number), state, count })
     }
 
-    /// Any submessage, little-endian, with a length that may lie.
+    /// Any submessage, little-endian, with a length that may be false.
     pub(crate) fn raw(mut self, id: u8, flags: u8, len: u16, body: &[u8]) -> Self {
         self.0.extend_from_slice(&[id, flags | 1]);
         self.0.extend_from_slice(&len.to_le_bytes());
@@ -154,7 +154,7 @@ fn set(base: i64, members: &[i64]) -> SequenceNumberSet {
     set
 }
 
-/// The payload of an announcement, with whatever `write` adds.
+/// The payload of an announcement, with the parameters that `write` adds.
 pub(crate) fn parameters(write: impl FnOnce(&mut ParameterListWriter<'_>)) -> Vec<u8> {
     let mut payload = vec![0, 3, 0, 0];
     let mut list = ParameterListWriter::new(&mut payload);
@@ -163,12 +163,12 @@ pub(crate) fn parameters(write: impl FnOnce(&mut ParameterListWriter<'_>)) -> Ve
     payload
 }
 
-/// An announcement of a participant that says where to answer.
+/// An announcement of a participant with an address for responses.
 pub(crate) fn participant(prefix: GuidPrefix, answer_to: SocketAddrV4) -> Vec<u8> {
     participant_with(prefix, answer_to, |_| {})
 }
 
-/// The same with more.
+/// The same with more parameters.
 pub(crate) fn participant_with(
     prefix: GuidPrefix,
     answer_to: SocketAddrV4,
@@ -183,7 +183,7 @@ pub(crate) fn participant_with(
     })
 }
 
-/// An announcement of a reliable endpoint of a topic, with whatever `more` adds.
+/// An announcement of a reliable endpoint of a topic, with the parameters that `more` adds.
 pub(crate) fn endpoint(guid: Guid, topic: &str, more: impl FnOnce(&mut ParameterListWriter<'_>)) -> Vec<u8> {
     parameters(|list| {
         list.guid(ParameterId::ENDPOINT_GUID, guid);

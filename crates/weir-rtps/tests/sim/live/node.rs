@@ -1,5 +1,5 @@
-//! A whole participant as a state machine: discovery, writers and readers, wired together as a driver does it, but
-//! without sockets and threads. Shared with the fuzz targets.
+//! A complete participant as a state machine: discovery, writers and readers, connected as by a
+//! driver, but without sockets and threads. Shared with the fuzz targets.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{ReaderProxyConfig, WriterConfig, WriterCore};
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
-/// Where discovery traffic of a participant arrives.
+/// The port for a participant's discovery traffic.
 pub(crate) const META_PORT: u16 = 7410;
-/// Where samples and acknowledgements of a participant arrive.
+/// The port for a participant's samples and acknowledgements.
 pub(crate) const USER_PORT: u16 = 7411;
-/// Where announcements to everybody arrive.
+/// The destination of announcements to all participants.
 pub(crate) const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7400);
 
 /// One participant.
@@ -28,14 +28,14 @@ pub(crate) struct Node {
     pub(crate) host: Ipv4Addr,
     pub(crate) writers: BTreeMap<EntityId, WriterCore>,
     pub(crate) readers: BTreeMap<EntityId, ReaderCore>,
-    /// Of user datagrams.
+    /// For user datagrams.
     pub(crate) receiver: UnlockedReceiver,
     out: Outbox,
-    /// What writers and readers answered that was not sent yet.
+    /// Responses of writers and readers that were not sent yet.
     answers: Outbox,
 }
 
-/// Finds an instance: a payload begins with the key behind the encapsulation header.
+/// Finds an instance: a payload starts with the key after the encapsulation header.
 #[expect(clippy::unnecessary_wraps, reason = "the type is that of the reader's configuration")]
 pub(crate) fn key_of(payload: &[u8], _is_key: bool) -> Option<[u8; 16]> {
     let mut key = [0; 16];
@@ -45,7 +45,7 @@ pub(crate) fn key_of(payload: &[u8], _is_key: bool) -> Option<[u8; 16]> {
 }
 
 impl Node {
-    /// A participant alone on its host; `number` names both.
+    /// Creates a participant alone on its host; `number` identifies both.
     pub(crate) fn new(number: u8, now: Time, change: impl FnOnce(&mut ParticipantConfig)) -> Self {
         let host = Ipv4Addr::new(10, 0, 0, number);
         let prefix = GuidPrefix([number; 12]);
@@ -65,7 +65,7 @@ impl Node {
         }
     }
 
-    /// Adds a writer whose core follows from its policies.
+    /// Adds a writer whose core is configured by its policies.
     pub(crate) fn add_writer(&mut self, now: Time, entity: EntityId, topic: &str, qos: Qos) {
         let config = WriterConfig {
             history: qos.history,
@@ -77,7 +77,7 @@ impl Node {
         self.apply_events(now);
     }
 
-    /// Adds a reader whose core follows from its policies; `change` adjusts it.
+    /// Adds a reader whose core is configured by its policies; `change` adjusts it.
     pub(crate) fn add_reader(
         &mut self,
         now: Time,
@@ -98,7 +98,7 @@ impl Node {
         self.apply_events(now);
     }
 
-    /// Takes in a datagram that arrived at one of the ports.
+    /// Processes a datagram that arrived at one of the ports.
     pub(crate) fn receive(&mut self, now: Time, from: SocketAddrV4, port: u16, bytes: &[u8]) {
         if port == USER_PORT {
             self.receive_user(now, bytes);
@@ -125,14 +125,14 @@ impl Node {
         self.apply_events(now);
     }
 
-    /// When something is due.
+    /// Returns when something is due.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         let writers = self.writers.values().filter_map(WriterCore::next_timeout);
         let readers = self.readers.values().filter_map(ReaderCore::next_timeout);
         self.core.next_timeout().into_iter().chain(writers).chain(readers).min()
     }
 
-    /// Shows every datagram that is to be sent now: from which port, where to, and its bytes.
+    /// Passes on every datagram that is to be sent now: source port, destination, and bytes.
     pub(crate) fn transmit(&mut self, now: Time, mut each: impl FnMut(u16, SocketAddrV4, &[u8])) {
         let mut out = core::mem::take(&mut self.out);
         out.clear();
@@ -186,12 +186,12 @@ impl Node {
         }
     }
 
-    /// A local writer that there is.
+    /// Returns an existing local writer.
     pub(crate) fn writer(&mut self, entity: EntityId) -> &mut WriterCore {
         self.writers.get_mut(&entity).expect("events are about local writers")
     }
 
-    /// A local reader that there is.
+    /// Returns an existing local reader.
     pub(crate) fn reader(&mut self, entity: EntityId) -> &mut ReaderCore {
         self.readers.get_mut(&entity).expect("events are about local readers")
     }

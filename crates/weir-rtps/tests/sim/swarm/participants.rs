@@ -1,8 +1,8 @@
-//! Random configurations of whole participants that lose each other: losses of one direction, pauses longer than a
-//! lease, goodbyes of participants that stay.
+//! Random configurations of complete participants that lose each other: one-way losses, pauses
+//! longer than a lease, goodbyes of participants that stay.
 //!
-//! Discovery, leases and matching are the real ones. After the faults every reliable reader must get what its policies
-//! promise, in order and once.
+//! Discovery, leases and matching are the real ones. After the faults every reliable reader must
+//! receive what its policies guarantee, in order and once.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -21,7 +21,7 @@ use crate::live::node::{GROUP, META_PORT, Node, USER_PORT};
 
 /// Seeds of a normal test run.
 const SEEDS: u64 = 100;
-/// Samples that each writer adds when all faults are over.
+/// Samples that each writer adds after all faults.
 const LAST_SAMPLES: u64 = 5;
 /// Long enough for two announcements and the end of a lease.
 const SETTLE: Duration = Duration::from_secs(90);
@@ -36,19 +36,19 @@ struct Source {
     written: u64,
 }
 
-/// Participants on a network, and what their applications did.
+/// Participants on a network, and the actions of their applications.
 struct Swarm {
     seed: u64,
     network: Network,
     now: Time,
     nodes: Vec<Node>,
-    /// Which of them do not run.
+    /// Which of them are paused.
     is_paused: Vec<bool>,
     sources: Vec<Source>,
     /// Policies of all writers, and of all readers.
     offered: Qos,
     wanted: Qos,
-    /// Numbers that were taken, by reader and writer.
+    /// Sample numbers taken, by reader and writer.
     taken: BTreeMap<(Guid, Guid), Vec<u64>>,
     faults: Vec<String>,
 }
@@ -66,7 +66,7 @@ impl Swarm {
             is_paused: Vec::new(),
             sources: Vec::new(),
             offered: qos(rng),
-            // What an application does not take in time is none of the network's business.
+            // KEEP_ALL: samples that an application does not take in time are not lost.
             wanted: Qos { history: History::KeepAll, ..qos(rng) },
             taken: BTreeMap::new(),
             faults: Vec::new(),
@@ -88,7 +88,7 @@ impl Swarm {
         swarm
     }
 
-    /// The first participant writes, perhaps others do, too; all others read.
+    /// The first participant writes, and possibly others; all others read.
     fn populate(&mut self, rng: &mut Rng) {
         let now = self.now;
         for index in 0..self.nodes.len() {
@@ -105,7 +105,7 @@ impl Swarm {
         }
     }
 
-    /// One fault, and time to recover or not.
+    /// Applies one fault, with or without time to recover.
     fn disturb(&mut self, rng: &mut Rng) {
         let one = rng.below(self.nodes.len() as u64) as usize;
         let other = (one + 1 + rng.below(self.nodes.len() as u64 - 1) as usize) % self.nodes.len();
@@ -128,7 +128,7 @@ impl Swarm {
                 self.note(format!("{one} stops for {period:?}"));
                 self.pause(one, true);
                 self.run_for(period);
-                // What is done first, when a process goes on, is up to its threads.
+                // When a process resumes, the order depends on its threads.
                 if rng.chance(0.5) {
                     let now = self.now;
                     self.nodes[one].handle_timeout(now);
@@ -253,7 +253,7 @@ impl Swarm {
         }
     }
 
-    /// Everybody has found everybody again; what is written from now on must arrive, and nothing twice.
+    /// After rediscovery, checks that whatever is written from now on arrives, and nothing twice.
     fn end_well(&mut self) {
         self.run_for(SETTLE);
         let first_of_last: Vec<u64> = self.sources.iter().map(|source| source.written + 1).collect();
