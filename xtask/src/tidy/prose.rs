@@ -79,8 +79,6 @@ const UNFINISHED: &[&str] = &[
     "crates/weir-dds/src/driver/",
     "crates/weir-rtps/src/history.rs",
     "crates/weir-rtps/src/history/",
-    "crates/weir-rtps/src/reader.rs",
-    "crates/weir-rtps/src/reader/",
     "crates/weir-rtps/src/writer/",
 ];
 

@@ -26,10 +26,24 @@ impl WriterCore {
         payload_len: usize,
         fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<Result<SequenceNumber, WriteRefused>, E> {
-        let form = match self.admit_payload(payload_len) {
-            Ok(form) => form,
-            Err(refused) => return Ok(Err(refused)),
-        };
+        match self.admit_payload(payload_len) {
+            // The common form gets a copy of the steps without the others.
+            Ok(Form::Datagram) => self.write_as(Form::Datagram, now, stamp, payload_len, fill),
+            Ok(form) => self.write_as(form, now, stamp, payload_len, fill),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    /// The steps of [`WriterCore::write`] after a form was admitted.
+    #[inline(always)]
+    fn write_as<E>(
+        &mut self,
+        form: Form,
+        now: Time,
+        stamp: Stamp,
+        payload_len: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Result<SequenceNumber, WriteRefused>, E> {
         self.encode(form, stamp.timestamp, payload_len, fill)?;
         let instance = match self.admit_instance(stamp.key, form.datagram_bytes(payload_len)) {
             Ok(instance) => instance,
