@@ -99,8 +99,20 @@ fn cases_of_the_committed_example_are_written_with_the_same_names_and_values() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/example-v1.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
     for line in text.lines().skip(1) {
-        let read: Value = serde_json::from_str(line).unwrap();
         let case: Case = serde_json::from_str(line).unwrap();
-        assert_eq!(serde_json::to_value(&case).unwrap(), read);
+        let values = [serde_json::from_str(line).unwrap(), serde_json::to_value(&case).unwrap()];
+        let [read, written] = values.map(without_sentences);
+        assert_eq!(written, read);
     }
+}
+
+/// Removes the sentences of warnings, which are written anew from their codes and figures.
+fn without_sentences(mut case: Value) -> Value {
+    for warning in case["warnings"].as_array_mut().unwrap() {
+        let warning = warning.as_object_mut().unwrap();
+        if warning["code"] != "moon-phase" {
+            warning.retain(|name, _| name != "text" && name != "advice");
+        }
+    }
+    case
 }
