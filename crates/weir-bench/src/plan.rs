@@ -455,7 +455,7 @@ fn check_breakdown(options: &PlanOptions) -> Result<(), PlanError> {
     let text = if options.tests.contains(&Test::Throughput) {
         "--breakdown follows one sample at a time, as the latency test does: leave throughput out of --tests"
     } else if !options.rates.is_empty() {
-        "--breakdown follows one sample at a time, and --rate does not wait for it: leave one of them out"
+        "--breakdown follows one sample at a time, which --rate does not wait for: leave one of them out"
     } else if options.method.count_system_calls {
         "--resources counts system calls, which makes each of them slower and --breakdown wrong: leave one of them out"
     } else if !options.outside.is_empty() {
