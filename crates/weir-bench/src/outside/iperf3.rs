@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use weir_results::{Case, SequenceCounts, ThroughputCounts, ThroughputSummary};
 
+use super::case::{OutsideCase, OutsideError, free_port};
 use super::process::{END_WAIT, Process, Protocol};
-use super::{OutsideCase, OutsideError, free_port};
 
 /// Runs a server for one test and a client, and takes the figures from the client's JSON.
 pub(super) fn run(

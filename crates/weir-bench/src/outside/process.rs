@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::OutsideError;
+use super::case::OutsideError;
 
 /// A running program.
 pub(super) struct Process {

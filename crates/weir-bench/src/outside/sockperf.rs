@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use weir_results::{Case, LatencyRecorder, WaitStrategy};
 
+use super::case::{OutsideCase, OutsideError, free_port};
 use super::process::{END_WAIT, Process, Protocol};
-use super::{OutsideCase, OutsideError, free_port};
 
 /// Runs a server and a client, and takes the figures from the log of every round trip.
 pub(super) fn run(
