@@ -108,8 +108,8 @@ fn cases_of_the_committed_example_are_written_with_the_same_names_and_values() {
 
 /// Removes the sentences of warnings, which are written anew from their codes and figures.
 fn without_sentences(mut case: Value) -> Value {
-    for warning in case["warnings"].as_array_mut().unwrap() {
-        let warning = warning.as_object_mut().unwrap();
+    for warning in case["warnings"].as_array_mut().expect("a list of warnings") {
+        let warning = warning.as_object_mut().expect("a warning is an object");
         if warning["code"] != "moon-phase" {
             warning.retain(|name, _| name != "text" && name != "advice");
         }
