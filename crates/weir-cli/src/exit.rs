@@ -21,6 +21,14 @@ macro_rules! exit_codes {
 }
 pub(crate) use exit_codes;
 
+/// The same for a command that does not judge losses.
+macro_rules! exit_codes_without_loss {
+    () => {
+        "Exit codes: 0 success, 2 usage, 3 environment or peer, 130 interrupted"
+    };
+}
+pub(crate) use exit_codes_without_loss;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {

@@ -8,7 +8,7 @@ use weir_bench::case::CaseSpec;
 use weir_results::{Reliability, WaitStrategy, parse_duration, parse_size};
 
 use super::values::{parse_reliability, parse_socket_buffer, parse_wait};
-use crate::exit::exit_codes;
+use crate::exit::{exit_codes, exit_codes_without_loss};
 
 /// Publish or ping: one end of a case, with `weir sub` as the other
 #[derive(Debug, clap::Args)]
@@ -176,7 +176,7 @@ Examples:
   weir pub --engine udp --peer 10.0.0.2 --interface eth0
 
 ",
-    exit_codes!()
+    exit_codes_without_loss!()
 );
 
 const SUB_NOTES: &str = concat!(

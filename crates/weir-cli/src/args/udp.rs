@@ -13,7 +13,7 @@ use weir_results::{Test, UdpMode, WaitStrategy, parse_duration, parse_size};
 use super::values::{
     Cpus, Direction, Format, UdpRate, parse_cpus, parse_socket_buffer, parse_switch, parse_wait,
 };
-use crate::exit::exit_codes;
+use crate::exit::exit_codes_without_loss;
 
 /// Measure raw UDP: throughput, loss, reordering, delay and round trips
 #[derive(Debug, clap::Args)]
@@ -240,7 +240,7 @@ Examples:
   sudo weir udp --link veth,loss=1% -6
 
 ",
-    exit_codes!()
+    exit_codes_without_loss!()
 );
 
 const SERVER_NOTES: &str = "\
