@@ -9,6 +9,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::Instant;
 
+use weir_netsim::Rng;
 use weir_rtps::qos::{Durability, History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, SampleSelection, States, WriterProxyConfig};
 use weir_rtps::time::Time;
@@ -50,9 +51,9 @@ fn writer(instances: u32) {
     };
     write("new instances", instances, &mut |n| n);
     write("the same in turn", 5 * instances, &mut |n| n % instances);
-    let mut state = 1;
-    write("random ones", 5 * instances, &mut |_| random(&mut state) % instances);
-    write("one hot, one in 64 random", 10 * instances, &mut |_| hot(&mut state, instances));
+    let mut rng = Rng::new(1);
+    write("random ones", 5 * instances, &mut |_| random(&mut rng, instances));
+    write("one hot, one in 64 random", 10 * instances, &mut |_| hot(&mut rng, instances));
 }
 
 fn reader(instances: u32) {
@@ -81,16 +82,16 @@ fn reader(instances: u32) {
                 inline_qos: None,
                 payload: Payload::Data(&payload),
             };
-            core.handle_data(Time(0), WRITER, &data, None);
+            core.handle_data(Time(0), &WRITER, &data, None, None);
             longest = longest.max(began.elapsed().as_micros());
         }
         report(&format!("reader: {what}"), started, count, longest, core.memory(), instances);
     };
     receive(&mut core, "new instances", instances, &mut |n| n);
     receive(&mut core, "the same in turn", 5 * instances, &mut |n| n % instances);
-    let mut state = 1;
-    receive(&mut core, "random ones", 5 * instances, &mut |_| random(&mut state) % instances);
-    receive(&mut core, "one hot, one in 64 random", 10 * instances, &mut |_| hot(&mut state, instances));
+    let mut rng = Rng::new(1);
+    receive(&mut core, "random ones", 5 * instances, &mut |_| random(&mut rng, instances));
+    receive(&mut core, "one hot, one in 64 random", 10 * instances, &mut |_| hot(&mut rng, instances));
     let (started, mut after, mut count) = (Instant::now(), None, 0);
     while let Some(instance) = core.next_instance(after, States::ANY) {
         let selection = SampleSelection { states: States::ANY, instance: Some(instance) };
@@ -121,12 +122,11 @@ fn key(id: u32) -> [u8; 16] {
     key
 }
 
-fn random(state: &mut u32) -> u32 {
-    *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-    *state >> 4
+fn random(rng: &mut Rng, instances: u32) -> u32 {
+    rng.below(u64::from(instances)) as u32
 }
 
-fn hot(state: &mut u32, instances: u32) -> u32 {
-    let next = random(state);
-    if next >> 22 == 0 { (next & 0x3f_ffff) % instances } else { 7 }
+/// Instance 7, and another one once in 64 times.
+fn hot(rng: &mut Rng, instances: u32) -> u32 {
+    if rng.below(64) == 0 { random(rng, instances) } else { 7 }
 }

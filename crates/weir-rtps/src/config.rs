@@ -235,5 +235,5 @@ pub const COALESCING_SEND_MAX: Duration = Duration::from_micros(10);
 /// Writes in quick succession that leave at once before the rest of the burst is coalesced.
 pub const COALESCING_AFTER_WRITES: u32 = 2;
 
-/// Unmatched writers that a reader remembers to have received from.
-pub const STRANGERS_MAX: usize = 16;
+/// Maximum number of unmatched writers whose first sample a reader remembers.
+pub const UNMATCHED_WRITERS_MAX: usize = 16;

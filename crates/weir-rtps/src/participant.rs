@@ -17,10 +17,12 @@ mod config;
 mod counters;
 mod liveliness;
 mod local;
+mod local_endpoint;
 mod matching;
 mod reachability;
 mod receive;
 mod remote;
+mod remote_participant;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,10 +31,9 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 use announcer::Announcer;
 use builtin::BuiltinEndpoints;
 use liveliness::Assertions;
-use local::LocalEntry;
-use matching::Pair;
+use local_endpoint::{LocalEntry, Pair};
 use reachability::Reachability;
-use remote::RemoteParticipant;
+use remote_participant::RemoteParticipant;
 
 use crate::discovery_event::DiscoveryEvent;
 use crate::outbox::Outbox;
@@ -40,7 +41,7 @@ use crate::time::Time;
 
 pub use config::{Interface, ParticipantConfig};
 pub use counters::DiscoveryCounters;
-pub use local::{LocalEndpoint, LocalEndpointError};
+pub use local_endpoint::{LocalEndpoint, LocalEndpointError};
 
 /// Discovery, matching and leases of one participant. See the module's documentation.
 #[derive(Debug)]

@@ -1,12 +1,16 @@
-//! The message receiver: from datagrams of user data to writers and readers (RTPS 2.5, 8.3.4).
+//! The message receiver: passes the submessages of user data to writers and readers (RTPS 2.5,
+//! 8.3.4).
 //!
-//! Submessages are read in place. The lock of each endpoint is taken once per batch of datagrams,
-//! and once more only if traffic of several endpoints alternates. Responses, repairs and
-//! notifications follow once the whole batch is processed, see [`batch`]. Most datagrams resemble
-//! the previous one, see [`prediction`].
+//! Submessages are parsed in place. Each endpoint is locked once per batch of datagrams, and again
+//! only if traffic for several endpoints alternates. Answers, repairs and news for listeners are
+//! collected at the end of the batch, see [`batch`]. Most datagrams resemble the one before, see
+//! [`prediction`].
+//!
+//! There is one function per kind of input: [`receive_single`] for a batch of one datagram, which
+//! may be predicted, and [`receive_many`] for any other batch.
 //!
 //! The receiver finds endpoints through [`Endpoints`], which a driver implements with its locks.
-//! [`unlocked`] implements it for endpoints owned by one thread, as in simulations.
+//! [`unlocked`] implements it for endpoints that one thread owns, as in simulations.
 
 pub mod batch;
 mod endpoints;
@@ -19,8 +23,8 @@ pub mod unlocked;
 use std::sync::Arc;
 
 use weir_wire::{
-    AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Header, Heartbeat, HeartbeatFrag, Message,
-    NackFrag, ProtocolVersion, Submessage, Submessages, Timestamp, VendorId,
+    Data, EntityId, Guid, GuidPrefix, Header, Message, ProtocolVersion, Submessage, Submessages, Timestamp,
+    VendorId,
 };
 
 use crate::block::Block;
@@ -28,18 +32,18 @@ use crate::outbox::Outbox;
 use crate::reader::ReaderCore;
 use crate::time::Time;
 use crate::writer::WriterCore;
-use batch::{Batch, News};
+use batch::{Batch, News, Outcome};
 use prediction::{Predicted, Prediction};
-use submessages::Sink;
+use submessages::{Addressee, Sink};
 
 pub use endpoints::{Endpoints, Handle};
 
-/// The context of a batch.
+/// What is known about a batch before it is parsed.
 #[derive(Debug)]
 pub struct Incoming<'t, E: Endpoints> {
-    /// The participant's endpoints.
+    /// The endpoints of the participant.
     pub endpoints: &'t E,
-    /// The target of the last samples.
+    /// Writer and reader of the last samples.
     pub prediction: Option<&'t Prediction<E::Reader>>,
     /// The participant that receives.
     pub prefix: GuidPrefix,
@@ -56,10 +60,10 @@ impl<E: Endpoints> Clone for Incoming<'_, E> {
 
 impl<E: Endpoints> Copy for Incoming<'_, E> {}
 
-/// Processes a batch of one datagram, and collects the responses.
+/// Handles a batch of one datagram, and appends the answers to `outbox`. A sample may stay in
+/// `block`, the memory that the datagram lies in, until it is taken.
 ///
-/// A sample may stay in the datagram's block, if it has one, until it is taken. Returns when an
-/// endpoint first needs a timeout.
+/// Returns the earliest timeout among those that may be earlier than before.
 #[inline(never)]
 pub fn receive_single<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -70,26 +74,30 @@ pub fn receive_single<E: Endpoints>(
 ) -> Option<Time> {
     match incoming.prediction.and_then(|prediction| Predicted::new::<E>(prediction, datagram)) {
         Some(predicted) => receive_predicted(incoming, predicted, block, batch, outbox),
-        None => receive_unpredicted(incoming, datagram, block, batch, outbox),
+        None => receive_many(incoming, [datagram], block, batch, outbox),
     }
 }
 
-/// The same for a datagram that does not start with [`Predicted`].
+/// Handles any other batch, and appends the answers to `outbox`. Empty datagrams, which no
+/// participant sends to another, are not counted: a driver may use one to wake its own receiver.
+/// `block`: as for [`receive_single`], if all datagrams lie in it.
+///
+/// Returns the earliest timeout among those that may be earlier than before.
 #[inline(never)]
-fn receive_unpredicted<E: Endpoints>(
+pub fn receive_many<'d, E: Endpoints>(
     incoming: Incoming<'_, E>,
-    datagram: &[u8],
+    datagrams: impl IntoIterator<Item = &'d [u8]>,
     block: Option<&Arc<Block>>,
     batch: &mut Batch<E::Reader, E::Writer>,
     outbox: &mut Outbox,
 ) -> Option<Time> {
-    let mut receiver = Receiver::with_block(incoming, block, batch);
-    receiver.datagram(datagram);
+    let mut receiver = Receiver::new(incoming, block, batch);
+    datagrams.into_iter().for_each(|datagram| receiver.datagram(datagram));
     receiver.finish(outbox)
 }
 
-/// The same for one that starts as predicted: does what [`Receiver`] does, but skips known lookups,
-/// and the receiver if there is only the sample.
+/// Handles a datagram that begins as predicted. Without lookups, and without a [`Receiver`] if
+/// nothing follows the sample.
 #[inline(always)]
 fn receive_predicted<E: Endpoints>(
     incoming: Incoming<'_, E>,
@@ -98,21 +106,20 @@ fn receive_predicted<E: Endpoints>(
     batch: &mut Batch<E::Reader, E::Writer>,
     outbox: &mut Outbox,
 ) -> Option<Time> {
-    let now = incoming.now;
     batch.counters.datagrams += 1;
-    batch.forget_rival();
+    batch.rival = None;
     let mut core = incoming.endpoints.lock(&prediction.reader);
-    core.handle_data_inline(now, &prediction.writer, &data, Some(timestamp), block);
+    core.handle_data(incoming.now, &prediction.writer, &data, Some(timestamp), block);
     if !behind.is_empty() {
-        return receive_behind(incoming, (prediction, core), timestamp, behind, block, batch, outbox);
+        let current = (prediction, core);
+        return receive_behind(incoming, current, timestamp, behind, block, batch, outbox);
     }
     let mut next = Time::MAX;
-    let news = settle(incoming, &prediction.reader, &mut core, outbox, &mut next);
-    batch.end_as_predicted(news);
+    finish_predicted(incoming, prediction, &mut core, batch, outbox, &mut next);
     (next != Time::MAX).then_some(next)
 }
 
-/// Processes the rest of a datagram after a sample for the predicted reader, which is locked.
+/// Handles the submessages behind a sample that was predicted, whose reader is locked.
 #[inline(never)]
 fn receive_behind<'t, E: Endpoints>(
     incoming: Incoming<'t, E>,
@@ -123,7 +130,7 @@ fn receive_behind<'t, E: Endpoints>(
     batch: &mut Batch<E::Reader, E::Writer>,
     outbox: &mut Outbox,
 ) -> Option<Time> {
-    let mut receiver = Receiver::with_block(incoming, block, batch);
+    let mut receiver = Receiver::new(incoming, block, batch);
     receiver.is_as_predicted = true;
     receiver.current = Some(Current { writer: prediction.writer, reader: &prediction.reader, core });
     if let Ok(header) = Header::parse(&prediction.header) {
@@ -133,7 +140,22 @@ fn receive_behind<'t, E: Endpoints>(
     receiver.finish(outbox)
 }
 
-/// The reader whose lock is held, and the writer of its samples.
+/// Ends a batch in which the predicted reader, which is locked, received something and no other
+/// reader did.
+#[inline(always)]
+fn finish_predicted<E: Endpoints>(
+    incoming: Incoming<'_, E>,
+    prediction: &Prediction<E::Reader>,
+    core: &mut ReaderCore,
+    batch: &mut Batch<E::Reader, E::Writer>,
+    outbox: &mut Outbox,
+    next: &mut Time,
+) {
+    let news = settle(incoming, &prediction.reader, core, outbox, next);
+    batch.outcome = Outcome::Predicted(news);
+}
+
+/// The reader that is locked, and the writer whose samples it receives.
 #[derive(Debug)]
 struct Current<'t, R, L> {
     writer: Guid,
@@ -141,29 +163,23 @@ struct Current<'t, R, L> {
     core: L,
 }
 
-/// Processes a batch of datagrams, and collects the responses of endpoints.
+/// The general receiver of a batch of datagrams.
 #[derive(Debug)]
-pub struct Receiver<'t, 'b, E: Endpoints + 't> {
+struct Receiver<'t, 'b, E: Endpoints + 't> {
     incoming: Incoming<'t, E>,
     batch: &'b mut Batch<E::Reader, E::Writer>,
     current: Option<Current<'t, E::Reader, E::Locked<'t>>>,
-    /// Whether only the predicted reader received something.
+    /// Whether the predicted reader received something, and no other reader did.
     is_as_predicted: bool,
     /// The header of the last datagram.
     header: Header,
-    /// The block of the datagram, if samples may stay there.
+    /// The memory that the datagram lies in, if samples may stay there.
     block: Option<&'t Arc<Block>>,
 }
 
 impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
-    /// Starts a batch.
     #[inline(always)]
-    pub fn new(incoming: Incoming<'t, E>, batch: &'b mut Batch<E::Reader, E::Writer>) -> Self {
-        Self::with_block(incoming, None, batch)
-    }
-
-    #[inline(always)]
-    fn with_block(
+    fn new(
         incoming: Incoming<'t, E>,
         block: Option<&'t Arc<Block>>,
         batch: &'b mut Batch<E::Reader, E::Writer>,
@@ -173,12 +189,9 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         Self { incoming, batch, current: None, is_as_predicted: false, header, block }
     }
 
-    /// Processes a datagram.
-    ///
-    /// An empty one, which participants never send to each other, is not counted: a driver may wake
-    /// its own receiver with it. Always inlined: a call per datagram is measurable.
+    /// Handles a datagram. Always inlined, to save a call per datagram.
     #[inline(always)]
-    pub fn datagram(&mut self, datagram: &[u8]) {
+    fn datagram(&mut self, datagram: &[u8]) {
         if datagram.is_empty() {
             return;
         }
@@ -191,27 +204,26 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         self.message(message.submessages(), None);
     }
 
-    /// Ends the batch: collects the responses of endpoints. Returns when one of them first needs a
-    /// timeout. A lock that is still held is not taken again.
+    /// Ends the batch: collects the answers of the endpoints. A lock that is still held is not
+    /// taken again.
     #[inline]
-    pub fn finish(mut self, outbox: &mut Outbox) -> Option<Time> {
+    fn finish(mut self, outbox: &mut Outbox) -> Option<Time> {
         let (incoming, mut next) = (self.incoming, Time::MAX);
         match (self.is_as_predicted, incoming.prediction, self.current.take()) {
             (true, Some(prediction), current) => {
                 let lock = || incoming.endpoints.lock(&prediction.reader);
                 let mut core = current.map_or_else(lock, |current| current.core);
-                let news = settle(incoming, &prediction.reader, &mut core, outbox, &mut next);
-                self.batch.end_as_predicted(news);
+                finish_predicted(incoming, prediction, &mut core, self.batch, outbox, &mut next);
             }
             (_, _, current) => self.finish_readers(current, outbox, &mut next),
         }
-        if self.batch.has_writers() {
+        if !self.batch.writers.is_empty() {
             self.finish_writers(outbox, &mut next);
         }
         (next != Time::MAX).then_some(next)
     }
 
-    /// Processes the submessages of a message, from its start or after a sample written at
+    /// Handles the submessages of a message, from its beginning or behind a sample written at
     /// `timestamp`.
     #[inline(never)]
     fn message(&mut self, submessages: Submessages<'_>, timestamp: Option<Timestamp>) {
@@ -221,66 +233,29 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         }
     }
 
-    /// Processes a sample for another reader than the locked one.
+    /// Handles a sample for another reader than the one that is locked.
     #[inline(never)]
     fn data_unlocked(&mut self, writer: Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
         let (now, block) = (self.incoming.now, self.block);
-        let handle = |core: &mut ReaderCore| core.handle_data_in(now, writer, data, timestamp, block);
+        let handle = |core: &mut ReaderCore| core.handle_data(now, &writer, data, timestamp, block);
         if !self.for_readers(writer, data.reader, handle) {
             self.for_unmatched(handle);
         }
     }
 
-    fn data_frag(&mut self, source: GuidPrefix, frag: &DataFrag<'_>, timestamp: Option<Timestamp>) {
-        let now = self.incoming.now;
-        let writer = Guid::new(source, frag.writer);
-        let handle = |core: &mut ReaderCore| core.handle_data_frag(now, writer, frag, timestamp);
-        if !self.for_readers(writer, frag.reader, handle) {
-            self.for_unmatched(handle);
-        }
-    }
-
-    fn heartbeat_frag(&mut self, source: GuidPrefix, heartbeat: &HeartbeatFrag) {
-        let now = self.incoming.now;
-        let writer = Guid::new(source, heartbeat.writer);
-        self.for_readers(writer, heartbeat.reader, |core| core.handle_heartbeat_frag(now, writer, heartbeat));
-    }
-
-    fn heartbeat(&mut self, source: GuidPrefix, heartbeat: &Heartbeat) {
-        let now = self.incoming.now;
-        let writer = Guid::new(source, heartbeat.writer);
-        self.for_readers(writer, heartbeat.reader, |core| core.handle_heartbeat(now, writer, heartbeat));
-    }
-
-    fn gap(&mut self, source: GuidPrefix, gap: &Gap) {
-        let now = self.incoming.now;
-        let writer = Guid::new(source, gap.writer);
-        self.for_readers(writer, gap.reader, |core| core.handle_gap(now, writer, gap));
-    }
-
-    fn acknack(&mut self, source: GuidPrefix, acknack: &AckNack) {
-        let (now, reader) = (self.incoming.now, Guid::new(source, acknack.reader));
-        self.for_writer(acknack.writer, |core| core.handle_acknack(now, reader, acknack));
-    }
-
-    fn nack_frag(&mut self, source: GuidPrefix, nack: &NackFrag) {
-        let (now, reader) = (self.incoming.now, Guid::new(source, nack.reader));
-        self.for_writer(nack.writer, |core| core.handle_nack_frag(now, reader, nack));
-    }
-
-    /// Calls `f` with a writer, if it exists.
+    /// Passes a writer to `f`, if it exists.
     fn for_writer(&mut self, entity: EntityId, f: impl FnOnce(&mut WriterCore)) {
         let Some(writer) = self.incoming.endpoints.writer(entity) else {
             self.batch.counters.ignored += 1;
             return;
         };
-        // Never two locks at a time.
+        // Only one lock is held at a time.
         self.current = None;
         self.incoming.endpoints.with_writer(writer, f);
-        self.batch.note_writer(writer);
+        self.batch.list_writer(writer);
     }
 
-    /// Returns whether a submessage of this writer is for the locked reader.
+    /// Whether a submessage of this writer is for the reader that is locked.
     #[inline(always)]
     fn is_current(&self, writer: &Guid, meant: EntityId) -> bool {
         self.current.as_ref().is_some_and(|current| {
@@ -288,19 +263,19 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         })
     }
 
-    /// Records that a reader received something that was not predicted.
+    /// Lists a reader that received something that was not predicted.
     #[inline]
-    fn note_reader(&mut self, reader: &E::Reader) {
+    fn list_reader(&mut self, reader: &E::Reader) {
         if core::mem::take(&mut self.is_as_predicted)
             && let Some(prediction) = self.incoming.prediction
         {
-            self.batch.note_reader(&prediction.reader);
+            self.batch.list_reader(&prediction.reader);
         }
-        self.batch.note_reader(reader);
+        self.batch.list_reader(reader);
     }
 
-    /// Calls `f` with the named reader, or with all readers matched with the writer. Returns
-    /// `false` if the writer is not matched.
+    /// Passes to `f` the reader that is named, or all readers matched with the writer. Returns
+    /// `false` if it has none.
     #[inline]
     fn for_readers(&mut self, writer: Guid, meant: EntityId, mut f: impl FnMut(&mut ReaderCore)) -> bool {
         if self.is_current(&writer, meant)
@@ -309,7 +284,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
             f(&mut current.core);
             return true;
         }
-        // Never two locks at a time.
+        // Only one lock is held at a time.
         self.current = None;
         let Incoming { endpoints, prediction, .. } = self.incoming;
         let readers = match prediction.filter(|prediction| prediction.writer == writer) {
@@ -324,21 +299,21 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
             if meant != EntityId::UNKNOWN && meant != E::entity(reader) {
                 return true;
             }
-            self.note_reader(reader);
+            self.list_reader(reader);
             let mut current = Current { writer, reader, core: endpoints.lock(reader) };
             f(&mut current.core);
             self.current = Some(current);
             return true;
         }
         for reader in readers.iter().filter(|it| meant == EntityId::UNKNOWN || meant == E::entity(it)) {
-            self.note_reader(reader);
+            self.list_reader(reader);
             f(&mut endpoints.lock(reader));
         }
         true
     }
 
-    /// Shows a sample of an unmatched writer to the readers that record such samples, see
-    /// [`ReaderCore::note_history`]: needed for Cyclone DDS only.
+    /// Passes the readers that want samples of unmatched writers to `f`. Necessary only for Cyclone
+    /// DDS, see [`ReaderCore::note_history`].
     #[cold]
     fn for_unmatched(&mut self, mut f: impl FnMut(&mut ReaderCore)) {
         if self.header.vendor != VendorId::CYCLONE {
@@ -347,15 +322,16 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         let endpoints = self.incoming.endpoints;
         endpoints.readers().for_each(|reader| {
             let mut core = endpoints.lock(reader);
-            if core.heeds_strangers() {
-                // It may have been matched meanwhile, and have a response.
+            if core.wants_unmatched() {
+                // The writer may have been matched in the meantime, and the reader may have to
+                // answer.
                 f(&mut core);
-                self.note_reader(reader);
+                self.list_reader(reader);
             }
         });
     }
 
-    /// Collects the responses of readers, unless only the predicted one has any.
+    /// Collects the answers of the listed readers.
     #[inline(never)]
     fn finish_readers(
         &mut self,
@@ -364,11 +340,11 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         next: &mut Time,
     ) {
         let incoming = self.incoming;
-        let mut from = None;
-        match (self.batch.readers_mut(), current) {
+        let mut sender = None;
+        match (&mut self.batch.readers[..], current) {
             ([only], Some(mut current)) => {
                 let is_senders = self.header.prefix == current.writer.prefix;
-                from = is_senders.then_some((current.writer, self.header));
+                sender = is_senders.then_some((current.writer, self.header));
                 only.news = settle(incoming, &only.reader, &mut current.core, outbox, next);
             }
             (readers, current) => {
@@ -379,21 +355,22 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
                 }
             }
         }
-        self.batch.end_unpredicted(from);
+        self.batch.outcome =
+            sender.map_or(Outcome::Readers, |(writer, header)| Outcome::Single(writer, header));
     }
 
-    /// Collects the responses of writers.
+    /// Collects the answers of the listed writers.
     #[inline(never)]
     fn finish_writers(&mut self, outbox: &mut Outbox, next: &mut Time) {
         let Incoming { endpoints, now, .. } = self.incoming;
-        for writer in self.batch.take_writers() {
+        for writer in self.batch.writers.drain(..) {
             let has_publisher = endpoints.has_publisher(&writer);
             let is_due = endpoints.with_writer(&writer, |core| {
                 core.poll_answers(outbox);
                 *next = (*next).min(core.next_timeout().unwrap_or(Time::MAX));
                 has_publisher && core.is_transmission_due(now)
             });
-            // An acknowledgement may make room for more of a large sample.
+            // An acknowledgement may open the window for more of a large sample.
             if is_due {
                 endpoints.wake_publisher(&writer);
             }
@@ -402,36 +379,42 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
 }
 
 impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
-    /// Always inlined, as is what the reader does with the sample. Nothing of it passes through
-    /// memory, which avoids a store-forwarding stall.
+    /// Always inlined, like [`ReaderCore::handle_data`].
     #[inline(always)]
     fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>) {
         let (now, block) = (self.incoming.now, self.block);
         if !self.is_current(writer, data.reader) {
             self.data_unlocked(*writer, data, timestamp);
         } else if let Some(current) = &mut self.current {
-            current.core.handle_data_inline(now, &current.writer, data, timestamp, block);
+            current.core.handle_data(now, &current.writer, data, timestamp, block);
         }
     }
 
     #[inline(always)]
     fn other(&mut self, source: GuidPrefix, submessage: &Submessage<'_>, timestamp: Option<Timestamp>) {
-        match submessage {
-            Submessage::Data(data) => self.data_unlocked(Guid::new(source, data.writer), data, timestamp),
-            Submessage::Heartbeat(heartbeat) => self.heartbeat(source, heartbeat),
-            Submessage::DataFrag(frag) => self.data_frag(source, frag, timestamp),
-            Submessage::NackFrag(nack) => self.nack_frag(source, nack),
-            Submessage::HeartbeatFrag(heartbeat) => self.heartbeat_frag(source, heartbeat),
-            Submessage::Gap(gap) => self.gap(source, gap),
-            Submessage::AckNack(acknack) => self.acknack(source, acknack),
-            Submessage::Unknown { .. } => self.batch.counters.ignored += 1,
-            // The others were interpreted already, or have no meaning here.
-            _ => {}
+        let (now, block) = (self.incoming.now, self.block);
+        match submessages::addressee(source, submessage) {
+            Some(Addressee::Readers { writer, reader }) => {
+                let handle = |core: &mut ReaderCore| {
+                    submessages::to_reader(core, now, writer, submessage, timestamp, block);
+                };
+                let is_sample = matches!(submessage, Submessage::Data(_) | Submessage::DataFrag(_));
+                if !self.for_readers(writer, reader, handle) && is_sample {
+                    self.for_unmatched(handle);
+                }
+            }
+            Some(Addressee::Writer { writer, reader }) => {
+                let handle = |core: &mut WriterCore| submessages::to_writer(core, now, reader, submessage);
+                self.for_writer(writer, handle);
+            }
+            None if matches!(submessage, Submessage::Unknown { .. }) => self.batch.counters.ignored += 1,
+            // The walk has interpreted the others, or they mean nothing here.
+            None => {}
         }
     }
 }
 
-/// Collects the responses of one reader, and the news for its listener.
+/// Collects the answers of a reader. Returns what is new for its listener.
 #[inline(always)]
 fn settle<E: Endpoints>(
     incoming: Incoming<'_, E>,

@@ -12,7 +12,6 @@ use super::values::{Format, PlotTest, TelemetryForm};
 Examples:
   weir report weir-results/20261121T200000Z
   weir report weir-results/20261121T200000Z --compact
-  weir report weir-results/20261121T200000Z --format csv > run.csv
   weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
   weir report weir-results/20261121T200000Z --plot latency --plot throughput
 

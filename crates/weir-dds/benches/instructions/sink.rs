@@ -11,7 +11,7 @@ use weir_rtps::qos::{History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
 use weir_rtps::receiver::batch::Batch;
 use weir_rtps::receiver::prediction::Prediction;
-use weir_rtps::receiver::{Endpoints, Incoming, Receiver, receive_single};
+use weir_rtps::receiver::{Endpoints, Incoming, receive_many, receive_single};
 use weir_rtps::time::Time;
 use weir_rtps::writer::WriterCore;
 use weir_wire::{EntityId, Guid, VendorId};
@@ -64,9 +64,7 @@ impl Sink {
         if let [datagram] = datagrams {
             receive_single(incoming, datagram, None, batch, outbox);
         } else {
-            let mut receiver = Receiver::new(incoming, batch);
-            datagrams.iter().for_each(|datagram| receiver.datagram(datagram));
-            receiver.finish(outbox);
+            receive_many(incoming, datagrams.iter().map(Vec::as_slice), None, batch, outbox);
         }
         if batch.may_change_prediction()
             && let Some(next) = batch.next_prediction(before, 0)

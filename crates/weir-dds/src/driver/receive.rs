@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::MutexGuard;
-use weir_rtps::outbox::Outbox;
-use weir_rtps::receiver::batch::Batch;
-use weir_rtps::receiver::{self, Incoming, Receiver};
+use weir_rtps::receiver::{self, Incoming};
 use weir_rtps::time::Time;
-use weir_udp::{RecvBatch, Wait};
+use weir_udp::Wait;
 
 use super::channel::{Arrived, Prediction, RECEIVE_TIMEOUT, ReaderNews, Role};
-use super::endpoints::{ReaderEndpoint, WriterEndpoint};
+use super::endpoints::ReaderEndpoint;
 use super::routes::BatchEndpoints;
 use super::shared::Driver;
 use crate::clock;
@@ -222,7 +220,10 @@ impl Driver {
                 let datagram = block.map_or_else(|| received.first_bytes(len), |block| &block.bytes()[..len]);
                 receiver::receive_single(incoming, datagram, block, batch, outbox)
             }
-            None => receive_many(incoming, received, batch, outbox),
+            None => {
+                let datagrams = received.messages().flat_map(|message| message.datagrams());
+                receiver::receive_many(incoming, datagrams, None, batch, outbox)
+            }
         };
         if batch.may_change_prediction()
             && let Some(next) = batch.next_prediction(prediction.as_deref(), *table_version)
@@ -340,21 +341,4 @@ impl Driver {
             role.batch.give_back(readers);
         }
     }
-}
-
-/// Processes a batch of several datagrams. For one datagram there is [`receiver::receive_single`].
-#[inline(never)]
-fn receive_many(
-    incoming: Incoming<'_, BatchEndpoints<'_>>,
-    received: &RecvBatch,
-    batch: &mut Batch<Arc<ReaderEndpoint>, Arc<WriterEndpoint>>,
-    outbox: &mut Outbox,
-) -> Option<Time> {
-    let mut receiver = Receiver::new(incoming, batch);
-    for message in received.messages() {
-        for datagram in message.datagrams() {
-            receiver.datagram(datagram);
-        }
-    }
-    receiver.finish(outbox)
 }

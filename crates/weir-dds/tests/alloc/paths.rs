@@ -15,9 +15,10 @@ const WARM_UP: u64 = 20_000;
 const COUNT: u64 = 20_000;
 /// Fewer, because they are large.
 const LOANS: u64 = 2_000;
-/// Allowance for occasional events: announcements, queues that grow to a new peak on a busy
-/// machine, the test harness. One allocation per sample would be 20 000.
-const ALLOWED: usize = 500;
+/// Allowance for events that depend on time and not on the number of samples: announcements,
+/// queues that grow to a new peak on a busy machine, the test harness. It is one allocation per
+/// hundred samples. The cores alone, in weir-rtps, have no allowance.
+const ALLOWED: usize = 200;
 
 fn reliable() -> (DataWriterQos, DataReaderQos) {
     let writer = DataWriterQos::default().reliable().keep_all().max_blocking_time(DEADLINE);

@@ -16,7 +16,7 @@ use weir_wire::{
 };
 
 use super::config::ParticipantConfig;
-use super::remote::RemoteParticipant;
+use super::remote_participant::RemoteParticipant;
 use crate::discovery_data::Locators;
 use crate::outbox::{Destinations, Outbox};
 use crate::spdp::{self, ParticipantData, builtin_endpoints};

@@ -1,10 +1,7 @@
 //! The reliable builtin endpoints: those of SEDP, whose instances are the endpoints of
 //! applications, keyed by GUID (DDSI-RTPS 2.5 §8.5.4), and those of participant messages (§8.4.13).
 
-use weir_wire::{
-    AckNack, Data, DataFrag, EntityId, Gap, Guid, GuidPrefix, Heartbeat, HeartbeatFrag, NackFrag,
-    SequenceNumber, Timestamp, VendorId,
-};
+use weir_wire::{EntityId, Guid, GuidPrefix, SequenceNumber, Submessage, Timestamp, VendorId};
 
 use super::config::ParticipantConfig;
 use crate::config;
@@ -12,6 +9,7 @@ use crate::outbox::{Destinations, Outbox};
 use crate::participant_message;
 use crate::qos::{Durability, History, LivelinessKind, Reliability};
 use crate::reader::{RawSample, ReaderConfig, ReaderCore, ReassemblyLimits, WriterProxyConfig};
+use crate::receiver::submessages::{self, Addressee};
 use crate::sedp::{self, EndpointData, EndpointKind};
 use crate::spdp::{ParticipantData, builtin_endpoints};
 use crate::time::Time;
@@ -195,64 +193,26 @@ impl BuiltinEndpoints {
         taken
     }
 
-    /// Handles a DATA submessage; `false` if it is for none of the builtin endpoints.
-    pub(super) fn handle_data(
+    /// Handles a submessage; `false` if it is for none of the builtin endpoints. Reassembly is
+    /// limited, see [`config::ANNOUNCEMENT_MAX_BYTES`].
+    pub(super) fn handle(
         &mut self,
         now: Time,
         source: GuidPrefix,
-        data: &Data<'_>,
+        submessage: &Submessage<'_>,
         timestamp: Option<Timestamp>,
     ) -> bool {
-        let Some(exchange) = self.receiving(data.writer, data.reader) else { return false };
-        exchange.reader.handle_data(now, Guid::new(source, data.writer), data, timestamp);
-        true
-    }
-
-    /// Handles a fragment. Reassembly is limited, see [`config::ANNOUNCEMENT_MAX_BYTES`].
-    pub(super) fn handle_data_frag(
-        &mut self,
-        now: Time,
-        source: GuidPrefix,
-        frag: &DataFrag<'_>,
-        timestamp: Option<Timestamp>,
-    ) -> bool {
-        let Some(exchange) = self.receiving(frag.writer, frag.reader) else { return false };
-        exchange.reader.handle_data_frag(now, Guid::new(source, frag.writer), frag, timestamp);
-        true
-    }
-
-    pub(super) fn handle_heartbeat(&mut self, now: Time, source: GuidPrefix, heartbeat: &Heartbeat) -> bool {
-        let Some(exchange) = self.receiving(heartbeat.writer, heartbeat.reader) else { return false };
-        exchange.reader.handle_heartbeat(now, Guid::new(source, heartbeat.writer), heartbeat);
-        true
-    }
-
-    pub(super) fn handle_heartbeat_frag(
-        &mut self,
-        now: Time,
-        source: GuidPrefix,
-        heartbeat: &HeartbeatFrag,
-    ) -> bool {
-        let Some(exchange) = self.receiving(heartbeat.writer, heartbeat.reader) else { return false };
-        exchange.reader.handle_heartbeat_frag(now, Guid::new(source, heartbeat.writer), heartbeat);
-        true
-    }
-
-    pub(super) fn handle_gap(&mut self, now: Time, source: GuidPrefix, gap: &Gap) -> bool {
-        let Some(exchange) = self.receiving(gap.writer, gap.reader) else { return false };
-        exchange.reader.handle_gap(now, Guid::new(source, gap.writer), gap);
-        true
-    }
-
-    pub(super) fn handle_acknack(&mut self, now: Time, source: GuidPrefix, acknack: &AckNack) -> bool {
-        let Some(exchange) = self.sending(acknack.writer, acknack.reader) else { return false };
-        exchange.writer.handle_acknack(now, Guid::new(source, acknack.reader), acknack);
-        true
-    }
-
-    pub(super) fn handle_nack_frag(&mut self, now: Time, source: GuidPrefix, nack: &NackFrag) -> bool {
-        let Some(exchange) = self.sending(nack.writer, nack.reader) else { return false };
-        exchange.writer.handle_nack_frag(now, Guid::new(source, nack.reader), nack);
+        match submessages::addressee(source, submessage) {
+            Some(Addressee::Readers { writer, reader }) => {
+                let Some(exchange) = self.receiving(writer.entity, reader) else { return false };
+                submessages::to_reader(&mut exchange.reader, now, writer, submessage, timestamp, None);
+            }
+            Some(Addressee::Writer { writer, reader }) => {
+                let Some(exchange) = self.sending(writer, reader.entity) else { return false };
+                submessages::to_writer(&mut exchange.writer, now, reader, submessage);
+            }
+            None => return false,
+        }
         true
     }
 

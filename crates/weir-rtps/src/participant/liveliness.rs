@@ -11,7 +11,6 @@ use weir_wire::{EntityId, GuidPrefix};
 
 use super::ParticipantCore;
 use crate::discovery_event::DiscoveryEvent;
-use crate::liveliness::Lease;
 use crate::qos::{INFINITE, LivelinessKind, Qos};
 use crate::sedp::EndpointKind;
 use crate::time::Time;
@@ -40,13 +39,6 @@ impl Assertions {
     pub(super) fn next_at(&self) -> Option<Time> {
         self.automatic_at.into_iter().chain(self.manual_at).min()
     }
-}
-
-/// Returns the lease of a local writer that the application must renew.
-pub(super) fn manual_lease(now: Time, kind: EndpointKind, qos: &Qos) -> Option<Lease> {
-    let policy = qos.liveliness;
-    let is_manual = kind == EndpointKind::Writer && policy.kind != LivelinessKind::Automatic;
-    (is_manual && policy.lease < INFINITE).then(|| Lease::new(now, policy))
 }
 
 impl ParticipantCore {

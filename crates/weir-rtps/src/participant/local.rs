@@ -1,106 +1,15 @@
 //! The local endpoints: announced to and matched with all participants.
 
-use core::net::SocketAddrV4;
 use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid};
 
 use super::ParticipantCore;
-use super::liveliness;
-use super::remote::kind_of;
-use crate::discovery_data::Locators;
+use super::local_endpoint::{LocalEndpoint, LocalEndpointError, LocalEntry, manual_lease};
+use super::remote_participant::kind_of;
 use crate::discovery_event::RemoteEndpoint;
-use crate::liveliness::Lease;
-use crate::qos::Qos;
-use crate::sedp::{EndpointData, EndpointKind};
+use crate::sedp::EndpointKind;
 use crate::time::Time;
-use crate::writer::WriteRefused;
-
-/// A writer or reader of this participant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalEndpoint {
-    /// Its id within the participant, which includes whether it writes or reads and whether its
-    /// topic has a key.
-    pub entity: EntityId,
-    /// The topic's name.
-    pub topic: String,
-    /// The name of the topic's type.
-    pub type_name: String,
-    /// Its offered or requested policies.
-    pub qos: Qos,
-    /// Its addresses; empty: the participant's default ones.
-    pub unicast: Vec<SocketAddrV4>,
-    /// The multicast group that a reader also joins.
-    pub multicast: Option<SocketAddrV4>,
-}
-
-/// The reason why an endpoint cannot be announced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LocalEndpointError {
-    /// The entity id is not of the call's kind.
-    #[error("entity id {0:?} is not that of an application endpoint of this kind")]
-    WrongKind(EntityId),
-    /// A name is longer than peers would accept.
-    #[error("the {what} is {bytes} bytes long: shorten it to at most {max}")]
-    TooLong {
-        /// The text.
-        what: &'static str,
-        /// Its length in bytes.
-        bytes: usize,
-        /// The maximum length in bytes.
-        max: usize,
-    },
-    /// There is no address for samples or acknowledgements.
-    #[error("neither the endpoint nor its participant has a unicast address: give one of them an address")]
-    NoAddress,
-    /// The participant is closed.
-    #[error("the participant is closed")]
-    Closed,
-    /// There are too many endpoints.
-    #[error("the endpoint cannot be announced: {0}")]
-    NotAnnounced(#[from] WriteRefused),
-}
-
-/// The state of a local endpoint.
-#[derive(Debug)]
-pub(super) struct LocalEntry {
-    pub(super) topic: String,
-    pub(super) type_name: String,
-    unicast: Vec<SocketAddrV4>,
-    multicast: Option<SocketAddrV4>,
-    kind: EndpointKind,
-    /// Number of matched endpoints.
-    pub(super) matches: usize,
-    /// For a writer whose liveliness the application asserts.
-    pub(super) lease: Option<Lease>,
-    /// The endpoint as seen by others, which may be in this participant.
-    pub(super) seen: RemoteEndpoint,
-}
-
-impl LocalEntry {
-    pub(super) fn kind(&self) -> EndpointKind {
-        self.kind
-    }
-
-    pub(super) fn guid(&self) -> Guid {
-        self.seen.guid
-    }
-
-    /// Returns the endpoint's announcement.
-    fn data(&self) -> EndpointData {
-        let seen = &self.seen;
-        EndpointData {
-            guid: seen.guid,
-            topic: self.topic.clone(),
-            type_name: self.type_name.clone(),
-            qos: seen.qos.clone(),
-            unicast: Locators { addresses: self.unicast.clone(), skipped: 0 },
-            multicast: Locators { addresses: self.multicast.into_iter().collect(), skipped: 0 },
-            expects_inline_qos: false,
-            receive_buffer: seen.receive_buffer.filter(|_| self.kind == EndpointKind::Reader),
-        }
-    }
-}
 
 impl ParticipantCore {
     /// Adds a writer and announces it. If one with this entity id exists, changes its policies or
@@ -151,38 +60,25 @@ impl ParticipantCore {
         let group = self.reachability.group_route(*own.ip(), endpoint.multicast.as_slice());
         // Peers consider an endpoint's own addresses complete.
         let unicast = if endpoint.multicast.is_some() { addresses } else { endpoint.unicast };
-        let data = EndpointData {
-            guid,
+        let entry = LocalEntry {
             topic: endpoint.topic,
             type_name: endpoint.type_name,
-            qos: endpoint.qos,
-            unicast: Locators { addresses: unicast, skipped: 0 },
-            multicast: Locators { addresses: endpoint.multicast.into_iter().collect(), skipped: 0 },
-            expects_inline_qos: false,
-            receive_buffer: receive_buffer.filter(|_| kind == EndpointKind::Reader),
-        };
-        self.builtin.announce(now, kind, &data)?;
-        let lease = liveliness::manual_lease(now, kind, &data.qos);
-        let vendor = self.config.vendor;
-        let seen = RemoteEndpoint {
-            guid,
-            vendor,
-            qos: data.qos,
-            destinations,
-            group,
-            receive_buffer,
-            delimits_keys: true,
-        };
-        let entry = LocalEntry {
-            topic: data.topic,
-            type_name: data.type_name,
-            unicast: data.unicast.addresses,
+            unicast,
             multicast: endpoint.multicast,
             kind,
-            lease,
+            lease: manual_lease(now, kind, &endpoint.qos),
             matches: self.locals.get(&entity).map_or(0, |entry| entry.matches),
-            seen,
+            seen: RemoteEndpoint {
+                guid,
+                vendor: self.config.vendor,
+                qos: endpoint.qos,
+                destinations,
+                group,
+                receive_buffer,
+                delimits_keys: true,
+            },
         };
+        self.builtin.announce(now, kind, &entry.data())?;
         let is_known = self.locals.insert(entity, entry).is_some();
         self.writers_changed(now);
         self.match_local(entity);

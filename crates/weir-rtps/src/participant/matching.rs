@@ -4,21 +4,13 @@
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::ParticipantCore;
-use super::remote::kind_of;
+use super::local_endpoint::Pair;
+use super::remote_participant::kind_of;
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
-use crate::qos::{PolicyId, Qos};
+use crate::qos::Qos;
 use crate::qos_match;
 use crate::sedp::EndpointKind;
-
-/// The relation of a local endpoint and another one of its topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pair {
-    /// They are matched.
-    Matched,
-    /// This policy prevents a match.
-    Incompatible(PolicyId),
-}
 
 /// The data that matching compares.
 struct Side<'a> {

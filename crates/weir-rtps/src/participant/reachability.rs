@@ -5,9 +5,12 @@
 //! are not in. The address from which the announcement arrived is the best evidence.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 
 use super::config::{Interface, ParticipantConfig};
+use super::remote_participant::RemoteParticipant;
 use crate::multicast::GroupRoute;
+use crate::outbox::Destinations;
 
 /// Our own addresses.
 #[derive(Clone, Debug)]
@@ -46,6 +49,22 @@ impl Reachability {
         let interface = own.or_else(|| self.interfaces.iter().find(leads_there))?.address;
         let group = *groups.first()?;
         self.multicast.contains(&interface).then_some(GroupRoute { group, interface })
+    }
+
+    /// Returns where to send to an endpoint: the best of its own addresses or, without any, of its
+    /// participant's. Without addresses of either kind, it also uses its participant's groups.
+    pub(super) fn endpoint_address(
+        &self,
+        remote: &RemoteParticipant,
+        unicast: &[SocketAddrV4],
+        multicast: &[SocketAddrV4],
+    ) -> Option<(Destinations, Option<GroupRoute>)> {
+        let address = self
+            .choose(unicast, remote.from)
+            .or_else(|| self.choose(&remote.data.default_unicast.addresses, remote.from))?;
+        let has_none = unicast.is_empty() && multicast.is_empty();
+        let groups = if has_none { &remote.data.default_multicast.addresses } else { multicast };
+        Some((Arc::from([address]), self.group_route(*address.ip(), groups)))
     }
 
     /// Returns the rank of an address, 0 is best. `None`: sending to it would reach another host,

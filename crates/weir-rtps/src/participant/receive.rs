@@ -15,7 +15,7 @@ use weir_wire::{
 
 use super::ParticipantCore;
 use super::announcer::{DISPOSED, UNREGISTERED};
-use super::remote::kind_of;
+use super::remote_participant::kind_of;
 use crate::discovery_data::DiscoveryDataError;
 use crate::receiver::submessages::{self, Sink};
 use crate::sedp::{self, EndpointKind};
@@ -143,18 +143,8 @@ impl Sink for Receiver<'_> {
             remote.has_answered = true;
             core.introduce_now(now, source);
         }
-        let builtin = &mut core.builtin;
-        let is_used = match submessage {
-            Submessage::Data(data) => builtin.handle_data(now, source, data, timestamp),
-            Submessage::DataFrag(frag) => builtin.handle_data_frag(now, source, frag, timestamp),
-            Submessage::Heartbeat(heartbeat) => builtin.handle_heartbeat(now, source, heartbeat),
-            Submessage::HeartbeatFrag(heartbeat) => builtin.handle_heartbeat_frag(now, source, heartbeat),
-            Submessage::Gap(gap) => builtin.handle_gap(now, source, gap),
-            Submessage::AckNack(acknack) => builtin.handle_acknack(now, source, acknack),
-            Submessage::NackFrag(nack) => builtin.handle_nack_frag(now, source, nack),
-            Submessage::Pad => true,
-            _ => false,
-        };
+        let is_pad = matches!(submessage, Submessage::Pad);
+        let is_used = is_pad || core.builtin.handle(now, source, submessage, timestamp);
         core.counters.ignored_submessages += u64::from(!is_used);
     }
 

@@ -1,68 +1,18 @@
 //! Remote participants and their endpoints, and their leases (DDSI-RTPS 2.5 §8.5.3.2, §8.5.5).
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
 use super::ParticipantCore;
+use super::remote_participant::{RemoteEntry, RemoteParticipant};
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
-use crate::multicast::GroupRoute;
-use crate::outbox::Destinations;
-use crate::sedp::{EndpointData, EndpointKind};
+use crate::sedp::EndpointData;
 use crate::spdp::ParticipantData;
 use crate::time::Time;
-
-/// A remote participant.
-#[derive(Debug)]
-pub(super) struct RemoteParticipant {
-    pub(super) data: ParticipantData,
-    /// The source of its announcement, by which its addresses are ranked.
-    from: Ipv4Addr,
-    /// The destination of discovery traffic.
-    pub(super) metatraffic: Destinations,
-    discovered_at: Time,
-    pub(super) last_heard: Time,
-    lease: core::time::Duration,
-    /// Whether it has sent to us directly: then its address is not forged by a host that cannot
-    /// receive from us.
-    pub(super) has_answered: bool,
-    /// Whether it was sent our announcement, and matched with our builtin endpoints.
-    is_introduced: bool,
-    pub(super) endpoints: BTreeMap<EntityId, RemoteEntry>,
-}
-
-/// A remote endpoint.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct RemoteEntry {
-    pub(super) topic: String,
-    pub(super) type_name: String,
-    /// Its own addresses, if any.
-    unicast: Vec<SocketAddrV4>,
-    multicast: Vec<SocketAddrV4>,
-    pub(super) endpoint: RemoteEndpoint,
-}
-
-impl RemoteParticipant {
-    /// Returns when it counts as lost if nothing more is received.
-    pub(super) fn expires_at(&self) -> Time {
-        let lease = if self.has_answered { self.lease } else { self.lease.min(UNANSWERED_LEASE_MAX) };
-        self.last_heard + lease
-    }
-
-    /// Returns whether its announcements name the host, or came from there.
-    pub(super) fn is_at(&self, host: Ipv4Addr) -> bool {
-        let named =
-            self.data.metatraffic_unicast.addresses.iter().chain(&self.data.default_unicast.addresses);
-        self.from == host || named.into_iter().any(|address| *address.ip() == host)
-    }
-
-    pub(super) fn vendor(&self) -> VendorId {
-        self.data.vendor
-    }
-}
 
 impl ParticipantCore {
     /// Handles an announcement. `is_directed`: it was sent to us directly.
@@ -304,38 +254,6 @@ impl ParticipantCore {
     }
 }
 
-impl super::Reachability {
-    /// Returns where to send to an endpoint: the best of its own addresses or, without any, of its
-    /// participant's. Without addresses of either kind, it also uses its participant's groups.
-    fn endpoint_address(
-        &self,
-        remote: &RemoteParticipant,
-        unicast: &[SocketAddrV4],
-        multicast: &[SocketAddrV4],
-    ) -> Option<(Destinations, Option<GroupRoute>)> {
-        let address = self
-            .choose(unicast, remote.from)
-            .or_else(|| self.choose(&remote.data.default_unicast.addresses, remote.from))?;
-        let has_none = unicast.is_empty() && multicast.is_empty();
-        let groups = if has_none { &remote.data.default_multicast.addresses } else { multicast };
-        Some((Arc::from([address]), self.group_route(*address.ip(), groups)))
-    }
-}
-
-/// Returns the kind of endpoint of an entity id; `None` if it is not an application's writer or
-/// reader.
-pub(super) fn kind_of(entity: EntityId) -> Option<EndpointKind> {
-    match (entity.is_builtin(), entity.is_writer(), entity.is_reader()) {
-        (false, true, _) => Some(EndpointKind::Writer),
-        (false, _, true) => Some(EndpointKind::Reader),
-        _ => None,
-    }
-}
-
-/// Maximum time for which a silent participant is kept that has not sent to us directly, whatever
-/// its lease: longer than the 30 s between announcements that the specification proposes (DDSI-RTPS
-/// 2.5 §9.6.1.4).
-const UNANSWERED_LEASE_MAX: core::time::Duration = core::time::Duration::from_secs(35);
 /// A participant that was silent for this time makes room for a new one if there is none otherwise.
 const FORGOTTEN_AFTER: core::time::Duration = core::time::Duration::from_secs(60);
 /// Two participants that discover each other exchange directed announcements within this time.

@@ -1,11 +1,13 @@
-//! Where a reader keeps payloads: copied end to end into chunks, so that a small sample never pins the large
-//! buffer that it was received in. Chunks are reused when the last sample in them is gone.
+//! Memory for payloads. Payloads are copied end to end into chunks, so that a small sample never
+//! keeps the large buffer alive that it was received in. A chunk is reused once its last payload is
+//! released.
 //!
-//! A payload that has a block of its own, because it was put together from fragments or fills more than half of a chunk,
-//! can be shared with the application. The block is used again when the application has let go of it, too.
+//! A payload with a block of its own, because it was assembled from fragments or is longer than
+//! half a chunk, can be shared with the application. The block is reused once the application has
+//! released it too.
 //!
-//! When more than half of what is held is dead, the cache moves what is left in mostly dead chunks to the open one, a few
-//! samples at a time.
+//! When more than half of the memory is dead, the cache moves the payloads of mostly dead chunks to
+//! the open one, a few at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use weir_cdr::copy::copy;
 use crate::block::Block;
 use crate::config;
 
-/// Where a payload lies.
+/// The place of a payload.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ChunkRef {
     chunk: u32,
@@ -24,62 +26,60 @@ pub(super) struct ChunkRef {
 }
 
 impl ChunkRef {
-    /// Nowhere.
+    /// The place of no payload.
     pub(super) const NONE: Self = Self { chunk: 0, offset: 0, len: 0 };
 }
 
 #[derive(Debug, Default)]
 struct Chunk {
-    /// `None` without memory; while the chunk is open, its memory is not in the block.
+    /// `None`: no memory. While the chunk is open, its memory is in [`Chunks::open`] instead.
     block: Option<Arc<Block>>,
+    /// Number and length of the payloads in it.
     live: u32,
     live_bytes: usize,
-    /// Whether it holds one payload only, which may be shared.
+    /// Whether it holds a single payload, which may be shared.
     is_whole: bool,
-    /// The memory belongs to whoever received in it, and is only borrowed.
+    /// Whether the memory is borrowed from the receiver of the datagram.
     is_borrowed: bool,
 }
 
+/// The payloads of a reader.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     chunks: Vec<Chunk>,
     /// Indices of chunks without memory.
     vacant: Vec<u32>,
-    /// Indices of chunks of standard size with nothing in them.
+    /// Indices of empty chunks of standard size.
     spare: Vec<u32>,
-    /// The chunk that is being filled.
+    /// The open chunk, which is being filled.
     current: Option<u32>,
-    /// Its memory, and how much of it is used: apart from its block, which would have to be asked each time whether it is
-    /// not shared.
+    /// The memory of the open chunk, and how much of it is used. Kept outside its block, which
+    /// would have to be checked for sharing at each access.
     open: Box<[u8]>,
     used: usize,
-    memory: usize,
-    /// Bytes of the payloads that are there.
-    live: usize,
-    /// A chunk was filled since this was asked for last.
+    /// Memory of all chunks in bytes.
+    pub(super) memory: usize,
+    /// Length of all payloads in bytes.
+    pub(super) live: usize,
+    /// Whether a chunk was filled since the last call of [`Chunks::note_filled`].
     was_filled: bool,
-    /// Blocks of standard size that the application holds on to, oldest first.
+    /// Blocks of standard size that the application still shares, oldest first.
     lent: VecDeque<Arc<Block>>,
-    /// Buffers of large samples, for the next ones; the application may hold on to some.
+    /// Buffers of large samples, kept for reuse. The application may still share some.
     large: Vec<Arc<Block>>,
 }
 
-/// Payloads that are longer get a chunk of their own.
+/// A longer payload has a chunk of its own.
 const SHORT_MAX: usize = config::READER_BORROWED_MAX_BYTES;
 
-/// How many of the blocks that were lent are looked at for one that came back.
-const LENT_LOOKS: usize = 4;
+/// Number of lent blocks to check for one that was released.
+const LENT_CHECKS: usize = 4;
 
 impl Chunks {
-    /// Copies a payload in. Always inline: what it returns goes through memory otherwise, in other pieces than it is read.
+    /// Copies a payload into a chunk. Always inlined, so that the result stays in registers.
     #[inline(always)]
     pub(super) fn store(&mut self, payload: &[u8]) -> ChunkRef {
-        let index = match self.current {
-            Some(index) if self.open.len() - self.used >= payload.len() && payload.len() <= SHORT_MAX => {
-                index
-            }
-            _ => self.open(payload.len()),
-        };
+        let index = self.open_for(payload.len());
         let offset = self.used;
         copy(&mut self.open[offset..offset + payload.len()], payload);
         self.used += payload.len();
@@ -91,6 +91,15 @@ impl Chunks {
         ChunkRef { chunk: index, offset: offset as u32, len: payload.len() as u32 }
     }
 
+    /// The open chunk, with room for `len` bytes.
+    #[inline(always)]
+    fn open_for(&mut self, len: usize) -> u32 {
+        match self.current {
+            Some(index) if self.open.len() - self.used >= len && len <= SHORT_MAX => index,
+            _ => self.open(len),
+        }
+    }
+
     #[inline]
     fn take_up(&mut self, index: u32, len: usize) {
         let chunk = &mut self.chunks[index as usize];
@@ -99,32 +108,28 @@ impl Chunks {
         self.live += len;
     }
 
-    /// Whether survivors should move: a chunk was filled since this was asked for last, and more than half of what is
-    /// held is dead.
+    /// Whether payloads should move: a chunk was filled since the last call, and most memory is
+    /// dead.
     #[inline]
     pub(super) fn is_wasteful(&mut self) -> bool {
         self.was_filled && self.note_filled()
     }
 
-    /// Whether more than half of what is held is dead; asked for once for every chunk that is filled.
+    /// Whether more than half of the memory is dead. Clears the mark that a chunk was filled.
     pub(super) fn note_filled(&mut self) -> bool {
         self.was_filled = false;
         self.used() > 2 * self.live + CHUNKS_DEAD_MAX * config::READER_CHUNK_BYTES
     }
 
-    /// Whether a payload lies in a chunk that is mostly dead.
+    /// Whether a payload is in a mostly dead chunk.
     #[inline]
     pub(super) fn is_stranded(&self, at: ChunkRef) -> bool {
         let chunk = &self.chunks[at.chunk as usize];
         chunk.live_bytes < config::READER_CHUNK_BYTES / 2 && !chunk.is_whole
     }
 
-    /// Bytes of the payloads that are there.
-    pub(super) fn live_bytes(&self) -> usize {
-        self.live
-    }
-
-    /// Memory of at least `len` bytes of an earlier large sample, if there is some. What is in it is left from before.
+    /// Memory of an earlier large sample, at least `len` bytes, if there is some. Its contents are
+    /// not cleared.
     pub(super) fn take_buffer(&mut self, len: usize) -> Option<Arc<Block>> {
         let fits = |block: &mut Arc<Block>| {
             block.len() >= len && block.len() / 2 <= len && Arc::get_mut(block).is_some()
@@ -132,7 +137,8 @@ impl Chunks {
         self.large.iter_mut().position(fits).map(|index| self.large.swap_remove(index))
     }
 
-    /// Keeps memory for the next large sample, within limits. What the application holds on to goes first.
+    /// Keeps memory for the next large sample, within limits. Buffers that the application still
+    /// shares are dropped first.
     pub(super) fn give_buffer(&mut self, buffer: Arc<Block>) {
         while !self.has_room_for(buffer.len()) {
             let Some(shared) = self.large.iter_mut().position(|kept| Arc::get_mut(kept).is_none()) else {
@@ -148,7 +154,7 @@ impl Chunks {
         bytes + len <= config::LARGE_BUFFERS_MAX_BYTES && self.large.len() < config::LARGE_BUFFERS_MAX
     }
 
-    /// Takes over memory whose first `len` bytes are a payload.
+    /// Takes ownership of memory whose first `len` bytes are a payload.
     pub(super) fn adopt(&mut self, block: Arc<Block>, len: usize) -> ChunkRef {
         let index = self.place(block);
         self.take_up(index, len);
@@ -156,8 +162,9 @@ impl Chunks {
         ChunkRef { chunk: index, offset: 0, len: len as u32 }
     }
 
-    /// Leaves a payload in `block`, where it was received, and holds on to that. `None`: it is copied, because it does not
-    /// lie there, or is so short that a copy is less trouble, or so long that it gets memory of its own, to be shared.
+    /// Leaves a payload in `block`, where it was received, and shares that. Returns `None` if it is
+    /// to be copied: it is not in `block`, a copy is cheaper, or it is so long that it has a chunk
+    /// of its own.
     #[inline]
     pub(super) fn borrow(&mut self, payload: &[u8], block: &Arc<Block>) -> Option<ChunkRef> {
         if !(config::READER_BORROWED_MIN_BYTES..=SHORT_MAX).contains(&payload.len()) {
@@ -171,13 +178,13 @@ impl Chunks {
         Some(ChunkRef { chunk: index, offset: offset as u32, len: payload.len() as u32 })
     }
 
-    /// The payload.
+    /// A payload.
     #[inline]
     pub(super) fn bytes(&self, at: ChunkRef) -> &[u8] {
         self.payload(at).0
     }
 
-    /// The payload, and its block if it has one of its own.
+    /// A payload, and its block if it has one of its own.
     #[inline]
     pub(super) fn payload(&self, at: ChunkRef) -> (&[u8], Option<&Arc<Block>>) {
         let chunk = &self.chunks[at.chunk as usize];
@@ -189,7 +196,7 @@ impl Chunks {
         (&memory[at.offset as usize..][..at.len as usize], block)
     }
 
-    /// Lets go of a payload.
+    /// Releases a payload.
     #[inline]
     pub(super) fn release(&mut self, at: ChunkRef) {
         let chunk = &mut self.chunks[at.chunk as usize];
@@ -205,7 +212,7 @@ impl Chunks {
         }
     }
 
-    /// What is stored from now on goes into other chunks than what is there.
+    /// Closes the open chunk: payloads stored from now on go into other chunks.
     pub(super) fn seal(&mut self) {
         if let Some(previous) = self.close()
             && self.chunks[previous as usize].live == 0
@@ -214,19 +221,16 @@ impl Chunks {
         }
     }
 
-    /// Copies a small payload out of the chunk that it lies in, if that is one that others have left.
+    /// Moves a small payload from a closed chunk of standard size to the open one.
     pub(super) fn relocate(&mut self, at: &mut ChunkRef) {
         let block = self.chunks[at.chunk as usize].block.as_ref();
         let is_standard = block.is_some_and(|block| block.len() == config::READER_CHUNK_BYTES);
-        // One that is borrowed holds up a whole block as well, for others.
+        // A borrowed payload moves too: it keeps a whole block from its receiver.
         if !is_standard || self.current == Some(at.chunk) || at.len as usize > MOVED_MAX_BYTES {
             return;
         }
         let len = at.len as usize;
-        let index = match self.current {
-            Some(index) if self.open.len() - self.used >= len => index,
-            _ => self.open(len),
-        };
+        let index = self.open_for(len);
         let offset = self.used;
         let Some(from) = &self.chunks[at.chunk as usize].block else { return };
         self.open[offset..offset + len].copy_from_slice(&from.bytes()[at.offset as usize..][..len]);
@@ -236,16 +240,12 @@ impl Chunks {
         self.release(before);
     }
 
-    /// Bytes of memory in use.
+    /// Memory in use, in bytes.
     pub(super) fn used(&self) -> usize {
         self.memory - self.spare.len() * config::READER_CHUNK_BYTES
     }
 
-    /// Bytes of memory in use or kept for reuse.
-    pub(super) fn memory(&self) -> usize {
-        self.memory
-    }
-
+    /// Opens a chunk with room for `len` bytes.
     fn open(&mut self, len: usize) -> u32 {
         self.was_filled = true;
         self.seal();
@@ -261,7 +261,7 @@ impl Chunks {
         index
     }
 
-    /// Ends the filling of the current chunk.
+    /// Puts the memory of the open chunk back into its block.
     fn close(&mut self) -> Option<u32> {
         let index = self.current.take()?;
         if let Some(block) = self.chunks[index as usize].block.as_mut().and_then(Arc::get_mut) {
@@ -270,11 +270,11 @@ impl Chunks {
         Some(index)
     }
 
-    /// A chunk of standard size with nothing in it, if there is one.
+    /// An empty chunk of standard size, if there is one.
     fn take_spare(&mut self) -> Option<u32> {
         self.spare.pop().or_else(|| {
-            let mut looked_at = self.lent.iter_mut().take(LENT_LOOKS);
-            let free = looked_at.position(|block| Arc::get_mut(block).is_some())?;
+            let mut checked = self.lent.iter_mut().take(LENT_CHECKS);
+            let free = checked.position(|block| Arc::get_mut(block).is_some())?;
             let block = self.lent.remove(free)?;
             Some(self.place(block))
         })
@@ -291,6 +291,7 @@ impl Chunks {
         index
     }
 
+    /// Keeps the memory of an empty chunk for reuse, or frees it.
     fn retire(&mut self, index: u32) {
         let chunk = &mut self.chunks[index as usize];
         let Some(mut block) = chunk.block.take() else { return };
@@ -319,10 +320,10 @@ impl Chunks {
     }
 }
 
-/// Dead bytes that are held beyond as many as there are live ones, in chunks.
+/// Dead memory tolerated in addition to as much as there is live memory, in chunks.
 const CHUNKS_DEAD_MAX: usize = 16;
 
-/// Longer payloads hold up little more than themselves.
+/// A longer payload is not moved: it occupies much of its chunk.
 const MOVED_MAX_BYTES: usize = config::READER_CHUNK_BYTES / 4;
 
 #[cfg(test)]
@@ -340,7 +341,7 @@ mod tests {
             }
             refs.into_iter().rev().for_each(|at| chunks.release(at));
         }
-        assert!(chunks.memory() <= 20 * config::READER_CHUNK_BYTES, "{}", chunks.memory());
+        assert!(chunks.memory <= 20 * config::READER_CHUNK_BYTES, "{}", chunks.memory);
     }
 
     #[test]
@@ -373,7 +374,7 @@ mod tests {
         assert_eq!(chunks.bytes(at), long);
         chunks.release(at);
         assert_eq!(chunks.bytes(behind), b"x");
-        assert!(chunks.memory() <= config::READER_CHUNK_BYTES);
+        assert!(chunks.memory <= config::READER_CHUNK_BYTES);
     }
 
     #[test]
@@ -417,7 +418,7 @@ mod tests {
                 chunks.release(at);
             }
         }
-        assert_eq!(chunks.memory(), 0);
+        assert_eq!(chunks.memory, 0);
         assert!(chunks.large.len() <= config::LARGE_BUFFERS_MAX);
         assert!(chunks.lent.len() <= config::READER_CHUNKS_SPARE_MAX);
     }
@@ -437,11 +438,11 @@ mod tests {
         assert_eq!(Arc::strong_count(&block), 2);
         let stored = chunks.store(&[8; 100]);
         assert_eq!((chunks.bytes(at), chunks.bytes(stored)), (&[7; 8_000][..], &[8; 100][..]));
-        assert!(chunks.payload(at).1.is_none(), "whoever received in it wants it back");
+        assert!(chunks.payload(at).1.is_none(), "its receiver reuses the block");
         chunks.release(at);
-        assert_eq!(Arc::strong_count(&block), 1, "no pool of ours keeps it");
+        assert_eq!(Arc::strong_count(&block), 1, "no pool of the reader keeps it");
         chunks.release(stored);
-        assert_eq!(chunks.memory(), config::READER_CHUNK_BYTES);
+        assert_eq!(chunks.memory, config::READER_CHUNK_BYTES);
     }
 
     #[test]
@@ -453,7 +454,7 @@ mod tests {
         }
         let elsewhere = vec![7; 8_000];
         assert!(chunks.borrow(&elsewhere, &block).is_none());
-        assert_eq!((Arc::strong_count(&block), chunks.memory()), (1, 0));
+        assert_eq!((Arc::strong_count(&block), chunks.memory), (1, 0));
         let end = config::READER_CHUNK_BYTES;
         for range in [0..config::READER_BORROWED_MAX_BYTES, end - config::READER_BORROWED_MIN_BYTES..end] {
             let at = chunks.borrow(&block.bytes()[range.clone()], &block).unwrap();

@@ -1,13 +1,14 @@
-//! A set of small numbers of which the next one is found at once, however few there are.
+//! A set of small numbers with a fast search for the next member, however sparse it is.
 
-/// Each bit of a level tells whether a word of the level below may have any bit set: it is set with the first one, and
-/// cleared when a search finds the word empty. A number that comes and goes all the time costs one level.
+/// A tree of bit sets. A bit says whether the word below it may have bits set: it is set with the
+/// first of them, and cleared when a search finds the word empty. A number that is added and
+/// removed repeatedly thus changes only the lowest level.
 #[derive(Debug, Default)]
 pub(super) struct IndexSet {
     levels: [Vec<u64>; LEVELS],
 }
 
-/// Enough for 2^24 numbers without a long top level.
+/// Enough for 2^24 numbers with a single word at the top.
 const LEVELS: usize = 4;
 
 impl IndexSet {
@@ -25,7 +26,7 @@ impl IndexSet {
         }
     }
 
-    /// Adds a number to a word of which the level above does not know that it may have one.
+    /// Adds a number to a word that the level above does not know to have any.
     #[inline(never)]
     fn begin(&mut self, index: u32) {
         let mut index = index as usize;
@@ -36,7 +37,7 @@ impl IndexSet {
             }
             let before = level[word];
             level[word] |= bit;
-            // What may have bits set is known to the levels above; of the lowest, that is what is looked at here.
+            // Above the lowest level, a bit that was set before is known to the levels above it.
             if depth > 0 && before & bit != 0 {
                 return;
             }
@@ -44,7 +45,7 @@ impl IndexSet {
         }
     }
 
-    /// The first number in the set from `from` on.
+    /// The first member from `from` on.
     pub(super) fn first_from(&mut self, from: u32) -> Option<u32> {
         let mut index = from as usize;
         let mut depth = 0;
@@ -69,7 +70,7 @@ impl IndexSet {
         }
     }
 
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.levels.iter().map(|level| level.capacity() * size_of::<u64>()).sum()
     }
@@ -79,24 +80,26 @@ impl IndexSet {
 mod tests {
     use std::collections::BTreeSet;
 
+    use weir_netsim::Rng;
+
     use super::*;
 
     #[test]
     fn it_behaves_as_an_ordered_set() {
         let mut set = IndexSet::default();
         let mut model = BTreeSet::new();
-        let mut state = 1_u32;
+        let mut random = Rng::new(1);
         for _ in 0..20_000 {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let index = (state >> 8) % [70, 5_000, 300_000, 2_000_000][(state >> 30) as usize];
-            let is_in = state & 0x80 == 0;
+            let end = [70, 5_000, 300_000, 2_000_000][random.below(4) as usize];
+            let index = random.below(end) as u32;
+            let is_in = random.chance(0.5);
             set.set(index, is_in);
             if is_in {
                 _ = model.insert(index)
             } else {
                 _ = model.remove(&index)
             }
-            let from = (state >> 5) % 2_000_000;
+            let from = random.below(2_000_000) as u32;
             assert_eq!(set.first_from(from), model.range(from..).next().copied());
         }
         assert_eq!(set.first_from(u32::MAX), None);

@@ -1,12 +1,12 @@
-//! The instances that a reader knows (DDS 1.4 §2.2.2.5.1): who writes them, whether they are alive, and which
-//! of their samples wait.
+//! The instances of a reader (DDS 1.4, 2.2.2.5.1): their writers, their state, and their samples in
+//! the cache.
 
 use hashbrown::HashTable;
 use weir_wire::Guid;
 
-use super::ReaderConfig;
-use super::cache::InstanceState;
+use super::config::{KeyPayloadOf, ReaderConfig};
 use super::index_set::IndexSet;
+use super::states::InstanceState;
 use crate::config;
 use crate::key_hasher::{Key, KeyHasher};
 use crate::writer::ChangeKind;
@@ -15,22 +15,23 @@ use crate::writer::ChangeKind;
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) key: Key,
-    /// The access that showed it first since it was (re)born; 0 before.
+    /// The first access since it was created or became alive again; 0 before that.
     pub(super) viewed_by: u64,
-    /// Position of its oldest and newest sample in the cache, when `count` is not 0.
+    /// Positions of its oldest and newest sample in the cache, if `count` is not 0.
     pub(super) oldest: u64,
     pub(super) newest: u64,
-    /// Its samples, and how many of them have no data but tell of a change.
+    /// Number of its samples.
     pub(super) count: u32,
-    pub(super) news: u32,
+    /// How many of them report a state change instead of a value.
+    pub(super) state_changes: u32,
     pub(super) state: InstanceState,
-    /// Whether the table knows it: otherwise its place is vacant.
+    /// Whether it is in the table. Otherwise its index is vacant.
     is_known: bool,
-    /// [`Guid::UNKNOWN`]: none.
+    /// The first writer; [`Guid::UNKNOWN`] if there is none.
     writer: Guid,
     pub(super) disposed_generation: u32,
     pub(super) no_writers_generation: u32,
-    /// A payload that holds the key alone, when it is kept.
+    /// A payload that holds only the key, if it is kept.
     pub(super) key_payload: Option<Box<[u8]>>,
     more_writers: Box<[Guid]>,
 }
@@ -47,14 +48,21 @@ impl Instance {
             oldest: 0,
             newest: 0,
             count: 0,
-            news: 0,
+            state_changes: 0,
             key_payload: None,
             writer: Guid::UNKNOWN,
             more_writers: Box::default(),
         }
     }
 
-    /// `writer` wrote the instance, or ended it. Whether there is something to tell: a value, or another state.
+    /// Number of its samples that are values.
+    #[inline]
+    pub(super) fn values(&self) -> usize {
+        (self.count - self.state_changes) as usize
+    }
+
+    /// Records that `writer` wrote or ended the instance. Returns whether there is something to
+    /// report: a value, or another state.
     #[inline(always)]
     pub(super) fn change(&mut self, kind: ChangeKind, writer: Guid) -> bool {
         if kind != ChangeKind::Alive {
@@ -64,7 +72,7 @@ impl Instance {
         true
     }
 
-    /// `writer` ended the instance. Whether it has another state now.
+    /// Records that `writer` ended the instance. Returns whether its state has changed.
     fn end(&mut self, kind: ChangeKind, writer: Guid) -> bool {
         let before = self.state;
         match kind {
@@ -79,7 +87,7 @@ impl Instance {
         self.state != before
     }
 
-    /// A sample of `writer` arrived: the instance is alive, perhaps again.
+    /// Records a value from `writer`: the instance is alive, perhaps again.
     #[inline(always)]
     fn written_by(&mut self, writer: Guid) {
         if self.writer != writer {
@@ -94,7 +102,7 @@ impl Instance {
         self.viewed_by = 0;
     }
 
-    /// `writer` disposed the instance.
+    /// Records that `writer` disposed the instance.
     fn disposed_by(&mut self, writer: Guid) {
         if self.writer != writer {
             self.add_writer(writer);
@@ -102,7 +110,8 @@ impl Instance {
         self.state = InstanceState::NotAliveDisposed;
     }
 
-    /// `writer` does not write the instance any more. Whether it was the last one of a living instance.
+    /// Records that `writer` no longer writes the instance. Returns whether it was the last writer
+    /// of a live instance.
     pub(super) fn left_by(&mut self, writer: Guid) -> bool {
         if self.more_writers.contains(&writer) {
             self.more_writers = self.more_writers.iter().filter(|other| **other != writer).copied().collect();
@@ -127,32 +136,38 @@ impl Instance {
         }
     }
 
-    /// Nobody writes it, and all its samples were taken: what comes later is an instance that was never seen (DDS 1.4
-    /// §2.2.2.5.1.8).
+    /// Whether it has ended: it is not alive, has no writers, and all its samples were taken. Later
+    /// samples create a new instance (DDS 1.4, 2.2.2.5.1.8).
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.state != InstanceState::Alive && self.count == 0 && self.writer == Guid::UNKNOWN
     }
 }
 
-/// All instances of a reader. Topics without a key have one.
+/// The instances of a reader, by index. A topic without a key has one.
 #[derive(Debug)]
 pub(super) struct Instances {
-    is_keyed: bool,
+    pub(super) is_keyed: bool,
+    /// Maximum number of instances.
     max: usize,
     hasher: KeyHasher,
     list: Vec<Instance>,
-    /// Places in `list` of instances that are over.
+    /// Indices of instances that have ended.
     vacant: Vec<u32>,
     table: HashTable<u32>,
+    /// The instance that was last looked up.
     recent: Option<(Key, u32)>,
-    /// Whether the one before `recent` had the place before it. Who writes all instances in turn does it in the same order
-    /// again and again, and places are given in that order: the next one is guessed then, which spares the table.
+    /// Whether the instance looked up before `recent` has the index before it. A writer that writes
+    /// all instances in turn usually repeats the order in which they were created. The next index
+    /// is then tried before the table.
     is_in_order: bool,
-    /// Those with samples.
+    /// Instances with samples.
     occupied: IndexSet,
-    /// The one that [`Instances::next`] found last: it may be over when the application asks for what follows.
+    /// The last result of [`Instances::next`]. It may have ended when the application asks for the
+    /// one behind it.
     last_next: Option<(Key, u32)>,
+    /// Bytes of all key payloads.
+    key_bytes: usize,
 }
 
 impl Instances {
@@ -169,34 +184,30 @@ impl Instances {
             is_in_order: false,
             occupied: IndexSet::default(),
             last_next: None,
+            key_bytes: 0,
         }
     }
 
-    #[inline]
-    pub(super) fn is_keyed(&self) -> bool {
-        self.is_keyed
-    }
-
-    /// Whether another instance may be one too many.
+    /// Whether a new instance may exceed the limit.
     #[inline]
     pub(super) fn is_nearly_full(&self) -> bool {
         self.table.len() >= self.max
     }
 
-    /// The instance of samples with this key, if it is known.
+    /// The instance of samples with this key, if it exists.
     pub(super) fn lookup(&self, key: Option<Key>) -> Option<u32> {
         self.find(key.filter(|_| self.is_keyed).unwrap_or_default())
     }
 
-    /// Whether an instance with this key is known, or may still be made.
+    /// Whether an instance with this key exists or may be created.
     #[inline]
     pub(super) fn has_room(&self, key: Option<Key>) -> bool {
         let Some(key) = key.filter(|_| self.is_keyed) else { return true };
         self.table.len() < self.max || self.find(key).is_some()
     }
 
-    /// The index of the instance with this key, which is made when it is new; `None` when there is no room. A topic
-    /// without a key has one instance, whatever key comes along.
+    /// The index of the instance with this key, which is created if it is new. Returns `None` if
+    /// there is no room. A topic without a key has one instance, whatever key a sample has.
     #[inline(always)]
     pub(super) fn index(&mut self, key: Option<Key>) -> Option<u32> {
         if !self.is_keyed {
@@ -246,20 +257,44 @@ impl Instances {
         index
     }
 
-    /// Forgets an instance that is over, and returns the key that was kept.
-    pub(super) fn remove(&mut self, index: u32) -> Option<Box<[u8]>> {
+    /// Removes an instance if it has ended.
+    #[inline]
+    pub(super) fn forget_if_over(&mut self, index: u32) {
+        if self.get(index).is_over() {
+            self.forget(index);
+        }
+    }
+
+    /// Removes an instance that has ended.
+    #[cold]
+    pub(super) fn forget(&mut self, index: u32) {
         let instance = &mut self.list[index as usize];
-        let key_payload = instance.key_payload.take();
+        self.key_bytes -= instance.key_payload.take().map_or(0, |key| key.len());
         if let Ok(place) = self.table.find_entry(self.hasher.hash(instance.key), |other| *other == index) {
             place.remove();
             instance.is_known = false;
             self.vacant.push(index);
         }
         self.recent = None;
-        key_payload
     }
 
-    /// The index of the instance with this key, if it is known.
+    /// Keeps the key of an instance, from the payload of a sample.
+    pub(super) fn keep_key_payload(
+        &mut self,
+        index: u32,
+        payload: &[u8],
+        kind: ChangeKind,
+        key_payload_of: KeyPayloadOf,
+    ) {
+        if payload.is_empty() || self.key_bytes >= config::INSTANCE_KEYS_MAX_BYTES {
+            return;
+        }
+        let key = key_payload_of(payload, kind != ChangeKind::Alive);
+        self.key_bytes += key.as_ref().map_or(0, |key| key.len());
+        self.list[index as usize].key_payload = key;
+    }
+
+    /// The index of the instance with this key, if it exists.
     #[inline]
     pub(super) fn find(&self, key: Key) -> Option<u32> {
         if !self.is_keyed {
@@ -269,24 +304,24 @@ impl Instances {
         self.table.find(self.hasher.hash(key), |index| list[*index as usize].key == key).copied()
     }
 
-    /// The instance at an index that [`Instances::index`] gave.
+    /// The instance with an index from [`Instances::index`].
     #[inline]
     pub(super) fn get(&self, index: u32) -> &Instance {
         &self.list[index as usize]
     }
 
-    /// The instance at an index that [`Instances::index`] gave.
+    /// The instance with an index from [`Instances::index`].
     #[inline]
     pub(super) fn get_mut(&mut self, index: u32) -> &mut Instance {
         &mut self.list[index as usize]
     }
 
-    /// One more than the largest index.
+    /// One more than the highest index.
     pub(super) fn end(&self) -> u32 {
         self.list.len() as u32
     }
 
-    /// Takes note that an instance has samples now, or has none any more.
+    /// Records whether an instance has samples.
     #[inline]
     pub(super) fn set_occupied(&mut self, index: u32, is_occupied: bool) {
         if self.is_keyed {
@@ -294,8 +329,9 @@ impl Instances {
         }
     }
 
-    /// The first instance with samples behind the one with this key that `is_meant`. When that one is unknown, the
-    /// first of all, unless it was found by this method last.
+    /// The first instance behind the one with this key that has samples and `is_meant`. If that one
+    /// does not exist, and was not the last result of this method, the search starts at the
+    /// beginning.
     pub(super) fn next(
         &mut self,
         after: Option<Key>,
@@ -316,9 +352,12 @@ impl Instances {
         next
     }
 
-    /// Bytes of memory, kept keys not included.
+    /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.table.allocation_size() + self.list.capacity() * size_of::<Instance>() + self.occupied.memory()
+        self.table.allocation_size()
+            + self.list.capacity() * size_of::<Instance>()
+            + self.occupied.memory()
+            + self.key_bytes
     }
 }
 

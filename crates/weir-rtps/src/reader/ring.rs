@@ -1,23 +1,23 @@
-//! A queue whose elements are written where they stay: one that is handed over by value goes through memory twice, the
-//! second time in other pieces than it was written in, which waits until it has left the core.
+//! A queue whose elements are built in place. Passing one by value would copy it through memory, in
+//! other units than it was written in, which causes a store-forwarding stall.
 
 use core::ops::{Index, IndexMut};
 
-/// Elements by their distance from the front.
+/// Elements, indexed by their distance from the front.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
-    /// Those that were used already, from the first one on: memory that is not needed yet is not touched.
+    /// The slots used so far. Memory of the others is not touched yet.
     slots: Vec<T>,
-    /// How many there will be, less 1: a power of two, or none.
+    /// Number of slots, a power of two or 0, minus 1.
     mask: usize,
     /// The slot of the first element.
     head: usize,
     len: usize,
-    /// What a slot holds before it is used for the first time.
+    /// Initial value of a slot.
     filler: T,
 }
 
-/// Slots of the smallest ring that is not empty.
+/// Number of slots of the smallest ring that is not empty.
 const SLOTS_MIN: usize = 4;
 
 impl<T: Copy> Ring<T> {
@@ -30,7 +30,7 @@ impl<T: Copy> Ring<T> {
         self.len
     }
 
-    /// For how many elements there is memory.
+    /// Number of elements for which there is memory.
     pub(super) fn capacity(&self) -> usize {
         self.slots.capacity()
     }
@@ -70,7 +70,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Always inlined, and without another use of the element, so that it is put together in its place.
+    /// Always inlined, and without another use of the element, so that it is built in its slot.
     #[inline(always)]
     pub(super) fn push_back(&mut self, element: T) {
         if self.len == self.mask.wrapping_add(1) {
@@ -84,14 +84,14 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Makes the next slot, to be used for the first time.
+    /// Adds the next slot.
     #[cold]
     #[inline(never)]
     fn begin(&mut self) {
         self.slots.push(self.filler);
     }
 
-    /// Keeps those elements that are wanted, in their order.
+    /// Keeps the elements that are wanted, in their order.
     pub(super) fn retain(&mut self, is_wanted: impl Fn(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.len {
@@ -104,14 +104,14 @@ impl<T: Copy> Ring<T> {
         self.len = kept;
     }
 
-    /// Twice as many slots, of a full ring.
+    /// Doubles the number of slots of a full ring.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
         let before = self.len;
         let slots = (2 * before).max(SLOTS_MIN);
         self.slots.reserve_exact(slots - before);
-        // What had come round to the first slots goes on behind the last one.
+        // Elements that had wrapped around to the first slots continue behind the last one.
         self.slots.extend_from_within(..self.head);
         self.mask = slots - 1;
     }

@@ -1,12 +1,13 @@
-//! What a DATA submessage, or a sample that was put together from fragments, says: what happened to which instance.
+//! Interpretation of a DATA submessage, or of a sample assembled from fragments: what happened to
+//! which instance.
 
 use weir_wire::{Data, ParameterId, ParameterList, Payload, Timestamp};
 
-use super::ReaderConfig;
+use super::config::ReaderConfig;
 use crate::key_hasher::Key;
 use crate::writer::ChangeKind;
 
-/// A sample as the cache keeps it.
+/// A sample for the cache.
 pub(super) struct Sample<'a> {
     pub(super) kind: ChangeKind,
     pub(super) payload: &'a [u8],
@@ -14,11 +15,11 @@ pub(super) struct Sample<'a> {
     pub(super) source_timestamp: Option<Timestamp>,
 }
 
-/// The key makes no sense, or is missing.
+/// The key cannot be decoded, or is missing.
 pub(super) struct Malformed;
 
-/// Finds out what a DATA submessage says: kind and instance, from inline QoS or from the payload. Always inlined: what it
-/// returns goes through memory otherwise.
+/// Interprets a DATA submessage: kind and instance, from inline QoS or from the payload. Always
+/// inlined, so that the result stays in registers.
 #[inline(always)]
 pub(super) fn sample<'a>(
     config: &ReaderConfig,
@@ -37,7 +38,7 @@ pub(super) fn sample<'a>(
     sample_of(config, payload, is_key, kind, key_hash, source_timestamp)
 }
 
-/// Finds out which instance a payload belongs to.
+/// Finds the instance of a payload. `kind`, `key_hash`: from inline QoS.
 #[inline(always)]
 pub(super) fn sample_of<'a>(
     config: &ReaderConfig,
@@ -47,7 +48,7 @@ pub(super) fn sample_of<'a>(
     key_hash: Option<[u8; 16]>,
     source_timestamp: Option<Timestamp>,
 ) -> Result<Sample<'a>, Malformed> {
-    // A key without a status says nothing that could be delivered.
+    // A key without a status reports nothing.
     if is_key && kind == ChangeKind::Alive {
         return Err(Malformed);
     }
@@ -59,7 +60,7 @@ pub(super) fn sample_of<'a>(
     Ok(Sample { kind, payload, key, source_timestamp })
 }
 
-/// What happened to the instance, and its key hash.
+/// Reads what happened to the instance, and its key hash.
 pub(super) fn inline_qos(list: Option<&ParameterList<'_>>) -> (ChangeKind, Option<[u8; 16]>) {
     let mut kind = ChangeKind::Alive;
     let mut key = None;

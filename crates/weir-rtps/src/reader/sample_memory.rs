@@ -1,25 +1,26 @@
-//! Memory of a sample that is put together from fragments: it grows with what has arrived.
+//! Memory of a sample that is assembled from fragments. It grows with what has arrived.
 //!
-//! The size of a sample is what its first fragment announces, and a forged fragment may announce anything. So memory is
-//! reserved, and written to, only in proportion to the fragments that are there; see
-//! [`Assembly`](super::assembly::Assembly) for how far. Reserving it may fail.
+//! The first fragment announces the size of a sample, and a forged one may announce any size.
+//! Memory is therefore reserved in proportion to what has arrived, see
+//! [`Assembly`](super::assembly::Assembly). Reserving it may fail.
 
 use std::sync::Arc;
 
 use crate::block::Block;
 use crate::config;
 
+/// The memory of one sample.
 #[derive(Debug)]
 pub(super) enum SampleMemory {
-    /// A block of an earlier sample, with room for all of this one. What is in it is left from before.
+    /// A block of an earlier sample, long enough for this one. Its contents are not cleared.
     Recycled(Arc<Block>),
-    /// The sample up to the last byte that has arrived, with zeros for what is missing of it. Fragments that arrive in
-    /// order are appended: nothing is written twice.
+    /// The sample up to the last byte that has arrived, with zeros for missing fragments. Fragments
+    /// in order are appended, so that nothing is written twice.
     Growing(Vec<u8>),
 }
 
 impl SampleMemory {
-    /// Bytes that can be written to without reserving more.
+    /// Number of bytes that can be written without reserving more.
     #[inline]
     pub(super) fn room(&self) -> usize {
         match self {
@@ -28,7 +29,8 @@ impl SampleMemory {
         }
     }
 
-    /// Reserves memory for `len` bytes in all, without writing to it. `false`: the allocator has none.
+    /// Reserves memory for `len` bytes in total, without writing to it. Returns `false` if it
+    /// cannot be allocated.
     #[cold]
     pub(super) fn reserve(&mut self, len: usize) -> bool {
         match self {
@@ -37,7 +39,7 @@ impl SampleMemory {
         }
     }
 
-    /// Copies bytes to where they belong, for which there is [room](Self::room).
+    /// Copies bytes to offset `start`, within the [room](Self::room).
     #[inline]
     pub(super) fn write(&mut self, start: usize, from: &[u8]) {
         match self {
@@ -56,7 +58,7 @@ impl SampleMemory {
         }
     }
 
-    /// Bytes that were written to.
+    /// Number of bytes written to.
     pub(super) fn written(&self) -> usize {
         match self {
             Self::Recycled(block) => block.len(),
@@ -64,7 +66,7 @@ impl SampleMemory {
         }
     }
 
-    /// The block of a sample of which all bytes have been written.
+    /// The block of a complete sample.
     pub(super) fn into_block(self) -> Arc<Block> {
         match self {
             Self::Recycled(block) => block,
@@ -72,8 +74,8 @@ impl SampleMemory {
         }
     }
 
-    /// Memory of a sample that will not be completed, for later ones. `None` when most of it was never written to, or it is
-    /// too large to be kept.
+    /// The memory of an incomplete sample, for reuse. Returns `None` if most of it was never
+    /// written to, or it is too large to keep.
     pub(super) fn into_spare(self) -> Option<Arc<Block>> {
         match self {
             Self::Growing(mut bytes) => {

@@ -1,11 +1,22 @@
-//! Masks of sample, view and instance states (DDS 1.4 §2.2.2.5.1).
+//! Sample, view and instance states (DDS 1.4, 2.2.2.5.1).
 
 use core::ops::BitOr;
 
-use super::cache::InstanceState;
+/// State of an instance (DDS 1.4, 2.2.2.5.1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstanceState {
+    /// At least one writer writes it.
+    Alive,
+    /// A writer disposed it.
+    NotAliveDisposed,
+    /// No writer writes it any more.
+    NotAliveNoWriters,
+}
 
-/// States that samples may be in. Of each of the three groups, any of those that are named will do; of a group of
-/// which none is named, every one.
+/// A mask of sample, view and instance states.
+///
+/// Within each of the three groups, any named state matches. A group of which none is named matches
+/// every state.
 ///
 /// ```
 /// use weir_rtps::reader::{InstanceState, States};
@@ -25,29 +36,29 @@ impl States {
     pub const READ: Self = Self(1);
     /// Samples that were not read.
     pub const NOT_READ: Self = Self(1 << 1);
-    /// Instances that are seen for the first time since they were born or came back to life.
+    /// Instances not accessed since they were created or became alive again.
     pub const NEW: Self = Self(1 << 2);
-    /// Instances that were seen.
+    /// Instances accessed before.
     pub const NOT_NEW: Self = Self(1 << 3);
-    /// Instances that are written.
+    /// Instances that are alive.
     pub const ALIVE: Self = Self(1 << 4);
     /// Instances that were disposed.
     pub const NOT_ALIVE_DISPOSED: Self = Self(1 << 5);
-    /// Instances that nobody writes any more.
+    /// Instances without writers.
     pub const NOT_ALIVE_NO_WRITERS: Self = Self(1 << 6);
-    /// Instances that are not written, for either reason.
+    /// Instances that are not alive, for either reason.
     pub const NOT_ALIVE: Self = Self(0b11 << 5);
-
-    /// Whether read samples are not meant, whatever else is.
-    pub(super) fn is_unread_only(self) -> bool {
-        self.0 & Self::SAMPLE == Self::NOT_READ.0
-    }
 
     const SAMPLE: u8 = 0b11;
     const VIEW: u8 = 0b11 << 2;
     const INSTANCE: u8 = 0b111 << 4;
 
-    /// Whether a sample in these states is meant.
+    /// Whether the mask excludes read samples.
+    pub(super) fn is_unread_only(self) -> bool {
+        self.0 & Self::SAMPLE == Self::NOT_READ.0
+    }
+
+    /// Whether the mask includes a sample in these states.
     #[inline]
     #[must_use]
     pub fn contains(self, was_read: bool, is_new: bool, instance: InstanceState) -> bool {

@@ -7,9 +7,13 @@ use weir_wire::{
 };
 
 use super::*;
+use crate::config;
+use crate::qos::History;
 use crate::writer::ChangeKind;
 
 mod departed;
+mod liveliness;
+mod reassembly;
 
 const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
@@ -47,7 +51,7 @@ fn handle_at(reader: &mut ReaderCore, now: Time, sn: i64, payload: Payload<'_>) 
         inline_qos: None,
         payload,
     };
-    reader.handle_data(now, WRITER, &data, None);
+    reader.handle_data(now, &WRITER, &data, None, None);
 }
 
 fn heartbeat(reader: &mut ReaderCore, count: u32, first: i64, last: i64) {
@@ -365,11 +369,12 @@ fn what_is_replaced_of_the_history_is_no_loss_of_a_volatile_reader_that_was_told
             ..ReaderConfig::new(READER, Reliability::Reliable)
         };
         let mut reader = with_writer(config, VendorId::UNKNOWN);
-        // Six are kept. Before a GAP says that they are not meant for a volatile reader, six others take their places.
+        // Six are kept. Before a GAP says that they are not meant for a volatile reader, six others
+        // take their places.
         heartbeat_to(&mut reader, READER.entity, 1, 295, 300);
         heartbeat_to(&mut reader, READER.entity, 2, 301, 306);
         assert_eq!(reader.counters().samples_lost, lost[0]);
-        // Three of those are gone before they came.
+        // The writer replaces three of those before they arrive.
         heartbeat_to(&mut reader, READER.entity, 3, 304, 309);
         assert_eq!(reader.counters().samples_lost, lost[1]);
         (304..=309).for_each(|sn| data(&mut reader, sn));
@@ -398,6 +403,19 @@ fn a_volatile_reader_asks_for_what_cyclone_sent_before_it_was_matched() {
     assert_eq!(reader.counters().samples_lost, 0);
 }
 
+#[test]
+fn the_lowest_sequence_numbers_of_the_last_unmatched_writers_are_known() {
+    let writer = |number: u8| Guid::new(GuidPrefix([number; 12]), EntityId::PARTICIPANT);
+    let config = ReaderConfig::new(READER, Reliability::Reliable);
+    let mut reader = ReaderCore::new(ReaderConfig { wants_history: false, ..config });
+    let last = UNMATCHED_WRITERS_MAX as u8;
+    (0..=last).for_each(|number| reader.record_unmatched(writer(number), SequenceNumber(7)));
+    reader.record_unmatched(writer(1), SequenceNumber(9));
+    reader.record_unmatched(writer(2), SequenceNumber(5));
+    let mut first = |number| reader.unmatched.remove(writer(number)).map(|sn| sn.0);
+    assert_eq!([first(0), first(1), first(2), first(2)], [None, Some(7), Some(5), None]);
+}
+
 /// The first of two fragments of the first sample.
 const FRAGMENT: DataFrag<'static> = DataFrag {
     reader: EntityId::UNKNOWN,
@@ -414,7 +432,8 @@ const FRAGMENT: DataFrag<'static> = DataFrag {
 
 #[test]
 fn what_a_best_effort_writer_left_incomplete_does_not_stand_in_the_way() {
-    // Also not before anything was delivered: twenty samples of two fragments, of which one arrives.
+    // Also not before anything was delivered: twenty samples of two fragments, of which one
+    // arrives.
     let mut reader = reader(Reliability::BestEffort);
     let mut fragment = |sn: i64, start: u32| {
         let frag = DataFrag { sequence_number: SequenceNumber(sn), fragment_start: start, ..FRAGMENT };
@@ -430,7 +449,7 @@ fn what_a_best_effort_writer_left_incomplete_does_not_stand_in_the_way() {
 fn a_malformed_sample_of_fragments_takes_nothing_before_it_away() {
     let mut reader = reader(Reliability::Reliable);
     data(&mut reader, 1);
-    // A key, of which nothing is said.
+    // A key without a status.
     let frag = DataFrag { sequence_number: SequenceNumber(3), sample_size: 4, is_key: true, ..FRAGMENT };
     reader.handle_data_frag(Time(1_000), WRITER, &frag, None);
     assert_eq!(reader.counters().samples_malformed, 1);
@@ -442,7 +461,7 @@ fn a_malformed_sample_of_fragments_takes_nothing_before_it_away() {
     assert_eq!(taken(&mut reader), [4]);
 }
 
-/// The fragments that the reader asks for now.
+/// The fragments that the reader requests now.
 fn fragments_asked_for(reader: &mut ReaderCore, now: Time) -> Vec<u32> {
     let mut out = Outbox::new();
     reader.poll_transmit(now, &mut out);
@@ -507,7 +526,7 @@ fn every_ending_on_a_topic_without_a_key_is_told() {
             inline_qos: Some(inline_qos),
             payload: Payload::Key(&[0, 3, 0, 0, sn as u8, 0, 0, 0]),
         };
-        reader.handle_data(Time(0), WRITER, &data, None);
+        reader.handle_data(Time(0), &WRITER, &data, None, None);
     }
     assert_eq!(taken(&mut reader), [1, 2, 3]);
 }
@@ -520,9 +539,8 @@ fn take_all(reader: &mut ReaderCore) -> Vec<(i64, Vec<u8>)> {
 }
 
 proptest::proptest! {
-    /// However long payloads are, in whatever order they come, and whenever they are taken: a reader that may leave them
-    /// in the blocks that they came in has the same samples as one that copies, and holds no block of a sample that is
-    /// gone.
+    /// A reader that leaves payloads in their blocks has the same samples as one that copies them,
+    /// and keeps no block of a sample that was taken.
     #[test]
     fn payloads_that_stay_where_they_came_in_are_those_that_are_copied(
         steps in proptest::collection::vec((1..40_i64, 0..9_000_usize, proptest::bool::weighted(0.2)), 1..60),
@@ -543,8 +561,8 @@ proptest::proptest! {
                 inline_qos: None,
                 payload: Payload::Data(&block.bytes()[56..56 + len]),
             };
-            copying.handle_data(Time(1_000), WRITER, &data, None);
-            borrowing.handle_data_in(Time(1_000), WRITER, &data, None, Some(&block));
+            copying.handle_data(Time(1_000), &WRITER, &data, None, None);
+            borrowing.handle_data(Time(1_000), &WRITER, &data, None, Some(&block));
             blocks.push(block);
             if is_taken {
                 proptest::prop_assert_eq!(take_all(&mut borrowing), take_all(&mut copying));

@@ -1,68 +1,68 @@
-//! The results of a batch of datagrams: news for listeners, endpoints that have to respond, and the
-//! next prediction.
+//! The result of a batch of datagrams: news for listeners, endpoints that owe answers, and the next
+//! prediction.
 
 use weir_wire::{Guid, Header};
 
 use super::Handle;
 use super::prediction::Prediction;
 
-/// The news of a batch for a reader.
+/// What a batch changed for the listener of a reader.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct News {
-    /// Whether it holds unread samples.
+    /// The reader holds samples that were not read.
     pub has_unread: bool,
-    /// Whether a status may have changed that a listener is to be notified of.
+    /// A status for listeners may have changed.
     pub has_status_news: bool,
 }
 
-/// A reader that a batch had something for.
+/// A reader that received something.
 #[derive(Debug)]
 pub struct ReaderNews<R> {
     /// The reader.
     pub reader: R,
-    /// Its news.
+    /// What is new for its listener.
     pub news: News,
 }
 
 /// Counters of the receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Datagrams, as they were sent.
+    /// Datagrams, counted as they were sent.
     pub datagrams: u64,
-    /// Datagrams that are not RTPS messages, or have a malformed submessage.
+    /// Datagrams that are not RTPS messages, or contain a malformed submessage.
     pub malformed: u64,
     /// Submessages for endpoints that do not exist, or of an unknown kind.
     pub ignored: u64,
 }
 
-/// The readers of a batch.
+/// Which readers received something.
 #[derive(Debug, Clone, Copy, Default)]
-enum Outcome {
-    /// The predicted reader only.
+pub(super) enum Outcome {
+    /// Only the predicted reader.
     Predicted(News),
-    /// One reader that was not predicted, with samples of one writer, whose messages start with
-    /// this header.
+    /// Only one reader, which was not predicted, from one writer, whose messages have this header.
     Single(Guid, Header),
-    /// Any number of readers, which are listed.
+    /// The listed readers.
     #[default]
     Readers,
 }
 
-/// The results of a batch. Reused from batch to batch.
+/// The result of a batch. Reused from batch to batch.
 #[derive(Debug)]
 pub struct Batch<R, W> {
-    /// Counts since the receiver was created.
+    /// Counters since the start.
     pub counters: Counters,
-    outcome: Outcome,
-    /// Empty if the outcome is as predicted.
-    readers: Vec<ReaderNews<R>>,
-    /// The writer of the last batch with the outcome `Single`, unless a later one was as predicted.
-    rival: Option<Guid>,
-    /// A reader of an earlier batch: the next one usually has something for it, too, and comparing
-    /// handles is cheaper than reference counting.
+    pub(super) outcome: Outcome,
+    /// Readers that received something. Empty if the outcome is as predicted.
+    pub(super) readers: Vec<ReaderNews<R>>,
+    /// The writer of the last batch with outcome `Single`, unless a datagram was as predicted
+    /// since.
+    pub(super) rival: Option<Guid>,
+    /// A reader of an earlier batch, kept because the next batch is usually for the same one:
+    /// comparing handles is cheaper than counting references.
     spare: Option<R>,
-    /// Writers that received acknowledgements or requests for repairs.
-    writers: Vec<W>,
+    /// Writers that received an ACKNACK or a NACK_FRAG.
+    pub(super) writers: Vec<W>,
 }
 
 impl<R, W> Default for Batch<R, W> {
@@ -73,8 +73,7 @@ impl<R, W> Default for Batch<R, W> {
 }
 
 impl<R: Handle, W: Handle> Batch<R, W> {
-    /// Returns the news for the predicted reader, if there are none for others. They are returned
-    /// once.
+    /// Takes the news for the predicted reader, if no other reader received anything.
     #[inline]
     pub fn take_predicted(&mut self) -> Option<News> {
         let Outcome::Predicted(news) = self.outcome else { return None };
@@ -82,19 +81,19 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         Some(news)
     }
 
-    /// Returns the readers with news, unless the outcome was as predicted.
+    /// The readers that received something, unless the outcome was as predicted.
     #[inline]
     pub fn readers(&self) -> &[ReaderNews<R>] {
         &self.readers
     }
 
-    /// The same, to be returned by [`Batch::give_back`].
+    /// Takes the list of readers. Return its memory with [`Batch::give_back`].
     #[inline]
     pub fn take_readers(&mut self) -> Vec<ReaderNews<R>> {
         core::mem::take(&mut self.readers)
     }
 
-    /// Reuses the memory of a list of readers for the next batch, unless that already has a list.
+    /// Reuses the memory of a list of readers, unless the next batch has begun a list.
     #[inline]
     pub fn give_back(&mut self, mut readers: Vec<ReaderNews<R>>) {
         if self.readers.capacity() == 0 {
@@ -111,17 +110,15 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         self.readers = readers;
     }
 
-    /// Returns whether the next batches may have another prediction than this one.
+    /// Whether [`Batch::next_prediction`] may return a new prediction.
     #[inline]
     pub fn may_change_prediction(&self) -> bool {
         matches!(self.outcome, Outcome::Single(..))
     }
 
-    /// Returns the prediction for the next batches, if it changes.
-    ///
-    /// A prediction needs two consecutive batches from the same writer: writers that alternate do
-    /// not replace each other's, and no reference is counted for them. `version` is that of the
-    /// endpoints.
+    /// The prediction for the next batches, if it differs from `before`. It takes two batches in a
+    /// row from the same writer, so that writers that alternate do not replace each other's
+    /// prediction. `version`: that of the endpoints.
     #[inline(never)]
     pub fn next_prediction(&mut self, before: Option<&Prediction<R>>, version: u64) -> Option<Prediction<R>> {
         let Outcome::Single(writer, header) = self.outcome else { return None };
@@ -135,37 +132,9 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         is_second.then(|| Prediction::new(version, &header, writer, &only.reader))
     }
 
-    /// After a datagram that was as predicted, another writer needs two consecutive batches again.
-    #[inline(always)]
-    pub(super) fn forget_rival(&mut self) {
-        self.rival = None;
-    }
-
-    /// Ends a batch that had something for the predicted reader only.
-    #[inline(always)]
-    pub(super) fn end_as_predicted(&mut self, news: News) {
-        self.outcome = Outcome::Predicted(news);
-    }
-
-    /// Ends any other batch. `from`: the only writer, and the header of its messages.
+    /// Lists a reader, if it is not listed yet. A batch has few readers.
     #[inline]
-    pub(super) fn end_unpredicted(&mut self, from: Option<(Guid, Header)>) {
-        self.outcome = from.map_or(Outcome::Readers, |(writer, header)| Outcome::Single(writer, header));
-    }
-
-    #[inline]
-    pub(super) fn readers_mut(&mut self) -> &mut [ReaderNews<R>] {
-        &mut self.readers
-    }
-
-    #[inline]
-    pub(super) fn has_writers(&self) -> bool {
-        !self.writers.is_empty()
-    }
-
-    /// Lists a reader once. Few readers are affected by a batch.
-    #[inline]
-    pub(super) fn note_reader(&mut self, reader: &R) {
+    pub(super) fn list_reader(&mut self, reader: &R) {
         if self.readers.iter().any(|known| known.reader.is_same(reader)) {
             return;
         }
@@ -176,16 +145,11 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         self.readers.push(ReaderNews { reader, news: News::default() });
     }
 
-    /// Lists a writer once.
-    pub(super) fn note_writer(&mut self, writer: &W) {
+    /// Lists a writer, if it is not listed yet.
+    pub(super) fn list_writer(&mut self, writer: &W) {
         if !self.writers.iter().any(|known| known.is_same(writer)) {
             self.writers.push(writer.clone());
         }
-    }
-
-    /// Returns the writers that have to respond.
-    pub(super) fn take_writers(&mut self) -> impl Iterator<Item = W> {
-        self.writers.drain(..)
     }
 
     fn keep_spare(&mut self, readers: &mut Vec<ReaderNews<R>>) {

@@ -8,55 +8,53 @@ use weir_wire::{EntityId, Guid};
 use crate::reader::ReaderCore;
 use crate::writer::WriterCore;
 
-/// The writers and readers of a participant.
-///
-/// The receiver never holds two locks at a time.
+/// The writers and readers of a participant. The receiver holds only one lock at a time.
 pub trait Endpoints {
-    /// A handle to a reader.
+    /// Handle of a reader.
     type Reader: Handle;
-    /// A handle to a writer.
+    /// Handle of a writer.
     type Writer: Handle;
-    /// A locked reader core.
+    /// A locked reader.
     type Locked<'a>: DerefMut<Target = ReaderCore>
     where
         Self: 'a;
 
-    /// Returns the readers matched with a remote writer, if there are any.
+    /// The readers matched with a remote writer, if there are any.
     fn readers_of(&self, writer: &Guid) -> Option<&[Self::Reader]>;
 
-    /// Iterates over all readers, in any order.
+    /// All readers, in any order.
     fn readers(&self) -> impl Iterator<Item = &Self::Reader>;
 
-    /// Returns the writer with this entity id.
+    /// The writer with this entity id.
     fn writer(&self, entity: EntityId) -> Option<&Self::Writer>;
 
-    /// Returns the entity id of a reader.
+    /// The entity id of a reader.
     fn entity(reader: &Self::Reader) -> EntityId;
 
     /// Locks a reader.
     fn lock<'a>(&'a self, reader: &'a Self::Reader) -> Self::Locked<'a>;
 
-    /// Locks a writer, and calls `f` with it.
+    /// Locks a writer, and passes it to `f`.
     fn with_writer<T>(&self, writer: &Self::Writer, f: impl FnOnce(&mut WriterCore) -> T) -> T;
 
-    /// Called when a batch has left unread samples in a reader, which is locked.
+    /// Called at the end of a batch for each reader with unread samples. The reader is locked.
     #[inline(always)]
     fn note_unread(&self, _reader: &Self::Reader) {}
 
-    /// Returns whether the writer publishes asynchronously, by its own thread.
+    /// Whether the writer publishes asynchronously, on a thread of its own.
     #[inline]
     fn has_publisher(&self, _writer: &Self::Writer) -> bool {
         false
     }
 
-    /// Wakes that thread: an acknowledgement has made something due.
+    /// Wakes that thread, because an acknowledgement has made a transmission due.
     #[inline]
     fn wake_publisher(&self, _writer: &Self::Writer) {}
 }
 
-/// A handle to an endpoint. Comparing is cheaper than cloning.
+/// Handle of an endpoint. Comparing is cheaper than cloning.
 pub trait Handle: Clone {
-    /// Returns whether both refer to the same endpoint.
+    /// Whether both are handles of the same endpoint.
     fn is_same(&self, other: &Self) -> bool;
 }
 

@@ -1,24 +1,21 @@
-//! Receive prediction: most datagrams have a sample of the same writer for the same reader as the
-//! previous one.
+//! Receive prediction: most datagrams resemble the one before, a sample of the same writer for the
+//! same reader.
 //!
-//! A receiver remembers the target of the last samples. A datagram that starts with the same bytes,
-//! and with a sample in the most frequent form (INFO_TS and DATA, little-endian, without inline
-//! QoS), is compared with that instead of being parsed and looked up submessage by submessage.
-//! Everything else takes the general path through [`Receiver`](super::Receiver), which calls the
-//! same functions of the reader: only the lookup is shorter. A prediction is valid until the
-//! endpoints change.
+//! A receiver remembers writer and reader of the last samples. If a datagram begins with the same
+//! header and with a sample in the usual form (INFO_TS and DATA, little-endian, without inline
+//! QoS), nothing is looked up. Every other datagram takes the general path, which calls the same
+//! functions of the reader. A prediction is valid until the endpoints change.
 
 use weir_wire::{Data, Emit, EntityId, Guid, Header, Submessages, Timestamp};
 
 use super::{Endpoints, Handle};
 
-/// The target of the last samples. The next ones are probably from the same writer, and need no
-/// lookup.
+/// Writer and reader of the last samples.
 #[derive(Debug)]
 pub struct Prediction<R> {
-    /// The version of the endpoints that it was looked up in.
+    /// Version of the endpoints.
     version: u64,
-    /// The first bytes of messages from there.
+    /// The header of the writer's messages.
     pub(super) header: [u8; Header::LEN],
     pub(super) writer: Guid,
     /// The only reader matched with the writer.
@@ -30,43 +27,41 @@ impl<R: Handle> Prediction<R> {
         Self { version, header: bytes(header), writer, reader: reader.clone() }
     }
 
-    /// Returns whether this predicts messages of `writer` that start with `header`.
+    /// Whether this predicts messages of `writer` with `header`.
     pub(super) fn is_of(&self, header: &Header, writer: Guid) -> bool {
         self.writer == writer && self.header == bytes(header)
     }
 
-    /// Returns the reader.
+    /// The reader.
     #[inline]
     pub fn reader(&self) -> &R {
         &self.reader
     }
 
-    /// Returns the version of the endpoints that this was looked up in; invalid once they change.
+    /// The version of the endpoints. The prediction is invalid for any other.
     #[inline]
     pub fn version(&self) -> u64 {
         self.version
     }
 }
 
-/// Returns the first bytes of a message with this header.
 fn bytes(header: &Header) -> [u8; Header::LEN] {
     let mut bytes = [0; Header::LEN];
     header.emit(&mut bytes);
     bytes
 }
 
-/// A datagram that starts with a sample in the most frequent form, from the same source as the last
-/// ones.
+/// A datagram that begins with a sample as predicted.
 pub(super) struct Predicted<'t, 'd, R> {
     pub(super) prediction: &'t Prediction<R>,
     pub(super) timestamp: Timestamp,
     pub(super) data: Data<'d>,
-    /// The rest of the datagram.
+    /// The submessages behind the sample.
     pub(super) behind: Submessages<'d>,
 }
 
 impl<'t, 'd, R> Predicted<'t, 'd, R> {
-    /// Parses a datagram; `None` if it is not as predicted.
+    /// Returns `None` if the datagram is not as predicted.
     #[inline(always)]
     pub(super) fn new<E: Endpoints<Reader = R>>(
         prediction: &'t Prediction<R>,

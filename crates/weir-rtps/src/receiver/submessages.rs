@@ -1,36 +1,41 @@
-//! Iterates over the submessages of a message, each interpreted by those before it (RTPS 2.5,
-//! 8.3.4).
-//!
-//! Shared by user data and metatraffic.
+//! The walk over the submessages of a message, each interpreted in the context of those before it
+//! (RTPS 2.5, 8.3.4). Shared by user data and metatraffic.
+
+use std::sync::Arc;
 
 use weir_wire::{
-    Data, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, ParseError, Submessage, Submessages,
-    Timestamp, UnreadSubmessage,
+    AckNack, Data, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, NackFrag, ParseError, Submessage,
+    Submessages, Timestamp, UnreadSubmessage,
 };
 
-/// Processes the submessages for this participant.
+use crate::block::Block;
+use crate::reader::ReaderCore;
+use crate::time::Time;
+use crate::writer::WriterCore;
+
+/// Handles the submessages for this participant.
 pub(crate) trait Sink {
-    /// Processes a sample.
+    /// Handles a sample.
     fn data(&mut self, writer: &Guid, data: &Data<'_>, timestamp: Option<Timestamp>);
 
-    /// Processes any other submessage of this sender, or a sample in a rare form.
+    /// Handles any other submessage of this sender, or a sample in a rare form.
     fn other(&mut self, source: GuidPrefix, submessage: &Submessage<'_>, timestamp: Option<Timestamp>);
 
-    /// Notes the source of the submessages that follow.
+    /// Handles INFO_SRC: the sender of the submessages that follow.
     #[inline]
     fn source(&mut self, _info: &InfoSource) {}
 
-    /// Notes the destination of the submessages that follow.
+    /// Handles INFO_DST: the receiver of the submessages that follow.
     #[inline]
     fn destination(&mut self, _info: &InfoDestination) {}
 }
 
-/// The effect of a submessage on those that follow in its message.
+/// How a submessage changes the context of those behind it.
 enum Change {
     Nothing,
-    /// The source timestamp.
+    /// The source timestamp of samples.
     Timestamp(Option<Timestamp>),
-    /// The source. The timestamp was another sender's.
+    /// The sender. It invalidates the timestamp.
     Source(GuidPrefix),
     /// Whether they are for this participant.
     Destination {
@@ -38,10 +43,10 @@ enum Change {
     },
 }
 
-/// Passes submessages to `sink` up to the first malformed one (RTPS 2.5, 8.3.4.1). `own`: this
-/// participant; `source`, `timestamp`: the state before the first one.
+/// Passes submessages to `sink` up to the first one that is malformed (RTPS 2.5, 8.3.4.1). `own`:
+/// this participant. `source`, `timestamp`: the context of the first submessage.
 ///
-/// Always inlined, so that nothing of a sample passes through memory.
+/// Always inlined, like [`ReaderCore::handle_data`](crate::reader::ReaderCore::handle_data).
 #[inline(always)]
 pub(crate) fn walk(
     mut submessages: Submessages<'_>,
@@ -50,8 +55,8 @@ pub(crate) fn walk(
     mut timestamp: Option<Timestamp>,
     sink: &mut impl Sink,
 ) -> Result<(), ParseError> {
-    // The GUID of the sender's last writer is assembled once: assembling it for each submessage
-    // would cause a store-forwarding stall.
+    // The GUID is updated rather than built per sample: reading it right after writing it in parts
+    // would stall.
     let mut is_for_us = true;
     let mut writer = Guid::new(source, EntityId::UNKNOWN);
     loop {
@@ -77,8 +82,8 @@ pub(crate) fn walk(
             }
             continue;
         }
-        let known = Known { own, source: writer.prefix, timestamp, is_for_us };
-        match other_submessage(submessage, known, sink)? {
+        let context = Context { own, source: writer.prefix, timestamp, is_for_us };
+        match other_submessage(submessage, context, sink)? {
             Change::Nothing => {}
             Change::Timestamp(at) => timestamp = at,
             Change::Source(source) => (writer.prefix, timestamp) = (source, None),
@@ -87,19 +92,19 @@ pub(crate) fn walk(
     }
 }
 
-/// The state before a submessage.
-struct Known {
+/// The context of a submessage.
+struct Context {
     own: GuidPrefix,
     source: GuidPrefix,
     timestamp: Option<Timestamp>,
     is_for_us: bool,
 }
 
-/// Processes a submessage other than DATA. Returns its effect on those that follow.
+/// Handles a submessage other than DATA. Returns how it changes the context.
 #[inline(never)]
 fn other_submessage(
     submessage: UnreadSubmessage<'_>,
-    Known { own, source, timestamp, is_for_us }: Known,
+    Context { own, source, timestamp, is_for_us }: Context,
     sink: &mut impl Sink,
 ) -> Result<Change, ParseError> {
     let submessage = submessage.read()?;
@@ -117,4 +122,60 @@ fn other_submessage(
         _ => {}
     }
     Ok(Change::Nothing)
+}
+
+/// The endpoints that a submessage is for.
+pub(crate) enum Addressee {
+    /// Readers matched with `writer`: only `reader`, unless that is unknown.
+    Readers { writer: Guid, reader: EntityId },
+    /// The writer that `reader` answers.
+    Writer { writer: EntityId, reader: Guid },
+}
+
+/// The endpoints that a submessage is for, if it is for any. `source`: its sender.
+#[inline]
+pub(crate) fn addressee(source: GuidPrefix, submessage: &Submessage<'_>) -> Option<Addressee> {
+    let (writer, reader) = match submessage {
+        Submessage::Data(it) => (it.writer, it.reader),
+        Submessage::DataFrag(it) => (it.writer, it.reader),
+        Submessage::Heartbeat(it) => (it.writer, it.reader),
+        Submessage::HeartbeatFrag(it) => (it.writer, it.reader),
+        Submessage::Gap(it) => (it.writer, it.reader),
+        Submessage::AckNack(AckNack { writer, reader, .. })
+        | Submessage::NackFrag(NackFrag { writer, reader, .. }) => {
+            return Some(Addressee::Writer { writer: *writer, reader: Guid::new(source, *reader) });
+        }
+        _ => return None,
+    };
+    Some(Addressee::Readers { writer: Guid::new(source, writer), reader })
+}
+
+/// Passes a submessage from `writer` to a reader.
+#[inline]
+pub(crate) fn to_reader(
+    core: &mut ReaderCore,
+    now: Time,
+    writer: Guid,
+    submessage: &Submessage<'_>,
+    timestamp: Option<Timestamp>,
+    block: Option<&Arc<Block>>,
+) {
+    match submessage {
+        Submessage::Data(data) => core.handle_data(now, &writer, data, timestamp, block),
+        Submessage::DataFrag(frag) => core.handle_data_frag(now, writer, frag, timestamp),
+        Submessage::Heartbeat(heartbeat) => core.handle_heartbeat(now, writer, heartbeat),
+        Submessage::HeartbeatFrag(heartbeat) => core.handle_heartbeat_frag(now, writer, heartbeat),
+        Submessage::Gap(gap) => core.handle_gap(now, writer, gap),
+        _ => {}
+    }
+}
+
+/// Passes a submessage from `reader` to a writer.
+#[inline]
+pub(crate) fn to_writer(core: &mut WriterCore, now: Time, reader: Guid, submessage: &Submessage<'_>) {
+    match submessage {
+        Submessage::AckNack(acknack) => core.handle_acknack(now, reader, acknack),
+        Submessage::NackFrag(nack) => core.handle_nack_frag(now, reader, nack),
+        _ => {}
+    }
 }

@@ -1,7 +1,7 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_netsim::Rng;
-use weir_wire::{DataHeader, InfoDestination, InfoSource, InfoTimestamp, SequenceNumber, push};
+use weir_wire::{DataHeader, Heartbeat, InfoDestination, InfoSource, InfoTimestamp, SequenceNumber, push};
 
 use super::unlocked::{Cores, Slot, Table, Unlocked, UnlockedReceiver};
 use super::*;
@@ -58,7 +58,7 @@ impl End {
         receive_single(incoming, datagram, None, batch, outbox)
     }
 
-    /// Everything visible that a datagram leads to.
+    /// All visible effects of a datagram.
     fn receive(&mut self, now: Time, prediction: Option<&Prediction<Slot>>, datagram: &[u8]) -> String {
         let next = self.receive_only(now, prediction, datagram);
         let Self { core, batch, outbox, .. } = self;
@@ -74,7 +74,7 @@ impl End {
     }
 }
 
-/// A sample with optional submessages around it.
+/// A datagram with a sample, and other submessages at random.
 fn datagram(random: &mut Rng, number: &mut i64) -> Vec<u8> {
     let mut out = Vec::new();
     push(&mut out, &HEADER);
@@ -119,12 +119,12 @@ fn data(reader: EntityId, sequence_number: SequenceNumber, payload: &[u8]) -> Da
     }
 }
 
-/// The submessages that follow are from the other writer's participant.
+/// What follows is from the other writer's participant.
 fn relayed() -> InfoSource {
     InfoSource { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: OTHER.prefix }
 }
 
-/// A sample in the most frequent form, after what `before` adds.
+/// A sample in the usual form, behind what `before` adds.
 fn message(header: Header, number: i64, before: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     push(&mut out, &header);
@@ -136,7 +136,7 @@ fn message(header: Header, number: i64, before: impl FnOnce(&mut Vec<u8>)) -> Ve
     out
 }
 
-/// Returns the number of predictions made by samples with these headers.
+/// How many predictions are made by samples with these headers.
 fn predictions_made(headers: impl Iterator<Item = Header>) -> u32 {
     let mut end = End::new();
     let (mut prediction, mut made) = (None, 0);
@@ -158,10 +158,10 @@ fn predictions_made(headers: impl Iterator<Item = Header>) -> u32 {
 fn a_prediction_is_made_by_two_samples_in_a_row() {
     assert_eq!(predictions_made([HEADER, header(OTHER)].into_iter().cycle().take(30)), 0);
     assert_eq!(predictions_made([HEADER; 30].into_iter()), 1);
-    // Writers that alternate do not replace an existing prediction.
+    // Writers that alternate do not replace a prediction.
     let turns = [header(OTHER), HEADER].into_iter().cycle().take(30);
     assert_eq!(predictions_made([HEADER; 2].into_iter().chain(turns)), 1);
-    // A forged header before the same writer's entity id does not stay.
+    // A prediction from a forged header is replaced.
     let forged = Header { vendor: VendorId::RTI, ..HEADER };
     assert_eq!(predictions_made([forged; 2].into_iter().chain([HEADER; 30])), 2);
 }

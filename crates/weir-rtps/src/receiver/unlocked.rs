@@ -1,8 +1,8 @@
-//! The receiver for endpoints owned by one thread, without locks.
+//! The receiver without locks, for endpoints that one thread owns, as in simulations and fuzz
+//! targets.
 //!
-//! For simulations, fuzz targets and everything else that drives the cores in one thread. The
-//! matches of a writer follow from the cores themselves. Holding two locks at a time, which could
-//! deadlock elsewhere, panics here.
+//! The cores themselves say which readers a writer is matched with. Code that would hold two locks
+//! at a time panics.
 
 use core::cell::{RefCell, RefMut};
 
@@ -10,7 +10,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::batch::{Batch, Counters};
 use super::prediction::Prediction;
-use super::{Endpoints, Handle, Incoming, Receiver, receive_single};
+use super::{Endpoints, Handle, Incoming, receive_many, receive_single};
 use crate::outbox::Outbox;
 use crate::reader::ReaderCore;
 use crate::time::Time;
@@ -19,7 +19,7 @@ use crate::writer::WriterCore;
 /// The cores of one participant.
 #[derive(Debug)]
 pub struct Cores<'a, 'c> {
-    /// The participant.
+    /// Prefix of the participant.
     pub prefix: GuidPrefix,
     /// Its writers.
     pub writers: &'a mut [&'c mut WriterCore],
@@ -36,7 +36,7 @@ pub struct UnlockedReceiver {
 }
 
 impl UnlockedReceiver {
-    /// Processes a batch of datagrams, and collects the responses of the cores.
+    /// Handles a batch of datagrams, and appends the answers of the cores to `outbox`.
     pub fn receive<'d>(
         &mut self,
         now: Time,
@@ -55,10 +55,8 @@ impl UnlockedReceiver {
         match (datagrams.next(), datagrams.next()) {
             (Some(only), None) => _ = receive_single(incoming, only, None, &mut self.batch, outbox),
             (first, second) => {
-                let mut receiver = Receiver::new(incoming, &mut self.batch);
                 let datagrams = first.into_iter().chain(second).chain(datagrams);
-                datagrams.for_each(|datagram| receiver.datagram(datagram));
-                receiver.finish(outbox);
+                receive_many(incoming, datagrams, None, &mut self.batch, outbox);
             }
         }
         if let Some(next) = self.batch.next_prediction(prediction, 0) {
@@ -68,19 +66,19 @@ impl UnlockedReceiver {
         self.batch.clear_readers();
     }
 
-    /// Returns whether the next datagram is compared with a prediction.
+    /// Whether there is a prediction for the next datagram.
     #[must_use]
     pub fn has_prediction(&self) -> bool {
         self.prediction.is_some()
     }
 
-    /// Returns the counts so far.
+    /// Counters since the start.
     pub fn counters(&self) -> Counters {
         self.batch.counters
     }
 }
 
-/// A core, by its position in [`Cores`].
+/// Handle of a core: its index in [`Cores`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     entity: EntityId,
@@ -93,7 +91,7 @@ impl Handle for Slot {
     }
 }
 
-/// The receiver's lookup table.
+/// The endpoints and their matches.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     writers: Vec<Slot>,
@@ -104,7 +102,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Updates the table. Returns whether something has changed.
+    /// Updates the table. Returns whether it has changed.
     pub(super) fn update(&mut self, cores: &Cores<'_, '_>) -> bool {
         let slot = |(index, guid): (usize, Guid)| Slot { entity: guid.entity, index };
         let writers = cores.writers.iter().map(|core| core.guid()).enumerate().map(slot);
@@ -137,7 +135,7 @@ impl Table {
     }
 }
 
-/// Cores, and their names.
+/// The cores and their handles.
 pub(super) struct Unlocked<'t, 'a, 'c> {
     table: &'t Table,
     writers: RefCell<&'a mut [&'c mut WriterCore]>,
@@ -179,7 +177,7 @@ impl Endpoints for Unlocked<'_, '_, '_> {
     }
 
     fn with_writer<T>(&self, writer: &Slot, f: impl FnOnce(&mut WriterCore) -> T) -> T {
-        // The lock of a reader would be the second one.
+        // Panics if a reader is locked.
         drop(self.readers.borrow_mut());
         f(self.writers.borrow_mut()[writer.index])
     }

@@ -29,10 +29,24 @@ impl WriterCore {
         payload_len: usize,
         fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<Result<SequenceNumber, WriteRefused>, E> {
-        let form = match self.admit_payload(payload_len) {
-            Ok(form) => form,
-            Err(refused) => return Ok(Err(refused)),
-        };
+        match self.admit_payload(payload_len) {
+            // A copy of the steps for the common form, without the branches of the others.
+            Ok(Form::Datagram) => self.write_as(Form::Datagram, now, stamp, payload_len, fill),
+            Ok(form) => self.write_as(form, now, stamp, payload_len, fill),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    /// The steps of [`WriterCore::write`] after admission.
+    #[inline(always)]
+    fn write_as<E>(
+        &mut self,
+        form: Form,
+        now: Time,
+        stamp: Stamp,
+        payload_len: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Result<SequenceNumber, WriteRefused>, E> {
         self.encode(form, stamp.timestamp, payload_len, fill)?;
         let instance = match self.admit_instance(stamp.key, form.datagram_bytes(payload_len)) {
             Ok(instance) => instance,
@@ -41,8 +55,8 @@ impl WriterCore {
         Ok(Ok(self.commit(now, stamp.timestamp, form, payload_len, instance)))
     }
 
-    /// Adds a sample to the open batch, if it has room and no timer has to be set. `fill` encodes the
-    /// payload.
+    /// Adds a sample to the open batch, if it has room and no timer has to be set. `fill` encodes
+    /// the payload.
     ///
     /// Reads no clock and hands nothing out: the batch ends with a write that does not fit, or by
     /// timer. Returns `None` if nothing happened; the caller then uses [`WriterCore::write`].

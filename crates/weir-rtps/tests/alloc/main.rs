@@ -37,11 +37,13 @@ fn allocated() -> usize {
     stats.bytes_allocated - stats.bytes_deallocated
 }
 
-/// Allowance for queues that grow to a new peak.
-const ALLOWED: usize = 5;
-
-/// Sends samples until everything is warm, then as many again, which must cost almost nothing.
+/// Sends samples until everything is warm, then as many again, without an allocation.
 fn check(samples: u64, setup: impl FnOnce(&mut Setup)) {
+    check_allowing(0, samples, setup);
+}
+
+/// The same, with an allowance for events so rare that warm-up does not include them all.
+fn check_allowing(allowed: usize, samples: u64, setup: impl FnOnce(&mut Setup)) {
     let _alone = alone();
     let mut line = Line::new(setup);
     line.exchange(samples);
@@ -50,7 +52,7 @@ fn check(samples: u64, setup: impl FnOnce(&mut Setup)) {
     line.exchange(samples);
     let after = allocations();
     let (count, bytes) = (after.0 - before.0, after.1 - before.1);
-    assert!(count <= ALLOWED, "{count} allocations of {bytes} bytes for {samples} samples");
+    assert!(count <= allowed, "{count} allocations of {bytes} bytes for {samples} samples");
 }
 
 #[test]
@@ -102,7 +104,7 @@ fn samples_of_which_every_tenth_datagram_is_lost() {
 
 #[test]
 fn samples_for_three_readers_of_which_every_tenth_datagram_is_lost() {
-    check(40_000, |setup| {
+    check_allowing(3, 40_000, |setup| {
         setup.readers = 3;
         setup.loses_every = Some(10);
     });

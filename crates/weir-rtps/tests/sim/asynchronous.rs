@@ -22,8 +22,7 @@ fn reliable_keep_all_delivers_everything_once_in_order_and_falls_silent() {
                 [(0.0, false, false), (0.0, true, true), (0.1, true, false), (0.3, false, true)]
             {
                 let name = format!("asynchronous-{share}-{is_coalescing}-{is_batching}");
-                let mut sim = Sim::new(&name, seed, lossy(share));
-                sim.add_writer(|setup| {
+                let mut sim = Sim::pair(&name, seed, lossy(share), |setup| {
                     setup.publish_every(turn);
                     if is_coalescing {
                         setup.coalesce();
@@ -32,8 +31,6 @@ fn reliable_keep_all_delivers_everything_once_in_order_and_falls_silent() {
                         setup.batch();
                     }
                 });
-                sim.add_reader(|_| {});
-                sim.connect(0, 0);
                 sim.run_to_the_end();
             }
         }
@@ -44,14 +41,11 @@ fn reliable_keep_all_delivers_everything_once_in_order_and_falls_silent() {
 fn samples_of_all_sizes_get_through() {
     for seed in seeds(3) {
         for turn in TURNS {
-            let mut sim = Sim::new("asynchronous-sizes", seed, lossy(0.1));
-            sim.add_writer(|setup| {
+            let mut sim = Sim::pair("asynchronous-sizes", seed, lossy(0.1), |setup| {
                 setup.publish_every(turn);
                 setup.samples = 100;
                 setup.size = |number| [12, 40_000, 300_000, 1_000][(number % 4) as usize];
             });
-            sim.add_reader(|_| {});
-            sim.connect(0, 0);
             sim.run_to_the_end();
         }
     }
@@ -61,14 +55,11 @@ fn samples_of_all_sizes_get_through() {
 fn keep_last_delivers_a_part_in_order_and_the_last_sample_however_slow_the_thread_is() {
     for seed in seeds(3) {
         for (turn, size) in [(TURNS[1], 32), (TURNS[2], 32), (TURNS[1], 200_000), (TURNS[2], 200_000)] {
-            let mut sim = Sim::new("asynchronous-keep-last", seed, lossy(0.1));
-            sim.add_writer(|setup| {
+            let mut sim = Sim::pair("asynchronous-keep-last", seed, lossy(0.1), |setup| {
                 setup.publish_every(turn);
                 setup.config.history = History::KeepLast(2);
                 setup.size = if size == 32 { |_| 32 } else { |_| 200_000 };
             });
-            sim.add_reader(|_| {});
-            sim.connect(0, 0);
             sim.run_to_the_end();
             let taken = sim.readers[0].taken(sim.writers[0].config.guid);
             assert!(taken.len() < 700 && taken.last() == Some(&1000), "{}: {sim}", taken.len());

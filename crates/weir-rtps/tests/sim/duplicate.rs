@@ -16,10 +16,8 @@ fn reliable_delivery_is_once_when_everything_comes_twice() {
     for seed in seeds(3) {
         for share in [0.1, 1.0] {
             for loss in [0.0, 0.1] {
-                let mut sim = Sim::new("duplicate", seed, duplicating(share).loss(Loss::random(loss)));
-                sim.add_writer(|_| {});
-                sim.add_reader(|_| {});
-                sim.connect(0, 0);
+                let mut sim =
+                    Sim::pair("duplicate", seed, duplicating(share).loss(Loss::random(loss)), |_| {});
                 sim.run_to_the_end();
                 assert!(sim.readers[0].core.counters().samples_duplicate > 50, "{sim}");
             }

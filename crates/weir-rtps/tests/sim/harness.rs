@@ -51,7 +51,21 @@ impl Sim {
         Self::with_network(name, seed, Network::builder(seed).link(link).record().build())
     }
 
-    /// The same without a recording, for long runs.
+    /// A writer and a reader that know each other.
+    pub(crate) fn pair(
+        name: &str,
+        seed: u64,
+        link: Link,
+        writer: impl FnOnce(&mut application::WriterSetup),
+    ) -> Self {
+        let mut sim = Self::new(name, seed, link);
+        sim.add_writer(writer);
+        sim.add_reader(|_| {});
+        sim.connect(0, 0);
+        sim
+    }
+
+    /// The same as [`Sim::new`] without a recording, for long runs.
     pub(crate) fn unrecorded(name: &str, seed: u64, link: Link) -> Self {
         let mut sim = Self::with_network(name, seed, Network::builder(seed).link(link).build());
         sim.is_recording = false;

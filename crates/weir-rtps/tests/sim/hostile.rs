@@ -184,7 +184,7 @@ fn well_formed_nonsense_from_matched_peers_does_no_harm() {
 }
 
 #[test]
-fn strangers_are_counted_and_change_nothing() {
+fn unmatched_writers_are_counted_and_change_nothing() {
     for seed in seeds(4) {
         let mut sim = busy(seed);
         let mut rng = Rng::new(seed).fork(4);

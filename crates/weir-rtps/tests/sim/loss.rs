@@ -21,14 +21,11 @@ fn reliable_keep_all_delivers_everything_once_in_order_and_falls_silent() {
         {
             for is_coalescing in [false, true] {
                 let name = format!("loss-{share}-{is_burst}-{is_coalescing}");
-                let mut sim = Sim::new(&name, seed, lossy(share, is_burst));
-                sim.add_writer(|setup| {
+                let mut sim = Sim::pair(&name, seed, lossy(share, is_burst), |setup| {
                     if is_coalescing {
                         setup.coalesce();
                     }
                 });
-                sim.add_reader(|_| {});
-                sim.connect(0, 0);
                 sim.run_to_the_end();
             }
         }
@@ -39,16 +36,14 @@ fn reliable_keep_all_delivers_everything_once_in_order_and_falls_silent() {
 fn batches_get_through_whether_the_next_sample_ends_them_or_the_timer() {
     for seed in seeds(3) {
         for (share, is_coalescing) in [(0.0, false), (0.1, false), (0.1, true), (0.3, true)] {
-            let mut sim = Sim::new(&format!("batches-{share}-{is_coalescing}"), seed, lossy(share, false));
-            sim.add_writer(|setup| {
-                setup.size = |number| [12, 100, 1000, 36][(number / 200 % 4) as usize];
-                setup.batch();
-                if is_coalescing {
-                    setup.coalesce();
-                }
-            });
-            sim.add_reader(|_| {});
-            sim.connect(0, 0);
+            let mut sim =
+                Sim::pair(&format!("batches-{share}-{is_coalescing}"), seed, lossy(share, false), |setup| {
+                    setup.size = |number| [12, 100, 1000, 36][(number / 200 % 4) as usize];
+                    setup.batch();
+                    if is_coalescing {
+                        setup.coalesce();
+                    }
+                });
             sim.run_to_the_end();
         }
     }
@@ -57,13 +52,10 @@ fn batches_get_through_whether_the_next_sample_ends_them_or_the_timer() {
 #[test]
 fn samples_of_all_sizes_get_through() {
     for seed in seeds(3) {
-        let mut sim = Sim::new("sizes", seed, lossy(0.1, false));
-        sim.add_writer(|setup| {
+        let mut sim = Sim::pair("sizes", seed, lossy(0.1, false), |setup| {
             setup.samples = 400;
             setup.size = |number| [12, 100, 1000, 8_192, 63_000, 16, 40_000][(number % 7) as usize];
         });
-        sim.add_reader(|_| {});
-        sim.connect(0, 0);
         sim.run_to_the_end();
     }
 }
@@ -72,13 +64,11 @@ fn samples_of_all_sizes_get_through() {
 fn samples_in_fragments_get_through() {
     for seed in seeds(2) {
         for share in [0.0, 0.02, 0.1, 0.3] {
-            let mut sim = Sim::new(&format!("fragments-{share}"), seed, lossy(share, seed % 2 == 0));
-            sim.add_writer(|setup| {
-                setup.samples = 30;
-                setup.size = |number| [70_000, 32, 500_000, 65_000, 1_500_000][(number % 5) as usize];
-            });
-            sim.add_reader(|_| {});
-            sim.connect(0, 0);
+            let mut sim =
+                Sim::pair(&format!("fragments-{share}"), seed, lossy(share, seed % 2 == 0), |setup| {
+                    setup.samples = 30;
+                    setup.size = |number| [70_000, 32, 500_000, 65_000, 1_500_000][(number % 5) as usize];
+                });
             sim.run_to_the_end();
         }
     }
@@ -87,10 +77,7 @@ fn samples_in_fragments_get_through() {
 #[test]
 fn a_single_sample_and_its_acknowledgement_survive_heavy_loss() {
     for seed in seeds(40) {
-        let mut sim = Sim::new("single", seed, lossy(0.5, false));
-        sim.add_writer(|setup| setup.samples = 1);
-        sim.add_reader(|_| {});
-        sim.connect(0, 0);
+        let mut sim = Sim::pair("single", seed, lossy(0.5, false), |setup| setup.samples = 1);
         sim.run_to_the_end();
     }
 }
@@ -114,15 +101,12 @@ fn keep_last_delivers_a_part_in_order_and_the_last_sample() {
     for seed in seeds(5) {
         for depth in [1, 10] {
             for is_coalescing in [false, true] {
-                let mut sim = Sim::new("keep-last", seed, lossy(0.2, seed % 2 == 0));
-                sim.add_writer(|setup| {
+                let mut sim = Sim::pair("keep-last", seed, lossy(0.2, seed % 2 == 0), |setup| {
                     setup.config.history = History::KeepLast(depth);
                     if is_coalescing {
                         setup.coalesce();
                     }
                 });
-                sim.add_reader(|_| {});
-                sim.connect(0, 0);
                 sim.run_to_the_end();
                 let taken = sim.readers[0].taken(sim.writers[0].config.guid);
                 assert!(taken.len() > 500 && taken.last() == Some(&1000), "{sim}");

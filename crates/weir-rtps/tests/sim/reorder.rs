@@ -16,14 +16,11 @@ fn reliable_delivery_puts_samples_back_in_order() {
     for seed in seeds(3) {
         for hold_us in [3, 40, 300, 3000] {
             for is_coalescing in [false, true] {
-                let mut sim = Sim::new("reorder", seed, reordering(0.1, hold_us));
-                sim.add_writer(|setup| {
+                let mut sim = Sim::pair("reorder", seed, reordering(0.1, hold_us), |setup| {
                     if is_coalescing {
                         setup.coalesce();
                     }
                 });
-                sim.add_reader(|_| {});
-                sim.connect(0, 0);
                 sim.run_to_the_end();
                 let repaired = sim.writers[0].core.counters().samples_repaired;
                 assert!(repaired < 600, "{repaired} repairs of samples that were only late: {sim}");

@@ -11,10 +11,7 @@ use crate::harness::{Sim, seeds};
 fn a_writer_with_a_new_guid_is_a_new_writer() {
     for seed in seeds(5) {
         let link = Link::new().delay(Duration::from_micros(50)).loss(Loss::random(0.1));
-        let mut sim = Sim::new("restart", seed, link);
-        sim.add_writer(|setup| setup.samples = 5000);
-        sim.add_reader(|_| {});
-        sim.connect(0, 0);
+        let mut sim = Sim::pair("restart", seed, link, |setup| setup.samples = 5000);
         sim.run_for(Duration::from_millis(1));
         let before = sim.writers[0].config.guid;
         let taken = sim.readers[0].taken(before).len();
@@ -35,10 +32,7 @@ fn a_writer_with_a_new_guid_is_a_new_writer() {
 #[test]
 fn what_a_dead_writer_had_said_is_not_asked_for_any_more() {
     let link = Link::new().delay(Duration::from_micros(50)).loss(Loss::random(0.2));
-    let mut sim = Sim::new("dead", 1, link);
-    sim.add_writer(|setup| setup.samples = 500);
-    sim.add_reader(|_| {});
-    sim.connect(0, 0);
+    let mut sim = Sim::pair("dead", 1, link, |setup| setup.samples = 500);
     sim.run_for(Duration::from_micros(400));
     let guid = sim.writers[0].config.guid;
     sim.writers[0].samples = 0;

@@ -1,10 +1,12 @@
-//! Instance states, view states and generations as DDS 1.4 §2.2.2.5.1 describes them, and the limits of §2.2.3.19.
+//! Instance states, view states and generations as DDS 1.4 §2.2.2.5.1 describes them, and the
+//! limits of §2.2.3.19.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::{prop_assert_eq, proptest};
+use weir_netsim::Rng;
 use weir_wire::{
     Data, Endianness, EntityId, GuidPrefix, ParameterId, ParameterList, ParameterListWriter, Payload,
     SequenceNumber, VendorId,
@@ -32,8 +34,8 @@ struct Topic {
     written: [i64; 4],
 }
 
-/// What a sample says: its value (`None`: no valid data), instance state, whether the view is NEW, and the disposed and
-/// the no-writers generation.
+/// What a sample says: its value (`None`: no valid data), instance state, whether the view is NEW,
+/// and the disposed and the no-writers generation.
 type Seen = (u32, Option<u8>, InstanceState, bool, (u32, u32));
 
 impl Topic {
@@ -84,7 +86,7 @@ impl Topic {
             inline_qos: Some(list),
             payload: if is_value { Payload::Data(&payload) } else { Payload::Key(&payload[..8]) },
         };
-        self.reader.handle_data(Time(1), writer(number), &data, None);
+        self.reader.handle_data(Time(1), &writer(number), &data, None, None);
     }
 
     fn next(&mut self, number: u8, id: u32, value: u8, kind: ChangeKind) {
@@ -124,7 +126,7 @@ impl Topic {
         self.access(States::ANY, None, false)
     }
 
-    /// Sends what a reliable reader asks for, and says how much that was.
+    /// Sends what a reliable reader requests. Returns the number of samples.
     fn repair(&mut self, value_of: impl Fn(i64) -> (u32, u8)) -> usize {
         let mut out = Outbox::new();
         self.reader.poll_transmit(Time(2), &mut out);
@@ -212,7 +214,7 @@ fn an_instance_has_no_writers_when_the_last_one_has_left() {
     topic.write(1, 5, 10);
     topic.write(2, 5, 11);
     topic.unregister(1, 5);
-    // That changed nothing, so there is nothing to tell.
+    // That changed nothing, so there is nothing to report.
     assert_eq!(topic.take(), [(5, Some(10), ALIVE, true, (0, 0)), (5, Some(11), ALIVE, true, (0, 0))]);
     topic.unregister(2, 5);
     assert_eq!(topic.read(), [(5, None, NO_WRITERS, false, (0, 0))]);
@@ -234,11 +236,7 @@ fn a_writer_that_is_lost_has_left_all_its_instances() {
     assert_eq!(topic.take(), [(0, None, NO_WRITERS, false, (0, 0))]);
     topic.match_writer(1);
     topic.write(1, 2, 12);
-    assert_eq!(
-        topic.take(),
-        [(2, Some(12), ALIVE, true, (0, 0))],
-        "it was over: nobody wrote it, all was taken"
-    );
+    assert_eq!(topic.take(), [(2, Some(12), ALIVE, true, (0, 0))], "it had ended: no writers, no samples");
 }
 
 #[test]
@@ -250,7 +248,7 @@ fn an_instance_without_writers_and_samples_was_never_seen() {
         assert!(topic.reader.find_instance(key(5)).is_some());
         topic.next(1, 5, 0, end);
         topic.read();
-        // It may be asked for as long as its samples are there.
+        // It can be named as long as it has samples.
         assert!(topic.reader.find_instance(key(5)).is_some());
         topic.take();
         assert_eq!(topic.reader.find_instance(key(5)), None);
@@ -367,13 +365,13 @@ fn a_reliable_reader_lets_the_writer_send_again_what_found_no_room() {
     for limit in limits {
         let mut topic = limited(Reliability::Reliable, limit);
         let value_of = |sn: i64| (sn as u32 % 2, sn as u8);
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         for sn in 1..=50 {
             topic.send(1, sn, value_of(sn).0, value_of(sn).1, ChangeKind::Alive);
         }
         assert_eq!(topic.reader.counters().samples_refused, 1);
         let mut heartbeats = 0;
-        while heard.len() < 50 {
+        while received.len() < 50 {
             heartbeats += 1;
             let heartbeat = weir_wire::Heartbeat {
                 reader: EntityId::UNKNOWN,
@@ -386,10 +384,10 @@ fn a_reliable_reader_lets_the_writer_send_again_what_found_no_room() {
             };
             topic.reader.handle_heartbeat(Time(2), writer(1), &heartbeat);
             topic.repair(value_of);
-            heard.extend(topic.take().iter().filter_map(|it| it.1));
-            assert!(heartbeats < 200, "{heard:?}");
+            received.extend(topic.take().iter().filter_map(|it| it.1));
+            assert!(heartbeats < 200, "{received:?}");
         }
-        assert_eq!(heard, Vec::from_iter(1..=50));
+        assert_eq!(received, Vec::from_iter(1..=50));
         assert_eq!(topic.reader.counters().samples_lost, 0);
     }
 }
@@ -401,14 +399,14 @@ fn an_instance_that_is_over_makes_room_for_another() {
     topic.write(2, 2, 10);
     assert_eq!(topic.reader.last_rejection(), Some((Rejection::InstancesLimit, Some(key(2)))));
     topic.take();
-    assert_eq!(topic.repair_of_two(), 0, "nobody has ended instance 1");
+    assert_eq!(topic.repair_of_two(), 0, "no writer has ended instance 1");
     topic.unregister(1, 1);
     topic.take();
     assert_eq!(topic.repair_of_two(), 1);
 }
 
 impl Topic {
-    /// How many samples writer 2 is asked for.
+    /// How many samples are requested from writer 2.
     fn repair_of_two(&mut self) -> usize {
         let heartbeat = weir_wire::Heartbeat {
             reader: EntityId::UNKNOWN,
@@ -460,13 +458,12 @@ fn a_hot_instance_among_many_does_not_make_the_cache_grow() {
             topic.write(1, id, 1);
         }
         let hot = topic.reader.find_instance(key(7)).unwrap();
-        let mut state = 1_u32;
+        let mut random = Rng::new(1);
         let mut go_on = |topic: &mut Topic| {
             for _ in 0..200_000 {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                // One in 64 is of a random instance, so that every chunk gets a survivor.
-                let id =
-                    if state >> 26 == 0 && history != History::KeepAll { state >> 4 & 0x3fff } else { 7 };
+                // One in 64 is of a random instance, so that every chunk keeps a payload.
+                let is_hot = history == History::KeepAll || random.below(64) > 0;
+                let id = if is_hot { 7 } else { random.below(20_000) as u32 };
                 topic.write(1, id, 2);
                 if history == History::KeepAll {
                     topic.access(States::ANY, Some(hot), true);
@@ -483,7 +480,7 @@ fn a_hot_instance_among_many_does_not_make_the_cache_grow() {
 }
 
 proptest! {
-    /// Whatever order they come in, and whatever was forgotten in between: a key has one place, and no two have the same.
+    /// Each key has one index, and no two have the same, in any order of lookups and removals.
     #[test]
     fn a_guessed_place_is_that_of_the_table(steps in vec((0..6_u8, 0..8_u8), 0..200)) {
         let key_of: KeyOf = |_, _| None;
@@ -493,7 +490,7 @@ proptest! {
         for (what, key) in steps {
             if what == 0 {
                 if let Some(index) = instances.find([key; 16].into()) {
-                    instances.remove(index);
+                    instances.forget(index);
                 }
                 prop_assert_eq!(instances.find([key; 16].into()), None);
                 continue;

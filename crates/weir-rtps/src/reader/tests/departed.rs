@@ -109,7 +109,7 @@ fn only_so_many_writers_are_remembered() {
         ..ReaderConfig::new(READER, Reliability::Reliable)
     });
     let destinations: Destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
-    let count = config::DEPARTED_WRITERS_MAX as u32 + 10;
+    let count = DEPARTED_WRITERS_MAX as u32 + 10;
     for number in 0..count {
         let guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(number, false));
         let destinations = destinations.clone();
@@ -122,7 +122,7 @@ fn only_so_many_writers_are_remembered() {
             inline_qos: None,
             payload: Payload::Data(&[0, 1, 0, 0]),
         };
-        reader.handle_data(Time(1), guid, &sample, None);
+        reader.handle_data(Time(1), &guid, &sample, None, None);
         reader.unmatch_writer(Time(2), guid);
     }
     assert_eq!(reader.counters().writers_forgotten, 10);

@@ -1,7 +1,9 @@
 //! Writers are asserted, and expired leases are noticed.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
+use weir_netsim::Loss;
 use weir_rtps::discovery_event::DiscoveryEvent;
 use weir_rtps::qos::{Liveliness, LivelinessKind, Qos};
 use weir_wire::{
@@ -10,7 +12,7 @@ use weir_wire::{
 };
 
 use super::ms;
-use super::world::{Datagram, World, prefix};
+use super::world::{Datagram, World, link, prefix};
 
 const LEASE: Duration = ms(900);
 
@@ -72,12 +74,11 @@ fn writers_without_a_lease_cause_no_messages() {
 #[test]
 fn a_message_that_is_lost_is_repaired() {
     let (mut world, writer) = world(LivelinessKind::ManualByParticipant);
-    let mut dropped = 0;
-    world.passes = Box::new(move |_, datagram| {
-        let is_message = messages(datagram).any(|id| id == EntityId::PARTICIPANT_MESSAGE_WRITER);
-        dropped += u32::from(is_message);
-        !is_message || dropped > 1
-    });
+    let is_dropped = AtomicBool::new(false);
+    world.network.set_default_link(link().loss(Loss::when(move |datagram| {
+        let is_message = messages(datagram.bytes).any(|id| id == EntityId::PARTICIPANT_MESSAGE_WRITER);
+        is_message && !is_dropped.swap(true, Ordering::Relaxed)
+    })));
     let now = world.now;
     world.nodes[0].core.assert_writer(now, now, writer.entity);
     world.run_for(LEASE / 2);
@@ -162,14 +163,14 @@ fn who_asks_for_participant_messages_is_answered_and_asks_no_more() {
     world.send(Datagram { from, to, bytes });
     world.run_for(ms(1));
     let is_heartbeat = |datagram: &Datagram| {
-        datagram.from == to && messages(datagram).any(|id| id == EntityId::PARTICIPANT_MESSAGE_WRITER)
+        datagram.from == to && messages(&datagram.bytes).any(|id| id == EntityId::PARTICIPANT_MESSAGE_WRITER)
     };
     assert_eq!(world.sent.iter().filter(|datagram| is_heartbeat(datagram)).count(), 1);
 }
 
-/// The source writers of a datagram's submessages.
-fn messages(datagram: &Datagram) -> impl Iterator<Item = EntityId> + '_ {
-    let submessages = Message::parse(&datagram.bytes).unwrap().submessages();
+/// The writers of the submessages in a datagram.
+fn messages(datagram: &[u8]) -> impl Iterator<Item = EntityId> + '_ {
+    let submessages = Message::parse(datagram).unwrap().submessages();
     submessages.filter_map(|submessage| match submessage.unwrap() {
         Submessage::Data(data) => Some(data.writer),
         Submessage::Heartbeat(heartbeat) => Some(heartbeat.writer),

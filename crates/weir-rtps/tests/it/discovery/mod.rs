@@ -8,6 +8,7 @@ mod world;
 
 use core::time::Duration;
 
+use weir_netsim::Loss;
 use weir_rtps::discovery_event::DiscoveryEvent;
 use weir_rtps::participant::{LocalEndpointError, ParticipantCore};
 use weir_rtps::qos::{
@@ -16,7 +17,7 @@ use weir_rtps::qos::{
 use weir_rtps::time::Time;
 use weir_wire::{EntityId, Guid, VendorId};
 
-use world::{GROUP, World, config, endpoint, matched, prefix};
+use world::{GROUP, World, config, endpoint, link, matched, prefix, since_start};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -102,8 +103,8 @@ fn endpoints_that_are_added_later_match_at_once() {
 #[test]
 fn the_first_announcements_may_be_lost() {
     let mut world = World::new();
-    let start = world.now;
-    world.passes = Box::new(move |now, _| now.since(start) > ms(40));
+    let end = since_start(world.now) + ms(40);
+    world.network.set_default_link(link().loss(Loss::when(move |datagram| datagram.sent_at <= end)));
     world.start();
     world.start();
     world.add_writer(0, 1, "Square", Qos::for_writer());
@@ -116,11 +117,7 @@ fn the_first_announcements_may_be_lost() {
 #[test]
 fn many_participants_all_match_despite_loss() {
     let mut world = World::new();
-    let mut state = 1_u64;
-    world.passes = Box::new(move |_, _| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % 10 >= 2
-    });
+    world.network.set_default_link(link().loss(Loss::random(0.2)));
     for node in 0..12 {
         world.start();
         world.add_writer(node, 1, "Square", Qos::for_writer());
@@ -410,9 +407,9 @@ fn a_restarted_participant_is_a_new_one_and_the_old_one_ends_with_its_lease() {
 #[test]
 fn one_that_lost_the_other_while_it_was_not_lost_itself_finds_it_again() {
     let (mut world, writer, reader) = matched_pair();
-    let silenced = world.nodes[0].address;
+    let [one, other] = [0, 1].map(|node: usize| *world.nodes[node].address.ip());
     world.run_for(ms(1500));
-    world.passes = Box::new(move |_, datagram| datagram.from != silenced);
+    world.network.partition().cut_one_way(one, other);
     world.run_for(Duration::from_secs(25));
     assert_eq!(
         world.events(1),
@@ -422,7 +419,7 @@ fn one_that_lost_the_other_while_it_was_not_lost_itself_finds_it_again() {
         ]
     );
     assert_eq!(world.events(0), []);
-    world.passes = Box::new(|_, _| true);
+    world.network.partition().heal();
     world.run_for(Duration::from_secs(7));
     assert_eq!(world.events(1).iter().find_map(matched).map(|remote| remote.guid), Some(writer));
     assert_eq!(world.events(0), []);

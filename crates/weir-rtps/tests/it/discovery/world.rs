@@ -1,10 +1,10 @@
-//! Participants on an in-memory network: virtual time, a fixed delay, and arbitrary changes to
-//! datagrams.
+//! Participants on a simulated network, in virtual time.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
+use weir_netsim::{Link, Network};
 use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::{LocalEndpoint, ParticipantConfig, ParticipantCore};
@@ -16,7 +16,7 @@ pub(crate) const METATRAFFIC_PORT: u16 = 7410;
 pub(crate) const USER_PORT: u16 = 7411;
 pub(crate) const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7400);
 
-/// A datagram in flight.
+/// A datagram to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
     pub(crate) from: SocketAddrV4,
@@ -24,10 +24,7 @@ pub(crate) struct Datagram {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Whether a datagram that is sent now arrives.
-pub(crate) type Filter = Box<dyn FnMut(Time, &Datagram) -> bool>;
-
-/// Replaces a datagram that is sent.
+/// Returns what is sent instead of a datagram.
 pub(crate) type Rewrite = Box<dyn FnMut(Datagram) -> Vec<Datagram>>;
 
 /// One participant with its events.
@@ -38,30 +35,30 @@ pub(crate) struct Node {
     is_up: bool,
 }
 
-/// All participants and the network between them.
+/// The participants and the network.
 pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) nodes: Vec<Node>,
-    /// Decides which datagrams arrive.
-    pub(crate) passes: Filter,
-    /// Changes datagrams before they leave.
+    pub(crate) network: Network,
+    /// Changes datagrams before they are sent.
     pub(crate) rewrite: Rewrite,
-    /// Everything that was sent, arrived or not.
+    /// Everything that was sent, whether it arrived or not.
     pub(crate) sent: Vec<Datagram>,
-    in_flight: BTreeMap<(Time, u64), (usize, Datagram)>,
-    sequence: u64,
+    /// Addresses with a socket.
+    bound: BTreeSet<SocketAddrV4>,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
+        // A flood fits the buffers: the limits under test are those of the participant.
+        let network = Network::builder(1).link(link()).loopback(link()).buffer_bytes(1 << 30).build();
         Self {
             now: Time(1_000_000_000),
             nodes: Vec::new(),
-            passes: Box::new(|_, _| true),
+            network,
             rewrite: Box::new(|datagram| vec![datagram]),
             sent: Vec::new(),
-            in_flight: BTreeMap::new(),
-            sequence: 0,
+            bound: BTreeSet::new(),
         }
     }
 
@@ -76,6 +73,8 @@ impl World {
         let mut config = config(index);
         change(&mut config);
         let address = config.metatraffic_unicast[0];
+        self.bind(address);
+        self.network.join(GROUP, address);
         let core = ParticipantCore::new(config, self.now);
         self.nodes.push(Node { core, address, events: Vec::new(), is_up: true });
         index
@@ -83,7 +82,16 @@ impl World {
 
     /// Stops a participant: it neither sends nor receives any more.
     pub(crate) fn kill(&mut self, node: usize) {
-        self.nodes[node].is_up = false;
+        let node = &mut self.nodes[node];
+        node.is_up = false;
+        self.network.close(node.address);
+        self.bound.remove(&node.address);
+    }
+
+    fn bind(&mut self, address: SocketAddrV4) {
+        if self.bound.insert(address) {
+            self.network.bind(address);
+        }
     }
 
     /// Runs for some time.
@@ -136,15 +144,16 @@ impl World {
     fn next_at(&self) -> Option<Time> {
         let up = self.nodes.iter().filter(|node| node.is_up);
         let timeouts = up.filter_map(|node| node.core.next_timeout());
-        timeouts.chain(self.in_flight.keys().next().map(|(at, _)| *at)).min()
+        let arrival = self.network.next_arrival().map(|at| Time(at.as_nanos() as u64));
+        timeouts.chain(arrival).min()
     }
 
     fn step(&mut self) {
         let now = self.now;
-        while let Some(entry) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= now) {
-            let (to, datagram) = entry.remove();
-            if self.nodes[to].is_up {
-                self.nodes[to].core.handle_datagram(now, datagram.from, &datagram.bytes);
+        while let Some(delivery) = self.network.deliver(since_start(now)) {
+            let mut up = self.nodes.iter_mut().filter(|node| node.is_up);
+            if let Some(node) = up.find(|node| node.address == delivery.receiver) {
+                node.core.handle_datagram(now, delivery.from, &delivery.bytes);
             }
         }
         for node in self.nodes.iter_mut().filter(|node| node.is_up) {
@@ -175,19 +184,16 @@ impl World {
         self.collect_events();
     }
 
-    /// Sends a datagram, to all participants if it is for the group.
+    /// Sends a datagram, from any address.
     pub(crate) fn send(&mut self, datagram: Datagram) {
         (self.rewrite)(datagram).into_iter().for_each(|datagram| self.send_as_it_is(datagram));
     }
 
     fn send_as_it_is(&mut self, datagram: Datagram) {
-        self.sent.push(datagram.clone());
-        for (index, node) in self.nodes.iter().enumerate() {
-            if (datagram.to == node.address || datagram.to == GROUP) && (self.passes)(self.now, &datagram) {
-                self.sequence += 1;
-                self.in_flight.insert((self.now + DELAY, self.sequence), (index, datagram.clone()));
-            }
-        }
+        let Datagram { from, to, bytes } = &datagram;
+        self.bind(*from);
+        self.network.send(since_start(self.now), *from, *to, bytes).unwrap();
+        self.sent.push(datagram);
     }
 
     fn collect_events(&mut self) {
@@ -234,5 +240,12 @@ pub(crate) fn matched(event: &DiscoveryEvent) -> Option<&RemoteEndpoint> {
     }
 }
 
-/// From one host to another.
-const DELAY: Duration = Duration::from_micros(100);
+/// The link between any two hosts.
+pub(crate) fn link() -> Link {
+    Link::new().delay(Duration::from_micros(100))
+}
+
+/// Time on the network.
+pub(crate) fn since_start(now: Time) -> Duration {
+    Duration::from_nanos(now.0)
+}

@@ -223,7 +223,7 @@ fn leaps_in_the_peers_name(live: &mut Live) {
 }
 
 /// Samples of unmatched or nonexistent writers reach no reader.
-fn strangers(live: &mut Live) {
+fn unmatched_writers(live: &mut Live) {
     let ignored = live.nodes[VICTIM].receiver.counters().ignored;
     for prefix in [GuidPrefix([0xee; 12]), GuidPrefix::UNKNOWN, GuidPrefix([1; 12])] {
         let message = Forged::by(prefix)
@@ -323,7 +323,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         class: "spoofing",
         says: "samples of those who are not matched",
-        attack: strangers,
+        attack: unmatched_writers,
         holds: nothing_more,
     },
 ];

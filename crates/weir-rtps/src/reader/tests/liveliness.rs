@@ -41,7 +41,7 @@ fn write(reader: &mut ReaderCore, now: Time, writer: Guid, sn: i64, key: u8) {
         inline_qos: None,
         payload: Payload::Data(&[0, 1, 0, 0, key, 0, 0, 0]),
     };
-    reader.handle_data(now, writer, &data, None);
+    reader.handle_data(now, &writer, &data, None, None);
 }
 
 fn heartbeat(reader: &mut ReaderCore, now: Time, is_liveliness: bool) {

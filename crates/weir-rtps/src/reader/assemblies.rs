@@ -1,0 +1,228 @@
+//! The samples of a reader that are being assembled from fragments, within limits.
+
+use core::ops::RangeInclusive;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use weir_wire::{DataFrag, Guid, SequenceNumber, Timestamp};
+
+use super::assembly::{Assembly, Word};
+use super::chunks::Chunks;
+use super::sample_memory::SampleMemory;
+use crate::config;
+use crate::time::Time;
+use crate::writer::ChangeKind;
+
+/// The incomplete samples of all writers.
+#[derive(Debug)]
+pub(super) struct Assemblies {
+    /// Limit on `bytes`.
+    max_bytes: usize,
+    all: BTreeMap<(Guid, SequenceNumber), Assembly>,
+    /// Sum of [`charge`] over all samples.
+    bytes: usize,
+    /// The same per writer.
+    of_writers: BTreeMap<Guid, usize>,
+    /// No sample becomes idle before this.
+    idle_from: Time,
+    /// Size of the largest sample completed so far, at most [`config::REASSEMBLY_MAX_BYTES`].
+    completed: usize,
+    /// Memory of earlier samples' words, for reuse.
+    spare: Vec<Vec<Word>>,
+}
+
+impl Assemblies {
+    /// Room for `max_bytes` of samples, at most [`config::REASSEMBLY_MAX_BYTES`].
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self {
+            max_bytes,
+            all: BTreeMap::new(),
+            bytes: 0,
+            of_writers: BTreeMap::new(),
+            idle_from: Time::ZERO,
+            completed: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    /// The sample that a fragment belongs to, which is started if it is new. Returns `None` if
+    /// there is no room, or if the fragment contradicts those before it.
+    pub(super) fn entry(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        frag: &DataFrag<'_>,
+        inline_qos: impl FnOnce() -> (ChangeKind, Option<[u8; 16]>),
+        source_timestamp: Option<Timestamp>,
+        chunks: &mut Chunks,
+    ) -> Option<&mut Assembly> {
+        let at = (writer, frag.sequence_number);
+        if !self.all.contains_key(&at) {
+            let memory = self.admit(now, writer, frag, chunks)?;
+            let words = self.spare.pop().unwrap_or_default();
+            let is_reserved_whole = frag.sample_size as usize <= self.completed;
+            let assembly =
+                Assembly::new(frag, inline_qos(), source_timestamp, memory, words, is_reserved_whole);
+            self.charge(writer, assembly.sample_size);
+            self.all.insert(at, assembly);
+        }
+        let known = self.all.get_mut(&at)?;
+        known.added_at = now;
+        known.is_of(frag).then_some(known)
+    }
+
+    /// Makes room for a new sample. Returns its memory, or `None` if there is no room.
+    fn admit(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        frag: &DataFrag<'_>,
+        chunks: &mut Chunks,
+    ) -> Option<SampleMemory> {
+        let (size, fragment_size) = (frag.sample_size as usize, usize::from(frag.fragment_size));
+        let has_tiny_fragments = fragment_size < config::FRAGMENT_MIN_BYTES
+            && size.div_ceil(fragment_size) > config::FRAGMENTS_MAX;
+        if size > config::SAMPLE_MAX_BYTES || has_tiny_fragments {
+            return None;
+        }
+        while !self.has_room(writer, size) {
+            self.drop_idle(now, chunks)?;
+        }
+        let spare = chunks.take_buffer(size);
+        Some(spare.map_or(SampleMemory::Growing(Vec::new()), SampleMemory::Recycled))
+    }
+
+    /// Removes a sample if it is complete.
+    pub(super) fn take_complete(&mut self, writer: Guid, sn: SequenceNumber) -> Option<Assembly> {
+        let known = self.all.get(&(writer, sn)).filter(|known| known.is_complete())?;
+        if !is_oversize(known.sample_size) {
+            self.completed = self.completed.max(known.sample_size);
+        }
+        self.remove((writer, sn))
+    }
+
+    /// Drops the samples of a writer that are not `is_wanted`.
+    pub(super) fn retain(
+        &mut self,
+        writer: Guid,
+        chunks: &mut Chunks,
+        is_wanted: impl Fn(SequenceNumber) -> bool,
+    ) {
+        let of_writer = self.all.range(of_writer(writer));
+        let unwanted: Vec<_> = of_writer.map(|(at, _)| *at).filter(|(_, sn)| !is_wanted(*sn)).collect();
+        unwanted.into_iter().for_each(|at| self.discard(at, chunks));
+    }
+
+    /// Drops the samples of a writer before `end`.
+    pub(super) fn drop_before(&mut self, writer: Guid, end: SequenceNumber, chunks: &mut Chunks) {
+        let range = (writer, SequenceNumber(i64::MIN))..(writer, end);
+        while let Some((&at, _)) = self.all.range(range.clone()).next() {
+            self.discard(at, chunks);
+        }
+    }
+
+    /// The samples of one writer, in order.
+    pub(super) fn of(&mut self, writer: Guid) -> impl Iterator<Item = &mut Assembly> {
+        self.all.range_mut(of_writer(writer)).map(|(_, assembly)| assembly)
+    }
+
+    /// One sample.
+    pub(super) fn get_mut(&mut self, writer: Guid, sn: SequenceNumber) -> Option<&mut Assembly> {
+        self.all.get_mut(&(writer, sn))
+    }
+
+    /// The last sample of a writer.
+    pub(super) fn last(&self, writer: Guid) -> Option<SequenceNumber> {
+        self.all.range(of_writer(writer)).next_back().map(|((_, sn), _)| *sn)
+    }
+
+    /// Memory in bytes. Memory that is reserved and was never written to does not count.
+    pub(super) fn memory(&self) -> usize {
+        let spare = self.spare.iter().map(|words| words.capacity() * size_of::<Word>());
+        self.all.values().map(Assembly::memory).sum::<usize>() + spare.sum::<usize>()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    fn charge(&mut self, writer: Guid, size: usize) {
+        self.bytes += charge(size);
+        if !is_oversize(size) {
+            *self.of_writers.entry(writer).or_default() += charge(size);
+        }
+    }
+
+    fn remove(&mut self, at: (Guid, SequenceNumber)) -> Option<Assembly> {
+        let mut assembly = self.all.remove(&at)?;
+        self.bytes -= charge(assembly.sample_size);
+        if let Entry::Occupied(mut of_writer) = self.of_writers.entry(at.0) {
+            *of_writer.get_mut() -= charge(assembly.sample_size);
+            if *of_writer.get() == 0 {
+                of_writer.remove();
+            }
+        }
+        let words = assembly.take_words();
+        if self.spare.len() < SPARE_LISTS_MAX && words.capacity() <= SPARE_WORDS_MAX {
+            self.spare.push(words);
+        }
+        Some(assembly)
+    }
+
+    /// Drops an incomplete sample. Keeps its memory for later ones, if that is worthwhile.
+    fn discard(&mut self, at: (Guid, SequenceNumber), chunks: &mut Chunks) {
+        if let Some(spare) = self.remove(at).and_then(|gone| gone.memory.into_spare()) {
+            chunks.give_buffer(spare);
+        }
+    }
+
+    /// Whether there is room for a sample. One sample larger than the whole limit is allowed in
+    /// addition, so that it delays no other.
+    fn has_room(&self, writer: Guid, size: usize) -> bool {
+        if is_oversize(size) {
+            return !self.all.values().any(|known| is_oversize(known.sample_size));
+        }
+        let of_writer = self.of_writers.get(&writer).copied().unwrap_or(0);
+        self.bytes + charge(size) <= self.max_bytes
+            && (of_writer == 0 || of_writer + charge(size) <= self.max_bytes / 2)
+    }
+
+    /// Drops the sample that has waited longest for a fragment. Returns `None` if no sample is
+    /// idle.
+    fn drop_idle(&mut self, now: Time, chunks: &mut Chunks) -> Option<()> {
+        if now < self.idle_from {
+            return None;
+        }
+        let (&at, oldest) = self.all.iter().min_by_key(|(_, known)| known.added_at)?;
+        // New samples, and those that receive a fragment, become idle later.
+        self.idle_from = oldest.added_at + config::REASSEMBLY_IDLE;
+        if now < self.idle_from {
+            return None;
+        }
+        self.discard(at, chunks);
+        Some(())
+    }
+}
+
+/// The keys of all samples of a writer.
+fn of_writer(writer: Guid) -> RangeInclusive<(Guid, SequenceNumber)> {
+    (writer, SequenceNumber(i64::MIN))..=(writer, SequenceNumber::MAX)
+}
+
+/// What a sample counts towards the limit. A small one counts more than its size, for its
+/// bookkeeping. One larger than the limit counts nothing, see [`Assemblies::has_room`].
+fn charge(size: usize) -> usize {
+    if is_oversize(size) { 0 } else { size.max(config::ASSEMBLY_MIN_BYTES) }
+}
+
+fn is_oversize(size: usize) -> bool {
+    size > config::REASSEMBLY_MAX_BYTES
+}
+
+/// Word lists kept for reuse.
+const SPARE_LISTS_MAX: usize = 64;
+/// Longer word lists are not kept. A sample of 10 MB in fragments of 1344 bytes needs 122 words.
+const SPARE_WORDS_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+use weir_wire::{EntityId, GuidPrefix};
+
+use super::super::assembly::{Added, Origin};
+use super::*;
+use crate::block::Block;
+
+fn assemblies() -> Assemblies {
+    Assemblies::new(config::REASSEMBLY_MAX_BYTES)
+}
+
+fn frag(start: u32, size: u32, bytes: &[u8]) -> DataFrag<'_> {
+    DataFrag {
+        reader: EntityId::UNKNOWN,
+        writer: EntityId::user_writer(1, false),
+        sequence_number: SequenceNumber(1),
+        fragment_start: start,
+        fragments: 1,
+        fragment_size: 4,
+        sample_size: size,
+        is_key: false,
+        inline_qos: None,
+        payload: bytes,
+    }
+}
+
+fn add<'a>(
+    assemblies: &'a mut Assemblies,
+    chunks: &mut Chunks,
+    frag: &DataFrag<'_>,
+) -> Option<&'a mut Assembly> {
+    let writer = Guid::new(GuidPrefix([1; 12]), frag.writer);
+    let assembly = assemblies.entry(Time(1), writer, frag, || (ChangeKind::Alive, None), None, chunks)?;
+    assembly.add(frag);
+    Some(assembly)
+}
+
+#[test]
+fn fragments_in_any_order_and_again_make_the_sample() {
+    let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
+    for (start, bytes) in [(3, &b"i"[..]), (1, b"abcd"), (1, b"abcd"), (3, b"i"), (2, b"efgh")] {
+        add(&mut assemblies, &mut chunks, &frag(start, 9, bytes)).unwrap();
+    }
+    let writer = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+    let whole = assemblies.take_complete(writer, SequenceNumber(1)).unwrap();
+    assert_eq!(&whole.memory.into_block().bytes()[..9], b"abcdefghi");
+    assert!(assemblies.is_empty());
+}
+
+#[test]
+fn what_is_missing_is_asked_for_once_per_round_trip() {
+    let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
+    let asked = |assembly: &mut Assembly, now| -> Vec<u32> {
+        let mut sets = Vec::new();
+        assembly.ask(now, 100, &mut sets);
+        sets.iter().flat_map(|(_, set)| set.iter()).map(|number| number.0).collect()
+    };
+    let assembly = add(&mut assemblies, &mut chunks, &frag(3, 40, b"iiii")).unwrap();
+    assert_eq!(asked(assembly, Time(1_000_000)), [1, 2]);
+    assert_eq!(asked(assembly, Time(1_000_050)), []);
+    assembly.announce(5);
+    assert_eq!(asked(assembly, Time(1_000_060)), [4, 5]);
+    assembly.announce(u32::MAX);
+    assert_eq!(asked(assembly, Time(1_000_200)), [1, 2, 4, 5, 6, 7, 8, 9, 10]);
+}
+
+#[test]
+fn no_more_is_asked_for_at_a_time_than_a_writer_remembers() {
+    let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
+    let (last, fragment_size) = (60_000, 512);
+    let payload = [7; 512];
+    let size = last * u32::from(fragment_size);
+    // There is memory for all of it, so that nothing lies too far ahead.
+    chunks.give_buffer(Block::new(size as usize));
+    let end = DataFrag { fragment_size, ..frag(last, size, &payload) };
+    let assembly = add(&mut assemblies, &mut chunks, &end).unwrap();
+    let mut asked = Vec::new();
+    while {
+        let mut sets = Vec::new();
+        assembly.ask(Time(1_000_000), 100, &mut sets);
+        assert!(sets.len() <= config::NACK_FRAG_SETS_MAX + 1, "{}", sets.len());
+        asked.extend(sets.iter().flat_map(|(_, set)| set.iter()).map(|number| number.0));
+        !sets.is_empty()
+    } {}
+    // All of it, in turn.
+    assert!(asked.into_iter().eq(1..last));
+}
+
+/// What `assembly` asks for now, in fragments.
+fn asked(assembly: &mut Assembly) -> Vec<u32> {
+    let mut asked = Vec::new();
+    loop {
+        let mut sets = Vec::new();
+        assembly.ask(Time(1_000_000), 100, &mut sets);
+        if sets.is_empty() {
+            return asked;
+        }
+        asked.extend(sets.iter().flat_map(|(_, set)| set.iter()).map(|number| number.0));
+    }
+}
+
+#[test]
+fn one_fragment_of_a_gigabyte_takes_memory_in_proportion_wherever_it_lies() {
+    const PAYLOAD: [u8; 512] = [7; 512];
+    let size = config::SAMPLE_MAX_BYTES as u32;
+    let reach = config::REASSEMBLY_REACH_MIN_BYTES as u32 / 512;
+    let memory_with = |start: u32| {
+        let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
+        let end = DataFrag { fragment_size: 512, ..frag(start, size, &PAYLOAD) };
+        add(&mut assemblies, &mut chunks, &end).unwrap();
+        assemblies.memory()
+    };
+    let of_lists = 32 * 1024 * 1024 / 512;
+    assert!(memory_with(1) < 512 + of_lists, "{}", memory_with(1));
+    assert!(memory_with(reach) < config::REASSEMBLY_REACH_MIN_BYTES + of_lists, "{}", memory_with(reach));
+    for far in [reach + 1, size / 512] {
+        assert!(memory_with(far) < of_lists, "{far}: {}", memory_with(far));
+    }
+}
+
+#[test]
+fn memory_is_reserved_for_a_whole_sample_when_one_of_its_size_was_completed() {
+    static PAYLOAD: [u8; 60_000] = [7; 60_000];
+    let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
+    let total = 100;
+    let reserved = |assembly: &Assembly| match &assembly.memory {
+        SampleMemory::Growing(bytes) => bytes.capacity(),
+        SampleMemory::Recycled(_) => panic!("no buffer was kept"),
+    };
+    let frag = |sn, start, total| DataFrag {
+        sequence_number: SequenceNumber(sn),
+        fragment_size: 60_000,
+        ..frag(start, 60_000 * total, &PAYLOAD)
+    };
+    for (sn, expected) in [(1, 18), (2, total)] {
+        let assembly = add(&mut assemblies, &mut chunks, &frag(sn, 1, total)).unwrap();
+        assert_eq!(reserved(assembly), 60_000 * expected as usize);
+        (2..=total).for_each(|start| _ = assembly.add(&frag(sn, start, total)));
+        let writer = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+        assert!(assemblies.take_complete(writer, SequenceNumber(sn)).is_some());
+    }
+    let larger = add(&mut assemblies, &mut chunks, &frag(3, 1, total + 1)).unwrap();
+    assert_eq!(reserved(larger), 60_000 * 18);
+}
+
+#[test]
+fn what_lies_too_far_ahead_is_asked_for_when_half_of_what_is_before_it_has_arrived() {
+    const PAYLOAD: [u8; 1024] = [7; 1024];
+    let reach = config::REASSEMBLY_REACH_MIN_BYTES as u32 / 1024;
+    let last = 3 * reach;
+    let frag = |start| DataFrag { fragment_size: 1024, ..frag(start, 1024 * last, &PAYLOAD) };
+    let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
+    let assembly = add(&mut assemblies, &mut chunks, &frag(1)).unwrap();
+    assert!(matches!(assembly.add(&frag(last)), Added::TooFar { reveals_missing: true }));
+    assert!(asked(assembly).into_iter().eq(2..=reach), "all within reach, once");
+    for start in 2..reach / 2 {
+        assert!(matches!(assembly.add(&frag(start)), Added::Stored { reveals_missing: false }));
+        assert!(asked(assembly).is_empty());
+    }
+    assert!(matches!(assembly.add(&frag(reach / 2)), Added::Stored { reveals_missing: true }));
+    assert!(asked(assembly).into_iter().eq(reach + 1..=2 * reach));
+    (reach / 2 + 1..=last).for_each(|start| _ = assembly.add(&frag(start)));
+    assert!(assembly.is_complete());
+}
+
+#[test]
+fn what_was_asked_for_at_different_times_measures_nothing() {
+    let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
+    let assembly = add(&mut assemblies, &mut chunks, &frag(2, 40, b"bbbb")).unwrap();
+    assembly.ask(Time(1_000_000), 100, &mut Vec::new());
+    let first = frag(1, 40, b"aaaa");
+    assert!(matches!(assembly.origin(&first), Origin::Repair { asked_at: Time(1_000_000), tries: 1 }));
+    assembly.announce(3);
+    assembly.ask(Time(1_000_050), 100, &mut Vec::new());
+    assert!(matches!(assembly.origin(&first), Origin::Original));
+    // Again, all together.
+    assembly.ask(Time(1_000_200), 100, &mut Vec::new());
+    assert!(matches!(assembly.origin(&first), Origin::Repair { asked_at: Time(1_000_200), tries: 2 }));
+}
+
+#[test]
+fn contradictions_and_too_many_samples_are_refused() {
+    let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
+    assert!(add(&mut assemblies, &mut chunks, &frag(1, 40, b"aaaa")).is_some());
+    assert!(add(&mut assemblies, &mut chunks, &frag(1, 44, b"aaaa")).is_none());
+    let scattered = DataFrag { sequence_number: SequenceNumber(2), ..frag(1, 4 * 1024 + 1, b"aaaa") };
+    assert!(add(&mut assemblies, &mut chunks, &scattered).is_none());
+    for sn in 2..100_000 {
+        let other = DataFrag { sequence_number: SequenceNumber(sn), ..frag(1, u32::MAX, b"aaaa") };
+        assert!(add(&mut assemblies, &mut chunks, &other).is_none());
+        let other = DataFrag { sequence_number: SequenceNumber(sn), ..frag(1, 40, b"aaaa") };
+        add(&mut assemblies, &mut chunks, &other);
+    }
+    assert_eq!(assemblies.all.len(), config::REASSEMBLY_MAX_BYTES / 2 / config::ASSEMBLY_MIN_BYTES);
+}

@@ -1,0 +1,190 @@
+//! The samples of one writer as the reader sees them (`changes_from_writer`, RTPS 2.5, 8.4.10.4).
+
+use std::collections::VecDeque;
+
+use weir_wire::{Gap, SequenceNumber};
+
+use super::stored::StoredSample;
+use crate::config;
+use crate::time::Time;
+
+/// A sample that is not delivered yet.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// When it was last requested, and how many times.
+    Missing { asked_at: Time, tries: u8 },
+    /// It waits for earlier samples.
+    Held(StoredSample),
+    /// The writer will not send it, and it does not count as lost.
+    Irrelevant,
+}
+
+/// What delivery may do next with the samples that are held back.
+pub(super) enum NextHeld {
+    /// This sample is next.
+    Deliver(SequenceNumber, StoredSample),
+    /// The next sample is there, and the cache has no room for it.
+    NoRoom,
+    /// The next sample has not arrived.
+    None,
+}
+
+/// The position in a writer's samples, and what is known about those behind it.
+#[derive(Debug)]
+pub(super) struct ChangesFromWriter {
+    /// The next sample to deliver.
+    pub(super) expected: SequenceNumber,
+    /// Earlier samples are not waited for: the writer does not have them any more.
+    pub(super) floor: SequenceNumber,
+    /// The last sample that the writer has announced.
+    pub(super) announced: SequenceNumber,
+    /// `list[i]` is sample `expected + i`.
+    pub(super) list: VecDeque<Change>,
+}
+
+impl ChangesFromWriter {
+    /// Expects the sample `first`, and none before it.
+    pub(super) fn from(first: SequenceNumber) -> Self {
+        Self { expected: first, floor: first, announced: first.prev(), list: VecDeque::new() }
+    }
+
+    /// Whether a sample is there already, or irrelevant. It is not before `expected`.
+    pub(super) fn has(&self, sn: SequenceNumber) -> bool {
+        matches!(self.list.get(self.offset(sn)), Some(Change::Held(_) | Change::Irrelevant))
+    }
+
+    /// Stores a sample that is ahead. Returns what it was before, or `None` if it is too far ahead.
+    pub(super) fn hold(
+        &mut self,
+        sn: SequenceNumber,
+        stored: StoredSample,
+        listed: &mut usize,
+    ) -> Option<Change> {
+        let offset = self.offset(sn);
+        if offset >= self.reach(*listed) {
+            return None;
+        }
+        self.extend_to(offset + 1, listed);
+        Some(core::mem::replace(&mut self.list[offset], Change::Held(stored)))
+    }
+
+    /// Whether a sample is near enough to be held back.
+    pub(super) fn is_within_reach(&self, sn: SequenceNumber, listed: usize) -> bool {
+        self.offset(sn) < self.reach(listed)
+    }
+
+    /// Number of samples behind the next one that may be listed, when the lists of all writers have
+    /// the capacity `listed`.
+    pub(super) fn reach(&self, listed: usize) -> usize {
+        if listed < config::REORDER_SHARED_SAMPLES {
+            config::REORDER_MAX_SAMPLES
+        } else {
+            self.list.len().max(config::REORDER_MIN_SAMPLES)
+        }
+    }
+
+    /// Removes the next sample to deliver among those held back, if it is there and `has_room`.
+    /// Skips samples that will not arrive.
+    pub(super) fn next_held(&mut self, mut has_room: impl FnMut(&StoredSample) -> bool) -> NextHeld {
+        loop {
+            match self.list.front() {
+                Some(Change::Held(stored)) if !has_room(stored) => return NextHeld::NoRoom,
+                Some(Change::Held(stored)) => {
+                    let (sn, stored) = (self.expected, *stored);
+                    self.advance();
+                    return NextHeld::Deliver(sn, stored);
+                }
+                Some(Change::Irrelevant) => self.advance(),
+                Some(Change::Missing { .. }) if self.expected < self.floor => self.advance(),
+                Some(Change::Missing { .. }) => return NextHeld::None,
+                None => {
+                    self.expected = self.expected.max(self.floor);
+                    return NextHeld::None;
+                }
+            }
+        }
+    }
+
+    /// Moves on to the next sample.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        self.list.pop_front();
+        self.expected = self.expected.next();
+    }
+
+    /// The first sample that is held back.
+    pub(super) fn first_held(&self) -> Option<SequenceNumber> {
+        let offset = self.list.iter().position(|change| matches!(change, Change::Held(_)))?;
+        Some(SequenceNumber(self.expected.0 + offset as i64))
+    }
+
+    /// Number of samples from `start` to before `end` that are missing.
+    pub(super) fn missing_between(&self, start: SequenceNumber, end: SequenceNumber) -> u64 {
+        let known = self.list.iter().take(self.offset(end)).skip(self.offset(start));
+        let there = known.filter(|change| !matches!(change, Change::Missing { .. })).count();
+        ((end.0 - start.0) as u64).saturating_sub(there as u64)
+    }
+
+    /// Marks the samples of a GAP as irrelevant.
+    pub(super) fn gap(&mut self, gap: &Gap, listed: &mut usize) {
+        let end = gap.list.base();
+        if gap.start <= self.expected {
+            self.floor = self.floor.max(end);
+        } else {
+            self.mark_irrelevant(gap.start, end, listed);
+        }
+        for sn in gap.list.iter() {
+            self.mark_irrelevant(sn, sn.next(), listed);
+        }
+    }
+
+    fn mark_irrelevant(&mut self, from: SequenceNumber, to: SequenceNumber, listed: &mut usize) {
+        let from = self.offset(from.max(self.expected));
+        let to = self.offset(to.max(self.expected)).min(self.reach(*listed));
+        self.extend_to(to, listed);
+        for change in self.list.range_mut(from.min(to)..to) {
+            if matches!(change, Change::Missing { .. }) {
+                *change = Change::Irrelevant;
+            }
+        }
+    }
+
+    /// Lists at least `len` samples. New ones are missing and were never requested.
+    pub(super) fn extend_to(&mut self, len: usize, listed: &mut usize) {
+        if self.list.len() >= len {
+            return;
+        }
+        let before = self.list.capacity();
+        // A deque that chooses its own capacity may take twice as much as can ever be listed.
+        self.list.reserve_exact(len.next_power_of_two() - self.list.len());
+        self.list.resize_with(len, || Change::Missing { asked_at: Time::ZERO, tries: 0 });
+        *listed += self.list.capacity() - before;
+    }
+
+    /// Distance of a sample from `expected`; the sample is not before that.
+    #[inline]
+    pub(super) fn offset(&self, sn: SequenceNumber) -> usize {
+        usize::try_from(sn.0.saturating_sub(self.expected.0)).unwrap_or(usize::MAX)
+    }
+
+    /// The samples that are held back.
+    pub(super) fn held_mut(&mut self) -> impl Iterator<Item = &mut StoredSample> {
+        self.list.iter_mut().filter_map(|change| match change {
+            Change::Held(stored) => Some(stored),
+            Change::Missing { .. } | Change::Irrelevant => None,
+        })
+    }
+
+    /// Removes the samples that are held back.
+    pub(super) fn take_held(&mut self) -> impl Iterator<Item = StoredSample> {
+        core::mem::take(&mut self.list).into_iter().filter_map(|change| match change {
+            Change::Held(stored) => Some(stored),
+            Change::Missing { .. } | Change::Irrelevant => None,
+        })
+    }
+
+    /// Returns memory that the list does not need now.
+    pub(super) fn shrink(&mut self) {
+        self.list.shrink_to(self.list.len().next_power_of_two());
+    }
+}

@@ -1,0 +1,93 @@
+//! Configuration of a reader.
+
+use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
+
+use crate::config;
+use crate::qos::{History, Reliability};
+
+/// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the
+/// payload holds only the key. Returns `None` if the payload cannot be decoded.
+pub type KeyOf = fn(payload: &[u8], is_key: bool) -> Option<[u8; 16]>;
+
+/// Converts a payload, as passed to [`KeyOf`], to one that holds only the key.
+pub type KeyPayloadOf = fn(payload: &[u8], is_key: bool) -> Option<Box<[u8]>>;
+
+/// Configuration of a reader.
+#[derive(Debug, Clone)]
+pub struct ReaderConfig {
+    /// GUID of the reader.
+    pub guid: Guid,
+    /// Vendor id in the headers of its messages.
+    pub vendor: VendorId,
+    /// Whether it requests missing samples.
+    pub reliability: Reliability,
+    /// Which samples it keeps until they are taken.
+    pub history: History,
+    /// Computes the instance key of a sample; `None` for topics without a key.
+    pub key_of: Option<KeyOf>,
+    /// Extracts the key payload that is kept per instance. `None`: none is kept.
+    pub key_payload_of: Option<KeyPayloadOf>,
+    /// Whether it wants samples from before it was matched (any durability but VOLATILE).
+    pub wants_history: bool,
+    /// Whether it resumes a writer that is matched again where it stopped, so that nothing is
+    /// delivered twice.
+    pub remembers_writers: bool,
+    /// Maximum number of samples; `None`: only `max_bytes` limits them. A KEEP_LAST reader may hold
+    /// one more for each instance that ended, to report that.
+    pub max_samples: Option<u32>,
+    /// Maximum number of instances.
+    pub max_instances: Option<u32>,
+    /// Maximum number of samples per instance. For KEEP_LAST the depth is lower.
+    pub max_samples_per_instance: Option<u32>,
+    /// Maximum bytes of samples, bookkeeping included.
+    pub max_bytes: usize,
+    /// Limits on samples that arrive in fragments.
+    pub reassembly: ReassemblyLimits,
+    /// Seed of the instance table's hash: a number that peers cannot guess.
+    pub hash_seed: u64,
+}
+
+impl ReaderConfig {
+    /// A configuration with the defaults of the DDS specification.
+    pub fn new(guid: Guid, reliability: Reliability) -> Self {
+        Self {
+            guid,
+            vendor: VendorId::WEIR,
+            reliability,
+            history: History::KeepLast(1),
+            key_of: None,
+            key_payload_of: None,
+            wants_history: true,
+            remembers_writers: true,
+            max_samples: None,
+            max_instances: None,
+            max_samples_per_instance: None,
+            max_bytes: config::READER_CACHE_MAX_BYTES,
+            reassembly: ReassemblyLimits::default(),
+            hash_seed: 0,
+        }
+    }
+
+    /// The header of every message of the reader.
+    pub(super) fn header(&self) -> Header {
+        Header { version: ProtocolVersion::V2_5, vendor: self.vendor, prefix: self.guid.prefix }
+    }
+}
+
+/// Limits on samples that arrive in fragments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReassemblyLimits {
+    /// Largest sample, in bytes. A reliable reader skips a larger one as if the writer had sent a
+    /// GAP.
+    pub sample_max_bytes: usize,
+    /// Total size of incomplete samples, in bytes; at most [`config::REASSEMBLY_MAX_BYTES`]. One
+    /// writer may use half.
+    pub max_bytes: usize,
+}
+
+impl Default for ReassemblyLimits {
+    /// The limits for user data.
+    fn default() -> Self {
+        Self { sample_max_bytes: config::SAMPLE_MAX_BYTES, max_bytes: config::REASSEMBLY_MAX_BYTES }
+    }
+}

@@ -1,0 +1,37 @@
+//! Counters of a reader.
+
+/// Counters of a reader. They only grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReaderCounters {
+    /// Samples passed to the cache.
+    pub samples_received: u64,
+    /// Samples that had arrived before.
+    pub samples_duplicate: u64,
+    /// Samples that will never arrive (SAMPLE_LOST): skipped by a best-effort writer, or no longer
+    /// available from a reliable one.
+    pub samples_lost: u64,
+    /// Best-effort samples dropped because the cache was full (SAMPLE_REJECTED).
+    pub samples_rejected: u64,
+    /// Reliable samples refused because the cache was full (SAMPLE_REJECTED). They are requested
+    /// again later.
+    pub samples_refused: u64,
+    /// Samples whose key could not be decoded.
+    pub samples_malformed: u64,
+    /// Writers that restarted their sequence numbers before they were matched again.
+    pub writers_restarted: u64,
+    /// Unmatched writers whose position was forgotten to make room for others.
+    pub writers_forgotten: u64,
+    /// Reliable samples in fragments above
+    /// [`sample_max_bytes`](super::ReassemblyLimits::sample_max_bytes); also counted as lost.
+    pub samples_oversized: u64,
+    /// Submessages from unmatched writers.
+    pub unknown_writers: u64,
+    /// Fragments dropped because they contradict others of their sample, exceed a limit, or lie too
+    /// far ahead of what has arrived.
+    pub fragments_refused: u64,
+    /// Fragments dropped because memory could not be allocated. A reliable reader requests them
+    /// again.
+    pub allocations_failed: u64,
+    /// Negative acknowledgements sent.
+    pub nacks_sent: u64,
+}

@@ -1,0 +1,162 @@
+//! Delivery into the cache: in order, as far as there is room.
+
+use weir_wire::SequenceNumber;
+
+use super::assembly::Assembly;
+use super::cache::Cache;
+use super::config::ReaderConfig;
+use super::counters::ReaderCounters;
+use super::rejection::Rejection;
+use super::sample::{Sample, sample_of};
+use super::writer_proxy::{Arrival, WriterProxy};
+use crate::key_hasher::Key;
+use crate::time::Time;
+
+/// The cache, and the samples that it refused.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    pub(super) cache: Cache,
+    pub(super) counters: ReaderCounters,
+    /// The reason and the instance of the last rejection.
+    pub(super) last_rejection: Option<(Rejection, Option<Key>)>,
+    /// Whether a sample of some writer may be refused.
+    pub(super) has_refused: bool,
+}
+
+impl Delivery {
+    pub(super) fn new(config: &ReaderConfig) -> Self {
+        Self {
+            cache: Cache::new(config),
+            counters: ReaderCounters::default(),
+            last_rejection: None,
+            has_refused: false,
+        }
+    }
+
+    /// Counts lost samples.
+    #[inline]
+    pub(super) fn count_lost(&mut self, lost: u64) {
+        self.counters.samples_lost = self.counters.samples_lost.saturating_add(lost);
+    }
+
+    /// Handles a sample for which there is no room. A reliable reader requests it again later.
+    #[cold]
+    pub(super) fn reject(
+        &mut self,
+        proxy: &mut WriterProxy,
+        sn: SequenceNumber,
+        rejection: Rejection,
+        key: Option<Key>,
+    ) {
+        let was_refused = proxy.refuse(sn, key.filter(|_| rejection.is_of_instance()));
+        if proxy.is_reliable {
+            self.counters.samples_refused += u64::from(!was_refused);
+            self.has_refused = true;
+        } else {
+            self.counters.samples_rejected += 1;
+        }
+        self.last_rejection = Some((rejection, key));
+    }
+
+    /// Moves samples that were held back into the cache, while the next one is there and has room.
+    pub(super) fn deliver_held(&mut self, proxy: &mut WriterProxy) {
+        let cache = &mut self.cache;
+        let mut full_instance = None;
+        loop {
+            let next = proxy.next_held(|stored| {
+                let rejection = cache.refusal(stored.key(), stored.len());
+                if rejection.is_some_and(Rejection::is_of_instance) {
+                    full_instance = stored.key();
+                }
+                rejection.is_none()
+            });
+            let Some((sn, stored)) = next else { break };
+            self.counters.samples_received += 1;
+            cache.push_held(proxy.guid, sn, stored);
+        }
+        if let Some(refused) = &mut proxy.refused {
+            self.has_refused = true;
+            refused.key = full_instance.or(refused.key);
+        }
+    }
+
+    /// Delivers a sample that was assembled from fragments, or holds it back. Returns whether an
+    /// answer is due.
+    pub(super) fn deliver_whole(
+        &mut self,
+        config: &ReaderConfig,
+        now: Time,
+        proxy: &mut WriterProxy,
+        whole: Assembly,
+        listed: &mut usize,
+    ) -> bool {
+        let (sn, len) = (whole.sequence_number, whole.sample_size);
+        let Assembly { is_key, kind, key_hash, source_timestamp, .. } = whole;
+        let buffer = whole.memory.into_block();
+        let payload = &buffer.bytes()[..len];
+        let Ok(sample) = sample_of(config, payload, is_key, kind, key_hash, source_timestamp) else {
+            self.counters.samples_malformed += 1;
+            // Earlier samples are still waited for.
+            if let Arrival::Next { .. } = proxy.arrival(sn) {
+                proxy.accept(now, sn);
+            }
+            self.cache.chunks.give_buffer(buffer);
+            return false;
+        };
+        let Sample { kind, key, source_timestamp, .. } = sample;
+        let rejection = match proxy.arrival(sn) {
+            Arrival::Next { .. } => self.cache.refusal(key, len),
+            Arrival::Ahead if self.cache.is_full_of_held(len) && self.cache.held > 0 => {
+                if self.cache.len() == 0 {
+                    // Only the missing sample can make room, not the application: go on requesting.
+                    self.cache.chunks.give_buffer(buffer);
+                    return true;
+                }
+                Some(Rejection::BytesLimit)
+            }
+            Arrival::Ahead | Arrival::Duplicate => None,
+        };
+        if let Some(rejection) = rejection {
+            self.cache.chunks.give_buffer(buffer);
+            self.reject(proxy, sn, rejection, key);
+            return false;
+        }
+        let stored = self.cache.hold_whole(kind, key, source_timestamp, buffer, len);
+        match proxy.arrival(sn) {
+            Arrival::Next { lost } => {
+                self.count_lost(lost);
+                self.counters.samples_received += 1;
+                proxy.accept(now, sn);
+                self.cache.push_held(proxy.guid, sn, stored);
+                self.deliver_held(proxy);
+            }
+            Arrival::Ahead | Arrival::Duplicate => {
+                if !proxy.hold(now, sn, stored, listed) {
+                    self.cache.drop_held(stored);
+                }
+            }
+        }
+        false
+    }
+
+    /// Resumes the writers whose samples were refused and may have room now. Returns whether an
+    /// answer is due.
+    #[cold]
+    pub(super) fn retry_refused(&mut self, writers: &mut [WriterProxy]) -> bool {
+        let has_room = !self.cache.is_nearly_full();
+        let mut is_answer_due = false;
+        for proxy in &mut *writers {
+            let Some(refused) = proxy.refused.as_ref().filter(|_| has_room) else { continue };
+            // Room for other samples is no room for those of an instance that is full.
+            if refused.key.is_some_and(|key| self.cache.refusal(Some(key), 0).is_some()) {
+                continue;
+            }
+            proxy.refused = None;
+            proxy.ask_again();
+            self.deliver_held(proxy);
+            is_answer_due = true;
+        }
+        self.has_refused = writers.iter().any(|proxy| proxy.refused.is_some());
+        is_answer_due
+    }
+}

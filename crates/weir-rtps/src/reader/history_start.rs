@@ -1,0 +1,56 @@
+//! Where the samples of a writer begin that are meant for the reader.
+
+use weir_wire::{EntityId, Heartbeat, SequenceNumber};
+
+/// What is known about the start of a writer's samples.
+#[derive(Debug, Default)]
+pub(super) struct HistoryStart {
+    /// Whether the writer has sent anything: its first sample if it is best effort, its first
+    /// HEARTBEAT if it is reliable.
+    pub(super) has_begun: bool,
+    /// Whether samples before the lowest available one count as lost. They do once a sample was
+    /// delivered, or a HEARTBEAT was addressed to a reader that wants history. The samples of any
+    /// other HEARTBEAT may precede the match.
+    pub(super) is_known: bool,
+    /// The writer was matched before, is resumed where the reader stopped, and has named no sample
+    /// since.
+    pub(super) is_resumed: bool,
+    /// The last sample in the first HEARTBEAT that was addressed to this reader alone.
+    ///
+    /// Fast DDS announces its history to volatile readers too. It answers a request for it with a
+    /// GAP, which may arrive too late for samples that the writer has replaced in the meantime.
+    /// Samples up to here do not count as lost.
+    history_end: Option<SequenceNumber>,
+    /// The writer repairs samples from before the match, and the reader does not want them.
+    pub(super) skips_history: bool,
+    /// The first sample that arrived before the match. It was already sent to this participant.
+    pub(super) sent_from: Option<SequenceNumber>,
+}
+
+impl HistoryStart {
+    /// The first sample that counts as lost if it is not available, when `next` is the next one to
+    /// deliver.
+    pub(super) fn lost_from(&self, next: SequenceNumber) -> Option<SequenceNumber> {
+        let start = if self.is_known { Some(next) } else { self.history_end.map(SequenceNumber::next) };
+        start.map(|start| start.max(next))
+    }
+
+    /// Records a HEARTBEAT. `wants_history`: samples from before the match are meant for the
+    /// reader, too.
+    pub(super) fn note(&mut self, heartbeat: &Heartbeat, wants_history: bool) {
+        self.has_begun = true;
+        if heartbeat.reader != EntityId::UNKNOWN {
+            self.is_known |= wants_history;
+            self.history_end.get_or_insert(heartbeat.last);
+        }
+    }
+
+    /// Whether this is the first HEARTBEAT to name a sample since the writer was resumed. An empty
+    /// one does not say what was written: it defines where the samples of a volatile reader begin.
+    pub(super) fn ends_resumption(&mut self, heartbeat: &Heartbeat) -> bool {
+        let names_samples = heartbeat.first <= heartbeat.last;
+        let is_first = self.is_resumed && names_samples;
+        self.is_resumed &= !names_samples;
+        is_first
+    }
+}

@@ -1,0 +1,37 @@
+//! Limits of a cache.
+
+use super::config::ReaderConfig;
+use crate::qos::History;
+
+/// How much a cache may hold (DDS 1.4, 2.2.3.18 and 2.2.3.19).
+#[derive(Debug)]
+pub(super) struct Limits {
+    /// Number of values per instance that KEEP_LAST keeps.
+    pub(super) depth: Option<usize>,
+    pub(super) max_samples: usize,
+    pub(super) max_samples_per_instance: usize,
+    pub(super) max_bytes: usize,
+    /// Whether room for a sample depends on its instance.
+    pub(super) are_per_instance: bool,
+}
+
+impl Limits {
+    pub(super) fn new(config: &ReaderConfig) -> Self {
+        let is_keyed = config.key_of.is_some();
+        let or_unlimited = |limit: Option<u32>| limit.map_or(usize::MAX, |limit| limit as usize);
+        let max_samples_per_instance = or_unlimited(config.max_samples_per_instance);
+        // A topic without a key is one instance.
+        let max_of_topic = if is_keyed { usize::MAX } else { max_samples_per_instance };
+        Self {
+            depth: match config.history {
+                History::KeepAll => None,
+                History::KeepLast(depth) => Some(depth.max(1) as usize),
+            },
+            max_samples: or_unlimited(config.max_samples).min(max_of_topic),
+            max_samples_per_instance,
+            max_bytes: config.max_bytes,
+            are_per_instance: is_keyed
+                && (config.max_instances.is_some() || config.max_samples_per_instance.is_some()),
+        }
+    }
+}

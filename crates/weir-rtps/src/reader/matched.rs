@@ -1,0 +1,127 @@
+//! The matched writers of a reader, and which of them are alive (DDS 1.4, 2.2.3.11).
+
+use weir_wire::{Guid, GuidPrefix, Heartbeat};
+
+use super::changes::Change;
+use super::writer_proxy::WriterProxy;
+use crate::liveliness::LivelinessChanges;
+use crate::qos::LivelinessKind;
+use crate::time::Time;
+
+/// The matched writers, in the order of matching.
+#[derive(Debug, Default)]
+pub(super) struct MatchedWriters {
+    pub(super) list: Vec<WriterProxy>,
+    /// Index of the last writer found: samples arrive in runs.
+    recent: usize,
+    pub(super) liveliness: LivelinessChanges,
+}
+
+impl MatchedWriters {
+    /// The index of a writer.
+    #[inline]
+    pub(super) fn find(&mut self, writer: Guid) -> Option<usize> {
+        if self.list.get(self.recent).is_some_and(|proxy| proxy.guid == writer) {
+            return Some(self.recent);
+        }
+        let index = self.list.iter().position(|proxy| proxy.guid == writer)?;
+        self.recent = index;
+        Some(index)
+    }
+
+    /// A writer, for an operation after which samples of the same one need not follow.
+    pub(super) fn get_mut(&mut self, writer: Guid) -> Option<&mut WriterProxy> {
+        self.list.iter_mut().find(|proxy| proxy.guid == writer)
+    }
+
+    /// Adds a writer.
+    pub(super) fn add(&mut self, proxy: WriterProxy) {
+        self.liveliness.change(proxy.guid, 1, 0);
+        self.list.push(proxy);
+    }
+
+    /// Removes a writer.
+    pub(super) fn remove(&mut self, writer: Guid) -> Option<WriterProxy> {
+        let index = self.list.iter().position(|proxy| proxy.guid == writer)?;
+        self.recent = 0;
+        let proxy = self.list.remove(index);
+        let (alive, not_alive) = if proxy.lease.is_alive() { (-1, 0) } else { (0, -1) };
+        self.liveliness.change(writer, alive, not_alive);
+        Some(proxy)
+    }
+
+    /// Asserts the liveliness of all writers of a participant that have this kind. Returns whether
+    /// one was not alive before: its lease runs again.
+    pub(super) fn assert_all(&mut self, now: Time, participant: GuidPrefix, kind: LivelinessKind) -> bool {
+        let is_meant = |proxy: &&mut WriterProxy| is_of(proxy, participant, kind);
+        let liveliness = &mut self.liveliness;
+        let mut has_returned = false;
+        for proxy in self.list.iter_mut().filter(is_meant) {
+            has_returned |= assert_alive(proxy, now, liveliness);
+        }
+        has_returned
+    }
+
+    /// Whether the lease of the writer at `index` has just expired. Returns its GUID.
+    pub(super) fn expire(&mut self, index: usize, now: Time) -> Option<Guid> {
+        self.share_assertions(index, now);
+        let proxy = &mut self.list[index];
+        let guid = proxy.guid;
+        proxy.lease.expire(now).then(|| {
+            self.liveliness.change(guid, -1, 1);
+            guid
+        })
+    }
+
+    /// Asserting one MANUAL_BY_PARTICIPANT writer asserts all of its participant. Applied only when
+    /// a lease is about to expire, so that samples cost nothing.
+    fn share_assertions(&mut self, index: usize, now: Time) {
+        let kind = LivelinessKind::ManualByParticipant;
+        let proxy = &self.list[index];
+        let is_due = proxy.lease.expires_at().is_some_and(|at| at <= now);
+        if !is_due || proxy.lease.kind() != kind {
+            return;
+        }
+        let others = self.list.iter().filter(|other| is_of(other, proxy.guid.prefix, kind));
+        if let Some(latest) = others.map(|other| other.lease.asserted_at()).max() {
+            self.list[index].lease.assert(latest);
+        }
+    }
+
+    /// When the next request or lease is due.
+    pub(super) fn next_timeout(&self) -> Option<Time> {
+        let leases = self.list.iter().filter_map(|proxy| proxy.lease.expires_at());
+        self.list.iter().filter_map(WriterProxy::next_timeout).chain(leases).min()
+    }
+
+    /// Capacity of all lists of samples, in samples.
+    pub(super) fn listed(&self) -> usize {
+        self.list.iter().map(|proxy| proxy.changes.list.capacity()).sum()
+    }
+
+    /// Memory of all lists of samples in bytes, payloads excluded.
+    pub(super) fn memory(&self) -> usize {
+        self.listed() * size_of::<Change>()
+    }
+}
+
+/// Asserts the liveliness of a writer. Returns whether it was not alive before: its lease runs
+/// again.
+#[inline]
+pub(super) fn assert_alive(proxy: &mut WriterProxy, now: Time, liveliness: &mut LivelinessChanges) -> bool {
+    let has_returned = proxy.lease.assert(now);
+    if has_returned {
+        liveliness.change(proxy.guid, 1, -1);
+    }
+    has_returned
+}
+
+/// Whether a HEARTBEAT asserts the liveliness of its writer. Periodic ones do so only for AUTOMATIC
+/// liveliness, since they say nothing about the application (RTPS 2.5, 8.3.8.6).
+pub(super) fn is_assertion(proxy: &WriterProxy, heartbeat: &Heartbeat) -> bool {
+    heartbeat.is_liveliness || proxy.lease.kind() == LivelinessKind::Automatic
+}
+
+fn is_of(proxy: &WriterProxy, participant: GuidPrefix, kind: LivelinessKind) -> bool {
+    proxy.guid.prefix == participant && proxy.lease.kind() == kind
+}

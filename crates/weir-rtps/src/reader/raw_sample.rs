@@ -1,0 +1,51 @@
+//! Samples as the application accesses them.
+
+use std::sync::Arc;
+
+use weir_wire::{Guid, SequenceNumber, Timestamp};
+
+use super::states::{InstanceState, States};
+use crate::block::Block;
+use crate::writer::ChangeKind;
+
+/// A sample in the cache.
+#[derive(Debug, Clone, Copy)]
+pub struct RawSample<'a> {
+    /// GUID of its writer.
+    pub writer: Guid,
+    /// Its number among the writer's samples.
+    pub sequence_number: SequenceNumber,
+    /// What happened to the instance.
+    pub kind: ChangeKind,
+    /// When it was written, by the writer's clock.
+    pub source_timestamp: Option<Timestamp>,
+    /// The payload with encapsulation header: the value, or the key if `kind` is not `Alive`. Empty
+    /// if only the key hash is known.
+    pub payload: &'a [u8],
+    /// The memory of a large payload. A clone keeps the payload unchanged.
+    pub block: Option<&'a Arc<Block>>,
+    /// The key hash of the instance.
+    pub key_hash: Option<[u8; 16]>,
+    /// The number of the instance, constant as long as the instance exists.
+    pub instance: u32,
+    /// State of the instance now.
+    pub instance_state: InstanceState,
+    /// Whether this is the first access to the instance since it was created or became alive again.
+    pub is_new_instance: bool,
+    /// Whether the sample was read before.
+    pub was_read: bool,
+    /// How many times the instance had become alive after being disposed when the sample arrived.
+    pub disposed_generation: u32,
+    /// How many times the instance had become alive after losing its writers when the sample
+    /// arrived.
+    pub no_writers_generation: u32,
+}
+
+/// Which samples to access.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SampleSelection {
+    /// Only samples in these states.
+    pub states: States,
+    /// Only samples of this instance.
+    pub instance: Option<u32>,
+}

@@ -1,0 +1,180 @@
+//! When and what a reader requests from one writer. Each missing sample is requested as soon as its
+//! absence shows, and again when its repair is overdue.
+
+use core::time::Duration;
+
+use weir_wire::{SequenceNumber, SequenceNumberSet};
+
+use super::changes::{Change, ChangesFromWriter};
+use super::round_trip::RoundTrip;
+use crate::config;
+use crate::time::Time;
+
+/// The repair requests to one writer.
+#[derive(Debug)]
+pub(super) struct RepairRequests {
+    /// Every missing sample before this was requested.
+    pub(super) frontier: SequenceNumber,
+    /// No repeated request is due before this.
+    recheck_at: Time,
+    /// The latest request of which an answer has arrived. Missing answers to earlier ones are lost.
+    answered: Time,
+    /// The writer has just answered a request. What is still missing was probably lost again.
+    pub(super) is_prompted: bool,
+    /// Everything missing is due, whenever it was last requested.
+    pub(super) is_forced: bool,
+    /// When to repeat the requests if nothing arrives.
+    retry_at: Option<Time>,
+    retry_delay: Duration,
+    pub(super) round_trip: RoundTrip,
+    /// The next request is not sent before this, so that it can name more samples.
+    paced_until: Time,
+    /// When such a delayed request is sent, if nothing arrives before.
+    pub(super) deferred_to: Option<Time>,
+}
+
+/// What a request may name.
+pub(super) struct RequestScope<'a> {
+    /// Number of missing samples for which the cache has room. Repairs beyond that would be
+    /// refused.
+    pub(super) room: usize,
+    /// Number of samples behind the next one that fit the sets of one answer.
+    pub(super) reach: usize,
+    /// Samples, in order, of which some fragments have arrived. The others are requested one by
+    /// one.
+    pub(super) partial: &'a [SequenceNumber],
+}
+
+impl RepairRequests {
+    /// No requests, to a writer whose first sample of interest is `first`.
+    pub(super) fn new(first: SequenceNumber) -> Self {
+        Self {
+            frontier: first,
+            recheck_at: Time::ZERO,
+            answered: Time::ZERO,
+            is_prompted: false,
+            is_forced: false,
+            retry_at: None,
+            retry_delay: config::NACK_RETRY_FIRST,
+            round_trip: RoundTrip::new(),
+            paced_until: Time::ZERO,
+            deferred_to: None,
+        }
+    }
+
+    /// Measures the repair time of a sample that was missing. A sample that was requested more than
+    /// once measures nothing, since it may answer either request.
+    pub(super) fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
+        let elapsed_ns = now.nanos_since(asked_at);
+        if tries == 1 {
+            self.round_trip.measure(elapsed_ns);
+        }
+        if tries > 0 {
+            // What arrives sooner is a late original or answers an earlier request.
+            if elapsed_ns >= self.round_trip.mean_ns / 4 * 3 {
+                self.answered = self.answered.max(asked_at);
+            }
+            self.retry_delay = self.round_trip.retry_delay();
+        }
+    }
+
+    /// Whether to delay the request, because the last one was sent just now.
+    pub(super) fn is_to_wait(&mut self, now: Time, is_urgent: bool) -> bool {
+        if is_urgent || now >= self.paced_until {
+            self.deferred_to = None;
+            return false;
+        }
+        self.deferred_to.get_or_insert(now + config::NACK_RETRY_MIN);
+        true
+    }
+
+    /// Starts the pacing interval after a request.
+    pub(super) fn pace(&mut self, now: Time) {
+        self.paced_until = now.plus_nanos(self.round_trip.pace_ns());
+    }
+
+    /// Puts the listed samples that are due into `state` and `more`. Returns `false` if none is.
+    pub(super) fn ask(
+        &mut self,
+        now: Time,
+        changes: &mut ChangesFromWriter,
+        RequestScope { mut room, reach, partial }: RequestScope<'_>,
+        state: &mut SequenceNumberSet,
+        more: &mut Vec<SequenceNumberSet>,
+    ) -> bool {
+        let (patience_ns, answered, is_recheck) = self.start_pass(now, room < reach);
+        let expected = changes.expected;
+        let from = if is_recheck { 0 } else { changes.offset(self.frontier.max(expected)) };
+        let (mut is_asking, mut oldest) = (false, Time::MAX);
+        let mut to = changes.list.len().min(reach);
+        for offset in from..to {
+            let sn = SequenceNumber(expected.0 + offset as i64);
+            let Change::Missing { asked_at, tries } = &mut changes.list[offset] else { continue };
+            if room == 0 {
+                to = offset;
+                break;
+            }
+            room -= 1;
+            if partial.binary_search(&sn).is_ok() {
+                continue;
+            }
+            if *tries == 0 || *asked_at < answered || now.nanos_since(*asked_at) >= patience_ns {
+                (*asked_at, *tries) = (now, tries.saturating_add(1));
+                is_asking = true;
+                if !state.insert(sn) && !more.last_mut().is_some_and(|set| set.insert(sn)) {
+                    let mut set = SequenceNumberSet::new(sn);
+                    set.insert(sn);
+                    more.push(set);
+                }
+            }
+            oldest = oldest.min(*asked_at);
+        }
+        if is_recheck {
+            self.recheck_at = oldest.plus_nanos(self.round_trip.patience_ns());
+        }
+        self.frontier = SequenceNumber(expected.0 + to.max(from) as i64);
+        is_asking
+    }
+
+    /// What makes a sample due that was requested before: the time since then; a request that was
+    /// answered; and whether such samples are to be considered at all.
+    fn start_pass(&mut self, now: Time, is_short_of_room: bool) -> (u64, Time, bool) {
+        let is_prompted = core::mem::take(&mut self.is_prompted);
+        let is_forced = core::mem::take(&mut self.is_forced);
+        let patience_ns = match (is_forced, is_prompted) {
+            (true, _) => 0,
+            (_, true) => self.round_trip.mean_ns,
+            _ => self.round_trip.patience_ns(),
+        };
+        let answered = core::mem::replace(&mut self.answered, Time::ZERO);
+        let is_recheck =
+            is_forced || is_prompted || answered > Time::ZERO || now >= self.recheck_at || is_short_of_room;
+        (patience_ns, answered, is_recheck)
+    }
+
+    /// Sets the timer that repeats requests.
+    pub(super) fn arm(&mut self, now: Time, is_waiting: bool, is_asking: bool) {
+        if !is_waiting {
+            self.retry_at = None;
+        } else if is_asking || self.retry_at.is_none() {
+            self.retry_at = Some(now + self.retry_delay);
+        }
+    }
+
+    /// Makes everything missing due if the timer has expired. Returns whether a request is due.
+    pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.retry_at = None;
+            self.retry_delay = (self.retry_delay * 2).min(config::NACK_RETRY_MAX);
+            self.round_trip.raise_guess(self.retry_delay);
+            self.is_forced = true;
+            return true;
+        }
+        self.deferred_to.is_some_and(|at| at <= now)
+    }
+
+    /// When a request is due at the latest.
+    pub(super) fn next_timeout(&self) -> Option<Time> {
+        self.retry_at.into_iter().chain(self.deferred_to).min()
+    }
+}

@@ -1,0 +1,60 @@
+//! The time from a repair request to the repair.
+
+use core::time::Duration;
+
+use crate::config;
+
+/// Smoothed time from a repair request to the repair, and its variation (as in RFC 6298, section
+/// 2).
+#[derive(Debug)]
+pub(super) struct RoundTrip {
+    pub(super) mean_ns: u64,
+    variation_ns: u64,
+    is_measured: bool,
+}
+
+impl RoundTrip {
+    /// Nothing is measured yet: the first guess is [`config::NACK_RETRY_FIRST`].
+    pub(super) fn new() -> Self {
+        Self { mean_ns: config::NACK_RETRY_FIRST.as_nanos() as u64, variation_ns: 0, is_measured: false }
+    }
+
+    /// Adds a measurement.
+    pub(super) fn measure(&mut self, ns: u64) {
+        if self.is_measured {
+            self.variation_ns = (self.variation_ns * 3 + self.mean_ns.abs_diff(ns)) / 4;
+            self.mean_ns = (self.mean_ns * 7 + ns) / 8;
+        } else {
+            (self.mean_ns, self.variation_ns, self.is_measured) = (ns, ns / 2, true);
+        }
+    }
+
+    /// Raises the first guess, until something is measured. Repeated requests cannot be measured,
+    /// so a guess that is too short would never be corrected otherwise.
+    pub(super) fn raise_guess(&mut self, to: Duration) {
+        if !self.is_measured {
+            self.mean_ns = to.as_nanos() as u64;
+        }
+    }
+
+    /// Raises the variation after a request was repeated although its repair was in flight.
+    pub(super) fn raise_variation(&mut self) {
+        self.variation_ns = (self.variation_ns + self.mean_ns / 16).min(self.mean_ns);
+    }
+
+    /// The time after which a repair counts as lost.
+    pub(super) fn patience_ns(&self) -> u64 {
+        self.mean_ns + (self.variation_ns * 4).max(self.mean_ns / 8)
+    }
+
+    /// The minimum time between requests, unless the writer wants an answer. It groups repairs into
+    /// fewer send calls and is short compared with the round trip.
+    pub(super) fn pace_ns(&self) -> u64 {
+        let pace_max_ns = config::NACK_PACE_MAX.as_nanos() as u64;
+        if self.is_measured { (self.mean_ns / config::NACK_PACE_SHARE).min(pace_max_ns) } else { 0 }
+    }
+
+    pub(super) fn retry_delay(&self) -> Duration {
+        Duration::from_nanos(self.patience_ns()).clamp(config::NACK_RETRY_MIN, config::NACK_RETRY_MAX)
+    }
+}

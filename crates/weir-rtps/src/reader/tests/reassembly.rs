@@ -1,0 +1,61 @@
+//! Limits on samples that arrive in fragments.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+
+use weir_wire::{DataFrag, EntityId, Guid, GuidPrefix, VendorId};
+
+use super::*;
+use crate::qos::{History, Reliability};
+use crate::reader::{ReaderConfig, WriterProxyConfig};
+use crate::time::Time;
+
+const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+
+/// A reader that got samples of these sizes, each in one fragment, by number.
+fn reader_of(reliability: Reliability, samples: &[(i64, u32)]) -> ReaderCore {
+    let guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
+    let mut reader = ReaderCore::new(ReaderConfig {
+        history: History::KeepAll,
+        reassembly: ReassemblyLimits { sample_max_bytes: 1000, max_bytes: 8192 },
+        ..ReaderConfig::new(guid, reliability)
+    });
+    let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+    let writer = WriterProxyConfig { guid: WRITER, reliable: true, destinations, vendor: VendorId::WEIR };
+    reader.match_writer(Time(0), writer);
+    for &(number, sample_size) in samples {
+        let frag = DataFrag {
+            reader: EntityId::UNKNOWN,
+            writer: WRITER.entity,
+            sequence_number: SequenceNumber(number),
+            fragment_start: 1,
+            fragments: 1,
+            fragment_size: 1000,
+            sample_size,
+            is_key: false,
+            inline_qos: None,
+            payload: &[7; 1000][..sample_size.min(1000) as usize],
+        };
+        reader.handle_data_frag(Time(1), WRITER, &frag, None);
+    }
+    reader
+}
+
+#[test]
+fn a_reliable_sample_that_is_too_long_is_lost_and_holds_up_no_other() {
+    for samples in [[(1, 1001), (1, 1001), (2, 1000)], [(2, u32::MAX), (3, 10), (1, 1000)]] {
+        let reader = reader_of(Reliability::Reliable, &samples);
+        let counters = reader.counters();
+        let too_long = (counters.samples_oversized, counters.samples_lost, counters.fragments_refused);
+        assert_eq!(too_long, (1, 1, 0));
+        assert_eq!(reader.available() as u64, counters.samples_received);
+        assert!(reader.available() >= 1);
+    }
+}
+
+#[test]
+fn fragments_of_a_best_effort_sample_that_is_too_long_are_refused() {
+    let reader = reader_of(Reliability::BestEffort, &[(1, 1001), (1, 1001), (2, 1000)]);
+    let counters = reader.counters();
+    assert_eq!((counters.fragments_refused, counters.samples_oversized, reader.available()), (2, 0, 1));
+}
