@@ -45,7 +45,10 @@ enum Put {
 }
 
 impl Inner {
-    /// Writes a value. Tries the fast paths first, then the general path.
+    /// Writes a value.
+    ///
+    /// Tries in this order: pieces for a long value, the open batch, the fast path for a
+    /// single-sample datagram, the general path.
     #[inline]
     pub(super) fn write_typed<T: DdsType>(
         &self,

@@ -79,6 +79,7 @@ pub(crate) type ReaderNews = receiver::batch::ReaderNews<Arc<ReaderEndpoint>>;
 pub(super) struct Role {
     pub(super) received: RecvBatch,
     pub(super) blocks: ReceivedBlocks,
+    /// Most messages in the next receive call.
     pub(super) limit: usize,
     /// The groups' sockets, as of `groups_version`.
     pub(super) groups: Sockets,

@@ -192,13 +192,13 @@ impl Driver {
         arrived: Arrived,
         reader: Option<&ReaderEndpoint>,
     ) -> TakenIn {
-        self.hand_out(&mut role, now, arrived);
+        self.dispatch(&mut role, now, arrived);
         TakenIn { at: now, has_awaited: self.finish_batch(role, reader) }
     }
 
     /// Passes the received batch to the endpoints, and sends their replies.
     #[inline(always)]
-    fn hand_out(&self, role_mut: &mut Role, now: Time, arrived: Arrived) {
+    fn dispatch(&self, role_mut: &mut Role, now: Time, arrived: Arrived) {
         let came = Came::now(self.keeps_times, &role_mut.received);
         role_mut.adapt_limit(arrived.count, now);
         if role_mut.table_version != self.routes.version() {
@@ -251,7 +251,7 @@ impl Driver {
         let arrived = self.channel.receive(&mut role, Wait::DontWait);
         let now = clock::now();
         if arrived.count > 0 {
-            self.hand_out(&mut role, now, arrived);
+            self.dispatch(&mut role, now, arrived);
             let Role { batch, prediction, .. } = &mut *role;
             if let (Some(news), Some(prediction)) = (batch.take_predicted(), prediction.as_deref())
                 && prediction.reader().has_listener()
