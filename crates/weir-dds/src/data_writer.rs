@@ -96,9 +96,9 @@ impl<T: DdsType> DataWriter<T> {
     /// Writes a sample, with the time of the call as source timestamp.
     ///
     /// Returns once the sample has been passed to the kernel. A sample in a burst may still be held
-    /// back, at most for `delay_max` of [`Coalescing::Automatic`]; a sample in a batch until the
-    /// batch is sent. A writer that publishes [asynchronously](PublishMode::Asynchronous) returns
-    /// when the sample is in its history.
+    /// back, at most for `delay_max` of [`Coalescing::Automatic`](crate::Coalescing::Automatic); a
+    /// sample in a batch until the batch is sent. A writer that publishes
+    /// [asynchronously](PublishMode::Asynchronous) returns when the sample is in its history.
     ///
     /// A reliable KEEP_ALL writer blocks up to `max_blocking_time` while its history has no room
     /// because readers have not acknowledged earlier samples.
