@@ -251,8 +251,8 @@ impl History {
         let (used, live, room) = (block.used, block.live, block.len());
         // Starting from the beginning again keeps the cache warm and few pages in use.
         let is_empty = live == 0;
-        // A large sample gets a block of its own: a small one beside it would keep its memory in
-        // use.
+        // A large sample gets a block of its own, because a small one in it would keep its memory
+        // in use.
         let has_room = if is_empty { room >= len } else { room - used >= len && room <= self.block_len };
         if !has_room || !block.is_unshared() {
             return false;

@@ -51,6 +51,7 @@ pub(crate) struct Channel {
     pub(crate) socket: Arc<UdpSocket>,
     /// The sockets of the multicast groups.
     pub(crate) groups: Groups,
+    /// Locked by the thread that receives.
     pub(super) role: Mutex<Role>,
     /// Incremented, under the lock, after every batch and whenever the role becomes free, if
     /// threads sleep on it.
@@ -62,7 +63,9 @@ pub(crate) struct Channel {
     waiting: AtomicU32,
     /// When an application thread last received.
     application_at: AtomicU64,
+    /// The background thread is in a receive call, or about to make one.
     is_background_receiving: AtomicBool,
+    /// The background thread sleeps with this while application threads receive.
     parked: Mutex<()>,
     unpark: Condvar,
     pub(super) counters: PublishedCounters,

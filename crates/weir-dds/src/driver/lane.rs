@@ -50,20 +50,20 @@ pub(crate) struct Sending {
     send_time: Option<Duration>,
 }
 
-/// One thread's exclusive access to a writer.
+/// A thread's turn at a writer: the locked core, and the way in which its samples are sent.
 pub(crate) struct Turn<'a> {
     pub(crate) core: MutexGuard<'a, WriterState>,
     pub(crate) sends: Sends<'a>,
 }
 
-/// Which thread sends the samples written in a turn.
+/// Which thread sends the samples written in a turn, and with which lock.
 pub(crate) enum Sends<'a> {
-    /// This thread.
+    /// This thread, with `sending` locked.
     Here(MutexGuard<'a, Sending>),
-    /// The writer's publishing thread.
+    /// The writer's publishing thread, which locks `sending` later.
     Publisher(&'a Publishing),
-    /// This thread, but only by the fast path. For anything else, [`Lane::in_order`] takes another
-    /// turn.
+    /// This thread, with only the core locked: by the fast path alone. For anything else,
+    /// [`Lane::in_order`] takes another turn.
     Direct,
 }
 

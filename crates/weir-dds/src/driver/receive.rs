@@ -1,4 +1,10 @@
 //! Receiving: passes a batch to the endpoints, sends their replies, and calls listeners.
+//!
+//! Three kinds of threads receive: one that waits ([`Driver::receive_until`]), a writer that
+//! collects acknowledgements ([`Driver::receive_what_is_there`]), and the background thread. Each
+//! takes the role, receives a batch (`Channel::receive`) and calls `take_in`. With the role held,
+//! `dispatch` passes the batch to the endpoints and sends their replies. Then `finish_batch`
+//! releases the role and calls listeners.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,14 +1,15 @@
 //! Large samples, sent in fragments (RTPS 2.5, 8.4.14.1), as far as the window allows.
 //!
-//! The payload is stored contiguously in the history. Each fragment is a slice of it behind its own
-//! headers. From time to time a HEARTBEAT_FRAG asks readers for their progress. A Weir reader
-//! answers each one with a NACK_FRAG, whose set may be empty: everything before its base has
-//! arrived. Other readers answer only if something is missing, so the writer sends to them at a
-//! fixed pace.
+//! The payload is stored contiguously in the history, or in pieces. A fragment is a slice of it,
+//! preceded by its own headers. From time to time a HEARTBEAT_FRAG asks readers for their progress.
+//! A Weir reader answers each one with a NACK_FRAG, whose set may be empty: everything before its
+//! base has arrived. Other readers answer only if something is missing, so the writer sends to them
+//! at a fixed pace.
 //!
-//! Best-effort readers never answer. If there are no others, or if the others were matched amid the
-//! sample, it is sent in parts with pauses between them: see [`config::BEST_EFFORT_PAUSE`]. This
-//! applies to samples that would fill more than half of the smallest socket buffer.
+//! Best-effort readers never answer. If all readers are best-effort, or the reliable ones were
+//! matched after the sample was begun, a long sample is sent in parts with pauses between them: see
+//! [`config::BEST_EFFORT_PAUSE`]. A sample is long if it would fill more than half of the smallest
+//! socket buffer.
 
 use core::time::Duration;
 use std::sync::Arc;

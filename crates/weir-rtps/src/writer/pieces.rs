@@ -2,8 +2,8 @@
 //! while the next is filled.
 //!
 //! The sample is in the history from the beginning. Until it is complete it is the last one there:
-//! nothing else may be written. Unfilled fragments, and everything behind them, are not handed out.
-//! No thread waits for a reader while a sample is incomplete.
+//! nothing else may be written. Unfilled fragments, and all later samples, are not handed out. No
+//! thread waits for a reader while a sample is incomplete.
 
 use std::sync::Arc;
 
