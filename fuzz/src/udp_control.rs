@@ -5,7 +5,9 @@ use std::io::Write;
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::time::Duration;
 
-use weir_udptest::{FloorRequest, FloorResponse, Request, Response, Server, ServerKind, ServerSettings};
+use weir_measure::{Message, Protocol, Server, ServerSettings};
+use weir_baseline::{self as baseline, WeirUdp};
+use weir_compat::hpcbench::{Request, Response, Udptest};
 
 /// Maximum duration of a measurement here.
 const TRIAL_MAX: Duration = Duration::from_millis(5);
@@ -26,8 +28,8 @@ pub fn run(data: &[u8]) {
         lines(line);
     }
     match choice % 4 {
-        2 => session(ServerKind::Udptest, said),
-        3 => session(ServerKind::Floor, said),
+        2 => session::<Udptest>(said),
+        3 => session::<WeirUdp>(said),
         // Sessions wait often: testing lines finds more in the same time.
         _ => {}
     }
@@ -47,16 +49,16 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
                  \"connected\":true,\"wait\":\"block\",\"server_cpu\":null,\"dscp\":46,\"multicast\":null,\"multicast_ttl\":1,\
                  \"forward\":true,\"reverse\":true,\"datagrams_per_s\":1000.0,\"warmup\":{\"secs\":0,\"nanos\":0},\
                  \"duration\":{\"secs\":0,\"nanos\":1000000},\"buffer_bytes\":65536}}";
-    let floor = [
-        FloorRequest::Hello { version: 1, nonce: "00".repeat(16) }.line(),
-        FloorRequest::Clock.line(),
+    let weir_udp = [
+        baseline::Request::Hello { version: 1, nonce: "00".repeat(16) }.line(),
+        baseline::Request::Clock.line(),
         point.to_owned(),
-        FloorRequest::Connect { ports: vec![9, 9] }.line(),
-        FloorRequest::Start { ahead_ns: -5 }.line(),
-        FloorRequest::Go.line(),
-        FloorRequest::Finish { sent: vec![3, 4] }.line(),
+        baseline::Request::Connect { ports: vec![9, 9] }.line(),
+        baseline::Request::Start { ahead_ns: -5 }.line(),
+        baseline::Request::Go.line(),
+        baseline::Request::Finish { sent: vec![3, 4] }.line(),
     ];
-    vec![("udptest", seed(2, &udptest)), ("floor", seed(3, &floor))]
+    vec![("udptest", seed(2, &udptest)), ("weir-udp", seed(3, &weir_udp))]
 }
 
 fn seed(choice: u8, lines: &[String]) -> Vec<u8> {
@@ -76,28 +78,28 @@ fn lines(line: &str) {
     if let Some(response) = Response::parse(line) {
         assert_eq!(Response::parse(&response.line()), Some(response));
     }
-    if let Some(request) = FloorRequest::parse(line) {
+    if let Some(request) = baseline::Request::parse(line) {
         // Numbers with fractions may differ in the last digit.
-        assert!(FloorRequest::parse(&request.line()).is_some());
-        if let FloorRequest::Point { point } = request {
+        assert!(baseline::Request::parse(&request.line()).is_some());
+        if let baseline::Request::Point { point } = request {
             // Valid or refused, but no panic.
             let _ = (point.check(false), point.check(true));
         }
     }
-    if let Some(response) = FloorResponse::parse(line) {
-        assert!(FloorResponse::parse(&response.line()).is_some());
+    if let Some(response) = baseline::Response::parse(line) {
+        assert!(baseline::Response::parse(&response.line()).is_some());
     }
 }
 
 /// Runs a server that receives all of it at once, and then the end of the connection.
-fn session(kind: ServerKind, said: &[u8]) {
+fn session<P: Protocol>(said: &[u8]) {
     let settings = ServerSettings {
         bind: Some(Ipv4Addr::LOCALHOST.into()),
         port: 0,
         trial_max: TRIAL_MAX,
-        ..ServerSettings::new(kind)
+        ..ServerSettings::new::<P>()
     };
-    let server = Server::bind(settings).expect("loopback can be listened on");
+    let server = Server::<P>::bind(settings).expect("loopback can be listened on");
     let address = server.address().expect("a listener has an address");
     let mut client = TcpStream::connect(address).expect("a listener can be reached");
     client.write_all(said).expect("so little fits a connection");

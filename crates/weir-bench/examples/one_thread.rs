@@ -1,7 +1,8 @@
-//! From `write` to `take` on one thread, beside plain UDP doing the same: what the engine adds to the kernel, without wake-ups
-//! and without the way from one processor to the other. Small differences show here that drown in the noise of two.
+//! Latency from `write` to `take` on one thread, beside plain UDP: what the engine adds to the
+//! kernel, without wake-ups and without a second processor. Differences that two processors hide in
+//! noise show here.
 //!
-//! Prints the medians and the smallest of as many rounds as asked for, in nanoseconds.
+//! Prints medians and minima over the given number of rounds, in nanoseconds.
 //!
 //! ```text
 //! cargo run --release -p weir-bench --example one_thread -- [DOMAIN] [ROUNDS]
@@ -28,7 +29,7 @@ struct Sample {
     octets: Vec<u8>,
 }
 
-/// Bytes of a sample before its octets.
+/// Bytes of a sample before its payload.
 const HEADER_BYTES: usize = 28;
 /// Samples of a round.
 const SAMPLES: u32 = 4_000;
@@ -45,11 +46,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [best_effort, reliable] = engines;
     let (mut best_effort, mut reliable) = (best_effort?, reliable?);
     for size in SIZES {
-        let mut floor = Floor::new(size)?;
+        let mut baseline = Baseline::new(size)?;
         let mut times = [const { Vec::new() }; 3];
         for round in 0..=rounds {
             let round_times =
-                [time(|| floor.turn())?, time(|| best_effort.turn(size))?, time(|| reliable.turn(size))?];
+                [time(|| baseline.turn())?, time(|| best_effort.turn(size))?, time(|| reliable.turn(size))?];
             // The first warms up.
             if round > 0 {
                 times.iter_mut().zip(round_times).for_each(|(times, time)| times.push(time));
@@ -73,13 +74,13 @@ fn time(mut turn: impl FnMut() -> Result<(), Box<dyn Error>>) -> Result<f64, Box
 }
 
 /// A socket that sends to another one.
-struct Floor {
+struct Baseline {
     from: UdpSocket,
     to: UdpSocket,
     datagram: Vec<u8>,
 }
 
-impl Floor {
+impl Baseline {
     fn new(size: usize) -> Result<Self, Box<dyn Error>> {
         let options = SocketOptions::new(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
         let (from, to) = (UdpSocket::bind(&options)?, UdpSocket::bind(&options)?);

@@ -1,30 +1,29 @@
-//! What the harness itself costs per sample: `cargo run --release -p weir-bench --example overhead`.
+//! The cost of the harness per sample: `cargo run --release -p weir-bench --example overhead`.
 //!
-//! The loops are those that the two processes of a case run. The mock engine stands in the network's place: it makes
-//! up samples, and its own time, and reads the host's clock wherever the harness asks for the time. So what passes on
-//! the real clock is the harness, its looks at the clock, and, as an upper bound, the few nanoseconds in which the mock
-//! makes up a sample. Of other engines' ends, it is what their listeners do.
+//! The loops are those of the two processes of a case. The mock engine replaces the network: it
+//! generates samples and its own time, and reads the host's clock wherever the harness reads one.
+//! What remains is the harness, its clock reads and, as an upper bound, the few nanoseconds in
+//! which the mock generates a sample. For other engines it is the cost of their listeners.
 
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 use std::error::Error;
-use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_bench::by_hand::{self, HandOptions};
-use weir_bench::case::{CaseSpec, Method};
+use weir_bench::case::CaseSpec;
 use weir_bench::endpoint::Engine;
 use weir_bench::inbox::{Collector, Inbox};
 use weir_bench::latency::Pings;
-use weir_bench::open_loop::Schedule;
+use weir_bench::open_loop::schedule;
 use weir_bench::payload::SampleHeader;
-use weir_bench::rally::Rally;
-use weir_bench::signal::Signal;
+use weir_bench::ping_pong::PingPong;
 use weir_bench::sink::SampleSink;
-use weir_bench::{clock, engine, latency, throughput};
+use weir_bench::{engine, latency, throughput};
+use weir_measure::{Signal, clock};
 use weir_peer_api::{Header, PeerError, Writer, Written};
-use weir_results::{Reliability, Test, WaitStrategy};
+use weir_results::{Reliability, Test};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mock = engine::find(MOCK).ok_or("no mock engine in this build")?;
@@ -32,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut scheduled = case(Test::Latency);
     // As fast as the mock's publisher: each sample is due by itself.
     scheduled.method.samples_per_s = Some(90_000.0);
-    println!("Harness per sample, looks at the clock included, nanoseconds: median (slowest) of {RUNS}");
+    println!("Harness per sample, clock reads included, nanoseconds: median (slowest) of {RUNS}");
     show("stream: publisher", || published(mock, &stream))?;
     show("stream: subscriber", || received(mock, &stream))?;
     show("open loop: publisher", || published(mock, &scheduled))?;
@@ -46,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     show("listener of others, stream: subscriber", || Ok(listened(&stream)))?;
     show("listener of others, open loop: subscriber", || Ok(listened(&scheduled)))?;
     show("listener of others, ping-pong: pinger", || rallied(&echo))?;
-    show("a look at the clock", || Ok(clock_read()))
+    show("a clock read", || Ok(clock_read()))
 }
 
 const MOCK: &str = "mock-clock";
@@ -56,18 +55,19 @@ const RUNS: usize = 9;
 /// How many samples are counted where no engine says how many there are.
 const SAMPLES: u64 = 1_000_000;
 
-/// What a listener of another engine gets between two looks of the harness, at a million samples per second.
+/// Samples that a listener of another engine gets between two visits of the harness, at a million
+/// samples per second.
 const INBOX_SAMPLES: u64 = 2_000;
 
 fn published(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
     let mut end = mock.open_publisher(case)?;
     let start = Instant::now();
-    let sent = throughput::run_publisher(end.as_mut(), case, Schedule::new(case, 0))?.sent;
+    let sent = throughput::run_publisher(end.as_mut(), case, schedule(case, 0))?.sent;
     Ok(nanoseconds(start, sent))
 }
 
 fn received(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
-    let schedule = Schedule::new(case, 0);
+    let schedule = schedule(case, 0);
     let sent = throughput::run_publisher(mock.open_publisher(case)?.as_mut(), case, schedule)?.sent;
     let signal = Signal::new();
     signal.finish(vec![sent]);
@@ -99,7 +99,7 @@ fn pinged(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
 /// A listener puts samples in, and the harness takes them out.
 fn listened(case: &CaseSpec) -> f64 {
     let (inbox, mut collector) = (Inbox::new(case), Collector::new(case));
-    let mut sink = SampleSink::new(case).following(Schedule::new(case, clock::now_ns()));
+    let mut sink = SampleSink::new(case).following(schedule(case, clock::now_ns()));
     let octets = vec![0; case.size_bytes - Header::SERIALIZED_BYTES];
     let start = Instant::now();
     for sequence in 0..SAMPLES {
@@ -111,23 +111,23 @@ fn listened(case: &CaseSpec) -> f64 {
     nanoseconds(start, sink.arrivals())
 }
 
-/// Each ping comes back at once, to the listener that sends the next one.
+/// Each ping is echoed at once, to the listener that sends the next one.
 fn rallied(case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
-    let rally = Rally::new(case);
+    let ping_pong = PingPong::new(case);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let pinger = scope.spawn(|| rally.run(&Nobody, Pings::new(case, clock::now_ns()), &stop));
-        while !rally.is_under_way() {
+        let pinger = scope.spawn(|| ping_pong.run(&Nobody, Pings::new(case, clock::now_ns()), &stop));
+        while !ping_pong.is_under_way() {
             std::thread::yield_now();
         }
         let start = Instant::now();
         for sequence in 0..SAMPLES {
-            rally.answer(&Nobody, &SampleHeader::ping(sequence, 0, 0).to_peer());
+            ping_pong.answer(&Nobody, &SampleHeader::ping(sequence, 0, 0).to_peer());
         }
         let figure = nanoseconds(start, SAMPLES);
         stop.store(true, Ordering::Relaxed);
         let sent = pinger.join().map_err(|_| "the pinger panicked")??.outcome().sent;
-        // The last one is under way.
+        // The last one is in flight.
         if sent == SAMPLES + 1 { Ok(figure) } else { Err(format!("{sent} pings were sent").into()) }
     })
 }
@@ -162,30 +162,9 @@ fn nanoseconds(start: Instant, samples: u64) -> f64 {
 /// 20 seconds of the mock's time: two million samples in a fraction of a second.
 fn case(test: Test) -> CaseSpec {
     CaseSpec {
-        engine: MOCK.to_owned(),
-        test,
         reliability: Reliability::Reliable,
-        size_bytes: 32,
-        instances: 0,
-        batch_bytes: 0,
-        publishers: 1,
-        subscribers: 1,
-        entity_id: 0,
-        multicast: false,
-        loans: false,
-        wait: WaitStrategy::Block,
-        repeat: 1,
         duration: Duration::from_secs(20),
         warmup: Duration::from_secs(1),
-        verify: false,
-        domain: 0,
-        run_id: 0,
-        interface: "lo".to_owned(),
-        address: Ipv4Addr::LOCALHOST,
-        port: None,
-        socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
-        cpus: None,
-        method: Method::default(),
-        settings: std::collections::BTreeMap::default(),
+        ..CaseSpec::new(MOCK, test)
     }
 }

@@ -1,8 +1,8 @@
-//! One end of one case, in a process of its own.
+//! One end of one case, in its own process.
 //!
 //! The main thread opens the end and measures. A second thread listens to the coordinator: it
-//! sleeps in the kernel while the case runs, sets the [`Signal`] when the other end is done, and
-//! ends the process when the coordinator is gone, so that no agent is ever left behind.
+//! sleeps in the kernel during the case, sets the [`Signal`] when the other end is done, and ends
+//! the process when the coordinator is gone.
 
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
 use std::path::{Path, PathBuf};
@@ -12,22 +12,20 @@ use std::thread;
 use std::time::Duration;
 
 use thiserror::Error;
+use weir_measure::{Connection, ControlError, Schedule, Signal, clock};
 use weir_results::ProcessFigures;
 use weir_telemetry::{
     LossWatch, Sampler, SamplerOptions, SystemCalls, SystemCallsError, process_figures, reset_peak_memory,
 };
 
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::control::{
-    self, AgentFault, AgentReport, ControlError, FromAgent, Joined, MessageReader, Outcome, Role, SCHEMA,
-    ToAgent, VERSION,
+    self, AgentFault, AgentReport, FromAgent, Joined, LINE_BYTES_MAX, Outcome, Role, SCHEMA, ToAgent,
+    VERSION, VersionError,
 };
 use crate::endpoint::{End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber};
 use crate::engine;
-use crate::open_loop::Schedule;
-use crate::signal::Signal;
-use crate::{latency, path, throughput};
+use crate::{latency, open_loop, path, throughput};
 
 /// Where and as what an agent joins.
 #[derive(Clone, Debug)]
@@ -44,13 +42,15 @@ pub struct AgentOptions {
     pub on_orphaned: fn(),
 }
 
-/// Why an agent could not do its part. What goes wrong with the case itself is told to the
-/// coordinator instead.
+/// Why an agent failed. Errors of the case itself are reported to the coordinator.
 #[derive(Debug, Error)]
 pub enum AgentError {
     /// The channel to the coordinator.
     #[error(transparent)]
     Control(#[from] ControlError),
+    /// The coordinator is of another version.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// The coordinator said something that does not belong here.
     #[error("the coordinator sent an unexpected message")]
     Unexpected,
@@ -64,8 +64,8 @@ pub enum AgentError {
 /// # Errors
 /// When the control channel fails; the coordinator notices that by itself.
 pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
-    let mut stream = TcpStream::connect_timeout(&options.control, CONNECT_WAIT).map_err(ControlError::Io)?;
-    stream.set_nodelay(true).map_err(ControlError::Io)?;
+    let stream = TcpStream::connect_timeout(&options.control, CONNECT_WAIT).map_err(ControlError::Io)?;
+    let mut control = Connection::new(stream, LINE_BYTES_MAX).map_err(ControlError::Io)?;
     let hello = FromAgent::Hello {
         schema: SCHEMA,
         version: VERSION.to_owned(),
@@ -73,10 +73,8 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
         index: options.index,
         token: options.token.clone(),
     };
-    control::send(&mut stream, &hello)?;
-    stream.set_read_timeout(Some(MESSAGE_WAIT)).map_err(ControlError::Io)?;
-    let mut reader = MessageReader::new(stream.try_clone().map_err(ControlError::Io)?);
-    let ToAgent::Case { schema, version, case, cpu } = reader.receive()? else {
+    control.send(&hello)?;
+    let ToAgent::Case { schema, version, case, cpu } = control.receive(MESSAGE_WAIT)? else {
         return Err(AgentError::Unexpected);
     };
     control::check_version(schema, &version)?;
@@ -85,25 +83,37 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
     let moved = case.method.namespace.as_deref().map_or(Ok(()), enter_namespace);
     let pinned = moved.and_then(|()| cpu.map_or(Ok(()), pin));
     let system_calls = case.method.count_system_calls.then(SystemCalls::start);
-    stream.set_read_timeout(None).map_err(ControlError::Io)?;
     let signal = Arc::new(Signal::new());
-    let messages = listen(reader, Arc::clone(&signal), options.on_orphaned)?;
+    let sender = control.try_clone().map_err(ControlError::Io)?;
+    let messages = listen(control, Arc::clone(&signal), options.on_orphaned)?;
     let (role, case) = (options.role, *case);
-    let mut agent =
-        Agent { role, case, stream, messages, signal, opened_ns: 0, joined: None, system_calls, telemetry };
+    let mut agent = Agent {
+        role,
+        case,
+        control: sender,
+        messages,
+        signal,
+        opened_ns: 0,
+        joined: None,
+        system_calls,
+        telemetry,
+    };
     if let Err(error) = pinned.and_then(|()| agent.measure()) {
-        control::send(&mut agent.stream, &failure(&error))?;
-        // Until told, so that the end of this process is never mistaken for a crash.
+        agent.control.send(&failure(&error))?;
+        // Waits, so that the end of this process is not mistaken for a crash.
         agent.expect_close()?;
     }
     Ok(())
 }
 
-/// How long connecting may take: the coordinator listens before it starts anybody.
+/// How long connecting may take: the coordinator listens before it starts agents.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 
 /// How long the coordinator may take to answer, while it waits for the other agent.
 const MESSAGE_WAIT: Duration = Duration::from_secs(60);
+
+/// The thread that listens waits for as long as the connection lasts.
+const FOREVER: Duration = Duration::from_secs(1 << 32);
 
 /// How long the engine may look for its peer.
 const PEER_WAIT: Duration = Duration::from_secs(20);
@@ -114,13 +124,13 @@ const CLOSE_WAIT: Duration = Duration::from_secs(24 * 3600);
 struct Agent {
     role: Role,
     case: CaseSpec,
-    stream: TcpStream,
+    control: Connection,
     messages: Receiver<ToAgent>,
     signal: Arc<Signal>,
     /// When the end began to be opened, nanoseconds of the host's monotonic clock.
     opened_ns: u64,
     joined: Option<Joined>,
-    /// The count, or why there is none; `None` = not asked for.
+    /// The counter, or why there is none; `None`: disabled.
     system_calls: Option<Result<SystemCalls, SystemCallsError>>,
     /// How the host is watched; `None` = it is not.
     telemetry: Option<SamplerOptions>,
@@ -144,8 +154,8 @@ enum Failure {
 }
 
 impl Agent {
-    /// Runs the case and keeps its end open until told to close it: the other end may still need
-    /// repairs from it.
+    /// Runs the case and keeps its end open until the coordinator closes it: the other end may need
+    /// retransmissions.
     fn measure(&mut self) -> Result<(), Failure> {
         let case = self.case.clone();
         let engine = engine::find(&case.engine).ok_or_else(|| Failure::UnknownEngine(case.engine.clone()))?;
@@ -183,7 +193,7 @@ impl Agent {
         let mut end: Box<dyn Pinger> = engine.open_pinger(&self.case)?;
         self.join(end.as_mut())?;
         let (before, _) = self.start_sending()?;
-        let outcome = latency::run_pinger(end.as_mut(), &self.case, self.signal.stop())?;
+        let outcome = latency::run_pinger(end.as_mut(), &self.case, self.signal.stop_flag())?;
         let report = self.report(before, Outcome::Pinger(outcome), &end.report());
         let report = AgentReport { trace: end.trace(), ..report };
         self.finish(report)
@@ -193,7 +203,7 @@ impl Agent {
         let mut end: Box<dyn Ponger> = engine.open_ponger(&self.case)?;
         self.join(end.as_mut())?;
         let (before, _) = self.start_receiving()?;
-        let echoed = end.echo(self.signal.stop())?;
+        let echoed = end.echo(self.signal.stop_flag())?;
         let report = self.report(before, Outcome::Ponger { echoed }, &end.report());
         let report = AgentReport { trace: end.trace(), ..report };
         self.finish(report)
@@ -210,38 +220,38 @@ impl Agent {
         Ok(())
     }
 
-    /// Tells where this end is, and waits to be told where the other one is.
+    /// Reports the address of this end, and waits for that of the other one.
     fn prepared(&mut self, address: Option<SocketAddrV4>) -> Result<Option<SocketAddrV4>, Failure> {
-        control::send(&mut self.stream, &FromAgent::Prepared { address })?;
+        self.control.send(&FromAgent::Prepared { address })?;
         let peer = |message| if let ToAgent::Connect { peer } = message { Some(peer) } else { None };
         Ok(self.expect(peer, self.message_wait())?)
     }
 
     fn start_sending(&mut self) -> Result<(Before, Option<Schedule>), Failure> {
-        control::send(&mut self.stream, &FromAgent::Connected)?;
+        self.control.send(&FromAgent::Connected)?;
         let schedule = self.expect_start()?;
         Ok((self.begin(), schedule))
     }
 
     fn start_receiving(&mut self) -> Result<(Before, Option<Schedule>), Failure> {
-        control::send(&mut self.stream, &FromAgent::Connected)?;
+        self.control.send(&FromAgent::Connected)?;
         let schedule = self.expect_start()?;
         let before = self.begin();
-        control::send(&mut self.stream, &FromAgent::Started)?;
+        self.control.send(&FromAgent::Started)?;
         Ok((before, schedule))
     }
 
     fn finish(&mut self, report: AgentReport) -> Result<(), Failure> {
-        control::send(&mut self.stream, &FromAgent::Finished { report: Box::new(report) })?;
+        self.control.send(&FromAgent::Finished { report: Box::new(report) })?;
         Ok(self.expect_close()?)
     }
 
-    /// What was already used when the case begins.
+    /// Reads the counters before the case.
     fn begin(&mut self) -> Before {
         reset_peak_memory();
         Before {
             telemetry: self.telemetry.clone().map(Sampler::start),
-            drops: LossWatch::start(Some(&self.case.interface)),
+            drops: LossWatch::start(Some(&self.case.place.interface)),
             process: self.process_figures(),
         }
     }
@@ -288,11 +298,11 @@ impl Agent {
         self.expect(|message| matches!(message, ToAgent::Close).then_some(()), CLOSE_WAIT)
     }
 
-    /// Waits for the word to begin; with it comes the beginning of the schedule, if there is one.
+    /// Waits for the start, and the start time of the schedule, if there is one.
     fn expect_start(&mut self) -> Result<Option<Schedule>, AgentError> {
         let start = |message| if let ToAgent::Start { at_ns } = message { Some(at_ns) } else { None };
         let at_ns = self.expect(start, self.message_wait())?;
-        Ok(at_ns.and_then(|at_ns| Schedule::new(&self.case, at_ns)))
+        Ok(at_ns.and_then(|at_ns| open_loop::schedule(&self.case, at_ns)))
     }
 
     fn expect<T>(
@@ -308,15 +318,15 @@ impl Agent {
     }
 }
 
-/// What was already used when the case began.
+/// The counters before the case.
 struct Before {
     process: ProcessFigures,
     drops: LossWatch,
     telemetry: Option<Sampler>,
 }
 
-/// How to watch the host during `case`. Asked before this process is pinned: the sampler may go where the
-/// measurement does not.
+/// How to sample the host during `case`. Called before this process is pinned: the sampler may use
+/// all processors.
 fn sampler_options(case: &CaseSpec) -> Option<SamplerOptions> {
     // Its system calls would be counted with those of the engine.
     let period = case.method.telemetry_period.filter(|_| !case.method.count_system_calls)?;
@@ -326,7 +336,7 @@ fn sampler_options(case: &CaseSpec) -> Option<SamplerOptions> {
 
 /// Listens to the coordinator until it closes the channel.
 fn listen(
-    mut reader: MessageReader<TcpStream>,
+    mut control: Connection,
     signal: Arc<Signal>,
     on_orphaned: fn(),
 ) -> Result<Receiver<ToAgent>, ControlError> {
@@ -335,16 +345,17 @@ fn listen(
         .name("control".to_owned())
         .spawn(move || {
             loop {
-                let message = match reader.receive() {
+                let message = match control.receive(FOREVER) {
                     Ok(ToAgent::Finish { sent }) => {
                         signal.finish(sent);
+                        signal.stop();
                         continue;
                     }
                     Ok(message) => message,
                     Err(_) => return on_orphaned(),
                 };
                 let is_last = message == ToAgent::Close;
-                // When nobody takes it any more, the agent is leaving.
+                // Fails once the agent is leaving.
                 if sender.send(message).is_err() || is_last {
                     return;
                 }

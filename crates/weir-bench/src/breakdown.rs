@@ -1,31 +1,29 @@
-//! Where the time of a ping-pong goes: what its ends note, and how the two become one account.
+//! Latency breakdown: the timestamps of both ends of a ping-pong, joined into stages.
 //!
-//! Each end notes eight moments per ping: four of what it sent, four of what it received. Both are
-//! processes of one host and read one clock, so that every ping and every echo has all its moments.
-//! What is noted is bounded: when it is full, every other ping is forgotten, and only every other
-//! one noted from then on, by number, so that both ends forget the same.
+//! Each end records eight timestamps per ping: four for what it sent, four for what it received.
+//! Both are processes of one host and read one clock. Recording is bounded: when it is full, every
+//! other ping is dropped by number, so that both ends keep the same pings.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+use weir_measure::{clock, nanos};
 use weir_results::{LatencyBreakdown, Trip};
 
-use crate::clock;
-
-/// What an end noted of one ping. Nanoseconds of the host's monotonic clock.
+/// The timestamps of an end for one ping, nanoseconds of the host's monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stops {
     /// Its number on the wire.
     pub seq_num: u32,
-    /// What the end sent: the ping, or its echo.
+    /// The ping, or its echo.
     pub sent: SendStops,
     /// What it received: the echo, or the ping.
     pub received: ReceiveStops,
 }
 
-/// The way out.
+/// Sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendStops {
     /// The application began to write.
@@ -36,7 +34,7 @@ pub struct SendStops {
     pub returned_ns: u64,
 }
 
-/// The way in.
+/// Receiving.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiveStops {
     /// The kernel stamped the datagram: nanoseconds of the wall clock until [`Recorder::finish`].
@@ -49,7 +47,7 @@ pub struct ReceiveStops {
     pub taken_ns: u64,
 }
 
-/// Everything that an end noted.
+/// All timestamps of an end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     /// By ping.
@@ -58,11 +56,11 @@ pub struct Trace {
     pub clock_error_ns: u64,
 }
 
-/// Notes an end's stops in memory that it has from the beginning.
+/// Records timestamps in preallocated memory.
 #[derive(Debug)]
 pub struct Recorder {
     stops: Vec<Stops>,
-    /// Pings are noted whose number this divides.
+    /// Pings are recorded if this divides their number.
     every: u32,
     /// The wall clock beside the monotonic one, when the recorder was made.
     clocks: ClockPair,
@@ -71,11 +69,11 @@ pub struct Recorder {
     measure_from_ns: Option<u64>,
 }
 
-/// Pings that an end notes at most: 2 MB.
+/// Pings that an end records at most: 2 MB.
 const STOPS_MAX: usize = 1 << 15;
 
 impl Recorder {
-    /// Nothing noted yet. What begins within `warmup` from the first ping on will not be.
+    /// Nothing recorded yet. Skips pings that start within `warmup` of the first one.
     #[must_use]
     pub fn new(warmup: Duration) -> Self {
         Self {
@@ -87,12 +85,11 @@ impl Recorder {
         }
     }
 
-    /// Notes one ping.
-    pub fn note(&mut self, stops: Stops) {
+    /// Records one ping.
+    pub fn record(&mut self, stops: Stops) {
         let written_ns = stops.sent.written_ns;
-        let measure_from_ns = *self.measure_from_ns.get_or_insert_with(|| {
-            written_ns.saturating_add(u64::try_from(self.warmup.as_nanos()).unwrap_or(u64::MAX))
-        });
+        let measure_from_ns =
+            *self.measure_from_ns.get_or_insert_with(|| written_ns.saturating_add(nanos(self.warmup)));
         if !stops.seq_num.is_multiple_of(self.every) || written_ns < measure_from_ns {
             return;
         }
@@ -106,7 +103,7 @@ impl Recorder {
         self.stops.push(stops);
     }
 
-    /// What was noted, all of it by the monotonic clock.
+    /// Returns the timestamps, all of the monotonic clock.
     #[must_use]
     pub fn finish(&mut self) -> Trace {
         let after = ClockPair::read();
@@ -114,7 +111,7 @@ impl Recorder {
         for stops in &mut stops {
             stops.received.stamped_ns = self.clocks.to_monotonic(stops.received.stamped_ns);
         }
-        // The two clocks go at the same rate; when one was set meanwhile, the difference tells.
+        // The two clocks run at the same rate: a difference means that one was set meanwhile.
         let set_ns = self.clocks.ahead_ns.abs_diff(after.ahead_ns);
         Trace { stops, clock_error_ns: self.clocks.error_ns.max(after.error_ns).max(set_ns) }
     }
@@ -155,7 +152,7 @@ impl ClockPair {
     }
 }
 
-/// The account of a ping-pong from what its two ends noted; `None` when they share no ping.
+/// Joins the timestamps of both ends; `None` when they share no ping.
 #[must_use]
 pub fn account(pinger: &Trace, ponger: &Trace) -> Option<LatencyBreakdown> {
     let there: HashMap<u32, &Stops> = ponger.stops.iter().map(|stops| (stops.seq_num, stops)).collect();
@@ -170,8 +167,8 @@ pub fn account(pinger: &Trace, ponger: &Trace) -> Option<LatencyBreakdown> {
     LatencyBreakdown::new(&trips, pinger.clock_error_ns.max(ponger.clock_error_ns), turn_ns)
 }
 
-/// One way. The send call has put the datagram into the receiver's socket when it returns, where both are on one host; a
-/// receiver that is quicker had it before.
+/// One direction. When the send call returns, the datagram is in the receiver's socket if both are
+/// on one host; a quicker receiver had it before.
 fn trip(sent: &SendStops, received: &ReceiveStops) -> Trip {
     Trip([
         sent.written_ns,
@@ -210,7 +207,7 @@ mod tests {
         let mut recorder = recorder();
         // Number 3 was lost.
         let numbers = || (0..STOPS_MAX as u32 * 3).filter(|number| *number != 3);
-        numbers().for_each(|number| recorder.note(stops(number, 1_000)));
+        numbers().for_each(|number| recorder.record(stops(number, 1_000)));
         assert_eq!(recorder.every, 4);
         let kept: Vec<u32> = recorder.finish().stops.iter().map(|stops| stops.seq_num).collect();
         assert_eq!(kept, numbers().filter(|number| number.is_multiple_of(4)).collect::<Vec<_>>());
@@ -222,7 +219,7 @@ mod tests {
         [1_000, 1_999, 2_000]
             .iter()
             .zip(1..)
-            .for_each(|(at_ns, number)| recorder.note(stops(number, *at_ns)));
+            .for_each(|(at_ns, number)| recorder.record(stops(number, *at_ns)));
         assert_eq!(recorder.finish().stops.iter().map(|stops| stops.seq_num).collect::<Vec<_>>(), [3]);
     }
 

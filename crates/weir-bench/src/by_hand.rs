@@ -1,9 +1,9 @@
-//! The two ends of a case that somebody started by hand, mostly on two hosts.
+//! The two ends of a case, started by hand, typically on two hosts.
 //!
-//! Nobody coordinates them: each waits until its engine finds the other one, what to measure has to be
-//! the same on both command lines, and the publisher's final marker tells how many samples there were.
-//! There is no warm-up of a stream; intervals show how it settles. What the subscriber sees first is
-//! where its count begins, since it may have joined later. Each end watches its own host; nobody brings the two together.
+//! There is no coordinator: each end waits until its engine finds the other one. Both command lines
+//! must describe the same case. The publisher's final marker carries the number of samples. Streams
+//! have no warm-up; intervals show how they settle. A subscriber that joins late counts from the
+//! first sample it receives. Each end samples its own host only.
 
 mod watch;
 
@@ -12,22 +12,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use weir_measure::{clock, nanos};
 use weir_results::{LossAttribution, Reliability, SequenceCounts};
 
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::endpoint::{End, EndpointError, Engine, Pinger, Ponger, Publisher};
 use crate::latency::{self, PingerOutcome};
 use crate::sink::SampleSink;
-use crate::throughput::{Pace, nanos, quiet_time};
+use crate::throughput::{Pace, quiet_time};
 
 pub use watch::Watched;
 use watch::{Watch, explain};
 
-/// One end, and how long it has patience.
+/// One end, and its time-out.
 #[derive(Clone, Copy, Debug)]
 pub struct HandOptions<'a> {
-    /// What is measured; its `duration` is that of this end, zero = until the other one is done.
+    /// The case; its `duration` is that of this end, zero: until the other end is done.
     pub case: &'a CaseSpec,
     /// Where the other end is, for engines without discovery.
     pub peer: Option<SocketAddrV4>,
@@ -42,9 +42,9 @@ pub struct HandOptions<'a> {
 /// What happens while an end runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HandEvent {
-    /// The other end is there, as far as the engine can tell.
+    /// The other end was found, as far as the engine knows.
     Joined,
-    /// What about a second brought.
+    /// About a second of the stream.
     Interval(Interval),
 }
 
@@ -57,8 +57,8 @@ pub struct Interval {
     pub length: Duration,
     /// Samples sent or received in it.
     pub samples: u64,
-    /// Samples that are missing at its end and were not at its beginning; below zero when more of the
-    /// missing ones came than new ones went missing. Always 0 at a publisher.
+    /// Samples missing at its end and not at its beginning; negative when more missing samples
+    /// arrived than new ones were lost. Always 0 at a publisher.
     pub missing: i64,
 }
 
@@ -86,9 +86,10 @@ pub struct Received {
     pub received_in: Duration,
     /// Samples of wrong size or content.
     pub corrupt: u64,
-    /// Whether the final marker of every publisher came: else samples lost at the end are not counted.
+    /// Whether the final marker of every publisher arrived: otherwise samples lost at the end are
+    /// not counted.
     pub is_complete: bool,
-    /// Where lost samples went, as far as this end's host tells.
+    /// Loss attribution, from this host's counters only.
     pub loss: LossAttribution,
     /// What this end's host did.
     pub watched: Watched,
@@ -144,8 +145,8 @@ pub fn publish(
     Ok(Published { sent: pace.next, sent_in, refused: end.report().refused, flushed, watched })
 }
 
-/// Receives until every publisher's final marker has come, and everything arrived or nothing arrives any
-/// more; or until the case's duration is over.
+/// Receives until every publisher's final marker has arrived and the stream is complete or quiet,
+/// or until the case's duration is over.
 ///
 /// # Errors
 /// Of the engine, or when nothing arrived in time.
@@ -256,16 +257,16 @@ fn echo_until(end: &mut dyn Ponger, options: &HandOptions<'_>) -> Result<u64, En
 /// How long an end may take to have everything acknowledged.
 const FLUSH_WAIT: Duration = Duration::from_secs(10);
 
-/// How often a subscriber without samples looks whether the run is over.
+/// How often a subscriber without samples checks whether the run is over.
 const RECEIVE_WAIT: Duration = Duration::from_millis(20);
 
-/// How often an end looks whether it is interrupted.
+/// How often an end checks whether it is interrupted.
 const LOOK_WAIT: Duration = Duration::from_millis(20);
 
-/// How long a try to find the other end takes, before this one looks whether it is interrupted.
+/// How long one attempt to find the other end takes.
 const JOIN_TRY: Duration = Duration::from_millis(200);
 
-/// How long a publisher sends before it looks whether it is interrupted.
+/// How long a publisher sends between two checks for an interrupt.
 const SLICE_NS: u64 = 100_000_000;
 
 /// How long an interval is at least.
@@ -274,10 +275,10 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 /// Final markers of a best-effort publisher: each may be lost.
 const LAST_TIMES: u32 = 5;
 
-/// How long the other end of a best-effort stream has to take what is under way, before each final marker.
+/// The pause before each final marker, for samples in flight.
 const LAST_PAUSE: Duration = Duration::from_millis(20);
 
-/// Pings that only look for the other end have numbers from here on, so that none is taken for another.
+/// The first number of pings that only search for the other end.
 const JOIN_SEQUENCE: u64 = 1 << 31;
 
 fn is_interrupted(options: &HandOptions<'_>) -> bool {
@@ -286,7 +287,7 @@ fn is_interrupted(options: &HandOptions<'_>) -> bool {
 
 fn pin(options: &HandOptions<'_>) -> Result<(), EndpointError> {
     options.cpu.map_or(Ok(()), weir_udp::affinity::pin_process).map_err(|source| {
-        EndpointError::Environment(format!("cannot run on the processor asked for (--cpu): {source}"))
+        EndpointError::Environment(format!("cannot run on the requested processor (--cpu): {source}"))
     })
 }
 
@@ -294,7 +295,7 @@ fn pin(options: &HandOptions<'_>) -> Result<(), EndpointError> {
 fn join(end: &mut (impl End + ?Sized), options: &HandOptions<'_>) -> Result<(), EndpointError> {
     if end.address().is_some() && options.peer.is_none() {
         let engine = &options.case.engine;
-        let text = format!("{engine} finds nobody by itself: say where the other end is with --peer");
+        let text = format!("{engine} has no discovery: give the address of the other end with --peer");
         return Err(EndpointError::Environment(text));
     }
     let until_ns = clock::now_ns().saturating_add(nanos(options.patience));
@@ -306,7 +307,7 @@ fn join(end: &mut (impl End + ?Sized), options: &HandOptions<'_>) -> Result<(), 
     }
 }
 
-/// Pings until the first echo, for engines that cannot tell whether anybody is there.
+/// Pings until the first echo, for engines without discovery.
 fn await_echo(end: &mut dyn Pinger, options: &HandOptions<'_>) -> Result<(), EndpointError> {
     let until_ns = clock::now_ns().saturating_add(nanos(options.patience));
     let timeout = JOIN_TRY + options.case.allowance();
@@ -324,7 +325,7 @@ fn await_echo(end: &mut dyn Pinger, options: &HandOptions<'_>) -> Result<(), End
 
 fn publish_last(end: &mut dyn Publisher, case: &CaseSpec, sent: u64) -> Result<(), EndpointError> {
     if case.reliability == Reliability::Reliable {
-        // The marker comes after everything else; it may have to wait for room.
+        // The marker follows all samples, and may have to wait for room.
         end.flush(FLUSH_WAIT + case.allowance())?;
         return end.publish_last(sent).map(drop);
     }
@@ -342,7 +343,7 @@ struct ArrivalWindow {
     first_ns: Option<u64>,
     last_ns: u64,
     patience_ns: u64,
-    /// Zero = as long as it takes.
+    /// Zero: no limit.
     duration_ns: u64,
     quiet_ns: u64,
 }
@@ -369,7 +370,7 @@ impl ArrivalWindow {
         now_ns.saturating_sub(self.last_ns) >= self.quiet_ns
     }
 
-    /// Whether the time is over: that of the case from the first sample on, or the patience before.
+    /// Whether the time is over: the case's, from the first sample on, or the time-out before.
     fn is_over(&self, now_ns: u64) -> bool {
         match self.first_ns {
             Some(first_ns) => self.duration_ns > 0 && now_ns.saturating_sub(first_ns) >= self.duration_ns,
@@ -398,7 +399,7 @@ impl Meter {
         Self { first_ns: now_ns, from_ns: now_ns, samples: 0, lost: 0 }
     }
 
-    /// Tells of an interval when one is over; `samples` and `lost` count from the beginning.
+    /// Reports an interval when it is over; `samples` and `lost` count from the beginning.
     fn look(&mut self, now_ns: u64, samples: u64, lost: u64, on_event: &mut dyn FnMut(HandEvent)) {
         if now_ns.saturating_sub(self.from_ns) < INTERVAL_NS {
             return;
@@ -457,8 +458,7 @@ mod tests {
         let case = CaseSpec {
             duration: Duration::ZERO,
             warmup: Duration::from_millis(1500),
-            publishers: 2,
-            ..case("mock", Test::Throughput)
+            ..case("mock", Test::Throughput).with(|case| case.ends.publishers = 2)
         };
         let mut events = Vec::new();
         let engine = engine::find("mock").unwrap();
@@ -476,7 +476,8 @@ mod tests {
         let engine = engine::find("udp").unwrap();
         let [one, other] = ports();
         let at = |port| Some(SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port));
-        let of = |test, port| CaseSpec { port: Some(port), verify: true, ..case("udp", test) };
+        let of =
+            |test, port| case("udp", test).with(|case| (case.place.port, case.verify) = (Some(port), true));
         let cases = |test| (of(test, one), CaseSpec { duration: Duration::ZERO, ..of(test, other) });
         let (here, there) = cases(Test::Throughput);
         thread::scope(|scope| {
@@ -509,7 +510,7 @@ mod tests {
         });
     }
 
-    /// Two ports that were free a moment ago.
+    /// Two ports that were free.
     fn ports() -> [u16; 2] {
         let sockets = [(); 2].map(|()| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
         sockets.each_ref().map(|socket| socket.local_addr().unwrap().port())

@@ -8,34 +8,30 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use weir_results::{Reliability, Test, WaitStrategy};
 
-use crate::open_loop::Rate;
+use crate::rate::Rate;
 
 /// One case. It travels to both ends over the control channel; an engine is opened with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseSpec {
     /// Name of the engine in the registry.
     pub engine: String,
-    /// What is measured.
+    /// The test.
     pub test: Test,
     /// Whether samples may be lost.
     pub reliability: Reliability,
-    /// Serialized size of a sample, its 28 bytes before the octets included.
+    /// Serialized size of a sample, including the 28 bytes before the payload.
     pub size_bytes: usize,
     /// Number of instances; 0 = unkeyed.
     pub instances: u32,
     /// Samples are gathered into messages of at most this many bytes by the engine's batching
     /// policy; 0 = off.
     pub batch_bytes: u32,
-    /// Publishers, each a process of its own.
-    pub publishers: u32,
-    /// Subscribers, each a process of its own; every one receives everything of every publisher.
-    pub subscribers: u32,
-    /// Which of the ends of its kind this one is, from 0.
-    pub entity_id: u32,
-    /// Samples travel by multicast, where the engine would send them to each subscriber.
+    /// Samples are sent by multicast, instead of to each subscriber.
     pub multicast: bool,
-    /// Samples are filled where they are sent from, and read where they were put together.
+    /// Samples are loaned: written and read in place.
     pub loans: bool,
+    /// The processes.
+    pub ends: Ends,
     /// How a receiver waits.
     pub wait: WaitStrategy,
     /// Which repetition this is, from 1.
@@ -44,22 +40,10 @@ pub struct CaseSpec {
     pub duration: Duration,
     /// How long the case runs before it is measured.
     pub warmup: Duration,
-    /// Octets follow from the sequence number and are checked on arrival.
+    /// The payload follows from the sequence number and is checked on arrival.
     pub verify: bool,
-    /// DDS domain.
-    pub domain: u32,
-    /// Sets this run apart from others on the same network at the same time.
-    pub run_id: u32,
-    /// Network interface that carries the samples, e.g. `lo`.
-    pub interface: String,
-    /// The IPv4 address of that interface.
-    pub address: Ipv4Addr,
-    /// The UDP port of this end, for engines without discovery; `None` = the system's choice.
-    pub port: Option<u16>,
-    /// Socket buffers to ask for, bytes, in each direction.
-    pub socket_buffer_bytes: usize,
-    /// Processors of publisher and subscriber; `None` = not pinned.
-    pub cpus: Option<CpuPair>,
+    /// Where it runs.
+    pub place: Place,
     /// How it is measured, beyond the usual.
     pub method: Method,
     /// The engine's settings, name to value; empty for engines that have none.
@@ -67,29 +51,80 @@ pub struct CaseSpec {
     pub settings: BTreeMap<String, String>,
 }
 
+/// The ends of a case, each a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ends {
+    /// Publishers.
+    pub publishers: u32,
+    /// Subscribers; each receives everything of every publisher.
+    pub subscribers: u32,
+    /// Which of the ends of its kind this one is, from 0.
+    pub entity_id: u32,
+}
+
+impl Ends {
+    /// One publisher and one subscriber.
+    pub const PAIR: Self = Self { publishers: 1, subscribers: 1, entity_id: 0 };
+}
+
+/// Where a case runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// DDS domain.
+    pub domain: u32,
+    /// Distinguishes this run from others on the same network at the same time.
+    pub run_id: u32,
+    /// Network interface that carries the samples, e.g. `lo`.
+    pub interface: String,
+    /// The IPv4 address of that interface.
+    pub address: Ipv4Addr,
+    /// The UDP port of this end, for engines without discovery; `None`: chosen by the kernel.
+    pub port: Option<u16>,
+    /// Socket buffers to request, bytes, in each direction.
+    pub socket_buffer_bytes: usize,
+    /// Processors of publisher and subscriber; `None`: not pinned.
+    pub cpus: Option<CpuPair>,
+}
+
+impl Place {
+    /// The loopback interface.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Self {
+            domain: 0,
+            run_id: 0,
+            interface: "lo".to_owned(),
+            address: Ipv4Addr::LOCALHOST,
+            port: None,
+            socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
+            cpus: None,
+        }
+    }
+}
+
 /// How a case is measured, beyond the usual, which is the default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Method {
-    /// Both ends count their system calls, which makes each of them slower.
+    /// Both ends count their system calls, which makes each call slower.
     pub count_system_calls: bool,
-    /// How often both ends look at what their hosts do; `None` = they do not.
+    /// How often both ends sample their hosts; `None`: never.
     #[serde(default)]
     pub telemetry_period: Option<Duration>,
-    /// Both ends of a ping-pong note when samples pass from stage to stage.
+    /// Both ends of a ping-pong record timestamps per stage.
     #[serde(default)]
     pub breakdown: bool,
     /// How the processors are kept out of idle; `None` = they are not.
     pub keep_awake: Option<String>,
-    /// Sends by a schedule: what was asked for. `None` = a ping-pong, or as fast as the engine takes.
+    /// The target rate of a schedule; `None`: a ping-pong, or as fast as possible.
     pub rate: Option<Rate>,
     /// The rate of that schedule, once it is known.
     pub samples_per_s: Option<f64>,
     /// How much later than the publishers the subscribers are opened.
     #[serde(default)]
     pub late: Duration,
-    /// What lies between the ends, in words; `None` = what connects the host's own interface with itself.
+    /// The network path in words; `None`: the host's own interface.
     pub path: Option<String>,
-    /// The file of the network namespace that this end lives in; `None` = the one that it is started in.
+    /// The file of this end's network namespace; `None`: that of the process.
     pub namespace: Option<PathBuf>,
 }
 
@@ -103,14 +138,38 @@ pub struct CpuPair {
 }
 
 impl CaseSpec {
-    /// Socket buffers asked for unless told otherwise: 4 MiB.
+    /// Default socket buffers: 4 MiB.
     pub const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
     /// The largest sample that a case may have: 1 GiB.
     pub const SIZE_BYTES_MAX: usize = 1 << 30;
 
-    /// How much longer than usual a step takes that handles a few samples of this size, on a slow
-    /// host: next to nothing for small ones, 86 seconds for 1 GiB.
+    /// A best-effort case of 32 bytes on the loopback interface, without any length.
+    #[must_use]
+    pub fn new(engine: &str, test: Test) -> Self {
+        Self {
+            engine: engine.to_owned(),
+            test,
+            reliability: Reliability::BestEffort,
+            size_bytes: 32,
+            instances: 0,
+            batch_bytes: 0,
+            multicast: false,
+            loans: false,
+            ends: Ends::PAIR,
+            wait: WaitStrategy::Block,
+            repeat: 1,
+            duration: Duration::ZERO,
+            warmup: Duration::ZERO,
+            verify: false,
+            place: Place::loopback(),
+            method: Method::default(),
+            settings: BTreeMap::new(),
+        }
+    }
+
+    /// Additional time for a step that handles a few samples of this size on a slow host: next to
+    /// nothing for small ones, 86 seconds for 1 GiB.
     #[must_use]
     pub fn allowance(&self) -> Duration {
         // Four samples at 50 MB/s.
@@ -123,16 +182,23 @@ impl CaseSpec {
         self.instances > 0
     }
 
-    /// Whether samples go one way, as fast as they can or by a schedule, and not to and fro one at a time.
+    /// Whether samples are sent in one direction, rather than back and forth one at a time.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         self.test == Test::Throughput || self.method.samples_per_s.is_some()
     }
 
+    /// The same with a change.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// A topic name (or anything else that must differ between cases) that is the same at both ends.
     #[must_use]
     pub fn topic(&self) -> String {
-        format!("weir_bench_{}_{}_{}_{}", self.run_id, self.test, self.size_bytes, self.repeat)
+        format!("weir_bench_{}_{}_{}_{}", self.place.run_id, self.test, self.size_bytes, self.repeat)
     }
 }
 
@@ -142,33 +208,8 @@ pub(crate) mod tests {
 
     /// A case of 32 bytes: 50 ms of warm-up, 100 ms measured.
     pub(crate) fn case(engine: &str, test: Test) -> CaseSpec {
-        CaseSpec {
-            engine: engine.to_owned(),
-            test,
-            reliability: Reliability::BestEffort,
-            size_bytes: 32,
-            instances: 0,
-            batch_bytes: 0,
-            publishers: 1,
-            subscribers: 1,
-            entity_id: 0,
-            multicast: false,
-            loans: false,
-            wait: WaitStrategy::Block,
-            repeat: 1,
-            duration: Duration::from_millis(100),
-            warmup: Duration::from_millis(50),
-            verify: false,
-            domain: 0,
-            run_id: 0,
-            interface: "lo".to_owned(),
-            address: Ipv4Addr::LOCALHOST,
-            port: None,
-            socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
-            cpus: None,
-            method: Method::default(),
-            settings: BTreeMap::new(),
-        }
+        let (warmup, duration) = (Duration::from_millis(50), Duration::from_millis(100));
+        CaseSpec { warmup, duration, ..CaseSpec::new(engine, test) }
     }
 
     #[test]

@@ -1,13 +1,11 @@
-//! What coordinator and agents say to each other: JSON lines over TCP.
+//! Messages between coordinator and agents: JSON lines over TCP.
 //!
-//! The coordinator listens, each agent connects and introduces itself. From then on both sides take
-//! turns as `coordinator.rs` lists them. Every wait has a time-out; a connection that ends means
-//! that the other process is gone. Nothing is sent while a case is measured.
+//! The coordinator listens; each agent connects and introduces itself. The order of messages is in
+//! `coordinator.rs`. Every wait has a time-out; a closed connection means that the other process is
+//! gone. Nothing is sent while a case is measured.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddrV4, TcpStream};
+use std::net::SocketAddrV4;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use weir_results::{DropCounters, ProcessFigures, SocketBuffers, Telemetry};
@@ -18,7 +16,7 @@ use crate::latency::PingerOutcome;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 6;
+pub const SCHEMA: u32 = 7;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -70,7 +68,7 @@ pub enum FromAgent {
         role: Role,
         /// Which of the ends of its kind, from 0.
         index: u32,
-        /// What the coordinator gave to the process when it started it: no stranger takes its place.
+        /// The token that the coordinator gave to the process: other programs do not know it.
         token: String,
     },
     /// Sockets and entities are made.
@@ -116,9 +114,9 @@ pub enum ToAgent {
         /// Where it is, for engines without discovery.
         peer: Option<SocketAddrV4>,
     },
-    /// Begin.
+    /// Start.
     Start {
-        /// When the schedule begins that both ends follow, nanoseconds of the host's monotonic clock.
+        /// The start of the schedule, nanoseconds of the host's monotonic clock.
         at_ns: Option<u64>,
     },
     /// To a receiving end: all sending ones are done.
@@ -143,7 +141,7 @@ pub enum AgentFault {
 /// What one end found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentReport {
-    /// What was measured.
+    /// The measurement.
     pub outcome: Outcome,
     /// What the process used from the start of the case.
     pub process: ProcessFigures,
@@ -153,13 +151,13 @@ pub struct AgentReport {
     pub host_receive_errors: Option<u64>,
     /// What the host dropped in the meantime.
     pub drops: DropCounters,
-    /// What the host did in the meantime, if that was asked for.
+    /// What the host did meanwhile, when enabled.
     pub telemetry: Option<Telemetry>,
     /// Why system calls were not counted although they should have been.
     pub system_calls_uncounted: Option<String>,
     /// When this end was opened and when it had found its peers; `None` for engines without discovery.
     pub joined: Option<Joined>,
-    /// What the end of a ping-pong noted, if that was asked for.
+    /// The timestamps of a ping-pong, when enabled.
     pub trace: Option<Trace>,
 }
 
@@ -172,7 +170,7 @@ pub struct Joined {
     pub matched_ns: u64,
 }
 
-/// What was measured, by the kind of end.
+/// The measurement, by the kind of end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -203,102 +201,43 @@ impl Outcome {
     }
 }
 
-/// Why a message could not be exchanged.
+/// The other side speaks another version.
 #[derive(Debug, Error)]
-pub enum ControlError {
-    /// The other process closed the connection, or is gone.
-    #[error("the control channel was closed")]
-    Closed,
-    /// The connection failed.
-    #[error("the control channel failed: {0}")]
-    Io(#[from] io::Error),
-    /// Something else than a message arrived.
-    #[error("the control channel carried something else than a message of this version: {0}")]
-    Message(String),
-    /// The other side speaks another version.
-    #[error(
-        "the other process is weir {found_version} with control messages {found_schema}, this one is \
-         {VERSION} with {SCHEMA}: use the same version on both sides"
-    )]
-    Version {
-        /// The schema that it named.
-        found_schema: u32,
-        /// The version that it named.
-        found_version: String,
-    },
+#[error(
+    "the other process is weir {found_version} with control messages {found_schema}, this one is \
+     {VERSION} with {SCHEMA}: use the same version on both sides"
+)]
+pub struct VersionError {
+    found_schema: u32,
+    found_version: String,
 }
 
-/// Compares what the other side named with what we are.
-///
-/// # Errors
-/// [`ControlError::Version`].
-pub fn check_version(schema: u32, version: &str) -> Result<(), ControlError> {
+/// Compares the version of the other side with this one.
+pub fn check_version(schema: u32, version: &str) -> Result<(), VersionError> {
     if schema == SCHEMA && version == VERSION {
         return Ok(());
     }
-    Err(ControlError::Version { found_schema: schema, found_version: version.to_owned() })
+    Err(VersionError { found_schema: schema, found_version: version.to_owned() })
 }
 
-/// Sends one message.
-///
-/// # Errors
-/// When the connection failed.
-pub fn send(stream: &mut TcpStream, message: &impl Serialize) -> Result<(), ControlError> {
-    let mut line = serde_json::to_vec(message).map_err(|error| ControlError::Message(error.to_string()))?;
-    line.push(b'\n');
-    Ok(stream.write_all(&line)?)
-}
-
-/// Reads messages, one per line.
-#[derive(Debug)]
-pub struct MessageReader<R> {
-    reader: BufReader<R>,
-}
-
-impl<R: Read> MessageReader<R> {
-    /// A reader of `stream`.
-    pub fn new(stream: R) -> Self {
-        Self { reader: BufReader::new(stream) }
-    }
-
-    /// The next message.
-    ///
-    /// # Errors
-    /// When the connection ended or failed (a read time-out of the stream included), or when the
-    /// line is no message.
-    pub fn receive<T: DeserializeOwned>(&mut self) -> Result<T, ControlError> {
-        let mut line = Vec::new();
-        let read = self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
-        if read == 0 {
-            return Err(ControlError::Closed);
-        }
-        if line.last() != Some(&b'\n') {
-            return Err(ControlError::Message(format!("a line of {read} bytes without an end")));
-        }
-        serde_json::from_slice(&line).map_err(|error| ControlError::Message(error.to_string()))
-    }
-}
-
-/// No message comes near it.
-const LINE_BYTES_MAX: u64 = 16 << 20;
+/// The longest message; traces are far shorter.
+pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use weir_measure::Message;
 
-    fn receive(text: &str) -> Result<ToAgent, ControlError> {
-        MessageReader::new(text.as_bytes()).receive()
-    }
+    use super::*;
 
     #[test]
     fn messages_are_lines_of_json_with_their_name() {
-        let text = serde_json::to_string(&ToAgent::Finish { sent: vec![7] }).unwrap();
-        assert_eq!(text, r#"{"message":"finish","sent":[7]}"#);
-        let mut reader =
-            MessageReader::new(&b"{\"message\":\"start\"}\n{\"message\":\"finish\",\"sent\":[7]}\n"[..]);
-        assert_eq!(reader.receive::<ToAgent>().unwrap(), ToAgent::Start { at_ns: None });
-        assert_eq!(reader.receive::<ToAgent>().unwrap(), ToAgent::Finish { sent: vec![7] });
-        assert!(matches!(reader.receive::<ToAgent>(), Err(ControlError::Closed)));
+        let finish = ToAgent::Finish { sent: vec![7] };
+        assert_eq!(finish.line(), r#"{"message":"finish","sent":[7]}"#);
+        assert_eq!(ToAgent::parse(r#"{"message":"finish","sent":[7]}"#), Some(finish));
+        assert_eq!(ToAgent::parse(r#"{"message":"start"}"#), Some(ToAgent::Start { at_ns: None }));
+        for nonsense in [r#"{"message":"dance"}"#, "", "x"] {
+            assert_eq!(ToAgent::parse(nonsense), None);
+        }
     }
 
     #[test]
@@ -328,15 +267,6 @@ mod tests {
         let message = FromAgent::Finished { report: Box::new(report) };
         let text = serde_json::to_string(&message).unwrap();
         assert_eq!(serde_json::from_str::<FromAgent>(&text).unwrap(), message);
-    }
-
-    #[test]
-    fn what_is_no_message_is_refused_and_not_awaited() {
-        assert!(matches!(receive("{\"message\":\"start\"}"), Err(ControlError::Message(_))));
-        assert!(matches!(receive("{\"message\":\"dance\"}\n"), Err(ControlError::Message(_))));
-        assert!(matches!(receive("\n"), Err(ControlError::Message(_))));
-        let endless = "x".repeat(LINE_BYTES_MAX as usize + 5);
-        assert!(matches!(receive(&endless), Err(ControlError::Message(_))));
     }
 
     #[test]

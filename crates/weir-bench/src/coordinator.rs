@@ -1,12 +1,11 @@
 //! Runs a plan, case after case.
 //!
-//! Every case has fresh processes, one for each end: two, or more where one publishes to many or many to one. Starting them costs a few milliseconds beside the seconds
-//! that are measured, and buys three things: an engine that crashes or hangs fails one case and not
-//! the run; nothing of one case (threads, sockets, history, discovery state, a warm heap) reaches
-//! into the next; and the peak of memory is that of this case alone, since a process cannot forget
-//! it.
+//! Every case has fresh processes, one for each end. Starting them takes a few milliseconds, and
+//! has three advantages: an engine that crashes or hangs fails one case and not the run; no state
+//! of a case (threads, sockets, history, discovery, a warm heap) reaches the next one; and peak
+//! memory is that of the case.
 //!
-//! The turns of a case: `hello` from all, `case` to all, `prepared` from all, `connect` to all,
+//! The messages of a case: `hello` from all, `case` to all, `prepared` from all, `connect` to all,
 //! `connected` from all, `start` to each receiving end, `started` from it, `start` to the sending
 //! ends, then silence until their `finished`, `finish` to the receiving ends, their `finished`, and
 //! `close` to all.
@@ -16,10 +15,10 @@ use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use weir_measure::clock;
 use weir_results::{Case, Environment, Test};
 
-use crate::case::{CaseSpec, Method};
-use crate::clock;
+use crate::case::{CaseSpec, Method, Place};
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
 use crate::open_loop;
 use crate::outside::{OutsideCase, OutsideError, OutsideTool};
@@ -38,7 +37,7 @@ pub struct RunOptions<'a> {
     pub environment: &'a Environment,
     /// The cable between the ends; `None` = they share this host's network.
     pub path: Option<&'a VethPath>,
-    /// Set from outside to end the run; looked at every tenth of a second.
+    /// Set from outside to end the run; checked every 100 ms.
     pub interrupted: &'a AtomicBool,
 }
 
@@ -75,12 +74,12 @@ pub struct RunOutcome {
     pub data_lost: bool,
     /// Some case could not be measured.
     pub trouble: bool,
-    /// The run was ended from outside; the case under way has no result.
+    /// The run was ended from outside; the current case has no result.
     pub interrupted: bool,
 }
 
-/// Runs all cases of `plan`, and tells what happens by `on_event`. A case that fails does not end the run;
-/// an engine that hangs in one case after another is not tried any more.
+/// Runs all cases of `plan`, and reports to `on_event`. A failed case does not end the run; an
+/// engine that hangs in several cases in a row is not tried again.
 pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> RunOutcome {
     let mut outcome = RunOutcome::default();
     let mut maxima = Vec::new();
@@ -121,7 +120,7 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
     outcome
 }
 
-/// What is left of the patience with each engine: a hang costs over a minute, and a run has many cases.
+/// Consecutive hangs of each engine: a hang costs over a minute, and a run has many cases.
 #[derive(Debug, Default)]
 struct Patience {
     /// How many cases in a row ended by a time-out, or were drained until one, by engine.
@@ -142,7 +141,7 @@ impl Patience {
             .then(|| format!("not tried: {} hung in the {hangs} cases before", case.engine))
     }
 
-    /// Takes note of how a case ended. One that the engine cannot do says nothing about it.
+    /// Records how a case ended. A case that the engine does not support does not count.
     fn heed(&mut self, case: &CaseSpec, ran: &Result<Option<Fault>, StepError>, took: Duration) {
         let overtime = match ran {
             Ok(_) => DRAIN_WAIT + case.allowance(),
@@ -179,12 +178,16 @@ fn run_step(
         Action::RunOutside(tool) => run_outside(*tool, &step.case, options, result, &mut on_tick),
         Action::Measure => {
             let case = &step.case;
-            let mut session =
-                Session::start(options.agent, case.publishers, case.subscribers, options.interrupted)?;
+            let mut session = Session::start(
+                options.agent,
+                case.ends.publishers,
+                case.ends.subscribers,
+                options.interrupted,
+            )?;
             let measured = measure(&mut session, case, options.path, &mut on_tick);
             if let Some(path) = options.path {
                 let lost = path.end_losses().map_err(|error| StepError::Trouble(error.to_string()))?;
-                result.settings.insert("path_lost_packets".to_owned(), lost.to_string());
+                result.conditions.settings.insert("path_lost_packets".to_owned(), lost.to_string());
             }
             let (publishers, subscribers) = measured?;
             session.close();
@@ -218,16 +221,17 @@ fn measure(
     let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
     let patience = case.allowance();
     for id in session.ends() {
-        let cpu = case.cpus.map(|cpus| match id.role {
+        let cpu = case.place.cpus.map(|cpus| match id.role {
             Role::Publisher => cpus.publisher,
             Role::Subscriber => cpus.subscriber,
         });
-        let case = Box::new(placed(CaseSpec { entity_id: id.index, ..case.clone() }, id.role, path));
+        let case = case.clone().with(|case| case.ends.entity_id = id.index);
+        let case = Box::new(placed(case, id.role, path));
         session.send(id, &ToAgent::Case { schema: SCHEMA, version: VERSION.to_owned(), case, cpu })?;
     }
     join(session, patience)?;
     if let Some(path) = path {
-        // Not before: how long discovery takes under losses is another measurement.
+        // Losses do not start earlier: discovery under losses is a different measurement.
         path.start_losses().map_err(|error| SessionError::Trouble(error.to_string()))?;
     }
     let at_ns = case.method.samples_per_s.map(|_| clock::now_ns() + SCHEDULE_LEAD_NS);
@@ -259,10 +263,11 @@ fn measure(
 fn placed(case: CaseSpec, role: Role, path: Option<&VethPath>) -> CaseSpec {
     let Some(place) = path.map(|path| path.place(role)) else { return case };
     let method = Method { namespace: Some(place.namespace), ..case.method };
-    CaseSpec { interface: place.interface.to_owned(), address: place.address, method, ..case }
+    let place = Place { interface: place.interface.to_owned(), address: place.address, ..case.place };
+    CaseSpec { place, method, ..case }
 }
 
-/// Has all ends prepare and find each other. Where there are just two, each is told the address of the other.
+/// Lets all ends prepare and find each other. Two ends get each other's address.
 fn join(session: &mut Session<'_>, patience: Duration) -> Result<(), SessionError> {
     let ends = session.ends();
     let mut addresses = Vec::new();
@@ -286,14 +291,14 @@ fn join(session: &mut Session<'_>, patience: Duration) -> Result<(), SessionErro
 /// How long an engine may take to open its sockets and entities.
 const PREPARE_WAIT: Duration = Duration::from_secs(20);
 
-/// How long two ends may take to find each other: a little more than they give themselves, so that
-/// their own words are heard.
+/// How long two ends may take to find each other: a little more than their own limit, so that their
+/// error is reported.
 const CONNECT_WAIT: Duration = Duration::from_secs(25);
 
 /// How long an agent may take to enter its receive loop.
 const START_WAIT: Duration = Duration::from_secs(20);
 
-/// A schedule begins so long after the ends are told: long enough for both to hear of it.
+/// The time between announcing a schedule and its start.
 const SCHEDULE_LEAD_NS: u64 = 50_000_000;
 
 /// How much longer than its own limits an agent is waited for.

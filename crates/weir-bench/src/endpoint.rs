@@ -1,31 +1,29 @@
-//! The seam between the harness and what it measures.
+//! The interface between the harness and an engine.
 //!
-//! An [`Engine`] opens the four ends that a measurement has: a [`Publisher`] and a [`Subscriber`]
-//! for throughput, a [`Pinger`] and a [`Ponger`] for latency. The harness never asks which engine
-//! it has. What an engine cannot do it says by [`Capabilities`], and the case is reported as not
-//! supported.
+//! An [`Engine`] opens the four ends of measurements: [`Publisher`] and [`Subscriber`] for
+//! throughput, [`Pinger`] and [`Ponger`] for latency. The harness never asks which engine it has.
+//! An engine states what it can do by [`Capabilities`]; other cases are reported as not supported.
 //!
-//! The seam costs next to nothing per sample, since engines reach ten million a second: a publisher
-//! is handed a burst of samples per (virtual) call and loops by itself; a subscriber hands every
-//! sample to a [`SampleSink`], a plain struct whose [`SampleSink::accept`] is inlined into the
-//! engine's own receive loop; the clock is read once per burst and once per batch.
+//! The interface costs next to nothing per sample, since engines reach ten million a second. A
+//! publisher gets a burst of samples per (virtual) call. A subscriber passes every sample to a
+//! [`SampleSink`], whose [`SampleSink::accept`] is inlined into the engine's receive loop. The
+//! clock is read once per burst and once per batch.
 //!
-//! Life of an end: `open_*` (sockets and entities made, nothing sent yet) -> [`End::address`] is
-//! told to the peer -> [`End::connect`] (raw UDP connects; a DDS engine waits for the match) -> the
-//! measurement -> [`End::report`] -> dropped.
+//! Life cycle of an end: `open_*` (sockets and entities exist, nothing sent) -> [`End::address`] is
+//! given to the peer -> [`End::connect`] (raw UDP connects; a DDS engine waits for the match) ->
+//! the measurement -> [`End::report`] -> dropped.
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use thiserror::Error;
+use weir_measure::{Idle, clock, wait_until};
 use weir_peer_api::{PeerError, Setting};
 use weir_results::{Reliability, SocketBuffers};
 
 use crate::breakdown::Trace;
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::latency::Pings;
 use crate::sink::SampleSink;
 
@@ -39,7 +37,7 @@ pub trait Engine: Send + Sync {
     /// One line for `--help`; `None` hides the engine there.
     fn about(&self) -> Option<&'static str>;
 
-    /// What it can do.
+    /// Its capabilities.
     fn capabilities(&self) -> Capabilities;
 
     /// Whether it is another kind of thing, so that it is shown apart and compared with nothing.
@@ -63,33 +61,21 @@ pub trait Engine: Send + Sync {
     }
 
     /// Opens the sending end of a throughput case.
-    ///
-    /// # Errors
-    /// When the end cannot be opened; the text says what to do.
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
         Err(EndpointError::not_supported(&case.engine, "throughput"))
     }
 
     /// Opens the receiving end of a throughput case.
-    ///
-    /// # Errors
-    /// As [`Engine::open_publisher`].
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
         Err(EndpointError::not_supported(&case.engine, "throughput"))
     }
 
     /// Opens the end of a latency case that sends first and measures.
-    ///
-    /// # Errors
-    /// As [`Engine::open_publisher`].
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
         Err(EndpointError::not_supported(&case.engine, "latency"))
     }
 
     /// Opens the end of a latency case that echoes.
-    ///
-    /// # Errors
-    /// As [`Engine::open_publisher`].
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
         Err(EndpointError::not_supported(&case.engine, "latency"))
     }
@@ -102,17 +88,17 @@ pub struct Capabilities {
     pub latency: bool,
     /// Whether it has a one-way stream.
     pub throughput: bool,
-    /// What it knows of reliability.
+    /// Its reliability.
     pub reliability: ReliabilitySupport,
     /// Whether samples can belong to instances.
     pub keyed: bool,
     /// Whether it has a policy that gathers samples into one message.
     pub batching: bool,
-    /// Whether one publisher reaches several subscribers and one subscriber hears several publishers.
+    /// Whether several publishers and subscribers can be matched.
     pub many: bool,
     /// Whether samples can travel by multicast.
     pub multicast: bool,
-    /// Whether samples can be written and read without copying their octets in user space.
+    /// Whether samples can be loaned: written and read without a copy in user space.
     pub loans: bool,
     /// Whether its receivers can wait without sleeping.
     pub spinning: bool,
@@ -122,11 +108,27 @@ pub struct Capabilities {
     pub size_bytes_max: usize,
 }
 
-/// What an engine knows of reliability.
+impl Capabilities {
+    /// Everything, up to the largest case.
+    pub const ALL: Self = Self {
+        latency: true,
+        throughput: true,
+        reliability: ReliabilitySupport::Both,
+        keyed: true,
+        batching: true,
+        many: true,
+        multicast: true,
+        loans: true,
+        spinning: true,
+        breakdown: true,
+        size_bytes_max: CaseSpec::SIZE_BYTES_MAX,
+    };
+}
+
+/// The reliability that an engine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReliabilitySupport {
-    /// It has no notion of it: it runs once per size, whatever was asked for, and is reported as
-    /// best effort. The floor.
+    /// None: it runs once per size, and is reported as best effort. The baselines.
     None,
     /// Best effort only.
     BestEffort,
@@ -155,11 +157,11 @@ pub trait End {
         None
     }
 
-    /// Joins the peer: connects to its address, or waits until the two are matched. When it
-    /// returns, samples sent in either direction arrive.
+    /// Connects to the peer's address, or waits for the match. When it returns, samples sent in
+    /// either direction arrive.
     ///
     /// # Errors
-    /// [`EndpointError::NoPeer`] when nobody was there within `timeout`.
+    /// [`EndpointError::NoPeer`] when no peer was found within `timeout`.
     fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError>;
 
     /// What the end has to say about itself so far; called before and after the measured part.
@@ -167,7 +169,8 @@ pub trait End {
         EndReport::default()
     }
 
-    /// What the end of a ping-pong noted, where [`Method::breakdown`](crate::case::Method::breakdown) asked for it.
+    /// The timestamps of a ping-pong, if [`Method::breakdown`](crate::case::Method::breakdown)
+    /// enables them.
     fn trace(&mut self) -> Option<Trace> {
         None
     }
@@ -178,80 +181,50 @@ pub trait End {
         clock::now_ns()
     }
 
-    /// Waits until that clock shows `until_ns`: asleep, and the last part awake, so as to be there in time. Returns what
-    /// it shows then; when that is in the past, one look at it is all that this takes.
+    /// Waits until that clock shows `until_ns`: asleep, and awake at the end. Returns the time
+    /// then. A time in the past costs one clock read.
     fn wait_until(&mut self, until_ns: u64) -> u64 {
-        loop {
-            let now_ns = clock::now_ns();
-            match until_ns.saturating_sub(now_ns) {
-                0 => return now_ns,
-                // Engines may have threads of their own on this processor.
-                1..AWAKE_NS => thread::yield_now(),
-                left_ns => thread::sleep(Duration::from_nanos(left_ns - AWAKE_NS / 2)),
-            }
-        }
+        wait_until(until_ns, Idle::SleepThenYield, || false)
     }
 }
-
-/// A sleep may last so much longer than it was told to: the timer's slack and the way back onto a processor.
-const AWAKE_NS: u64 = 400_000;
 
 /// The sending end of a throughput case.
 pub trait Publisher: End {
     /// Sends the samples `first..first + count`, in order, and returns how many of them the engine
-    /// took. Fewer than `count` means that it would have waited longer than its `max_blocking_time`
-    /// (or the socket's buffer is full): the harness comes back with the rest. A sample that the
-    /// system refused (counted in [`EndReport::refused`]) was taken: it is lost, not repeated.
-    ///
-    /// # Errors
-    /// When going on makes no sense.
+    /// took. Fewer than `count` means that it would have blocked longer than its
+    /// `max_blocking_time`, or that the socket's buffer is full: the harness calls again with the
+    /// rest. A sample that the system refused (counted in [`EndReport::refused`]) was taken: it is
+    /// lost, not repeated.
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError>;
 
-    /// Sends what is still held back and, where reliable, waits until everything is acknowledged;
-    /// false when `timeout` came first.
-    ///
-    /// # Errors
-    /// As [`Publisher::publish`].
+    /// Sends samples that wait and, where reliable, waits until everything is acknowledged; false
+    /// when `timeout` came first.
     fn flush(&mut self, timeout: Duration) -> Result<bool, EndpointError>;
 
     /// Sends the final marker, [`SampleHeader::last`](crate::payload::SampleHeader::last), after
-    /// `sent` samples: what two ends that nobody coordinates end with. False when the engine did not
-    /// take it.
-    ///
-    /// # Errors
-    /// As [`Publisher::publish`].
+    /// `sent` samples, for ends without a coordinator. False when the engine did not take it.
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError>;
 }
 
 /// The receiving end of a throughput case.
 pub trait Subscriber: End {
-    /// Waits up to `timeout` for samples, in the way that the case's wait strategy says, and gives
-    /// those that are there to `sink`; none when the time is over. Returns after one batch, or
-    /// after some milliseconds of uninterrupted arrivals at the latest, so that the harness can
-    /// read the clock.
-    ///
-    /// # Errors
-    /// When going on makes no sense.
+    /// Waits up to `timeout` for samples, by the case's wait strategy, and passes them to `sink`.
+    /// Returns after one batch, or after some milliseconds of uninterrupted arrivals at the latest,
+    /// so that the harness can read the clock.
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError>;
 }
 
 /// The end of a latency case that sends first and measures.
 pub trait Pinger: End {
     /// Sends one ping and waits for its echo; false when `timeout` came first. Echoes of earlier
-    /// pings are ignored. `sent_ns` is the time for the sample's time stamp.
-    ///
-    /// # Errors
-    /// When going on makes no sense.
+    /// pings are ignored. `sent_ns` is the sample's timestamp.
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError>;
 
-    /// Pings until the time is over or `stop` is set. An engine that receives on a thread of its own
-    /// sends the next ping from there, as its users would; the others, here.
+    /// Pings until the time is over or `stop` is set. An engine that receives on its own thread
+    /// sends the next ping from there, as its users would.
     ///
-    /// The clock is read once per ping: when an echo is here, the next ping leaves. What the harness does in between
-    /// (a few nanoseconds) counts as the ping's time.
-    ///
-    /// # Errors
-    /// As [`Pinger::ping`], and those of [`Pings`].
+    /// The clock is read once per ping: the arrival of an echo is the start of the next ping. The
+    /// few nanoseconds that the harness takes in between count as the ping's time.
     fn run(&mut self, mut pings: Pings, stop: &AtomicBool) -> Result<Pings, EndpointError> {
         let mut now_ns = self.now_ns();
         loop {
@@ -268,11 +241,8 @@ pub trait Pinger: End {
 
 /// The end of a latency case that echoes.
 pub trait Ponger: End {
-    /// Echoes every ping, here or on the engine's own threads, until `stop` is set (looked at about
-    /// every 50 ms at least), and returns how many it echoed.
-    ///
-    /// # Errors
-    /// When going on makes no sense.
+    /// Echoes every ping, here or on the engine's own threads, until `stop` is set (checked every
+    /// 50 ms or so), and returns how many it echoed.
     fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError>;
 }
 
@@ -287,7 +257,7 @@ pub struct EndReport {
     pub refused: u64,
     /// Datagrams dropped at this end's receiving socket; `None` when the engine can't say.
     pub kernel_drops: Option<u64>,
-    /// Socket buffers asked for and granted.
+    /// Socket buffers requested and granted.
     pub buffers: SocketBuffers,
 }
 
@@ -299,13 +269,13 @@ pub enum EndpointError {
     NotSupported {
         /// The engine.
         engine: String,
-        /// What was asked of it.
+        /// The missing capability.
         what: String,
     },
-    /// The host does not let us: a port in use, no permission, no such interface.
+    /// The host refuses: a port in use, no permission, no such interface.
     #[error("{0}")]
     Environment(String),
-    /// Nobody was there.
+    /// No peer was found.
     #[error("no peer: {0}")]
     NoPeer(String),
     /// The engine reported an error of its own.

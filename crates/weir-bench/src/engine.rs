@@ -5,10 +5,7 @@
 
 mod mock;
 mod peer;
-pub(crate) mod raw;
-pub(crate) mod test_data;
 mod udp;
-mod udp_gso;
 mod weir;
 
 use std::sync::OnceLock;
@@ -42,7 +39,7 @@ pub fn registry() -> &'static [&'static dyn Engine] {
 static REGISTRY: OnceLock<Vec<&'static dyn Engine>> = OnceLock::new();
 
 fn all(peers: &'static [Peer]) -> Vec<&'static dyn Engine> {
-    let ours: [&'static dyn Engine; 3] = [&udp::Udp, &udp_gso::UdpGso, &weir::Weir];
+    let ours: [&'static dyn Engine; 3] = [&udp::Udp::Plain, &udp::Udp::Gso, &weir::Weir];
     let mocks: [&'static dyn Engine; 7] =
         [&Mock::Sound, &Mock::Lossy, &Mock::Corrupt, &Mock::Hang, &Mock::Crash, &Mock::Stall, &Mock::Clock];
     let peers = peers.iter().map(|peer| peer as &'static dyn Engine);

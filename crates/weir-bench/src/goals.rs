@@ -1,36 +1,34 @@
-//! What has to be measured to tell whether the engine is where it is to be: a few series of cases, each under conditions of
-//! its own. What they come to is weir-report's business.
+//! The measurements behind `weir goals`: a few series of cases, each under its own conditions.
+//! weir-report evaluates them.
 
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use weir_results::{Reliability, Test, WaitStrategy};
 
-use crate::case::{CaseSpec, CpuPair, Method};
+use crate::case::{CpuPair, Method, Place};
 use crate::engine;
-use crate::open_loop::Rate;
 use crate::path::PathSpec;
 use crate::plan::{self, Plan, PlanError, PlanOptions};
-use crate::tuning::EngineSettings;
+use crate::rate::Rate;
 
 /// How to measure all of it.
 #[derive(Clone, Debug)]
 pub struct GoalsOptions {
-    /// Shorter cases, and half as many repeats: good for a direction.
+    /// Shorter cases and half as many repeats, for a rough result.
     pub is_quick: bool,
-    /// How often everything is measured; `None` = as often as intervals need, or half as often if quick.
+    /// Repeats; `None`: as many as intervals need, or half as many if quick.
     pub repeats: Option<u32>,
     /// Where the ends run.
     pub cpus: Option<CpuPair>,
     /// DDS domain.
     pub domain: u32,
-    /// Sets this run apart from others on the same network at the same time.
+    /// Distinguishes this run from others on the same network at the same time.
     pub run_id: u32,
-    /// Whether cables between network namespaces can be laid (root).
+    /// Whether virtual cables between network namespaces are available (root).
     pub has_cables: bool,
 }
 
-/// Cases under the same conditions, with engines in turns.
+/// Cases under the same conditions, with the engines interleaved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// What the setting `series` of its results says.
@@ -57,14 +55,11 @@ pub const SERIES: [&str; 12] = [
     "lossless",
 ];
 
-/// The engines beside ours that some series wants. Those that this build has not got are left out of the plans.
+/// The engines that the series use. Those that this build lacks are left out of the plans.
 pub const WANTED: [&str; 8] =
     ["udp", "weir", "cyclonedds", "cyclonedds-tuned", "fastdds", "fastdds-tuned", "aeron", "aeron-tuned"];
 
 /// The plans of all series; those across a cable only where one can be laid.
-///
-/// # Errors
-/// When a plan makes no sense.
 pub fn series(options: &GoalsOptions) -> Result<Vec<Series>, PlanError> {
     let all = SERIES.iter().map(|&name| {
         let path = path(name);
@@ -211,32 +206,20 @@ fn in_turns(one: Plan, other: Plan) -> Plan {
 fn base(path: Option<PathSpec>, options: &GoalsOptions) -> PlanOptions {
     let (repeats, duration_ms, warmup_ms) = if options.is_quick { (3, 100, 40) } else { (6, 250, 80) };
     PlanOptions {
-        engines: Vec::new(),
         tests: Vec::new(),
         sizes: vec![32, 1024, 8192],
-        reliabilities: vec![Reliability::BestEffort, Reliability::Reliable],
-        instances: 0,
-        batches: None,
-        publishers: 1,
-        subscribers: 1,
-        multicast: false,
-        loans: false,
-        wait: WaitStrategy::Block,
-        rates: Vec::new(),
         method: Method { path: path.map(|path| path.to_string()), ..Method::default() },
-        cpus: options.cpus,
-        run_id: options.run_id,
+        place: Place {
+            domain: options.domain,
+            run_id: options.run_id,
+            cpus: options.cpus,
+            ..Place::loopback()
+        },
         duration: Duration::from_millis(duration_ms),
         warmup: Duration::from_millis(warmup_ms),
         repeats: options.repeats.unwrap_or(repeats),
         interleave: true,
-        socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
-        verify: false,
-        domain: options.domain,
-        interface: "lo".to_owned(),
-        address: Ipv4Addr::LOCALHOST,
-        outside: Vec::new(),
-        settings: EngineSettings::default(),
+        ..PlanOptions::default()
     }
 }
 

@@ -16,17 +16,17 @@ pub enum HostError {
     /// No such interface, or it has no IPv4 address, or it is down.
     #[error("`{name}` is no network interface that is up and has an IPv4 address; --interface takes {known}")]
     NoInterface {
-        /// What was asked for.
+        /// The requested one.
         name: String,
-        /// What there is.
+        /// The available ones.
         known: String,
     },
     /// This process may not run there.
     #[error("this process may not run on processor {cpu}; --cpus takes two of {allowed:?}, or none")]
     NoCpu {
-        /// What was asked for.
+        /// The requested one.
         cpu: usize,
-        /// What there is.
+        /// The available ones.
         allowed: Vec<usize>,
     },
     /// The system did not say.
@@ -39,25 +39,25 @@ pub enum HostError {
     },
 }
 
-/// What this host is, as far as it decides a result, with `interface` as the one that carries the samples.
+/// Describes this host, with `interface` as the one that carries the samples.
 #[must_use]
 pub fn environment(interface: &str) -> Environment {
     weir_telemetry::environment(Some(interface))
 }
 
-/// Watches this host, for whoever has a run of its own.
+/// Samples this host, for runs outside the coordinator.
 #[derive(Debug)]
 pub struct HostWatch(Sampler);
 
 impl HostWatch {
-    /// Begins, with a look each `period`, on the processors that this process may use now.
+    /// Starts sampling every `period`, on the processors that this process may use now.
     #[must_use]
     pub fn start(period: Duration) -> Self {
         let cpus = weir_udp::affinity::allowed_cpus().unwrap_or_default();
         Self(Sampler::start(SamplerOptions { period, cpus }))
     }
 
-    /// Ends, and returns what was seen.
+    /// Stops, and returns the samples.
     #[must_use]
     pub fn stop(self) -> Telemetry {
         self.0.stop()
@@ -65,9 +65,6 @@ impl HostWatch {
 }
 
 /// The IPv4 address of a network interface.
-///
-/// # Errors
-/// When there is no such interface with an address.
 pub fn interface_address(name: &str) -> Result<Ipv4Addr, HostError> {
     let interfaces =
         weir_udp::interfaces().map_err(|source| HostError::Unknown { what: "network interfaces", source })?;
@@ -80,21 +77,16 @@ pub fn interface_address(name: &str) -> Result<Ipv4Addr, HostError> {
 }
 
 /// Two different processors where this process may run; none when it may use only one.
-///
-/// # Errors
-/// When the system does not say.
 pub fn default_cpus() -> Result<Option<CpuPair>, HostError> {
     Ok(match allowed_cpus()?[..] {
-        // The first processor serves most interrupts: the sender, which costs more, gets the other one.
+        // The first processor serves most interrupts: the sender, which needs more time, gets the
+        // other one.
         [subscriber, publisher, ..] => Some(CpuPair { publisher, subscriber }),
         _ => None,
     })
 }
 
 /// Checks that this process may run on both processors.
-///
-/// # Errors
-/// When it may not.
 pub fn check_cpus(cpus: CpuPair) -> Result<(), HostError> {
     let allowed = allowed_cpus()?;
     match [cpus.publisher, cpus.subscriber].into_iter().find(|cpu| !allowed.contains(cpu)) {
@@ -103,7 +95,7 @@ pub fn check_cpus(cpus: CpuPair) -> Result<(), HostError> {
     }
 }
 
-/// The share of all processors that this process takes.
+/// The share of all processors that this process uses.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuMeter {
     start_ns: u64,
@@ -116,13 +108,13 @@ impl CpuMeter {
     #[must_use]
     pub fn start() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        Self { start_ns: crate::clock::now_ns(), used_s: used_s(), processors }
+        Self { start_ns: weir_measure::clock::now_ns(), used_s: used_s(), processors }
     }
 
     /// Percent of all processors that this process may use, since the start.
     #[must_use]
     pub fn percent(&self) -> f64 {
-        let elapsed_s = crate::clock::now_ns().saturating_sub(self.start_ns) as f64 / 1e9;
+        let elapsed_s = weir_measure::clock::now_ns().saturating_sub(self.start_ns) as f64 / 1e9;
         if elapsed_s > 0.0 { (used_s() - self.used_s) / (elapsed_s * self.processors) * 100.0 } else { 0.0 }
     }
 }

@@ -1,17 +1,17 @@
-//! Where listeners of other engines put their samples until the harness counts them.
+//! The samples of other engines' listeners, until the harness counts them.
 //!
-//! A listener runs on the engine's own thread, which shall be back with its socket soon: it copies the few fields of a
-//! sample. The harness takes what has come every now and then, and is never woken for it.
+//! A listener runs on the engine's own thread, which must return to its socket soon: it copies the
+//! few fields of a sample. The harness polls for samples, and is never woken for them.
 
 use parking_lot::Mutex;
+use weir_measure::clock;
 use weir_peer_api::Header;
 
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::payload::{HEADER_BYTES, SampleHeader};
 use crate::sink::SampleSink;
 
-/// Samples on their way from a listener to a [`SampleSink`].
+/// Samples in transit from a listener to a [`SampleSink`].
 #[derive(Debug)]
 pub struct Inbox {
     arrived: Mutex<Arrived>,
@@ -24,12 +24,12 @@ pub struct Inbox {
 /// Samples in the order in which they arrived.
 #[derive(Debug, Default)]
 struct Arrived {
-    /// Each with the length of its octets: as little as can be, since what passes through here pushes the engine's own
-    /// memory out of the processor's cache.
+    /// Each with the length of its payload: little memory, since it displaces the engine's own from
+    /// the processor's cache.
     samples: Vec<(Header, u32)>,
     /// When each arrived, if that is kept.
     times_ns: Vec<u64>,
-    /// Their octets one after another, if they are kept.
+    /// Their payloads one after another, if they are kept.
     octets: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ impl Inbox {
         }
     }
 
-    /// Puts a sample in that has arrived just now.
+    /// Adds a sample that has just arrived.
     #[inline]
     pub fn push(&self, header: &Header, octets: &[u8]) {
         let arrived_ns = self.keeps_times.then(clock::now_ns);
@@ -60,9 +60,9 @@ impl Inbox {
 /// Takes samples out of an [`Inbox`].
 #[derive(Debug)]
 pub struct Collector {
-    /// What takes the place of what has arrived.
+    /// Swapped with the arrived samples.
     empty: Arrived,
-    /// Octets as all samples have them when nobody looks at them.
+    /// A payload for samples whose content is not checked.
     zeros: Vec<u8>,
 }
 
@@ -90,7 +90,7 @@ impl Collector {
                     rest = others;
                     octets
                 }
-                // A length that no sample has is as wrong as it was.
+                // An invalid length stays invalid.
                 None => self.zeros.get(..length).unwrap_or_default(),
             };
             if octets.len() == length {

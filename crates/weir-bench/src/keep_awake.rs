@@ -1,8 +1,9 @@
-//! Holding the processors out of idle while a run lasts.
+//! Keeps processors out of idle states during a run.
 //!
-//! A processor without work goes to sleep, and on virtual machines, where it is given back to the host, waking it up can take
-//! longer than everything else that a sample goes through. Both are true figures: that of a machine as it is, and that of one that
-//! is kept awake, which is nearer to what engines differ in. The second is made on request only and says so in each result.
+//! An idle processor sleeps. On virtual machines, waking it can take longer than everything else
+//! that a sample passes through. Figures with idle states show the machine as it is; figures
+//! without them are closer to the differences between engines. The latter are measured on request
+//! only, and marked in each result.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -17,17 +18,18 @@ use weir_udp::affinity;
 pub struct KeepAwake {
     stop: Arc<AtomicBool>,
     spinners: Vec<JoinHandle<()>>,
-    /// The wish for no latency holds while the file is open.
+    /// The request holds while the file is open.
     latency: io::Result<File>,
 }
 
 impl KeepAwake {
-    /// Starts a thread on each processor that this process may use. It computes nothing for ever, at the priority below all
-    /// others (`SCHED_IDLE`), so that it gives way to whatever has work. Also asks the kernel for processor states that one
-    /// leaves at once (`/dev/cpu_dma_latency`), where it lets us.
+    /// Starts a spinning thread on each processor of this process, at the lowest priority
+    /// (`SCHED_IDLE`), so that it yields to all other work. Also asks the kernel for processor
+    /// states without wake-up latency (`/dev/cpu_dma_latency`), if permitted.
     ///
     /// # Errors
-    /// When threads cannot be started or cannot have that priority: they would take time from what is measured.
+    /// When threads cannot be started with that priority: they would take time from the
+    /// measurement.
     pub fn start() -> io::Result<Self> {
         let mut awake =
             Self { stop: Arc::new(AtomicBool::new(false)), spinners: Vec::new(), latency: no_latency() };
@@ -37,7 +39,7 @@ impl KeepAwake {
             let spin = move || {
                 let placed = affinity::set_idle_priority().and_then(|()| affinity::pin_current_thread(cpu));
                 let may_spin = placed.is_ok();
-                // Whoever started this thread waits for the answer.
+                // The starting thread waits for the answer.
                 let _ = sender.send(placed);
                 while may_spin && !stop.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
@@ -49,7 +51,7 @@ impl KeepAwake {
         Ok(awake)
     }
 
-    /// What is done, for the results.
+    /// A description for the results.
     #[must_use]
     pub fn description(&self) -> String {
         let latency = match &self.latency {
@@ -70,7 +72,7 @@ impl Drop for KeepAwake {
     }
 }
 
-/// Microseconds as the kernel takes them: 32 bits in its own byte order.
+/// Microseconds: 32 bits in native byte order.
 fn no_latency() -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
     file.write_all(&0_i32.to_ne_bytes())?;

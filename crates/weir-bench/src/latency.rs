@@ -1,9 +1,10 @@
-//! The closed-loop ping-pong: one ping under way at a time, half of its round trip reported.
+//! The closed-loop ping-pong: one ping in flight at a time; half of its round trip is reported.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use weir_measure::nanos;
 use weir_results::{LatencyKind, LatencyRecorder, LatencySummary, Reliability};
 
 use crate::case::CaseSpec;
@@ -35,10 +36,10 @@ pub fn run_pinger(
     Ok(end.run(pings, stop)?.outcome())
 }
 
-/// A closed loop under way: which ping is next, and what became of those before.
+/// The state of a closed loop: the next ping, and the results so far.
 ///
-/// It has no loop of its own, so that the thread that receives the echoes can drive it, whichever that
-/// is: [`Pings::next`], then [`Pings::came_back`] or [`Pings::is_lost`], until that says that it is over.
+/// The thread that receives the echoes drives it: [`Pings::next`], then [`Pings::came_back`] or
+/// [`Pings::is_lost`], until one of these returns true.
 #[derive(Debug)]
 pub struct Pings {
     recorder: LatencyRecorder,
@@ -56,7 +57,7 @@ pub struct Pings {
 }
 
 impl Pings {
-    /// None sent yet; the warm-up begins now.
+    /// None sent yet; the warm-up starts now.
     #[must_use]
     pub fn new(case: &CaseSpec, now_ns: u64) -> Self {
         let measure_from_ns = now_ns.saturating_add(nanos(case.warmup));
@@ -88,7 +89,7 @@ impl Pings {
         self.sent - 1
     }
 
-    /// The echo of the last ping is here; true when the time is over.
+    /// The echo of the last ping arrived; true when the time is over.
     pub fn came_back(&mut self, now_ns: u64) -> bool {
         self.lost_in_a_row = 0;
         if self.sent_ns >= self.measure_from_ns {
@@ -97,7 +98,7 @@ impl Pings {
         self.is_over(now_ns)
     }
 
-    /// The echo of the last ping did not come; true when the time is over.
+    /// The last ping is lost; true when the time is over.
     ///
     /// # Errors
     /// When a reliable ping got no echo, or too many others did not.
@@ -110,7 +111,7 @@ impl Pings {
         Ok(self.is_over(now_ns))
     }
 
-    /// What was found.
+    /// The result.
     #[must_use]
     pub fn outcome(&self) -> PingerOutcome {
         PingerOutcome {
@@ -127,8 +128,8 @@ impl Pings {
     }
 }
 
-/// Some engines repeat what is lost after a second or more; best effort repeats nothing, and a
-/// round trip of a fifth of a second is a lost one (RTI Perftest draws the same line).
+/// Some engines retransmit only after a second or more. Best effort does not retransmit: after 200
+/// ms a ping is lost (RTI Perftest draws the same line).
 fn ping_timeout(case: &CaseSpec) -> Duration {
     let usual = match case.reliability {
         Reliability::Reliable => Duration::from_secs(5),
@@ -137,7 +138,7 @@ fn ping_timeout(case: &CaseSpec) -> Duration {
     usual + case.allowance()
 }
 
-/// After so many lost pings in a row, nobody is there.
+/// After so many lost pings in a row, there is no peer.
 const LOST_IN_A_ROW_MAX: u32 = 25;
 
 fn check_loss(reliability: Reliability, lost_in_a_row: u32, timeout: Duration) -> Result<(), EndpointError> {
@@ -148,10 +149,6 @@ fn check_loss(reliability: Reliability, lost_in_a_row: u32, timeout: Duration) -
         return Err(EndpointError::NoPeer(format!("{lost_in_a_row} pings in a row got no echo")));
     }
     Ok(())
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -212,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_clock_is_read_once_per_ping() {
-        /// Every look at its clock takes a microsecond, and nothing else does.
+        /// Every clock read takes a microsecond, and nothing else does.
         struct Looks(Cell<u64>);
         impl End for Looks {
             fn connect(&mut self, _: Option<SocketAddrV4>, _: Duration) -> Result<(), EndpointError> {

@@ -4,58 +4,52 @@
 //! by a control channel, one case after the other. It prints nothing and knows no file format:
 //! progress goes to a callback, results are [`weir_results::Case`]s.
 //!
-//! - [`plan`]: from options to a list of cases
-//! - [`case`]: one point of a measurement
-//! - [`coordinator`]: runs the plan; `session`: the two processes of a case; [`agent`]: one of them
-//! - [`control`]: what coordinator and agents say to each other; [`signal`]: the part that reaches
-//!   a running measurement
-//! - [`by_hand`]: two ends that nobody coordinates, mostly on two hosts
-//! - [`perftest`]: RTI Perftest's procedure, two ends that know each other by topics only
-//! - [`endpoint`]: the seam between the harness and an engine; [`engine`]: the engines of this build
-//! - [`latency`], [`throughput`], [`open_loop`]: the measurements
-//! - [`breakdown`]: where the time of a ping-pong goes
-//! - [`path`]: what lies between the ends; [`link`]: what it could carry of samples
-//! - [`payload`]: the bytes of a sample; [`sink`]: where a subscriber's samples are counted and checked
-//! - [`goals`]: the series of cases that tell whether the engine is where it is to be; [`at_rest`]: programs that wait
-//! - [`keep_awake`]: holding the processors out of idle
-//! - [`inbox`], [`rally`]: what listeners of other engines do with a sample
-//! - [`doctor`]: what would spoil a measurement; `way`: what is known of the way to another host
-//! - `record`: from what both ends found to a result with its doubts
-//! - [`outside`]: independent programs beside our floor
-//! - [`tuning`]: the settings of engines, and what the user chose instead
-//! - [`host`]: interfaces and processors; [`clock`]: monotonic nanoseconds
+//! - [`plan`]: from options to a list of cases; [`case`]: one of them; [`goals`]: the cases of `weir goals`
+//! - [`coordinator`]: runs the plan; `session`: the processes of a case; [`agent`]: one of them;
+//!   [`control`]: their messages
+//! - [`by_hand`]: two ends without a coordinator, typically on two hosts
+//! - [`endpoint`]: the interface between harness and engine; [`engine`]: the engines of this build;
+//!   [`tuning`]: their settings
+//! - [`latency`], [`throughput`], [`open_loop`]: the measurements; [`rate`]: the rate of the open loop;
+//!   [`arrivals`]: its latencies; [`breakdown`]: the stages of a latency
+//! - [`payload`]: the bytes of a sample; [`test_data`]: its DDS type; [`sink`]: counts and checks samples
+//! - [`inbox`], [`ping_pong`]: what listeners of other engines do with a sample
+//! - `record`: from the reports of the ends to a result with its doubts
+//! - [`path`]: the network between the ends; [`link_capacity`]: the sample rate that a link can carry
+//! - [`outside`]: independent programs that check the baseline
+//! - [`host`]: interfaces and processors; [`keep_awake`]: keeps processors out of idle states;
+//!   [`doctor`]: what would spoil a measurement; [`footprint`]: memory and size of a program that waits
 
 pub mod agent;
-pub mod at_rest;
+pub mod arrivals;
 pub mod breakdown;
 pub mod by_hand;
 pub mod case;
-pub mod clock;
 pub mod control;
 pub mod coordinator;
 pub mod doctor;
 pub mod endpoint;
 pub mod engine;
+pub mod footprint;
 pub mod goals;
 pub mod host;
 pub mod inbox;
 pub mod keep_awake;
 pub mod latency;
-pub mod link;
+pub mod link_capacity;
 pub mod open_loop;
 pub mod outside;
 pub mod path;
 pub mod payload;
-pub mod perftest;
+pub mod ping_pong;
 pub mod plan;
-pub mod rally;
+pub mod rate;
 mod record;
 mod session;
-pub mod signal;
 pub mod sink;
+pub mod test_data;
 pub mod throughput;
 pub mod tuning;
-mod way;
 
 pub use record::Fault;
 pub use session::AgentCommand;

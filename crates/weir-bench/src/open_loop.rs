@@ -1,190 +1,34 @@
-//! The open loop: samples are sent by a fixed schedule, whatever becomes of those before.
+//! The open loop: samples are sent by a fixed schedule, whatever happened to earlier ones.
 //!
-//! A ping-pong slows down with what it measures: while one ping is stuck, no other is sent, and a stall of a
-//! second is one slow ping among thousands ("coordinated omission"). Here each sample has a time at which it should
-//! have been sent, and its latency counts from there: a stall is seen by every sample that it delayed, also by those
-//! that could not be sent while it lasted. How far the publisher was behind its schedule stands beside it.
+//! A ping-pong slows down with what it measures: while one ping is stuck, no other is sent, and a
+//! stall of a second is one slow ping among thousands ("coordinated omission"). Here every sample
+//! has an intended send time, and its latency counts from there: a stall shows in every sample that
+//! it delayed, also in those that could not be sent meanwhile. How far the publisher was behind its
+//! schedule is reported beside it.
 //!
-//! Sender and receiver must read the same clock, as two processes of a host do. So the latency is that of one way, measured
-//! and not halved. No time travels in the samples: the coordinator tells both ends when the schedule begins, and the number of a
-//! sample is its place in it.
+//! Sender and receiver must read the same clock, as two processes of a host do, so that one-way
+//! latency is measured directly. No time travels in the samples: the coordinator gives both ends
+//! the start of the schedule, and a sample's number is its place in it.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
-use weir_results::{Case, IntervalRecorder, LatencyKind, LatencyRecorder, LatencySummary, Spread};
+use weir_measure::{Burst, Schedule, nanos};
+use weir_results::{Case, LatencyKind, LatencyRecorder, Spread};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndpointError, Publisher};
-use crate::throughput::{self, FLUSH_WAIT, PublisherOutcome, STALL_WAIT, nanos};
+use crate::rate::Rate;
+use crate::throughput::{self, FLUSH_WAIT, MEASURED_MIN, PublisherOutcome, STALL_WAIT};
 
-/// What was asked for by `--rate`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rate {
-    /// So many samples per second.
-    PerSecond(u64),
-    /// So many hundredths of a percent of the measured maximum.
-    OfMaximum(u32),
+/// The schedule of a case whose rate is known, from `start_ns` of the host's monotonic clock on; `None` for others.
+#[must_use]
+pub fn schedule(case: &CaseSpec, start_ns: u64) -> Option<Schedule> {
+    let rate = case.method.samples_per_s?;
+    Some(Schedule::of_run(rate, start_ns, case.warmup, case.duration, MEASURED_MIN))
 }
 
-/// A rate that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "`{0}` is no rate: it is samples per second, e.g. 1000 or 50k/s, or up to 100% of the measured maximum, e.g. 50%"
-)]
-pub struct RateError(String);
-
-impl FromStr for Rate {
-    type Err = RateError;
-
-    fn from_str(text: &str) -> Result<Self, RateError> {
-        let parse = || match text.strip_suffix('%') {
-            Some(percent) => {
-                let hundredths = (percent.parse::<f64>().ok()? * 100.0).round();
-                (1.0..=10_000.0).contains(&hundredths).then_some(Self::OfMaximum(hundredths as u32))
-            }
-            None => {
-                let number = text.strip_suffix("/s").unwrap_or(text);
-                let (number, unit) = match number.strip_suffix(['k', 'K']) {
-                    Some(number) => (number, 1e3),
-                    None => number.strip_suffix('M').map_or((number, 1.0), |number| (number, 1e6)),
-                };
-                let rate = (number.parse::<f64>().ok()? * unit).round();
-                (1.0..=1e9).contains(&rate).then_some(Self::PerSecond(rate as u64))
-            }
-        };
-        parse().ok_or_else(|| RateError(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PerSecond(rate) => write!(f, "{rate}/s"),
-            Self::OfMaximum(hundredths) => write!(f, "{}%", f64::from(*hundredths) / 100.0),
-        }
-    }
-}
-
-/// When each sample should be sent. Both ends compute the same times from it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Schedule {
-    start_ns: u64,
-    interval_ns: f64,
-    measured_from: u64,
-    count: u64,
-}
-
-impl Schedule {
-    /// The schedule of a case whose rate is known, from `start_ns` of the hosts' monotonic clock on; `None` for a case
-    /// without one.
-    #[must_use]
-    pub fn new(case: &CaseSpec, start_ns: u64) -> Option<Self> {
-        let rate = case.method.samples_per_s?;
-        let samples = |time: Duration| (time.as_secs_f64() * rate).ceil() as u64;
-        let measured_from = samples(case.warmup);
-        let count = samples(case.warmup + case.duration).max(measured_from + MEASURED_MIN);
-        Some(Self { start_ns, interval_ns: 1e9 / rate, measured_from, count })
-    }
-
-    /// When sample `sequence` should be sent, nanoseconds.
-    #[must_use]
-    #[inline]
-    pub fn intended_ns(&self, sequence: u64) -> u64 {
-        self.start_ns + (sequence as f64 * self.interval_ns) as u64
-    }
-
-    /// How many samples the whole schedule has, warm-up included.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// How many samples are due in an interval of which a percentile is taken.
-    fn per_interval(&self) -> u64 {
-        ((INTERVAL_NS / self.interval_ns) as u64).max(1)
-    }
-
-    /// How many samples should have been sent at `now_ns`.
-    fn due(&self, now_ns: u64) -> u64 {
-        if now_ns < self.start_ns {
-            return 0;
-        }
-        // The division may be off by one sample in either direction; the times themselves decide.
-        let mut due = ((now_ns - self.start_ns) as f64 / self.interval_ns) as u64 + 2;
-        while self.intended_ns(due - 1) > now_ns {
-            due -= 1;
-        }
-        due.min(self.count)
-    }
-
-    /// How many samples from `next` on, which is due, should have been sent at `now_ns`.
-    fn backlog(&self, next: u64, now_ns: u64) -> u64 {
-        // Whoever is on time needs no division to know that it is one.
-        if now_ns < self.intended_ns(next + 1) { 1 } else { self.due(now_ns) - next }
-    }
-}
-
-/// The latencies of the samples that arrived, from their intended times on.
-#[derive(Debug)]
-pub struct Arrivals {
-    schedule: Schedule,
-    latencies: LatencyRecorder,
-    intervals: IntervalRecorder,
-    /// The first sample of the next interval.
-    interval_end: u64,
-}
-
-impl Arrivals {
-    /// None yet.
-    #[must_use]
-    pub fn new(schedule: Schedule) -> Self {
-        let measured = schedule.count - schedule.measured_from;
-        let intervals = usize::try_from(measured / schedule.per_interval()).unwrap_or(0);
-        Self {
-            schedule,
-            latencies: LatencyRecorder::new(),
-            intervals: IntervalRecorder::with_capacity(intervals + 1),
-            interval_end: schedule.measured_from + schedule.per_interval(),
-        }
-    }
-
-    /// The schedule that they follow.
-    #[must_use]
-    pub fn schedule(&self) -> &Schedule {
-        &self.schedule
-    }
-
-    /// Sample `sequence` arrived at `now_ns`, for the first time.
-    #[inline]
-    pub fn record(&mut self, sequence: u64, now_ns: u64) {
-        if sequence < self.schedule.measured_from {
-            return;
-        }
-        let latency_ns = now_ns.saturating_sub(self.schedule.intended_ns(sequence));
-        self.latencies.record(latency_ns);
-        if sequence >= self.interval_end {
-            self.intervals.end_interval();
-            self.interval_end = sequence + self.schedule.per_interval();
-        }
-        // One that was sent again belongs to an interval that is over, and is counted in this one.
-        self.intervals.record(latency_ns);
-    }
-
-    /// All of them, warm-up left out.
-    #[must_use]
-    pub fn summary(&self, lost: u64) -> LatencySummary {
-        let p99_of_intervals = self.intervals.median_p99_us();
-        LatencySummary { lost, p99_of_intervals, ..self.latencies.summary(LatencyKind::OneWay) }
-    }
-}
-
-/// Sends by the schedule until its time is over. What is late is sent at once; what is not sent when the time is over
-/// is not sent at all.
+/// Sends by the schedule until its time is over. Late samples are sent at once; those not sent when
+/// the time is over are not sent.
 ///
 /// # Errors
 /// Of the engine, and when it took no sample for ten seconds.
@@ -193,22 +37,22 @@ pub(crate) fn run_publisher(
     case: &CaseSpec,
     schedule: &Schedule,
 ) -> Result<PublisherOutcome, EndpointError> {
-    let end_ns = schedule.start_ns.saturating_add(nanos(case.warmup + case.duration));
+    let end_ns = schedule.start_ns().saturating_add(nanos(case.warmup + case.duration));
     let stall_wait = STALL_WAIT + case.allowance();
     let mut lags = LatencyRecorder::new();
     let (mut next, mut before, mut stalled_from_ns) = (0, None, None);
-    while next < schedule.count {
-        // The only look at the clock in a turn.
+    while next < schedule.count() {
+        // The only clock read of an iteration.
         let now_ns = end.wait_until(schedule.intended_ns(next));
-        if now_ns >= end_ns && next >= schedule.measured_from + MEASURED_MIN {
+        if now_ns >= end_ns && next >= schedule.measured_from() + MEASURED_MIN {
             break;
         }
-        if next >= schedule.measured_from {
+        if next >= schedule.measured_from() {
             before.get_or_insert_with(|| (end.report(), now_ns, next));
             lags.record(now_ns - schedule.intended_ns(next));
         }
         let due = u32::try_from(schedule.backlog(next, now_ns)).unwrap_or(u32::MAX);
-        let taken = end.publish(next, due.min(BURST_MAX))?;
+        let taken = end.publish(next, due.min(Burst::MAX))?;
         next += u64::from(taken);
         if taken > 0 {
             stalled_from_ns = None;
@@ -235,8 +79,8 @@ pub(crate) fn run_publisher(
     })
 }
 
-/// Makes a rate that is a share of the maximum a number: that of the same engine and conditions among the cases
-/// measured so far, the median where there are several.
+/// Resolves a rate that is a share of the maximum: that of the same engine and conditions among the
+/// cases measured so far, the median if there are several.
 ///
 /// # Errors
 /// When no maximum was measured; the text says so.
@@ -246,13 +90,13 @@ pub fn resolve(case: &mut CaseSpec, measured: &[Case]) -> Result<(), String> {
         Some(Rate::PerSecond(rate)) => Some(rate as f64),
         Some(Rate::OfMaximum(hundredths)) => {
             let is_its = |other: &&Case| {
-                other.engine == case.engine
-                    && other.reliability == case.reliability
-                    && other.size_bytes == case.size_bytes as u64
-                    && other.batch_bytes == u64::from(case.batch_bytes)
-                    && other.loans == case.loans
+                other.point.engine == case.engine
+                    && other.point.reliability == case.reliability
+                    && other.point.size_bytes == case.size_bytes as u64
+                    && other.point.batch_bytes == u64::from(case.batch_bytes)
+                    && other.point.loans == case.loans
             };
-            let rates = measured.iter().filter(is_its).filter_map(|other| other.throughput);
+            let rates = measured.iter().filter(is_its).filter_map(|other| other.figures.throughput);
             let maximum = Spread::of(rates.map(|throughput| throughput.samples_per_s));
             let maximum = maximum.map(|spread| spread.median).filter(|maximum| *maximum > 0.0);
             let maximum = maximum.ok_or("its maximum, which the rate is a share of, was not measured")?;
@@ -262,26 +106,16 @@ pub fn resolve(case: &mut CaseSpec, measured: &[Case]) -> Result<(), String> {
     Ok(())
 }
 
-/// So many samples are measured at least: a rate needs a time between two.
-const MEASURED_MIN: u64 = 3;
-
-/// Percentiles are taken of each so many nanoseconds, too: 10 ms, longer than most stalls of a processor and so short that
-/// many of a second have none.
-const INTERVAL_NS: f64 = 10e6;
-
-/// So many samples are handed over at once at most, where the publisher is late.
-const BURST_MAX: u32 = 4096;
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::case::tests::case;
     use crate::endpoint::End;
     use crate::engine;
-    use crate::signal::Signal;
     use crate::throughput::{SubscriberOutcome, run_subscriber};
     use std::cell::Cell;
     use std::net::SocketAddrV4;
+    use weir_measure::Signal;
     use weir_results::{Reliability, Test, ThroughputSummary};
 
     fn at(engine: &str, samples_per_s: f64) -> CaseSpec {
@@ -292,44 +126,13 @@ mod tests {
 
     /// Runs both ends of the mock, one after the other, from second 7 on.
     fn run(case: &CaseSpec) -> (PublisherOutcome, SubscriberOutcome) {
-        let schedule = Schedule::new(case, 7_000_000_000).unwrap();
+        let schedule = schedule(case, 7_000_000_000).unwrap();
         let engine = engine::find(&case.engine).unwrap();
         let sent = run_publisher(engine.open_publisher(case).unwrap().as_mut(), case, &schedule).unwrap();
         let signal = Signal::new();
         signal.finish(vec![sent.sent]);
         let mut end = engine.open_subscriber(case).unwrap();
         (sent, run_subscriber(end.as_mut(), case, &signal, Some(schedule)).unwrap())
-    }
-
-    #[test]
-    fn rates_are_numbers_or_shares_of_the_maximum() {
-        let check = |text: &str, expected: Option<Rate>| assert_eq!(text.parse().ok(), expected, "{text}");
-        check("1000", Some(Rate::PerSecond(1000)));
-        check("50k/s", Some(Rate::PerSecond(50_000)));
-        check("1.5M", Some(Rate::PerSecond(1_500_000)));
-        check("50%", Some(Rate::OfMaximum(5000)));
-        check("0.5%", Some(Rate::OfMaximum(50)));
-        for text in ["", "0", "101%", "0%", "-1", "fast", "10/m", "2e9"] {
-            check(text, None);
-        }
-        assert_eq!(
-            (Rate::OfMaximum(1250).to_string(), Rate::PerSecond(7).to_string()),
-            ("12.5%".into(), "7/s".into())
-        );
-    }
-
-    #[test]
-    fn samples_are_due_at_their_times_and_never_before() {
-        let case =
-            CaseSpec { warmup: Duration::from_secs(1), duration: Duration::from_secs(1), ..at("mock", 3.0) };
-        let schedule = Schedule::new(&case, 100).unwrap();
-        assert_eq!((schedule.measured_from, schedule.count()), (3, 6));
-        assert_eq!((schedule.due(99), schedule.due(100), schedule.due(101)), (0, 1, 1));
-        for sequence in 0..6 {
-            let intended_ns = schedule.intended_ns(sequence);
-            assert_eq!((schedule.due(intended_ns - 1), schedule.due(intended_ns)), (sequence, sequence + 1));
-        }
-        assert_eq!(schedule.due(1 << 40), 6);
     }
 
     #[test]
@@ -347,8 +150,9 @@ mod tests {
 
     #[test]
     fn a_stall_is_seen_by_every_sample_that_it_delayed() {
-        // The mock's subscriber gets nothing for 10 ms after each thousandth sample: 100 samples are due meanwhile, and are
-        // late by 10 ms, 9.9 ms, ...; a ping-pong would have seen one of them.
+        // The mock's subscriber gets nothing for 10 ms after each thousandth sample: 100 samples
+        // are due meanwhile, and are late by 10 ms, 9.9 ms, ...; a ping-pong would have seen one of
+        // them.
         let (_, received) = run(&at("mock-stall", 10_000.0));
         let one_way = received.one_way.unwrap();
         assert!((9_900.0..10_100.0).contains(&one_way.max), "{one_way:?}");
@@ -381,7 +185,8 @@ mod tests {
     fn a_share_is_of_the_same_engines_maximum() {
         let measured = |engine: &str, rate: f64| {
             let throughput = Some(ThroughputSummary { samples_per_s: rate, ..ThroughputSummary::default() });
-            Case { throughput, ..Case::new(engine, Test::Throughput, Reliability::Reliable, 32) }
+            Case::new(engine, Test::Throughput, Reliability::Reliable, 32)
+                .with(|it| it.figures.throughput = throughput)
         };
         let cases = [
             measured("mock", 1000.0),
@@ -398,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_clock_is_read_once_per_sample_that_is_sent_in_time() {
-        /// Every look at its clock takes a microsecond, and nothing else does.
+        /// Every clock read takes a microsecond, and nothing else does.
         struct Looks(Cell<u64>);
         impl End for Looks {
             fn connect(&mut self, _: Option<SocketAddrV4>, _: Duration) -> Result<(), EndpointError> {
@@ -424,9 +229,9 @@ mod tests {
                 Ok(true)
             }
         }
-        // A sample is due every microsecond: whoever looks twice for one is late for the next.
+        // A sample is due every microsecond: a second clock read would make the next one late.
         let case = at("mock", 1_000_000.0);
-        let schedule = Schedule::new(&case, 1_000).unwrap();
+        let schedule = schedule(&case, 1_000).unwrap();
         let mut end = Looks(Cell::new(0));
         let outcome = run_publisher(&mut end, &case, &schedule).unwrap();
         assert_eq!(outcome.sent, schedule.count());

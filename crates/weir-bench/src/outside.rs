@@ -1,78 +1,30 @@
-//! Independent programs that measure the same floor: `sockperf` for latency, `iperf3` for throughput.
+//! Independent programs that measure the same baseline: `sockperf` for latency, `iperf3` for
+//! throughput.
 //!
-//! Whoever doubts our floor, and so every ratio that divides by it, asks for these checks. Both
-//! programs run between our own cases, with the same size, the same pinning, the same socket
-//! buffers and the same way of waiting. Their figures go through the same arithmetic as ours: of
-//! sockperf the log of every single round trip is read, not its own summary.
+//! They check our baseline, and so every ratio that divides by it. They run between our own cases,
+//! with the same size, pinning, socket buffers and wait strategy. Their figures go through the same
+//! arithmetic: of sockperf, the log of every round trip is read, not its summary.
 
+mod case;
 mod iperf3;
 mod process;
 mod sockperf;
 
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use thiserror::Error;
-use weir_results::{Case, LatencyKind, Test, WaitStrategy};
+use weir_results::{Case, Test};
 
-use crate::case::{CaseSpec, CpuPair};
+pub use case::{OutsideCase, OutsideError};
 
-/// A program that can check the floor.
+/// A program that checks the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutsideTool {
     /// Latency.
     Sockperf,
     /// Throughput.
     Iperf3,
-}
-
-/// What such a program is to measure.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OutsideCase {
-    /// Bytes of UDP payload in a datagram.
-    pub size_bytes: usize,
-    /// How long at least: these programs take whole seconds.
-    pub duration: Duration,
-    /// How the ends wait for datagrams.
-    pub wait: WaitStrategy,
-    /// Processors of the end that sends and of the one that receives; `None` = not pinned.
-    pub cpus: Option<CpuPair>,
-    /// Both ends have this address.
-    pub address: Ipv4Addr,
-    /// Socket buffers to ask for, bytes, each way.
-    pub socket_buffer_bytes: usize,
-    /// Whether round trips count whole or half.
-    pub kind: LatencyKind,
-}
-
-impl From<&CaseSpec> for OutsideCase {
-    fn from(case: &CaseSpec) -> Self {
-        Self {
-            size_bytes: case.size_bytes,
-            duration: case.duration,
-            wait: case.wait,
-            cpus: case.cpus,
-            address: case.address,
-            socket_buffer_bytes: case.socket_buffer_bytes,
-            kind: LatencyKind::HalfRtt,
-        }
-    }
-}
-
-/// Why an outside program gave no figures.
-#[derive(Debug, Error)]
-pub enum OutsideError {
-    /// The user stopped the run.
-    #[error("interrupted")]
-    Interrupted,
-    /// It cannot do what the case asks.
-    #[error("{0}")]
-    NotSupported(String),
-    /// It did not run as it should.
-    #[error("{0}")]
-    Failed(String),
 }
 
 impl OutsideTool {
@@ -88,7 +40,7 @@ impl OutsideTool {
         }
     }
 
-    /// What it measures.
+    /// Its test.
     #[must_use]
     pub const fn test(self) -> Test {
         match self {
@@ -113,10 +65,8 @@ impl OutsideTool {
         std::env::split_paths(&folders).any(|folder: PathBuf| folder.join(self.name()).is_file())
     }
 
-    /// Measures `case`; its figures come back in `result`. `on_tick` is called now and then with the time passed.
-    ///
-    /// # Errors
-    /// When the program cannot do it, fails, or the user interrupts.
+    /// Measures `case` and enters the figures in `result`. `on_tick` is called regularly with the
+    /// elapsed time.
     pub fn run(
         self,
         case: &OutsideCase,
@@ -129,12 +79,4 @@ impl OutsideTool {
             Self::Iperf3 => iperf3::run(case, result, interrupted, on_tick),
         }
     }
-}
-
-/// A port that nobody uses now. Another program may take it before ours does, which then says so.
-fn free_port(case: &OutsideCase) -> Result<u16, OutsideError> {
-    UdpSocket::bind(SocketAddrV4::new(case.address, 0))
-        .and_then(|socket| socket.local_addr())
-        .map(|address| address.port())
-        .map_err(|error| OutsideError::Failed(format!("no free port on {}: {error}", case.address)))
 }

@@ -1,9 +1,8 @@
-//! What lies between the two ends of a case: loopback, or a cable made for the run.
+//! The network path between the ends of a case: loopback, or a virtual cable made for the run.
 //!
-//! Loopback flatters whatever sends many datagrams by one call: such a send is never cut into packets
-//! there, has an MTU of 64 KiB, and nothing is ever lost. A pair of network namespaces with a virtual
-//! cable between them is nearer to a wire: its MTU is that of Ethernet, it can have a rate, and it can
-//! lose packets one by one.
+//! Loopback favours sending many datagrams per call: they are never segmented, the MTU is 64 KiB,
+//! and nothing is lost. A pair of network namespaces with a virtual cable is closer to a wire: it
+//! has Ethernet's MTU, it can have a rate, and it can lose single packets.
 
 mod veth;
 
@@ -19,24 +18,25 @@ use thiserror::Error;
 
 pub use veth::{Place, VethError, VethPath};
 
-/// What was asked for by `--link`: `veth[,mtu=N][,rate=N][,queue=N][,burst=N][,loss=N%][,gso=on|off]`. The text of a value
-/// names everything that differs from a plain cable.
+/// The value of `--link`: `veth[,mtu=N][,rate=N][,queue=N][,burst=N][,loss=N%][,gso=on|off]`. Its
+/// text names everything that differs from a plain cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathSpec {
     /// Largest IP packet, bytes.
     pub mtu: u32,
     /// Bits per second in each direction; `None` = as fast as the processor.
     pub rate_bps: Option<u64>,
-    /// Bytes that wait before a link with a rate; `None` = a thousand packets, as on a usual card. The port of a switch has
-    /// some hundred thousand bytes.
+    /// Bytes that wait before a link with a rate; `None` = a thousand packets, as on a usual card.
+    /// The port of a switch has some hundred thousand bytes.
     pub queue_bytes: Option<u32>,
-    /// Bytes that pass a link with a rate at once after a pause (the depth of the token bucket); `None` = what the rate brings in
-    /// four milliseconds. A wire has none: the smaller it is, the truer are latencies, and the harder it is for a virtual
-    /// machine's timers to keep up with the rate.
+    /// Bytes that pass a rate-limited link at once after a pause (the depth of the token bucket);
+    /// `None`: the rate times 4 ms. A wire has none. A smaller value makes latencies more
+    /// realistic, but a virtual machine's timers may not keep up with the rate.
     pub burst_bytes: Option<u32>,
     /// Packets lost at random in each direction, hundredths of a percent.
     pub loss_e4: u32,
-    /// Whether the sender's device takes many datagrams in one piece, which then arrive or are lost as one.
+    /// Whether the sender's device takes many datagrams in one piece, which then arrive or are lost
+    /// together.
     pub gso: bool,
 }
 
@@ -146,11 +146,8 @@ impl fmt::Display for PathSpec {
     }
 }
 
-/// Moves the calling thread, and those that it starts from then on, into the network namespace of this file. Sockets that are
-/// open stay where they are.
-///
-/// # Errors
-/// When there is no such namespace, or no permission.
+/// Moves the calling thread, and those that it starts from then on, into the network namespace of
+/// this file. Sockets that are open stay where they are.
 pub fn enter_namespace(file: &Path) -> io::Result<()> {
     let namespace = File::open(file)?;
     Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)

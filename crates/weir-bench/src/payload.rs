@@ -1,9 +1,9 @@
 //! The bytes of one benchmark sample, the same for every engine.
 //!
-//! It is the type of RTI Perftest, little-endian, so that a size means the same thing here as in
-//! the tables that people know: the size of a sample is its whole serialized form, 28 bytes before
-//! the octets included, without the encapsulation header of an RTPS payload. An engine with a typed
-//! API serializes the same fields itself; raw UDP sends exactly these bytes.
+//! The type of RTI Perftest, little-endian, so that sizes compare with published tables: the size
+//! of a sample is its whole serialized form, with the 28 bytes before the payload and without the
+//! encapsulation header of RTPS. An engine with a typed API serializes the same fields itself; raw
+//! UDP sends exactly these bytes.
 //!
 //! ```text
 //!  0        4           8         12       16        20             24       28
@@ -12,16 +12,16 @@
 //!  +--------+-----------+---------+--------+---------+--------------+--------+----------
 //! ```
 
-/// Bytes of a serialized sample before its octets.
+/// Bytes of a serialized sample before its payload.
 pub const HEADER_BYTES: usize = 28;
 
-/// What `latency_ping` holds in a sample that nobody shall echo.
+/// `latency_ping` of a sample without echo.
 pub const NO_ECHO: i32 = -1;
 
-/// What `latency_ping` holds in a publisher's final marker, whose `seq_num` is how many samples it sent.
+/// `latency_ping` of a publisher's final marker, whose `seq_num` is the number of samples sent.
 pub const FINAL: i32 = -2;
 
-/// The fields of a sample before its octets.
+/// The fields of a sample before its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleHeader {
     /// The instance, little-endian; all zero when unkeyed.
@@ -34,12 +34,12 @@ pub struct SampleHeader {
     pub ts_sec: i32,
     /// Microseconds beside `ts_sec`.
     pub ts_usec: u32,
-    /// The subscriber that shall echo the sample, or [`NO_ECHO`].
+    /// The subscriber that must echo the sample, or [`NO_ECHO`].
     pub latency_ping: i32,
 }
 
 impl SampleHeader {
-    /// A throughput sample: no time stamp, no echo wanted. `sequence` is cut to 32 bits.
+    /// A throughput sample: without timestamp and echo. `sequence` is truncated to 32 bits.
     #[must_use]
     #[inline]
     pub fn data(sequence: u64, instances: u32) -> Self {
@@ -67,7 +67,7 @@ impl SampleHeader {
         Self { latency_ping: FINAL, ..Self::data(sent, 0) }
     }
 
-    /// A ping that subscriber 0 shall echo, sent at `sent_ns` of the sender's monotonic clock.
+    /// A ping for subscriber 0, sent at `sent_ns` of the sender's monotonic clock.
     #[must_use]
     #[inline]
     pub fn ping(sequence: u64, instances: u32, sent_ns: u64) -> Self {
@@ -110,14 +110,13 @@ impl SampleHeader {
 /// What a received datagram or sample holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedSample<'a> {
-    /// The fields before the octets.
+    /// The fields before the payload.
     pub header: SampleHeader,
-    /// The octets.
+    /// The payload.
     pub octets: &'a [u8],
 }
 
-/// Writes `header` and the length of the octets over the first 28 bytes of `sample`; the octets are
-/// whatever follows.
+/// Writes `header` and the payload's length over the first 28 bytes of `sample`.
 ///
 /// # Panics
 /// When `sample` is shorter than [`HEADER_BYTES`], which the plan refuses before any run.
@@ -134,7 +133,7 @@ pub fn write_header(sample: &mut [u8], header: &SampleHeader) {
     sample[24..28].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Reads a sample; `None` when it is too short or its length field does not tell the truth.
+/// Reads a sample; `None` when it is too short or its length field is wrong.
 #[must_use]
 #[inline]
 pub fn read(sample: &[u8]) -> Option<ReceivedSample<'_>> {
@@ -162,24 +161,14 @@ pub fn wire_sequence(sequence: u64) -> u32 {
     sequence as u32
 }
 
-/// The full sequence number whose low 32 bits are `seq_num` and which lies nearest to `expected`.
-#[must_use]
-#[inline]
-pub fn extend_sequence(expected: u64, seq_num: u32) -> u64 {
-    let distance = seq_num.wrapping_sub(wire_sequence(expected)).cast_signed();
-    // A distance below zero before the very first numbers is a forged or damaged sample: it becomes
-    // a huge number, and is ignored.
-    expected.wrapping_add_signed(i64::from(distance))
-}
-
-/// The key of sample number `sequence`: it goes round the instances; all zero when there are none.
+/// The key of sample `sequence`, by turns for each instance; all zero when there are none.
 #[must_use]
 #[inline]
 pub fn key_of(sequence: u64, instances: u32) -> [u8; 4] {
     if instances == 0 { [0; 4] } else { wire_sequence(sequence % u64::from(instances)).to_le_bytes() }
 }
 
-/// Fills the octets with bytes that follow from the sequence number (for `--verify`).
+/// Fills the payload with bytes that follow from the sequence number (for `--verify`).
 pub fn fill_octets(seq_num: u32, octets: &mut [u8]) {
     let mut word = first_word(seq_num);
     for chunk in octets.chunks_mut(8) {
@@ -188,7 +177,7 @@ pub fn fill_octets(seq_num: u32, octets: &mut [u8]) {
     }
 }
 
-/// True when the octets are those that [`fill_octets`] wrote for this sequence number.
+/// Whether the payload is that of [`fill_octets`] for this sequence number.
 #[must_use]
 pub fn octets_match(seq_num: u32, octets: &[u8]) -> bool {
     let mut word = first_word(seq_num);
@@ -238,18 +227,6 @@ mod tests {
         assert_eq!(read(&sample[..39]), None);
         assert_eq!(read(&sample[..27]), None);
         assert_eq!(read(&[]), None);
-    }
-
-    #[test]
-    fn sequence_numbers_are_extended_across_the_wrap() {
-        let wrap = 1 << 32;
-        assert_eq!(extend_sequence(0, 0), 0);
-        assert_eq!(extend_sequence(5, 3), 3);
-        assert_eq!(extend_sequence(wrap - 1, u32::MAX), wrap - 1);
-        assert_eq!(extend_sequence(wrap, 0), wrap);
-        assert_eq!(extend_sequence(wrap, u32::MAX - 1), wrap - 2);
-        assert_eq!(extend_sequence(wrap - 2, 1), wrap + 1);
-        assert_eq!(extend_sequence(3 * wrap + 10, 12), 3 * wrap + 12);
     }
 
     #[test]

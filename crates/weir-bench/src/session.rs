@@ -1,8 +1,7 @@
-//! The processes of one case, from their start to their end.
+//! The processes of one case, from start to end.
 //!
 //! All are children of the coordinator and run this same program. They never outlive the session:
-//! when it is dropped, whatever is left of them is killed, and an agent whose coordinator is gone
-//! ends by itself.
+//! dropping it kills them, and an agent without a coordinator ends by itself.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -19,17 +18,16 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use thiserror::Error;
+use weir_measure::{Connection, ControlError, Nonce};
 
-use crate::control::{
-    self, AgentFault, ControlError, FromAgent, MessageReader, Role, TOKEN_VARIABLE, ToAgent,
-};
+use crate::control::{self, AgentFault, FromAgent, LINE_BYTES_MAX, Role, TOKEN_VARIABLE, ToAgent};
 
 /// How to start an agent: `program arguments... --role ROLE --control ADDRESS --index N`.
 #[derive(Clone, Debug)]
 pub struct AgentCommand {
     /// The program, usually this one.
     pub program: PathBuf,
-    /// What it needs to be told to become an agent.
+    /// Its arguments.
     pub arguments: Vec<OsString>,
 }
 
@@ -71,7 +69,7 @@ struct Agent {
     /// What messages call it.
     name: String,
     child: Child,
-    stream: Option<TcpStream>,
+    control: Option<Connection>,
     messages: VecDeque<FromAgent>,
     is_gone: bool,
 }
@@ -94,7 +92,7 @@ impl<'a> Session<'a> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(trouble)?;
         let address = listener.local_addr().map_err(trouble)?;
         listener.set_nonblocking(true).map_err(trouble)?;
-        let token = random_token().map_err(trouble)?;
+        let token = Nonce::fresh().map_err(|error| SessionError::Trouble(error.to_string()))?.text();
         let (sender, inbox) = mpsc::channel();
         let mut session = Self { agents: Vec::new(), publishers, inbox, interrupted };
         for (role, count) in [(Role::Publisher, publishers), (Role::Subscriber, subscribers)] {
@@ -129,11 +127,11 @@ impl<'a> Session<'a> {
     /// Sends a message to one agent.
     pub(crate) fn send(&mut self, id: EndId, message: &ToAgent) -> Result<(), SessionError> {
         let agent = self.agent(id);
-        let Some(stream) = agent.stream.as_mut() else {
+        let Some(control) = agent.control.as_mut() else {
             return Err(SessionError::Trouble(format!("the {} has not connected", agent.name)));
         };
-        let sent = control::send(stream, message);
-        // The reason why it is gone is more telling than that writing to it failed.
+        let sent = control.send(message);
+        // The reason why the agent ended says more than the failed write.
         sent.map_err(|error| {
             let failed = SessionError::Trouble(format!("the {}: {error}", self.name(id)));
             self.check_gone(id).unwrap_or(failed)
@@ -173,10 +171,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Tells all agents to leave and waits until they have.
+    /// Closes all agents and waits until they have ended.
     pub(crate) fn close(mut self) {
         for id in self.ends() {
-            // One that is gone already needs not be told.
+            // An agent that has ended needs no message.
             let _ = self.send(id, &ToAgent::Close);
         }
         let deadline = Instant::now() + EXIT_WAIT;
@@ -216,7 +214,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), SessionError> {
         let start = Instant::now();
         while let Some(missing) =
-            self.agents.iter().find(|agent| agent.stream.is_none()).map(|agent| agent.id)
+            self.agents.iter().find(|agent| agent.control.is_none()).map(|agent| agent.id)
         {
             if self.interrupted.load(Ordering::Acquire) {
                 return Err(SessionError::Interrupted);
@@ -239,36 +237,35 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Reads the first message of a new connection. A stranger is shown out; an agent gets a thread
-    /// that reads its messages.
+    /// Reads the first message of a new connection. Other programs are ignored; an agent gets a
+    /// thread that reads its messages.
     fn introduce(
         &mut self,
         stream: TcpStream,
         token: &str,
         sender: &Sender<Received>,
     ) -> Result<(), SessionError> {
-        let prepare = || -> io::Result<TcpStream> {
+        let prepare = || -> io::Result<(Connection, Connection)> {
             stream.set_nonblocking(false)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(INTRODUCTION_WAIT))?;
-            stream.try_clone()
+            let reader = Connection::new(stream, LINE_BYTES_MAX)?;
+            Ok((reader.try_clone()?, reader))
         };
-        let Ok(readable) = prepare() else { return Ok(()) };
-        let mut reader = MessageReader::new(readable);
-        let Ok(FromAgent::Hello { schema, version, role, index, token: shown }) = reader.receive() else {
+        let Ok((writer, mut reader)) = prepare() else { return Ok(()) };
+        let Ok(FromAgent::Hello { schema, version, role, index, token: shown }) =
+            reader.receive(INTRODUCTION_WAIT)
+        else {
             return Ok(());
         };
         let id = EndId { role, index };
-        let is_expected = |agent: &Agent| agent.id == id && agent.stream.is_none();
+        let is_expected = |agent: &Agent| agent.id == id && agent.control.is_none();
         if shown != token || !self.agents.iter().any(is_expected) {
             return Ok(());
         }
         control::check_version(schema, &version).map_err(|error| SessionError::Trouble(error.to_string()))?;
-        let started = stream.set_read_timeout(None).and_then(|()| read_messages(id, reader, sender.clone()));
-        started.map_err(|error| {
+        read_messages(id, reader, sender.clone()).map_err(|error| {
             SessionError::Trouble(format!("cannot listen to the {}: {error}", self.name(id)))
         })?;
-        self.agent(id).stream = Some(stream);
+        self.agent(id).control = Some(writer);
         Ok(())
     }
 
@@ -286,8 +283,8 @@ impl<'a> Session<'a> {
         Some(SessionError::Trouble(format!("the {name}'s process ended before its case did ({status})")))
     }
 
-    /// The error for an agent whose connection has ended. Its process does so in the next moment,
-    /// if it has not yet.
+    /// The error for an agent whose connection was closed. Its process ends in the next moment, if
+    /// it has not yet.
     fn died(&mut self, id: EndId) -> SessionError {
         let deadline = Instant::now() + Duration::from_millis(200);
         loop {
@@ -324,13 +321,13 @@ impl Agent {
                 let program = command.program.display();
                 SessionError::Trouble(format!("cannot start the {name} ({program}): {error}"))
             })?;
-        Ok(Self { id, name, child, stream: None, messages: VecDeque::new(), is_gone: false })
+        Ok(Self { id, name, child, control: None, messages: VecDeque::new(), is_gone: false })
     }
 }
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // Both fail only when the child is gone already.
+        // Both fail only when the child has ended.
         if !self.is_gone {
             let _ = self.child.kill();
         }
@@ -338,33 +335,32 @@ impl Drop for Agent {
     }
 }
 
-/// How long a process may take to start and connect. This and the limits below catch what hangs; a slow machine that is busy
-/// has to stay within them.
+/// How long a process may take to start and connect. This limit and those below catch hangs; a
+/// slow, busy machine must stay within them.
 const HELLO_WAIT: Duration = Duration::from_secs(20);
 
-/// How long somebody who connected may take to introduce itself.
+/// How long a connected program may take to introduce itself.
 const INTRODUCTION_WAIT: Duration = Duration::from_secs(5);
 
-/// How long an agent may take to leave: long enough for an engine to say goodbye on the network.
+/// How long an agent may take to end: long enough for an engine to leave the network.
 const EXIT_WAIT: Duration = Duration::from_secs(2);
 
-/// How often a waiting coordinator looks up: so seldom that it does not disturb what is measured.
+/// How often a waiting coordinator wakes up: too seldom to disturb the measurement.
 const TICK: Duration = Duration::from_millis(100);
+
+/// A thread that reads waits for as long as the connection lasts.
+const FOREVER: Duration = Duration::from_secs(1 << 32);
 
 fn wait_for_connection(listener: &TcpListener) {
     let timeout = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-    // Whatever poll says, the caller looks again.
+    // The caller checks the listener in any case.
     let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&timeout));
 }
 
-fn read_messages(
-    id: EndId,
-    mut reader: MessageReader<TcpStream>,
-    sender: Sender<Received>,
-) -> io::Result<()> {
+fn read_messages(id: EndId, mut reader: Connection, sender: Sender<Received>) -> io::Result<()> {
     let read = move || {
         loop {
-            let message = reader.receive();
+            let message = reader.receive(FOREVER);
             let is_last = message.is_err();
             if sender.send(Received { id, message }).is_err() || is_last {
                 return;
@@ -372,11 +368,4 @@ fn read_messages(
         }
     };
     thread::Builder::new().name(format!("control {}{}", id.role.name(), id.index)).spawn(read).map(drop)
-}
-
-/// What an agent proves with that it belongs to this run: 128 random bits.
-fn random_token() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)?;
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

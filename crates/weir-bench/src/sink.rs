@@ -1,16 +1,15 @@
-//! Where a subscriber's samples end up: counted, followed by sequence number, and checked on request.
+//! Counts a subscriber's samples, follows their sequence numbers, and checks them on request.
 
-use weir_results::{Arrival, LatencySummary, SequenceCounts, SequenceTracker};
+use weir_measure::{Numbers, Schedule, clock};
+use weir_results::{Arrival, LatencySummary, SequenceCounts};
 
+use crate::arrivals::Arrivals;
 use crate::case::CaseSpec;
-use crate::clock;
-use crate::open_loop::{Arrivals, Schedule};
 use crate::payload::{self, FINAL, HEADER_BYTES, SampleHeader};
 
 /// Counts the samples of all publishers, each by its own sequence numbers.
 ///
-/// What arrives before [`SampleSink::start_counting`] is warm-up: it is followed all the same,
-/// since a reliable engine may lose nothing there either.
+/// What arrives before [`SampleSink::start_counting`] is warm-up.
 #[derive(Debug)]
 pub struct SampleSink {
     /// By publisher.
@@ -30,16 +29,10 @@ pub struct SampleSink {
 /// The samples of one publisher.
 #[derive(Debug)]
 struct Stream {
-    tracker: SequenceTracker,
-    /// The number that the tracker expects next: extends the 32 bits on the wire.
-    expected: u64,
-    /// Samples below it belong to the warm-up.
-    counted_from: u64,
-    /// Follows what still comes of the warm-up: engines that sort by instance deliver it late.
-    warmup: SequenceTracker,
+    numbers: Numbers,
     /// Whether the first number is known.
     has_begun: bool,
-    /// How many the publisher sent, once its final marker has come.
+    /// How many the publisher sent, once its final marker has arrived.
     sent: Option<u64>,
 }
 
@@ -48,7 +41,7 @@ impl SampleSink {
     #[must_use]
     pub fn new(case: &CaseSpec) -> Self {
         Self {
-            streams: (0..case.publishers).map(|_| Stream::new(true)).collect(),
+            streams: (0..case.ends.publishers).map(|_| Stream::new(true)).collect(),
             arrivals: 0,
             size_bytes: case.size_bytes,
             instances: case.instances,
@@ -71,7 +64,7 @@ impl SampleSink {
         self.arrivals_by_schedule.as_ref().map(|arrivals| *arrivals.schedule())
     }
 
-    /// What arrives from now on arrives at `now_ns`: for engines that make their own time.
+    /// Sets the arrival time of the following samples, for engines with their own clock.
     pub fn set_now_ns(&mut self, now_ns: u64) {
         self.own_now_ns = Some(now_ns);
     }
@@ -83,24 +76,24 @@ impl SampleSink {
         self.arrivals_by_schedule.as_ref().map(|arrivals| arrivals.summary(lost))
     }
 
-    /// A sink that joins later: what it receives first of a publisher is where it begins.
+    /// A sink that joins late: it counts from the first sample of each publisher.
     #[must_use]
     pub fn joining(case: &CaseSpec) -> Self {
-        let streams = (0..case.publishers).map(|_| Stream::new(false)).collect();
+        let streams = (0..case.ends.publishers).map(|_| Stream::new(false)).collect();
         Self { streams, ..Self::new(case) }
     }
 
-    /// Takes one sample. A wrong size or an unknown publisher is always noticed; key and octets are
-    /// compared with `--verify` only.
+    /// Takes one sample. Wrong sizes and unknown publishers are always detected; key and payload
+    /// are compared with `--verify` only.
     #[inline]
     pub fn accept(&mut self, header: &SampleHeader, octets: &[u8]) {
-        // A negative number becomes a huge one, and there is no such publisher.
+        // A negative number becomes a huge one, which no publisher has.
         let Some(stream) = self.streams.get_mut(header.entity_id as usize) else {
             self.reject();
             return;
         };
         if header.latency_ping == FINAL {
-            stream.sent = Some(stream.number(header.seq_num));
+            stream.sent = Some(stream.numbers.extend(header.seq_num));
             return;
         }
         self.arrivals += 1;
@@ -126,9 +119,7 @@ impl SampleSink {
     /// Ends the warm-up: everything beyond the highest number so far is counted from here on.
     pub fn start_counting(&mut self) {
         for stream in &mut self.streams {
-            stream.counted_from = stream.expected;
-            let counted = SequenceTracker::starting_at(stream.expected);
-            stream.warmup = std::mem::replace(&mut stream.tracker, counted);
+            stream.numbers.start_counting();
         }
     }
 
@@ -136,7 +127,7 @@ impl SampleSink {
     pub fn finish(&mut self, sent: &[u64]) {
         for (stream, sent) in self.streams.iter_mut().zip(sent) {
             if stream.has_begun {
-                stream.tracker.finish(*sent);
+                stream.numbers.finish(*sent);
             }
         }
     }
@@ -146,7 +137,7 @@ impl SampleSink {
     pub fn counts(&self) -> SequenceCounts {
         let mut counts = SequenceCounts::default();
         for stream in &self.streams {
-            counts.merge(&stream.tracker.counts());
+            counts.merge(&stream.numbers.counts());
         }
         counts
     }
@@ -154,10 +145,10 @@ impl SampleSink {
     /// Samples that did not arrive during the warm-up.
     #[must_use]
     pub fn lost_in_warmup(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.warmup.counts().lost).sum()
+        self.streams.iter().map(|stream| stream.numbers.lost_in_warmup()).sum()
     }
 
-    /// Samples of the wrong size or of nobody, and with `--verify` of the wrong content.
+    /// Samples of a wrong size or an unknown publisher, and with `--verify` of wrong content.
     #[must_use]
     pub fn corrupt(&self) -> u64 {
         self.corrupt
@@ -173,13 +164,11 @@ impl SampleSink {
     /// True when nothing is missing of the numbers `0..sent[i]` of publisher `i` since the warm-up.
     #[must_use]
     pub fn has_all(&self, sent: &[u64]) -> bool {
-        let has_all = |(stream, sent): (&Stream, &u64)| {
-            !stream.has_begun || (stream.expected >= *sent && stream.tracker.counts().lost == 0)
-        };
+        let has_all = |(stream, sent): (&Stream, &u64)| !stream.has_begun || stream.numbers.has_all(*sent);
         self.streams.iter().zip(sent).all(has_all)
     }
 
-    /// What the final markers say that the publishers sent, once all of them have come.
+    /// How many the publishers sent, once all final markers have arrived.
     #[must_use]
     pub fn finals(&self) -> Option<Vec<u64>> {
         self.streams.iter().map(|stream| stream.sent).collect()
@@ -188,19 +177,7 @@ impl SampleSink {
 
 impl Stream {
     fn new(has_begun: bool) -> Self {
-        Self {
-            tracker: SequenceTracker::starting_at(0),
-            expected: 0,
-            counted_from: 0,
-            warmup: SequenceTracker::starting_at(0),
-            has_begun,
-            sent: None,
-        }
-    }
-
-    #[inline]
-    fn number(&self, seq_num: u32) -> u64 {
-        payload::extend_sequence(self.expected, seq_num)
+        Self { numbers: Numbers::starting_at(0), has_begun, sent: None }
     }
 
     /// Returns the number of a sample that arrived for the first time.
@@ -209,31 +186,21 @@ impl Stream {
         if !self.has_begun {
             self.begin(seq_num);
         }
-        let sequence = self.number(seq_num);
-        if sequence < self.counted_from {
-            return is_new(self.warmup.record(sequence)).then_some(sequence);
-        }
-        let arrival = self.tracker.record(sequence);
-        self.expected = self.expected.max(sequence.wrapping_add(1));
-        is_new(arrival).then_some(sequence)
+        let sequence = self.numbers.extend(seq_num);
+        (self.numbers.record(sequence) != Arrival::Duplicate).then_some(sequence)
     }
 
     #[cold]
     fn begin(&mut self, seq_num: u32) {
-        let first = u64::from(seq_num);
-        self.tracker = SequenceTracker::starting_at(first);
-        (self.expected, self.counted_from, self.has_begun) = (first, first, true);
+        self.numbers = Numbers::starting_at(seq_num.into());
+        self.has_begun = true;
     }
 
     fn is_genuine(&self, header: &SampleHeader, instances: u32, octets: &[u8]) -> bool {
-        let sequence = if self.has_begun { self.number(header.seq_num) } else { header.seq_num.into() };
+        let sequence =
+            if self.has_begun { self.numbers.extend(header.seq_num) } else { header.seq_num.into() };
         header.key == payload::key_of(sequence, instances) && payload::octets_match(header.seq_num, octets)
     }
-}
-
-#[inline]
-fn is_new(arrival: Arrival) -> bool {
-    !matches!(arrival, Arrival::Duplicate)
 }
 
 #[cfg(test)]
@@ -255,7 +222,7 @@ mod tests {
     #[test]
     fn numbers_go_on_beyond_32_bits() {
         let mut sink = sink(false, 0);
-        sink.streams[0].expected = u64::from(u32::MAX);
+        sink.streams[0].numbers = Numbers::starting_at(u32::MAX.into());
         sink.start_counting();
         for seq_num in [u32::MAX, 0, 2, 1] {
             sink.accept(&header(seq_num, [0; 4]), &OCTETS);
@@ -302,7 +269,7 @@ mod tests {
 
     #[test]
     fn publishers_are_followed_apart_and_strangers_are_not_samples() {
-        let mut sink = SampleSink::new(&CaseSpec { publishers: 2, ..case("mock", Test::Throughput) });
+        let mut sink = SampleSink::new(&case("mock", Test::Throughput).with(|case| case.ends.publishers = 2));
         for (publisher, seq_num) in [(0, 0), (1, 0), (1, 1), (0, 1), (1, 3), (2, 0)] {
             sink.accept(&header(seq_num, [0; 4]).by(publisher), &OCTETS);
         }
@@ -314,8 +281,9 @@ mod tests {
 
     #[test]
     fn a_sink_that_joins_later_begins_with_what_it_sees_and_ends_with_the_markers() {
-        let mut sink =
-            SampleSink::joining(&CaseSpec { verify: true, publishers: 2, ..case("mock", Test::Throughput) });
+        let mut sink = SampleSink::joining(&case("mock", Test::Throughput).with(|case| {
+            (case.verify, case.ends.publishers) = (true, 2);
+        }));
         let mut octets = OCTETS;
         for seq_num in [4_000_000_000, 4_000_000_002] {
             payload::fill_octets(seq_num, &mut octets);

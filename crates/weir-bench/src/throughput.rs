@@ -1,20 +1,19 @@
-//! The one-way stream: the publisher sends as fast as the engine takes, the subscriber counts.
+//! The one-way stream: the publisher sends as fast as possible, the subscriber counts.
 //!
-//! The subscriber's figures are the result. It counts from the end of the warm-up, which begins
-//! with the first sample that arrives; its rate is what arrived after the last sample of the
-//! warm-up, over the time from that one to the last counted one. The publisher's rate is shown
-//! beside it. How far the publisher went is agreed through the control channel at the end, so that
-//! samples lost at the tail are counted, too.
+//! The subscriber's figures are the result. It counts from the end of the warm-up, which starts
+//! with the first arrival. Its rate is what arrived after the last sample of the warm-up, over the
+//! time from that sample to the last counted one. The publisher's rate is reported beside it. The
+//! control channel carries how far the publisher went, so that samples lost at the end are counted.
 
 use std::time::Duration;
 
-use crate::open_loop::{self, Schedule};
 use serde::{Deserialize, Serialize};
+use weir_measure::{Burst, Drain, Schedule, Signal, Window, nanos};
 use weir_results::{LatencySummary, Reliability, SequenceCounts};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndReport, EndpointError, Publisher, Subscriber};
-use crate::signal::Signal;
+use crate::open_loop;
 use crate::sink::SampleSink;
 
 /// What the sending end did.
@@ -57,7 +56,7 @@ pub struct SubscriberOutcome {
     pub one_way: Option<LatencySummary>,
 }
 
-/// Sends until the case's time is over: by a `schedule`, or as fast as the engine takes.
+/// Sends until the case's time is over: by a `schedule`, or as fast as possible.
 ///
 /// # Errors
 /// Of the engine, and when it took no sample for ten seconds.
@@ -84,30 +83,27 @@ pub fn run_subscriber(
     schedule: Option<Schedule>,
 ) -> Result<SubscriberOutcome, EndpointError> {
     let mut sink = SampleSink::new(case).following(schedule);
-    let mut window = Window::new(nanos(case.warmup));
-    let quiet_ns = nanos(quiet_time(case));
-    let drain_ns = nanos(DRAIN_WAIT + case.allowance());
-    let mut finished_at_ns = None;
-    let mut last_arrival_ns = 0;
+    let mut window = Window::new(case.warmup);
+    let mut drain = Drain::new(quiet_time(case), DRAIN_WAIT + case.allowance());
     loop {
         let arrivals_before = sink.arrivals();
         end.receive(&mut sink, RECEIVE_WAIT)?;
         let now_ns = end.now_ns();
         if sink.arrivals() != arrivals_before {
-            last_arrival_ns = now_ns;
-            window.batch_arrived(now_ns, &mut sink);
-        }
-        if let Some(sent) = signal.sent() {
-            let finished_at_ns = *finished_at_ns.get_or_insert(now_ns);
-            let quiet_since_ns = last_arrival_ns.max(finished_at_ns);
-            let has_waited = now_ns.saturating_sub(finished_at_ns) >= drain_ns;
-            if sink.has_all(sent) || now_ns.saturating_sub(quiet_since_ns) >= quiet_ns || has_waited {
-                sink.finish(sent);
-                break;
+            drain.arrived(now_ns);
+            if window.arrived(now_ns) {
+                sink.start_counting();
             }
         }
+        if let Some(sent) = signal.sent()
+            && (sink.has_all(sent) || drain.is_over(now_ns))
+        {
+            sink.finish(sent);
+            break;
+        }
     }
-    let received_in = window.length().ok_or_else(|| {
+    let received_in = window.bounds_ns().map(|(from_ns, to_ns)| Duration::from_nanos(to_ns - from_ns));
+    let received_in = received_in.ok_or_else(|| {
         EndpointError::NoPeer(format!("no sample arrived after the warm-up ({} during it)", sink.arrivals()))
     })?;
     Ok(SubscriberOutcome {
@@ -142,20 +138,20 @@ fn run_unscheduled(end: &mut dyn Publisher, case: &CaseSpec) -> Result<Publisher
     })
 }
 
-/// How long an end may take to have everything acknowledged. The coordinator waits longer than that.
+/// How long acknowledging everything may take. The coordinator waits longer.
 pub(crate) const FLUSH_WAIT: Duration = Duration::from_secs(10);
 
-/// How long a subscriber goes on after its publisher is done, however busy it is.
+/// How long a subscriber drains after its publisher is done.
 pub(crate) const DRAIN_WAIT: Duration = Duration::from_secs(30);
 
-/// How often a subscriber without samples looks whether the run is over.
+/// How often a subscriber without samples checks whether the run is over.
 const RECEIVE_WAIT: Duration = Duration::from_millis(20);
 
 /// How long an engine may take no sample.
 pub(crate) const STALL_WAIT: Duration = Duration::from_secs(10);
 
-/// When nothing arrived for so long after the publisher's end, nothing will: a reliable engine may
-/// still be repairing.
+/// Silence after the publisher's end that means that nothing will arrive: a reliable engine may
+/// still retransmit.
 pub(crate) fn quiet_time(case: &CaseSpec) -> Duration {
     let usual = match case.reliability {
         Reliability::Reliable => Duration::from_secs(3),
@@ -164,26 +160,28 @@ pub(crate) fn quiet_time(case: &CaseSpec) -> Duration {
     usual + case.allowance()
 }
 
-/// So many samples are measured at least, however long each takes: a rate needs a time between two,
-/// and one more may still belong to the subscriber's warm-up.
-const MEASURED_MIN: u64 = 3;
+/// The least number of measured samples: a rate needs the time between two, and one more may belong
+/// to the subscriber's warm-up.
+pub(crate) const MEASURED_MIN: u64 = 3;
 
-/// The publisher's loop. Bursts grow and shrink so that the clock is read about every hundred
-/// microseconds: often enough for the time of the run, too seldom to cost anything per sample.
+/// The publisher's loop.
 pub(crate) struct Pace {
     /// The number of the next sample: so many were sent.
     pub(crate) next: u64,
-    burst: u32,
+    burst: Burst,
     progress_ns: u64,
     stall_wait: Duration,
 }
 
 impl Pace {
-    const BURST_MAX: u32 = 4096;
-
     /// Nothing sent yet.
     pub(crate) fn new(end: &dyn Publisher, case: &CaseSpec) -> Self {
-        Self { next: 0, burst: 1, progress_ns: end.now_ns(), stall_wait: STALL_WAIT + case.allowance() }
+        Self {
+            next: 0,
+            burst: Burst::new(),
+            progress_ns: end.now_ns(),
+            stall_wait: STALL_WAIT + case.allowance(),
+        }
     }
 
     /// Publishes until the clock shows `end_ns`, but at least `count_min` samples, and returns what it
@@ -197,7 +195,7 @@ impl Pace {
         let mut now_ns = end.now_ns();
         let next_min = self.next + count_min;
         while now_ns < end_ns || self.next < next_min {
-            let taken = end.publish(self.next, self.burst)?;
+            let taken = end.publish(self.next, self.burst.count())?;
             let before_ns = now_ns;
             now_ns = end.now_ns();
             self.next += u64::from(taken);
@@ -207,44 +205,9 @@ impl Pace {
                 let waited = self.stall_wait;
                 return Err(EndpointError::Engine(format!("no sample could be written for {waited:?}")));
             }
-            self.burst = match now_ns - before_ns {
-                0..50_000 => (self.burst * 2).min(Self::BURST_MAX),
-                50_000..200_000 => self.burst,
-                _ => (self.burst / 2).max(1),
-            };
+            self.burst.adapt(now_ns - before_ns);
         }
         Ok(now_ns)
-    }
-}
-
-/// The part of the run that the subscriber counts.
-struct Window {
-    warmup_ns: u64,
-    /// When the first sample arrived.
-    first_ns: Option<u64>,
-    /// When the last sample of the warm-up arrived.
-    from_ns: Option<u64>,
-    /// When the last counted sample arrived.
-    to_ns: Option<u64>,
-}
-
-impl Window {
-    fn new(warmup_ns: u64) -> Self {
-        Self { warmup_ns, first_ns: None, from_ns: None, to_ns: None }
-    }
-
-    fn batch_arrived(&mut self, now_ns: u64, sink: &mut SampleSink) {
-        let first_ns = *self.first_ns.get_or_insert(now_ns);
-        if self.from_ns.is_some() {
-            self.to_ns = Some(now_ns);
-        } else if now_ns - first_ns >= self.warmup_ns {
-            self.from_ns = Some(now_ns);
-            sink.start_counting();
-        }
-    }
-
-    fn length(&self) -> Option<Duration> {
-        Some(Duration::from_nanos(self.to_ns? - self.from_ns?))
     }
 }
 
@@ -254,10 +217,6 @@ pub(crate) fn difference(
     of: impl Fn(&EndReport) -> Option<u64>,
 ) -> Option<u64> {
     Some(of(after)?.saturating_sub(of(before)?))
-}
-
-pub(crate) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

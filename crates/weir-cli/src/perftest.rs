@@ -5,7 +5,7 @@
 //! - `banner`, `printer`, `telemetry`: the configuration, the results, and what the host did meanwhile
 //! - `help`, `completions`: `-help`, the manual page, and completion scripts, made from the table
 //!
-//! The procedure itself is in `weir_bench::perftest`.
+//! The procedure itself is in `weir_compat::perftest`.
 
 mod banner;
 mod command_line;

@@ -59,7 +59,13 @@ impl Progress {
 
     /// Reports the result of case `number`, from 1.
     pub(crate) fn case_finished(&self, number: usize, case: &Case) {
-        let what = self.name(number, &case.engine, &case.test, case.reliability.name(), case.size_bytes);
+        let what = self.name(
+            number,
+            &case.point.engine,
+            &case.point.test,
+            case.point.reliability.name(),
+            case.point.size_bytes,
+        );
         self.say(&format!("{what}: {}", figures(case)));
     }
 
@@ -92,14 +98,14 @@ impl Progress {
 }
 
 fn figures(case: &Case) -> String {
-    if let Some(latency) = &case.latency_us {
+    if let Some(latency) = &case.figures.latency_us {
         return format!("p50 {:.2} us, p99 {:.2} us, lost {}", latency.p50, latency.p99, latency.lost);
     }
-    if let Some(throughput) = &case.throughput {
+    if let Some(throughput) = &case.figures.throughput {
         let rate = format_rate(throughput.samples_per_s);
         return format!("{rate} samples/s, {:.1} Mbit/s, lost {}", throughput.mbps, throughput.lost);
     }
-    case.not_measured.as_ref().map_or_else(|| "no figures".to_owned(), ToString::to_string)
+    case.evidence.not_measured.as_ref().map_or_else(|| "no figures".to_owned(), ToString::to_string)
 }
 
 fn millis(duration: Duration) -> u64 {

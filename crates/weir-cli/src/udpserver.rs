@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgAction, CommandFactory, Parser};
-use weir_udptest::{Secret, Server, ServerKind, ServerSettings};
+use weir_compat::hpcbench::Udptest;
+use weir_measure::{Secret, Server, ServerSettings};
 
 /// Serve the tests of udptest until interrupted
 #[derive(Debug, Parser)]
@@ -85,9 +86,9 @@ pub fn main() -> ExitCode {
         port: args.port,
         sessions_max: args.max_sessions.max(1),
         trial_max: Duration::from_secs(args.max_time),
-        ..ServerSettings::new(ServerKind::Udptest)
+        ..ServerSettings::new::<Udptest>()
     };
-    let server = match Server::bind(settings) {
+    let server = match Server::<Udptest>::bind(settings) {
         Ok(server) => server,
         Err(error) => {
             complain(&error);

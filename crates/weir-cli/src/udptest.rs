@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, CommandFactory, Parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use weir_compat::hpcbench::{self, Mode, PlotData, ServiceType, Settings, parse_bytes, parse_rate};
+use weir_measure::{Family, MeasureError, Secret};
 use weir_report::{LineChart, line_chart};
-use weir_udptest::{
-    Family, Mode, PlotData, Secret, ServiceType, Settings, UdptestError, parse_bytes, parse_rate,
-};
 
 /// Measure UDP to a host that runs udpserver, with the options and files of hpcbench's udptest
 #[derive(Debug, Parser)]
@@ -181,12 +180,12 @@ pub fn main() -> ExitCode {
     }
     let mut stdout = io::stdout().lock();
     let mut console = |text: &str| writeln!(stdout, "{text}").and_then(|()| stdout.flush());
-    let done = settings(&args).and_then(|settings| weir_udptest::run(&settings, &halt, &mut console));
+    let done = settings(&args).and_then(|settings| hpcbench::run(&settings, &halt, &mut console));
     let Err(error) = done else { return ExitCode::SUCCESS };
     complain(&error.to_string());
     ExitCode::from(match error {
-        UdptestError::Usage(_) => 2,
-        UdptestError::Interrupted => 130,
+        MeasureError::Usage(_) => 2,
+        MeasureError::Interrupted => 130,
         _ => 3,
     })
 }
@@ -195,7 +194,7 @@ fn complain(text: &str) {
     let _ = writeln!(io::stderr().lock(), "udptest: {text}");
 }
 
-fn settings(args: &Args) -> Result<Settings, UdptestError> {
+fn settings(args: &Args) -> Result<Settings, MeasureError> {
     let round_trip = match (args.test.round_trip_bytes, args.test.round_trip) {
         (Some(message_bytes), _) => Some(Mode::RoundTrip { message_bytes }),
         (None, true) => Some(Mode::RoundTrip { message_bytes: 64 }),
@@ -210,7 +209,7 @@ fn settings(args: &Args) -> Result<Settings, UdptestError> {
     let mut modes = asked.into_iter().flatten();
     let mode = modes.next().unwrap_or(Mode::Unidirectional);
     if modes.next().is_some() {
-        return Err(UdptestError::Usage(
+        return Err(MeasureError::Usage(
             "-a or -A, -e, -g and -i select different tests: choose one".to_owned(),
         ));
     }
@@ -221,7 +220,7 @@ fn settings(args: &Args) -> Result<Settings, UdptestError> {
     };
     // An unreadable secret is a usage error.
     let secret = args.connection.secret_file.as_deref().map(Secret::read).transpose();
-    let secret = secret.map_err(|error| UdptestError::Usage(error.to_string()))?;
+    let secret = secret.map_err(|error| MeasureError::Usage(error.to_string()))?;
     Ok(Settings {
         family,
         secret,

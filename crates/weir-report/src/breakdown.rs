@@ -19,7 +19,7 @@ impl Stages {
     /// Computes the stages of a point; `None` if no repeat has them.
     pub(crate) fn of(point: &Point<'_>) -> Option<Self> {
         let times = |of: &dyn Fn(&LatencyBreakdown) -> Option<StageTimes>| {
-            let of = |case: &Case| case.breakdown.as_ref().and_then(of);
+            let of = |case: &Case| case.figures.breakdown.as_ref().and_then(of);
             let mean = point.repeats.iter().filter_map(|case| of(case)).map(|times| times.mean);
             Some(StageTimes {
                 p50: point.spread(|case| Some(of(case)?.p50))?.median,
@@ -99,7 +99,7 @@ fn bar(percent: f64) -> String {
 fn notes(group: &Group<'_>) -> String {
     let breakdowns = || {
         let cases = group.points.iter().flat_map(|point| &point.repeats);
-        cases.filter_map(|case| case.breakdown.as_ref())
+        cases.filter_map(|case| case.figures.breakdown.as_ref())
     };
     let error_us = breakdowns().map(|breakdown| breakdown.clock_error_us).fold(0.0, f64::max);
     let turn_us = breakdowns().map(|breakdown| breakdown.turn_us).fold(0.0, f64::max);
@@ -128,10 +128,8 @@ mod tests {
         let case = |ns: &u64| {
             let at = |index: u64| if index == 0 { 0 } else { ns + (index - 1) * 100 };
             let trip = Trip([0, 1, 2, 3, 4, 5, 6].map(at));
-            Case {
-                breakdown: LatencyBreakdown::new(&[trip], 20, 50.0),
-                ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
-            }
+            Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+                .with(|it| it.figures.breakdown = LatencyBreakdown::new(&[trip], 20, 50.0))
         };
         Run { cases: first_ns.iter().map(case).collect(), ..Run::new(Environment::default()) }
     }

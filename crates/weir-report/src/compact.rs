@@ -52,18 +52,18 @@ fn table(group: &Group<'_>) -> Option<String> {
 
 fn cell(point: &Point<'_>) -> String {
     if point.headline().is_none() {
-        let failed = |case: &&Case| matches!(case.not_measured, Some(NotMeasured::Failed { .. }));
+        let failed = |case: &&Case| matches!(case.evidence.not_measured, Some(NotMeasured::Failed { .. }));
         return if point.repeats.iter().any(failed) { "failed".to_owned() } else { String::new() };
     }
     let figure = |figure: fn(&Case) -> Option<f64>| {
         point.spread(figure).map_or_else(String::new, |spread| three_digits(spread.median))
     };
-    let mut text = match point.repeats[0].test {
+    let mut text = match point.repeats[0].point.test {
         Test::Latency => {
-            let p99 = figure(|case| case.latency_us.map(|latency| latency.p99));
+            let p99 = figure(|case| case.figures.latency_us.map(|latency| latency.p99));
             format!("{} / {p99}", figure(headline))
         }
-        Test::Throughput => figure(|case| case.throughput.map(|t| t.samples_per_s / 1e3)),
+        Test::Throughput => figure(|case| case.figures.throughput.map(|t| t.samples_per_s / 1e3)),
     };
     let lost = lost_percent(point);
     if lost >= 0.1 {
@@ -75,9 +75,9 @@ fn cell(point: &Point<'_>) -> String {
 /// The largest share of lost samples among the repeats.
 pub(crate) fn lost_percent(point: &Point<'_>) -> f64 {
     let lost = |case: &&Case| {
-        let pings = case.latency_us.filter(|latency| latency.lost > 0);
+        let pings = case.figures.latency_us.filter(|latency| latency.lost > 0);
         let pings = pings.map(|latency| latency.lost as f64 * 100.0 / (latency.lost + latency.count) as f64);
-        case.throughput.map(|throughput| throughput.lost_percent).or(pings)
+        case.figures.throughput.map(|throughput| throughput.lost_percent).or(pings)
     };
     point.repeats.iter().filter_map(lost).fold(0.0, f64::max)
 }
@@ -163,8 +163,10 @@ mod tests {
             )
             .unwrap()
         };
-        let case = Case::new(engine, Test::Throughput, Reliability::Reliable, 32);
-        Case { repeat, throughput: Some(throughput), ..case }
+        Case::new(engine, Test::Throughput, Reliability::Reliable, 32).with(|it| {
+            it.conditions.repeat = repeat;
+            it.figures.throughput = Some(throughput);
+        })
     }
 
     fn tables(cases: Vec<Case>) -> String {
@@ -191,9 +193,11 @@ mod tests {
     fn latencies_have_both_percentiles_and_failures_say_so() {
         let latency_us =
             Some(LatencySummary { count: 9, p50: 3.456, p99: 20.0, ..LatencySummary::default() });
-        let weir = Case { latency_us, ..Case::new("weir", Test::Latency, Reliability::Reliable, 32) };
+        let weir = Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+            .with(|it| it.figures.latency_us = latency_us);
         let not_measured = Some(NotMeasured::Failed { reason: "hung".to_owned() });
-        let other = Case { not_measured, ..Case::new("other", Test::Latency, Reliability::Reliable, 32) };
+        let other = Case::new("other", Test::Latency, Reliability::Reliable, 32)
+            .with(|it| it.evidence.not_measured = not_measured);
         let text = tables(vec![weir, other]);
         assert!(text.contains("| weir | 3.46 / 20 |\n| other | failed |\n\nOne run each.\n"), "{text}");
     }

@@ -21,9 +21,11 @@ impl Default for ReportOptions {
 
 /// Returns the figure that decides: the median latency, or the received rate.
 pub(crate) fn headline(case: &Case) -> Option<f64> {
-    match case.test {
-        Test::Latency => case.latency_us.filter(|latency| latency.count > 0).map(|latency| latency.p50),
-        Test::Throughput => case.throughput.map(|throughput| throughput.samples_per_s),
+    match case.point.test {
+        Test::Latency => {
+            case.figures.latency_us.filter(|latency| latency.count > 0).map(|latency| latency.p50)
+        }
+        Test::Throughput => case.figures.throughput.map(|throughput| throughput.samples_per_s),
     }
 }
 
@@ -56,7 +58,7 @@ pub(crate) fn compare(group: &Group<'_>, point: &Point<'_>, relative_to: &str) -
         Test::Throughput => Better::More,
     };
     let pair = |case: &&Case| {
-        let other = base.repeats.iter().find(|other| other.repeat == case.repeat)?;
+        let other = base.repeats.iter().find(|other| other.conditions.repeat == case.conditions.repeat)?;
         Some((headline(case)?, headline(other)?))
     };
     let pairs: Vec<(f64, f64)> = point.repeats.iter().filter_map(pair).collect();
@@ -72,7 +74,10 @@ mod tests {
 
     fn case(engine: &str, repeat: u32, p50: f64) -> Case {
         let latency_us = Some(LatencySummary { count: 1, p50, ..LatencySummary::default() });
-        Case { repeat, latency_us, ..Case::new(engine, Test::Latency, Reliability::Reliable, 32) }
+        Case::new(engine, Test::Latency, Reliability::Reliable, 32).with(|it| {
+            it.conditions.repeat = repeat;
+            it.figures.latency_us = latency_us;
+        })
     }
 
     #[test]

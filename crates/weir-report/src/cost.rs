@@ -8,7 +8,7 @@ use crate::table::{dash, trimmed};
 
 /// Returns the costs of a group's points, medians over the repeats; empty if none are known.
 pub(crate) fn cost_table(group: &Group<'_>) -> String {
-    let is_known = |point: &&Point<'_>| point.repeats.iter().any(|case| case.publisher.is_some());
+    let is_known = |point: &&Point<'_>| point.repeats.iter().any(|case| case.figures.publisher.is_some());
     let points: Vec<&Point<'_>> = group.points.iter().filter(is_known).collect();
     if points.is_empty() {
         return String::new();
@@ -19,7 +19,7 @@ pub(crate) fn cost_table(group: &Group<'_>) -> String {
     let names = ["Engine", "Size (B)"].map(str::to_owned);
     table.set_header(names.into_iter().chain(headings("Pub")).chain(headings("Sub")));
     for point in &points {
-        let ends: [fn(&Case) -> Option<ProcessFigures>; 2] = [|case| case.publisher, subscriber];
+        let ends: [fn(&Case) -> Option<ProcessFigures>; 2] = [|case| case.figures.publisher, subscriber];
         let cells =
             ends.into_iter().flat_map(|end| COLUMNS.iter().map(move |column| column.text(point, end)));
         let head = [point.engine.clone(), point.size_bytes.to_string()];
@@ -37,7 +37,7 @@ pub(crate) fn cost_table(group: &Group<'_>) -> String {
 /// Returns the system calls per sample; empty if calls were not counted by kind.
 fn call_table(points: &[&Point<'_>]) -> String {
     let is_counted = |point: &&&Point<'_>| {
-        point.repeats.iter().any(|case| case.publisher.is_some_and(|end| end.send_calls.is_some()))
+        point.repeats.iter().any(|case| case.figures.publisher.is_some_and(|end| end.send_calls.is_some()))
     };
     let counted: Vec<&&Point<'_>> = points.iter().filter(is_counted).collect();
     if counted.is_empty() {
@@ -49,7 +49,7 @@ fn call_table(points: &[&Point<'_>]) -> String {
     let names = ["Engine", "Size (B)"].map(str::to_owned);
     table.set_header(names.into_iter().chain(headings("Pub")).chain(headings("Sub")));
     for point in counted {
-        let ends: [fn(&Case) -> Option<ProcessFigures>; 2] = [|case| case.publisher, subscriber];
+        let ends: [fn(&Case) -> Option<ProcessFigures>; 2] = [|case| case.figures.publisher, subscriber];
         let cells = ends.into_iter().flat_map(|end| CALLS.iter().map(move |column| column.text(point, end)));
         let head = [point.engine.clone(), point.size_bytes.to_string()];
         table.add_row(head.into_iter().chain(cells).map(Cell::new));
@@ -69,7 +69,7 @@ fn call_table(points: &[&Point<'_>]) -> String {
 fn discovery(group: &Group<'_>) -> String {
     let of = |name: &str| {
         let cases = group.points.iter().filter(|point| point.engine == name).flat_map(|point| &point.repeats);
-        let spread = Spread::of(cases.filter_map(|case| Some(case.discovery?.from_last_ms)))?;
+        let spread = Spread::of(cases.filter_map(|case| Some(case.figures.discovery?.from_last_ms)))?;
         Some(format!("{name} {:.1} ({:.1})", spread.median, spread.max))
     };
     let engines: Vec<String> = group.engines().into_iter().filter_map(of).collect();
@@ -84,8 +84,8 @@ fn discovery(group: &Group<'_>) -> String {
 
 /// Each ping has an echo, whether the engine counted the echoes or not.
 fn subscriber(case: &Case) -> Option<ProcessFigures> {
-    let figures = case.subscriber?;
-    let samples = figures.samples.or_else(|| case.publisher?.samples);
+    let figures = case.figures.subscriber?;
+    let samples = figures.samples.or_else(|| case.figures.publisher?.samples);
     Some(ProcessFigures { samples, ..figures })
 }
 
@@ -158,11 +158,10 @@ mod tests {
             ..ProcessFigures::default()
         };
         let subscriber = ProcessFigures { system_calls: None, samples: None, ..publisher };
-        let case = Case {
-            publisher: Some(publisher),
-            subscriber: Some(subscriber),
-            ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
-        };
+        let case = Case::new("weir", Test::Latency, Reliability::Reliable, 32).with(|it| {
+            it.figures.publisher = Some(publisher);
+            it.figures.subscriber = Some(subscriber);
+        });
         let run = Run { cases: vec![case], ..Run::new(Environment::default()) };
         let table = cost_table(&groups(&run)[0]);
         let row: Vec<&str> =
@@ -184,11 +183,10 @@ mod tests {
             samples: Some(10_000),
             ..ProcessFigures::default()
         };
-        let case = Case {
-            publisher: Some(end),
-            subscriber: Some(ProcessFigures { samples: None, ..end }),
-            ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
-        };
+        let case = Case::new("weir", Test::Latency, Reliability::Reliable, 32).with(|it| {
+            it.figures.publisher = Some(end);
+            it.figures.subscriber = Some(ProcessFigures { samples: None, ..end });
+        });
         let run = Run { cases: vec![case], ..Run::new(Environment::default()) };
         let table = cost_table(&groups(&run)[0]);
         let calls = table.split("system calls and waits per sample").nth(1).unwrap();

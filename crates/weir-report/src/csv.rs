@@ -64,43 +64,46 @@ pub fn csv(run: &Run, options: &ReportOptions) -> String {
 /// Returns the cells of a case with their names, which are the same for every case.
 fn cells(case: &Case) -> Vec<(String, String)> {
     let mut cells = vec![
-        cell("engine", Some(&case.engine)),
-        cell("test", Some(case.test)),
-        cell("reliability", Some(case.reliability)),
-        cell("keyed", Some(case.keyed)),
-        cell("instances", Some(case.instances)),
-        cell("batch_bytes", Some(case.batch_bytes)),
-        cell("size_bytes", Some(case.size_bytes)),
-        cell("wait", Some(case.wait)),
-        cell("repeat", Some(case.repeat)),
-        cell("publishers", Some(case.publishers)),
-        cell("subscribers", Some(case.subscribers)),
-        cell("multicast", Some(case.multicast)),
-        cell("loans", Some(case.loans)),
-        cell("coalescing", case.coalescing),
-        cell("rate_samples_per_s", case.rate_samples_per_s),
-        cell("duration_s", case.duration_s),
+        cell("engine", Some(&case.point.engine)),
+        cell("test", Some(case.point.test)),
+        cell("reliability", Some(case.point.reliability)),
+        cell("keyed", Some(case.point.keyed)),
+        cell("instances", Some(case.point.instances)),
+        cell("batch_bytes", Some(case.point.batch_bytes)),
+        cell("size_bytes", Some(case.point.size_bytes)),
+        cell("wait", Some(case.conditions.wait)),
+        cell("repeat", Some(case.conditions.repeat)),
+        cell("publishers", Some(case.point.publishers)),
+        cell("subscribers", Some(case.point.subscribers)),
+        cell("multicast", Some(case.point.multicast)),
+        cell("loans", Some(case.point.loans)),
+        cell("coalescing", case.conditions.coalescing),
+        cell("rate_samples_per_s", case.conditions.rate_samples_per_s),
+        cell("duration_s", case.figures.duration_s),
     ];
-    cells.extend(latency_cells(case.latency_us.as_ref()));
-    cells.extend(throughput_cells(case.throughput.as_ref()));
+    cells.extend(latency_cells(case.figures.latency_us.as_ref()));
+    cells.extend(throughput_cells(case.figures.throughput.as_ref()));
     cells.extend([
-        cell("lost_sender", case.loss.map(|loss| loss.sender)),
-        cell("lost_receiver_socket", case.loss.map(|loss| loss.receiver_socket)),
-        cell("lost_in_between", case.loss.map(|loss| loss.in_between)),
-        cell("kernel_drops", case.loss.and_then(|loss| loss.kernel_drops)),
+        cell("lost_sender", case.evidence.loss.map(|loss| loss.sender)),
+        cell("lost_receiver_socket", case.evidence.loss.map(|loss| loss.receiver_socket)),
+        cell("lost_in_between", case.evidence.loss.map(|loss| loss.in_between)),
+        cell("kernel_drops", case.evidence.loss.and_then(|loss| loss.kernel_drops)),
     ]);
-    cells.extend(process_cells("publisher", case.publisher.as_ref()));
-    cells.extend(process_cells("subscriber", case.subscriber.as_ref()));
-    let codes: Vec<&str> = case.warnings.iter().map(weir_results::Warning::code).collect();
-    cells.extend([cell("not_measured", case.not_measured.as_ref()), cell("warnings", Some(codes.join(" ")))]);
-    for (side, figures) in [("publisher", case.publisher), ("subscriber", case.subscriber)] {
+    cells.extend(process_cells("publisher", case.figures.publisher.as_ref()));
+    cells.extend(process_cells("subscriber", case.figures.subscriber.as_ref()));
+    let codes: Vec<&str> = case.evidence.warnings.iter().map(weir_results::Warning::code).collect();
+    cells.extend([
+        cell("not_measured", case.evidence.not_measured.as_ref()),
+        cell("warnings", Some(codes.join(" "))),
+    ]);
+    for (side, figures) in [("publisher", case.figures.publisher), ("subscriber", case.figures.subscriber)] {
         cells.push(cell(format!("{side}_samples"), figures.and_then(|figures| figures.samples)));
         cells.push(cell(format!("{side}_system_calls"), figures.and_then(|figures| figures.system_calls)));
     }
-    cells.push(cell("path", case.path.as_ref()));
-    cells.push(cell("kept_awake", Some(case.kept_awake)));
-    cells.push(cell("load_percent", case.load_percent));
-    let lag = case.schedule_lag_us;
+    cells.push(cell("path", case.conditions.path.as_ref()));
+    cells.push(cell("kept_awake", Some(case.conditions.kept_awake)));
+    cells.push(cell("load_percent", case.conditions.load_percent));
+    let lag = case.figures.schedule_lag_us;
     cells.extend([
         cell("lag_p50_us", lag.map(|lag| lag.p50)),
         cell("lag_p99_us", lag.map(|lag| lag.p99)),
@@ -111,7 +114,7 @@ fn cells(case: &Case) -> Vec<(String, String)> {
 
 /// Returns the cells after those of the point: columns added later.
 fn later_cells(case: &Case) -> Vec<(String, String)> {
-    let loss = case.loss_attribution.as_ref();
+    let loss = case.evidence.loss_attribution.as_ref();
     let mut cells = vec![
         cell("loss_placed", loss.map(|loss| loss.lost)),
         cell("loss_sender_refused", loss.map(|loss| loss.sender_refused)),
@@ -127,10 +130,10 @@ fn later_cells(case: &Case) -> Vec<(String, String)> {
 
 /// Returns the cells that only UDP tests have.
 fn udp_cells(case: &Case) -> Vec<(String, String)> {
-    let udp = case.udp.as_ref();
+    let udp = case.figures.udp.as_ref();
     let clocks = udp.and_then(|udp| udp.clocks);
     vec![
-        cell("lag_p99_9_us", case.schedule_lag_us.and_then(|lag| lag.p99_9)),
+        cell("lag_p99_9_us", case.figures.schedule_lag_us.and_then(|lag| lag.p99_9)),
         cell("mode", udp.map(|udp| udp.mode)),
         cell("flows", udp.map(|udp| udp.flows)),
         cell("direction", udp.map(|udp| udp.direction)),

@@ -84,11 +84,11 @@ struct Goal {
 /// Returns every line of the table in order, from the cases of a run and the resources of idle
 /// programs.
 #[must_use]
-pub fn goals(run: &Run, at_rest: &[AtRest]) -> Vec<GoalRow> {
+pub fn goals(run: &Run, footprint: &[AtRest]) -> Vec<GoalRow> {
     let mut rows: Vec<GoalRow> = list::all().iter().map(|goal| goal.row(run)).collect();
     rows.push(discovery_row(run, "discovery, started together", false, 50.0));
     rows.push(discovery_row(run, "discovery, one end late", true, 10.0));
-    for program in at_rest {
+    for program in footprint {
         let name = &program.name;
         rows.extend(
             program.resident.as_ref().map(|bytes| rest_row(format!("{name}: resident memory"), bytes, 6e6)),
@@ -235,11 +235,11 @@ impl GoalVerdict {
 /// Discovery must always be in time: the slowest decides, and ends that were never matched miss the
 /// target.
 fn discovery_row(run: &Run, measure: &str, is_late: bool, limit_ms: f64) -> GoalRow {
-    let cases = || run.cases.iter().filter(|case| case.engine == select::OURS);
+    let cases = || run.cases.iter().filter(|case| case.point.engine == select::OURS);
     let is_of_series =
-        |case: &&Case| case.settings.get(select::SERIES).is_some_and(|name| name == "discovery");
-    let unknown = cases().filter(is_of_series).filter(|case| case.discovery.is_none()).count();
-    let found = cases().filter_map(|case| case.discovery).filter(|it| (it.late_ms > 0.0) == is_late);
+        |case: &&Case| case.conditions.settings.get(select::SERIES).is_some_and(|name| name == "discovery");
+    let unknown = cases().filter(is_of_series).filter(|case| case.figures.discovery.is_none()).count();
+    let found = cases().filter_map(|case| case.figures.discovery).filter(|it| (it.late_ms > 0.0) == is_late);
     // A late end counts from its start, ends started together from the start of the first.
     let times = found.map(|it| if is_late { it.from_last_ms } else { it.from_first_ms });
     let spread = Spread::of(times);

@@ -64,12 +64,13 @@ pub(crate) enum Load {
 
 /// Returns whether samples were sent by a schedule and their latencies measured.
 fn is_open_loop(case: &Case) -> bool {
-    case.test == Test::Latency && (case.rate_samples_per_s.is_some() || case.load_percent.is_some())
+    case.point.test == Test::Latency
+        && (case.conditions.rate_samples_per_s.is_some() || case.conditions.load_percent.is_some())
 }
 
 fn load(case: &Case) -> Option<Load> {
-    let rate = || case.rate_samples_per_s.map(|rate| Load::Rate(rate.to_bits()));
-    let percent = case.load_percent.map(|percent| Load::Percent(percent.to_bits()));
+    let rate = || case.conditions.rate_samples_per_s.map(|rate| Load::Rate(rate.to_bits()));
+    let percent = case.conditions.load_percent.map(|percent| Load::Percent(percent.to_bits()));
     percent.or_else(rate).filter(|_| is_open_loop(case))
 }
 
@@ -77,25 +78,25 @@ impl GroupKey {
     /// Returns the key of a case; one without figures counts as kind `otherwise`.
     fn of(case: &Case, otherwise: LatencyKind) -> Self {
         Self {
-            test: case.test,
+            test: case.point.test,
             kind: if is_open_loop(case) {
                 LatencyKind::OneWay
             } else {
-                case.latency_us.map_or(otherwise, |latency| latency.kind)
+                case.figures.latency_us.map_or(otherwise, |latency| latency.kind)
             },
-            keyed: case.keyed,
-            instances: case.instances,
-            reliability: case.reliability,
-            batch_bytes: case.batch_bytes,
-            publishers: case.publishers,
-            subscribers: case.subscribers,
-            multicast: case.multicast,
-            apart: case.apart,
-            wait: case.wait,
-            kept_awake: case.kept_awake,
-            path: case.path.clone(),
+            keyed: case.point.keyed,
+            instances: case.point.instances,
+            reliability: case.point.reliability,
+            batch_bytes: case.point.batch_bytes,
+            publishers: case.point.publishers,
+            subscribers: case.point.subscribers,
+            multicast: case.point.multicast,
+            apart: case.conditions.apart,
+            wait: case.conditions.wait,
+            kept_awake: case.conditions.kept_awake,
+            path: case.conditions.path.clone(),
             // The loads of a sweep are in one table.
-            rate_bits: case.rate_samples_per_s.filter(|_| !is_open_loop(case)).map(f64::to_bits),
+            rate_bits: case.conditions.rate_samples_per_s.filter(|_| !is_open_loop(case)).map(f64::to_bits),
         }
     }
 
@@ -231,9 +232,10 @@ fn counted(count: u32, what: &str) -> String {
 
 /// Divides the cases of a run into groups. UDP tests have their own tables.
 pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
-    let cases = || run.cases.iter().filter(|case| case.udp.is_none());
+    let cases = || run.cases.iter().filter(|case| case.figures.udp.is_none());
     let closed = cases().filter(|case| !is_open_loop(case));
-    let kind = closed.filter_map(|case| case.latency_us).next().map_or(LatencyKind::HalfRtt, |l| l.kind);
+    let kind =
+        closed.filter_map(|case| case.figures.latency_us).next().map_or(LatencyKind::HalfRtt, |l| l.kind);
     let (floors, others): (Vec<&Case>, Vec<&Case>) = cases().partition(|case| is_baseline(case));
     let mut by_key: BTreeMap<GroupKey, Vec<&Case>> = BTreeMap::new();
     for case in others {
@@ -245,7 +247,10 @@ pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
         let mut used = false;
         for (_, cases) in by_key.iter_mut().filter(|(key, _)| key.stands_on(&floor)) {
             // A baseline of a size without other engines would only be repeated.
-            if cases.iter().any(|other| !is_baseline(other) && other.size_bytes == case.size_bytes) {
+            if cases
+                .iter()
+                .any(|other| !is_baseline(other) && other.point.size_bytes == case.point.size_bytes)
+            {
                 cases.push(case);
                 used = true;
             }
@@ -261,20 +266,20 @@ pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
 }
 
 fn is_baseline(case: &Case) -> bool {
-    [FLOOR, GSO].contains(&case.engine.as_str())
+    [FLOOR, GSO].contains(&case.point.engine.as_str())
 }
 
 /// Returns the engine's name, with its differences from its default mode.
 pub(crate) fn engine_label(case: &Case) -> String {
-    let is_alone = case.coalescing == Some(Coalescing::Off) && case.engine != FLOOR;
-    let differences: Vec<&str> = [(is_alone, "one send per sample"), (case.loans, "loans")]
+    let is_alone = case.conditions.coalescing == Some(Coalescing::Off) && case.point.engine != FLOOR;
+    let differences: Vec<&str> = [(is_alone, "one send per sample"), (case.point.loans, "loans")]
         .into_iter()
         .filter_map(|(is_so, words)| is_so.then_some(words))
         .collect();
     if differences.is_empty() {
-        return case.engine.clone();
+        return case.point.engine.clone();
     }
-    format!("{} ({})", case.engine, differences.join(", "))
+    format!("{} ({})", case.point.engine, differences.join(", "))
 }
 
 fn points(cases: Vec<&Case>) -> Vec<Point<'_>> {
@@ -282,7 +287,7 @@ fn points(cases: Vec<&Case>) -> Vec<Point<'_>> {
     type Place = (u64, (u8, String), Option<Load>);
     let mut points: BTreeMap<Place, Vec<&Case>> = BTreeMap::new();
     for case in cases {
-        points.entry((case.size_bytes, rank(&engine_label(case)), load(case))).or_default().push(case);
+        points.entry((case.point.size_bytes, rank(&engine_label(case)), load(case))).or_default().push(case);
     }
     points
         .into_iter()
@@ -364,7 +369,7 @@ mod tests {
     #[test]
     fn a_floor_that_nothing_stands_on_is_shown_alone() {
         let (none, reliable) = (Reliability::None, Reliability::Reliable);
-        let spinning = Case { wait: WaitStrategy::Spin, ..case(FLOOR, none, 32) };
+        let spinning = case(FLOOR, none, 32).with(|it| it.conditions.wait = WaitStrategy::Spin);
         check(
             vec![case("weir", reliable, 32), spinning, case(FLOOR, none, 64)],
             &[(none, &["udp 64"]), (none, &["udp 32"]), (reliable, &["weir 32"])],
@@ -378,14 +383,14 @@ mod tests {
         check(
             vec![
                 weir.clone(),
-                Case { repeat: 2, ..weir.clone() },
-                Case { batch_bytes: 8192, ..weir.clone() },
-                Case { subscribers: 2, ..weir.clone() },
-                Case { publishers: 2, ..weir.clone() },
-                Case { multicast: true, ..weir.clone() },
-                Case { rate_samples_per_s: Some(1000.0), ..weir.clone() },
-                Case { coalescing: Some(Coalescing::Off), ..weir.clone() },
-                Case { loans: true, ..weir },
+                weir.clone().with(|it| it.conditions.repeat = 2),
+                weir.clone().with(|it| it.point.batch_bytes = 8192),
+                weir.clone().with(|it| it.point.subscribers = 2),
+                weir.clone().with(|it| it.point.publishers = 2),
+                weir.clone().with(|it| it.point.multicast = true),
+                weir.clone().with(|it| it.conditions.rate_samples_per_s = Some(1000.0)),
+                weir.clone().with(|it| it.conditions.coalescing = Some(Coalescing::Off)),
+                weir.with(|it| it.point.loans = true),
             ],
             &[
                 (reliable, &["weir 32", "weir (loans) 32", "weir (one send per sample) 32"]),
@@ -400,7 +405,7 @@ mod tests {
 
     #[test]
     fn what_is_no_dds_stands_apart_and_on_no_floor() {
-        let apart = Case { apart: true, ..case("zeromq", Reliability::Reliable, 32) };
+        let apart = case("zeromq", Reliability::Reliable, 32).with(|it| it.conditions.apart = true);
         let cases = vec![case("udp", Reliability::None, 32), case("weir", Reliability::Reliable, 32), apart];
         assert_eq!(
             shape(cases),
@@ -413,12 +418,11 @@ mod tests {
 
     #[test]
     fn several_ends_and_multicast_are_conditions_in_words() {
-        let many = Case {
-            publishers: 2,
-            subscribers: 3,
-            multicast: true,
-            ..case("weir", Reliability::Reliable, 32)
-        };
+        let many = case("weir", Reliability::Reliable, 32).with(|it| {
+            it.point.publishers = 2;
+            it.point.subscribers = 3;
+            it.point.multicast = true;
+        });
         let key = GroupKey::of(&many, LatencyKind::HalfRtt);
         assert_eq!(
             key.conditions(),
@@ -430,7 +434,7 @@ mod tests {
     #[test]
     fn a_case_without_figures_stays_with_its_kind() {
         let mut round_trip = case("weir", Reliability::Reliable, 32);
-        round_trip.latency_us =
+        round_trip.figures.latency_us =
             Some(weir_results::LatencySummary { kind: LatencyKind::Rtt, ..Default::default() });
         check(
             vec![round_trip, case("other", Reliability::Reliable, 32)],

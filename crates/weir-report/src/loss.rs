@@ -19,9 +19,9 @@ pub(crate) fn loss_lines(group: &Group<'_>) -> Vec<String> {
 
 /// Returns the line of one case, called `name`; `None` without a loss.
 pub(crate) fn loss_line(case: &Case, name: &str, is_repeated: bool) -> Option<String> {
-    let loss = case.loss_attribution.as_ref().filter(|loss| loss.lost > 0)?;
-    let repeat = if is_repeated { format!(" (repeat {})", case.repeat) } else { String::new() };
-    let measured = match (&case.throughput, &case.latency_us) {
+    let loss = case.evidence.loss_attribution.as_ref().filter(|loss| loss.lost > 0)?;
+    let repeat = if is_repeated { format!(" (repeat {})", case.conditions.repeat) } else { String::new() };
+    let measured = match (&case.figures.throughput, &case.figures.latency_us) {
         (Some(throughput), _) => throughput.lost,
         (None, Some(latency)) => latency.lost,
         (None, None) => loss.lost,
@@ -30,6 +30,6 @@ pub(crate) fn loss_line(case: &Case, name: &str, is_repeated: bool) -> Option<St
         0 => String::new(),
         count => format!(" ({count} in the warm-up)"),
     };
-    let (size, lost) = (case.size_bytes, loss.lost);
+    let (size, lost) = (case.point.size_bytes, loss.lost);
     Some(format!("lost: {name} {size} B{repeat}: {lost}{warmup}: {}", loss.explanation()))
 }

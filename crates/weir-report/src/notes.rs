@@ -52,7 +52,7 @@ pub fn environment(environment: &Environment) -> String {
 pub fn warnings(run: &Run) -> String {
     let mut found: Vec<(String, Vec<&Case>)> = Vec::new();
     for case in &run.cases {
-        for warning in &case.warnings {
+        for warning in &case.evidence.warnings {
             let text = warning.to_string();
             match found.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, cases)) => cases.push(case),
@@ -70,13 +70,13 @@ pub fn warnings(run: &Run) -> String {
 fn concerned(cases: &[&Case], of: usize) -> String {
     match cases {
         _ if cases.len() == of && of > 1 => format!("all {of} cases"),
-        [case] => format!("{} {} {} B", engine_label(case), case.test, case.size_bytes),
+        [case] => format!("{} {} {} B", engine_label(case), case.point.test, case.point.size_bytes),
         [first, ..] => format!(
             "{} of {of} cases, first {} {} {} B",
             cases.len(),
             engine_label(first),
-            first.test,
-            first.size_bytes
+            first.point.test,
+            first.point.size_bytes
         ),
         [] => String::new(),
     }

@@ -103,15 +103,15 @@ const TIMES: &[Figure] = &[("median", false, p50), ("99 %", true, p99)];
 const RATES: &[Figure] = &[("", false, mbps)];
 
 fn p50(case: &Case) -> Option<f64> {
-    case.latency_us.map(|latency| latency.p50)
+    case.figures.latency_us.map(|latency| latency.p50)
 }
 
 fn p99(case: &Case) -> Option<f64> {
-    case.latency_us.filter(|latency| latency.supports(Percentile::P99)).map(|latency| latency.p99)
+    case.figures.latency_us.filter(|latency| latency.supports(Percentile::P99)).map(|latency| latency.p99)
 }
 
 fn mbps(case: &Case) -> Option<f64> {
-    case.throughput.map(|throughput| throughput.mbps)
+    case.figures.throughput.map(|throughput| throughput.mbps)
 }
 
 /// Returns the lines of all engines; values that a logarithmic axis cannot show are left out.

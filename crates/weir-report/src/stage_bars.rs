@@ -121,7 +121,8 @@ mod tests {
     #[test]
     fn stages_are_drawn_one_on_the_other_in_a_plot_of_their_own() {
         let breakdown = LatencyBreakdown::new(&[Trip([0, 10, 30, 60, 100, 150, 210])], 1, 0.0);
-        let case = Case { breakdown, ..Case::new("weir", Test::Latency, Reliability::Reliable, 32) };
+        let case = Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+            .with(|it| it.figures.breakdown = breakdown);
         let run = Run { cases: vec![case], ..Run::new(Environment::default()) };
         let plots = crate::plots(&run);
         assert_eq!(plots.len(), 1);

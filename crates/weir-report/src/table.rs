@@ -93,7 +93,7 @@ impl Column {
     ) -> Self {
         // No round trip completed: there are no times, but there are counts.
         let has = move |latency: &LatencySummary| latency.count > 0 || decimals == 0;
-        let figure = move |case: &Case| case.latency_us.as_ref().filter(|l| has(l)).map(&figure);
+        let figure = move |case: &Case| case.figures.latency_us.as_ref().filter(|l| has(l)).map(&figure);
         Self { heading, decimals, percentile: None, figure: Box::new(figure) }
     }
 
@@ -115,7 +115,7 @@ impl Column {
         decimals: usize,
         figure: impl Fn(&ThroughputSummary) -> Option<f64> + 'static,
     ) -> Self {
-        let figure = move |case: &Case| case.throughput.as_ref().and_then(&figure);
+        let figure = move |case: &Case| case.figures.throughput.as_ref().and_then(&figure);
         Self { heading, decimals, percentile: None, figure: Box::new(figure) }
     }
 
@@ -136,7 +136,7 @@ impl Column {
     fn is_unsupported(&self, point: &Point<'_>) -> bool {
         self.percentile.is_some_and(|percentile| {
             let supports = |latency: &LatencySummary| latency.count == 0 || latency.supports(percentile);
-            !point.repeats.iter().filter_map(|case| case.latency_us.as_ref()).all(supports)
+            !point.repeats.iter().filter_map(|case| case.figures.latency_us.as_ref()).all(supports)
         })
     }
 }
@@ -146,8 +146,8 @@ fn latency_columns(kind: LatencyKind) -> Vec<Column> {
     let is_open_loop = kind == LatencyKind::OneWay;
     if is_open_loop {
         columns.extend([
-            Column::plain("Load %", 1, |case| case.load_percent),
-            Column::plain("Asked/s", 0, |case| case.rate_samples_per_s),
+            Column::plain("Load %", 1, |case| case.conditions.load_percent),
+            Column::plain("Asked/s", 0, |case| case.conditions.rate_samples_per_s),
             Column::throughput("Sent/s", 0, |t| Some(t.offered_samples_per_s)),
         ]);
     }
@@ -162,9 +162,9 @@ fn latency_columns(kind: LatencyKind) -> Vec<Column> {
     columns.push(Column::latency("Lost", 0, |latency| latency.lost as f64));
     if is_open_loop {
         columns.extend([
-            Column::plain("99% of 10 ms", 2, |case| case.latency_us?.p99_of_intervals),
-            Column::plain("Lag 99%", 2, |case| Some(case.schedule_lag_us?.p99)),
-            Column::plain("Lag max", 2, |case| Some(case.schedule_lag_us?.max)),
+            Column::plain("99% of 10 ms", 2, |case| case.figures.latency_us?.p99_of_intervals),
+            Column::plain("Lag 99%", 2, |case| Some(case.figures.schedule_lag_us?.p99)),
+            Column::plain("Lag max", 2, |case| Some(case.figures.schedule_lag_us?.max)),
         ]);
     }
     columns
@@ -217,7 +217,7 @@ fn footnotes(group: &Group<'_>) -> Vec<String> {
 fn not_measured(group: &Group<'_>) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for point in &group.points {
-        for why in point.repeats.iter().filter_map(|case| case.not_measured.as_ref()) {
+        for why in point.repeats.iter().filter_map(|case| case.evidence.not_measured.as_ref()) {
             let reason = format!("{}: {why}", point.engine);
             let size = format!("{} B", point.size_bytes);
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -231,7 +231,7 @@ fn not_measured(group: &Group<'_>) -> Vec<String> {
 }
 
 fn is_not_supported(point: &Point<'_>) -> bool {
-    let is_one = |case: &&Case| matches!(case.not_measured, Some(NotMeasured::NotSupported { .. }));
+    let is_one = |case: &&Case| matches!(case.evidence.not_measured, Some(NotMeasured::NotSupported { .. }));
     point.repeats.iter().all(is_one)
 }
 

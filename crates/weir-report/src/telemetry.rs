@@ -48,10 +48,10 @@ pub fn telemetry_log(run: &Run) -> String {
             let between = if text.is_empty() { "" } else { "\n" };
             text += &format!(
                 "{between}# Case {number}: {} {} {} {} B, {end}\n{}",
-                case.engine,
-                case.test,
-                case.reliability,
-                case.size_bytes,
+                case.point.engine,
+                case.point.test,
+                case.point.reliability,
+                case.point.size_bytes,
                 telemetry.hpcbench_log(host, &run.environment.date)
             );
         }
@@ -65,17 +65,17 @@ const FIRST: [&str; 8] = ["case", "engine", "test", "reliability", "size_bytes",
 fn first_cells(number: usize, case: &Case, end: &str) -> Vec<String> {
     vec![
         number.to_string(),
-        case.engine.clone(),
-        case.test.to_string(),
-        case.reliability.to_string(),
-        case.size_bytes.to_string(),
-        case.repeat.to_string(),
+        case.point.engine.clone(),
+        case.point.test.to_string(),
+        case.point.reliability.to_string(),
+        case.point.size_bytes.to_string(),
+        case.conditions.repeat.to_string(),
         end.to_owned(),
     ]
 }
 
 fn ends(case: &Case) -> impl Iterator<Item = (&'static str, &Telemetry)> {
-    [("publisher", &case.publisher_telemetry), ("subscriber", &case.subscriber_telemetry)]
+    [("publisher", &case.evidence.publisher_telemetry), ("subscriber", &case.evidence.subscriber_telemetry)]
         .into_iter()
         .filter_map(|(end, telemetry)| Some((end, telemetry.as_ref()?)))
 }

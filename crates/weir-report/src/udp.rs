@@ -12,7 +12,7 @@ use crate::table::{dash, number_cell, trimmed};
 /// Returns a table for each kind and set of conditions of a run's UDP tests.
 pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
     let mut groups: Vec<(Kind, String, Vec<Point<'_>>)> = Vec::new();
-    let cases = || run.cases.iter().filter_map(|case| Some((case, case.udp.as_ref()?)));
+    let cases = || run.cases.iter().filter_map(|case| Some((case, case.figures.udp.as_ref()?)));
     // External programs are shown next to what they were interleaved with, however they wait.
     let ours = cases().filter(|(case, udp)| !is_outside(case, udp));
     for (case, udp) in ours.chain(cases().filter(|(case, udp)| is_outside(case, udp))) {
@@ -43,23 +43,25 @@ pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
 /// %`.
 #[must_use]
 pub fn udp_line(case: &Case) -> String {
-    let what = case.udp.as_ref().map_or_else(String::new, |udp| {
+    let what = case.figures.udp.as_ref().map_or_else(String::new, |udp| {
         let asked = udp.asked_mbps.map_or_else(String::new, |asked| format!(" at {asked} Mbit/s"));
-        let who = if is_outside(case, udp) { &case.engine } else { udp.mode.name() };
-        format!("{who} {} B {}{asked}: ", case.size_bytes, udp.direction)
+        let who = if is_outside(case, udp) { &case.point.engine } else { udp.mode.name() };
+        format!("{who} {} B {}{asked}: ", case.point.size_bytes, udp.direction)
     });
-    if let Some(why) = &case.not_measured {
+    if let Some(why) = &case.evidence.not_measured {
         return format!("{what}{why}");
     }
-    if let (Some(stream), Some(udp)) = (&case.throughput, &case.udp) {
-        let delay =
-            case.latency_us.map_or_else(String::new, |delay| format!(", one way p50 {:.1} us", delay.p50));
+    if let (Some(stream), Some(udp)) = (&case.figures.throughput, &case.figures.udp) {
+        let delay = case
+            .figures
+            .latency_us
+            .map_or_else(String::new, |delay| format!(", one way p50 {:.1} us", delay.p50));
         return format!(
             "{what}{:.1} Mbit/s of {:.1} sent, lost {:.2} %{delay}",
             stream.mbps, udp.offered_mbps, stream.lost_percent
         );
     }
-    case.latency_us.map_or_else(
+    case.figures.latency_us.map_or_else(
         || format!("{what}no figures"),
         |rtt| format!("{what}round trip p50 {:.2} us, p99 {:.2} us, lost {}", rtt.p50, rtt.p99, rtt.lost),
     )
@@ -75,7 +77,7 @@ enum Kind {
 
 impl Kind {
     fn of(case: &Case) -> Self {
-        match (case.test, case.rate_samples_per_s) {
+        match (case.point.test, case.conditions.rate_samples_per_s) {
             (Test::Latency, _) => Self::RoundTrip,
             (Test::Throughput, None) => Self::Fast,
             (Test::Throughput, Some(_)) => Self::Scheduled,
@@ -95,7 +97,7 @@ impl Kind {
 
 /// Returns whether an external program measured.
 fn is_outside(case: &Case, udp: &UdpFigures) -> bool {
-    case.engine != udp.mode.engine()
+    case.point.engine != udp.mode.engine()
 }
 
 /// All repeats of one measurement.
@@ -108,8 +110,8 @@ impl Point<'_> {
     /// Returns the name of the sender and its mode: `gso`, `iperf3`, `round trips`.
     fn name(&self) -> &str {
         match self.repeats[0] {
-            case if is_outside(case, self.udp) => &case.engine,
-            case if case.test == Test::Latency => "round trips",
+            case if is_outside(case, self.udp) => &case.point.engine,
+            case if case.point.test == Test::Latency => "round trips",
             _ => self.udp.mode.name(),
         }
     }
@@ -117,23 +119,29 @@ impl Point<'_> {
     /// Returns whether the two differ only in the measuring program and how that waits.
     fn is_measured_beside(&self, outside: &Case) -> bool {
         let own = self.repeats[0];
-        own.test == outside.test
-            && own.path == outside.path
-            && own.kept_awake == outside.kept_awake
-            && own.settings.get("cpus") == outside.settings.get("cpus")
+        own.point.test == outside.point.test
+            && own.conditions.path == outside.conditions.path
+            && own.conditions.kept_awake == outside.conditions.kept_awake
+            && own.conditions.settings.get("cpus") == outside.conditions.settings.get("cpus")
     }
 }
 
 /// Returns the conditions that are not in the rows.
 fn conditions(case: &Case, udp: &UdpFigures) -> String {
-    let mut words = vec![format!("IPv{}", udp.ip_version), format!("wait: {}", case.wait)];
+    let mut words = vec![format!("IPv{}", udp.ip_version), format!("wait: {}", case.conditions.wait)];
     words.extend((!udp.connected).then(|| "not connected".to_owned()));
     words.extend(udp.duplex.then(|| "both directions at once".to_owned()));
     words.extend(udp.dscp.map(|dscp| format!("DSCP {dscp}")));
     words.extend(udp.multicast.as_ref().map(|group| format!("to {group}")));
-    words.extend(case.kept_awake.then(|| "processors kept awake".to_owned()));
-    words.extend(case.settings.get("cpus").filter(|cpus| *cpus != "none").map(|cpus| format!("cpus {cpus}")));
-    words.extend(case.path.as_ref().map(|path| format!("path: {path}")));
+    words.extend(case.conditions.kept_awake.then(|| "processors kept awake".to_owned()));
+    words.extend(
+        case.conditions
+            .settings
+            .get("cpus")
+            .filter(|cpus| *cpus != "none")
+            .map(|cpus| format!("cpus {cpus}")),
+    );
+    words.extend(case.conditions.path.as_ref().map(|path| format!("path: {path}")));
     words.join(", ")
 }
 
@@ -141,49 +149,49 @@ fn conditions(case: &Case, udp: &UdpFigures) -> String {
 type Column = (&'static str, usize, fn(&Case) -> Option<f64>);
 
 const ROUND_TRIP: &[Column] = &[
-    ("Mean", 2, |case| case.latency_us.map(|l| l.mean)),
-    ("Std", 2, |case| case.latency_us.map(|l| l.std)),
-    ("Min", 2, |case| case.latency_us.map(|l| l.min)),
-    ("50%", 2, |case| case.latency_us.map(|l| l.p50)),
-    ("90%", 2, |case| case.latency_us.map(|l| l.p90)),
-    ("99%", 2, |case| case.latency_us.map(|l| l.p99)),
-    ("99.99%", 2, |case| case.latency_us.map(|l| l.p99_99)),
-    ("Max", 2, |case| case.latency_us.map(|l| l.max)),
-    ("Count", 0, |case| case.latency_us.map(|l| l.count as f64)),
-    ("Lost", 0, |case| case.latency_us.map(|l| l.lost as f64)),
+    ("Mean", 2, |case| case.figures.latency_us.map(|l| l.mean)),
+    ("Std", 2, |case| case.figures.latency_us.map(|l| l.std)),
+    ("Min", 2, |case| case.figures.latency_us.map(|l| l.min)),
+    ("50%", 2, |case| case.figures.latency_us.map(|l| l.p50)),
+    ("90%", 2, |case| case.figures.latency_us.map(|l| l.p90)),
+    ("99%", 2, |case| case.figures.latency_us.map(|l| l.p99)),
+    ("99.99%", 2, |case| case.figures.latency_us.map(|l| l.p99_99)),
+    ("Max", 2, |case| case.figures.latency_us.map(|l| l.max)),
+    ("Count", 0, |case| case.figures.latency_us.map(|l| l.count as f64)),
+    ("Lost", 0, |case| case.figures.latency_us.map(|l| l.lost as f64)),
 ];
 
 const FAST: &[Column] = &[
-    ("Sent Mbit/s", 1, |case| case.udp.as_ref().map(|u| u.offered_mbps)),
-    ("Received Mbit/s", 1, |case| case.throughput.map(|t| t.mbps)),
-    ("Datagrams/s", 0, |case| case.throughput.map(|t| t.samples_per_s)),
-    ("Lost", 0, |case| case.throughput.map(|t| t.lost as f64)),
-    ("Lost %", 2, |case| case.throughput.map(|t| t.lost_percent)),
-    ("Gap", 0, |case| case.udp.as_ref().map(|u| u.longest_gap as f64)),
-    ("Dup", 0, |case| case.throughput.map(|t| t.duplicates as f64)),
-    ("Reord", 0, |case| case.throughput.map(|t| t.reordered as f64)),
-    ("Extent", 0, |case| case.udp.as_ref().map(|u| u.reorder_extent_max as f64)),
-    ("Per send", 1, |case| case.throughput.and_then(|t| t.datagrams_per_send)),
-    ("Per receive", 1, |case| case.udp.as_ref().and_then(|u| u.datagrams_per_receive)),
+    ("Sent Mbit/s", 1, |case| case.figures.udp.as_ref().map(|u| u.offered_mbps)),
+    ("Received Mbit/s", 1, |case| case.figures.throughput.map(|t| t.mbps)),
+    ("Datagrams/s", 0, |case| case.figures.throughput.map(|t| t.samples_per_s)),
+    ("Lost", 0, |case| case.figures.throughput.map(|t| t.lost as f64)),
+    ("Lost %", 2, |case| case.figures.throughput.map(|t| t.lost_percent)),
+    ("Gap", 0, |case| case.figures.udp.as_ref().map(|u| u.longest_gap as f64)),
+    ("Dup", 0, |case| case.figures.throughput.map(|t| t.duplicates as f64)),
+    ("Reord", 0, |case| case.figures.throughput.map(|t| t.reordered as f64)),
+    ("Extent", 0, |case| case.figures.udp.as_ref().map(|u| u.reorder_extent_max as f64)),
+    ("Per send", 1, |case| case.figures.throughput.and_then(|t| t.datagrams_per_send)),
+    ("Per receive", 1, |case| case.figures.udp.as_ref().and_then(|u| u.datagrams_per_receive)),
 ];
 
 const SCHEDULED: &[Column] = &[
-    ("Asked Mbit/s", 3, |case| case.udp.as_ref().and_then(|u| u.asked_mbps)),
-    ("Sent Mbit/s", 3, |case| case.udp.as_ref().map(|u| u.offered_mbps)),
-    ("Received Mbit/s", 3, |case| case.throughput.map(|t| t.mbps)),
-    ("Lost", 0, |case| case.throughput.map(|t| t.lost as f64)),
-    ("Lost %", 2, |case| case.throughput.map(|t| t.lost_percent)),
-    ("Dup", 0, |case| case.throughput.map(|t| t.duplicates as f64)),
-    ("Reord", 0, |case| case.throughput.map(|t| t.reordered as f64)),
-    ("Extent", 0, |case| case.udp.as_ref().map(|u| u.reorder_extent_max as f64)),
-    ("Jitter", 2, |case| case.udp.as_ref().and_then(|u| u.jitter_us)),
-    ("50%", 2, |case| case.latency_us.map(|l| l.p50)),
-    ("99%", 2, |case| case.latency_us.map(|l| l.p99)),
-    ("99.9%", 2, |case| case.udp.as_ref().and_then(|u| u.one_way_p99_9_us)),
-    ("Max", 2, |case| case.latency_us.map(|l| l.max)),
-    ("Lag 50%", 2, |case| case.schedule_lag_us.map(|lag| lag.p50)),
-    ("Lag 99.9%", 2, |case| case.schedule_lag_us.and_then(|lag| lag.p99_9)),
-    ("Clock error", 2, |case| case.udp.as_ref().and_then(|u| u.clocks).map(|c| c.error_us)),
+    ("Asked Mbit/s", 3, |case| case.figures.udp.as_ref().and_then(|u| u.asked_mbps)),
+    ("Sent Mbit/s", 3, |case| case.figures.udp.as_ref().map(|u| u.offered_mbps)),
+    ("Received Mbit/s", 3, |case| case.figures.throughput.map(|t| t.mbps)),
+    ("Lost", 0, |case| case.figures.throughput.map(|t| t.lost as f64)),
+    ("Lost %", 2, |case| case.figures.throughput.map(|t| t.lost_percent)),
+    ("Dup", 0, |case| case.figures.throughput.map(|t| t.duplicates as f64)),
+    ("Reord", 0, |case| case.figures.throughput.map(|t| t.reordered as f64)),
+    ("Extent", 0, |case| case.figures.udp.as_ref().map(|u| u.reorder_extent_max as f64)),
+    ("Jitter", 2, |case| case.figures.udp.as_ref().and_then(|u| u.jitter_us)),
+    ("50%", 2, |case| case.figures.latency_us.map(|l| l.p50)),
+    ("99%", 2, |case| case.figures.latency_us.map(|l| l.p99)),
+    ("99.9%", 2, |case| case.figures.udp.as_ref().and_then(|u| u.one_way_p99_9_us)),
+    ("Max", 2, |case| case.figures.latency_us.map(|l| l.max)),
+    ("Lag 50%", 2, |case| case.figures.schedule_lag_us.map(|lag| lag.p50)),
+    ("Lag 99.9%", 2, |case| case.figures.schedule_lag_us.and_then(|lag| lag.p99_9)),
+    ("Clock error", 2, |case| case.figures.udp.as_ref().and_then(|u| u.clocks).map(|c| c.error_us)),
 ];
 
 fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
@@ -201,11 +209,12 @@ fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
     };
     let headings = first.iter().copied().chain(columns.iter().map(|(heading, _, _)| *heading));
     table.set_header(headings.map(str::to_owned));
-    let (measured, missing): (Vec<_>, Vec<_>) =
-        points.iter().partition(|point| point.repeats.iter().any(|case| case.not_measured.is_none()));
+    let (measured, missing): (Vec<_>, Vec<_>) = points
+        .iter()
+        .partition(|point| point.repeats.iter().any(|case| case.evidence.not_measured.is_none()));
     for point in &measured {
         let udp = point.udp;
-        let size = number_cell(point.repeats[0].size_bytes.to_string());
+        let size = number_cell(point.repeats[0].point.size_bytes.to_string());
         let mut cells = match kind {
             Kind::RoundTrip if is_outside(point.repeats[0], udp) => vec![Cell::new(point.name()), size],
             Kind::RoundTrip => vec![Cell::new("weir udp"), size],
@@ -260,7 +269,7 @@ fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String
                  the latest reordered one was behind"
                     .to_owned(),
             );
-            let clocks = || points.iter().flat_map(|point| &point.repeats).filter_map(|case| case.udp.as_ref()?.clocks);
+            let clocks = || points.iter().flat_map(|point| &point.repeats).filter_map(|case| case.figures.udp.as_ref()?.clocks);
             notes.push(if clocks().all(|clocks| clocks.shared) {
                 "both ends read the same clock".to_owned()
             } else {
@@ -296,9 +305,10 @@ mod tests {
 
     fn case(mode: UdpMode, asked_mbps: Option<f64>) -> Case {
         let mut case = Case::new(mode.engine(), Test::Throughput, Reliability::None, 1000);
-        case.rate_samples_per_s = asked_mbps.map(|asked| asked * 125.0);
-        case.throughput = Some(ThroughputSummary { mbps: 99.5, lost: 3, ..ThroughputSummary::default() });
-        case.udp = Some(UdpFigures {
+        case.conditions.rate_samples_per_s = asked_mbps.map(|asked| asked * 125.0);
+        case.figures.throughput =
+            Some(ThroughputSummary { mbps: 99.5, lost: 3, ..ThroughputSummary::default() });
+        case.figures.udp = Some(UdpFigures {
             mode,
             flows: 1,
             ip_version: 4,
@@ -313,17 +323,17 @@ mod tests {
     fn each_kind_has_a_table_and_repeats_share_a_row() {
         let mut run = Run::new(Environment::default());
         let mut again = case(UdpMode::Send, None);
-        again.repeat = 2;
-        again.throughput = Some(ThroughputSummary { mbps: 101.5, ..ThroughputSummary::default() });
+        again.conditions.repeat = 2;
+        again.figures.throughput = Some(ThroughputSummary { mbps: 101.5, ..ThroughputSummary::default() });
         let mut scheduled = case(UdpMode::Gso, Some(10.0));
-        scheduled.latency_us = Some(LatencySummary { p50: 12.25, ..LatencySummary::default() });
-        scheduled.schedule_lag_us = Some(ScheduleLag { p99_9: Some(3.5), ..ScheduleLag::default() });
-        if let Some(udp) = &mut scheduled.udp {
+        scheduled.figures.latency_us = Some(LatencySummary { p50: 12.25, ..LatencySummary::default() });
+        scheduled.figures.schedule_lag_us = Some(ScheduleLag { p99_9: Some(3.5), ..ScheduleLag::default() });
+        if let Some(udp) = &mut scheduled.figures.udp {
             udp.clocks = Some(ClockRelation { error_us: 8.5, ..ClockRelation::default() });
         }
         let mut round_trip = Case::new("udp", Test::Latency, Reliability::None, 32);
-        round_trip.latency_us = Some(LatencySummary { p50: 7.77, ..LatencySummary::default() });
-        round_trip.udp = Some(UdpFigures { ip_version: 6, ..UdpFigures::default() });
+        round_trip.figures.latency_us = Some(LatencySummary { p50: 7.77, ..LatencySummary::default() });
+        round_trip.figures.udp = Some(UdpFigures { ip_version: 6, ..UdpFigures::default() });
         run.cases = vec![case(UdpMode::Send, None), again, scheduled, round_trip];
         let tables = udp_tables(&run);
         assert_eq!(tables.len(), 3);
@@ -340,14 +350,14 @@ mod tests {
     fn a_line_says_what_came_of_it() {
         let mut case = case(UdpMode::Gso, Some(10.0));
         assert_eq!(udp_line(&case), "gso 1000 B forward at 10 Mbit/s: 99.5 Mbit/s of 0.0 sent, lost 0.00 %");
-        case.not_measured = Some(weir_results::NotMeasured::Failed { reason: "no peer".to_owned() });
+        case.evidence.not_measured = Some(weir_results::NotMeasured::Failed { reason: "no peer".to_owned() });
         let alone = Run { cases: vec![case.clone()], ..Run::new(Environment::default()) };
         let text = &udp_tables(&alone)[0];
         assert!(
             text.contains("\ngso 1000 B forward at 10 Mbit/s: failed: no peer") && !text.contains('|'),
             "{text}"
         );
-        if let Some(udp) = &mut case.udp {
+        if let Some(udp) = &mut case.figures.udp {
             udp.direction = Direction::Reverse;
         }
         assert_eq!(udp_line(&case), "gso 1000 B reverse at 10 Mbit/s: failed: no peer");

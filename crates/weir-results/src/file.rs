@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::Environment;
-use crate::run::{Case, Run, SCHEMA_VERSION};
+use crate::run::{Run, SCHEMA_VERSION};
+use crate::{Case, Environment};
 
 /// Name of the results file in its folder.
 pub const RESULTS_FILE_NAME: &str = "results.jsonl";

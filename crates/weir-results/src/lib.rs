@@ -4,7 +4,8 @@
 //! which warnings. It computes the statistics in the record, so that all engines are judged by the
 //! same arithmetic. It measures nothing, reads no clock and prints nothing.
 //!
-//! - `run`: a run and its cases, one case per measured point
+//! - `run`: a run, and the names in its cases
+//! - `case`: one measured point
 //! - `environment`: the host
 //! - `intervals`: the 99th percentile of the median interval
 //! - `latency`: recorder of round trips and its summary with percentiles
@@ -23,6 +24,7 @@
 
 mod bootstrap;
 mod breakdown;
+mod case;
 mod environment;
 mod figures;
 mod file;
@@ -40,6 +42,7 @@ mod warning;
 
 pub use bootstrap::{Better, Comparison, Interval, Verdict};
 pub use breakdown::{LatencyBreakdown, Stage, StageFigures, StageTimes, Trip};
+pub use case::{Case, Conditions, Evidence, Figures, Point};
 pub use environment::{Environment, Interface};
 pub use figures::{Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
@@ -47,7 +50,7 @@ pub use intervals::IntervalRecorder;
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};
 pub use run::{
-    Case, Coalescing, NotMeasured, ParseNameError, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy,
+    Coalescing, NotMeasured, ParseNameError, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy,
 };
 pub use sequence::{Arrival, SequenceCounts, SequenceTracker};
 pub use summary::Spread;

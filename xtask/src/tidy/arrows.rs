@@ -15,12 +15,40 @@ use crate::steps;
 /// decision: ARCHITECTURE.md changes with it.
 const ARROWS: &[(&str, &[&str])] = &[
     ("weir", &["weir-cli", "weir-peers"]),
-    ("weir-bench", &["weir-dds", "weir-peer-api", "weir-results", "weir-telemetry", "weir-udp"]),
+    ("weir-baseline", &["weir-measure", "weir-results", "weir-telemetry", "weir-udp"]),
+    (
+        "weir-bench",
+        &[
+            "weir-baseline",
+            "weir-dds",
+            "weir-measure",
+            "weir-peer-api",
+            "weir-results",
+            "weir-telemetry",
+            "weir-udp",
+        ],
+    ),
     ("weir-cdr", &["weir-cdr-derive"]),
     ("weir-cdr-derive", &[]),
-    ("weir-cli", &["weir-bench", "weir-report", "weir-results", "weir-udptest"]),
+    (
+        "weir-cli",
+        &["weir-baseline", "weir-bench", "weir-compat", "weir-measure", "weir-report", "weir-results"],
+    ),
+    (
+        "weir-compat",
+        &[
+            "weir-baseline",
+            "weir-bench",
+            "weir-dds",
+            "weir-measure",
+            "weir-results",
+            "weir-telemetry",
+            "weir-udp",
+        ],
+    ),
     ("weir-dds", &["weir-cdr", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),
+    ("weir-measure", &["weir-results", "weir-udp"]),
     ("weir-netsim", &[]),
     ("weir-peer-api", &[]),
     ("weir-peers", &["weir-peer-api"]),
@@ -29,7 +57,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-rtps", &["weir-cdr", "weir-wire"]),
     ("weir-telemetry", &["weir-results"]),
     ("weir-udp", &[]),
-    ("weir-udptest", &["weir-results", "weir-telemetry", "weir-udp"]),
     ("weir-wire", &["weir-cdr"]),
     ("xtask", &[]),
 ];

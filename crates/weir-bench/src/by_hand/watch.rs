@@ -19,7 +19,7 @@ pub struct Watched {
     pub telemetry: Option<Telemetry>,
 }
 
-/// What is to be watched. Made before the process is pinned: the sampler may go where the measurement does not.
+/// What to sample. Created before the process is pinned: the sampler may use all processors.
 #[derive(Debug)]
 pub(super) struct Watch {
     sampler: Option<SamplerOptions>,
@@ -37,7 +37,7 @@ impl Watch {
     pub(super) fn new(case: &CaseSpec) -> Self {
         let cpus = || weir_udp::affinity::allowed_cpus().unwrap_or_default();
         let sampler = case.method.telemetry_period.map(|period| SamplerOptions { period, cpus: cpus() });
-        Self { sampler, interface: case.interface.clone() }
+        Self { sampler, interface: case.place.interface.clone() }
     }
 
     pub(super) fn start(self) -> Watching {
@@ -62,8 +62,8 @@ impl Watching {
     }
 }
 
-/// Where lost samples went, as far as the receiving host tells: nobody brings the sender's counters, so what this host does
-/// not explain has no place.
+/// Loss attribution by the receiving host alone: without the sender's counters, what this host does
+/// not explain stays unplaced.
 pub(super) fn explain(counts: &SequenceCounts, arrivals: u64, drops: &DropCounters) -> LossAttribution {
     let sender = DropCounters::default();
     let carried = Carried::measured(0, &sender, arrivals, drops, SAMPLES_MAX);

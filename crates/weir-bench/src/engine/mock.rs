@@ -1,23 +1,22 @@
-//! An engine without a network and with a time of its own, so that the whole program, child
-//! processes and tables included, is tested in milliseconds and with the same figures every time.
+//! An engine without a network and with its own time, so that the whole program, child processes
+//! and tables included, is tested in milliseconds and with deterministic figures.
 //!
-//! Both ends compute what the other one does. Time passes by what is done: so many nanoseconds per
-//! sample or ping. A best-effort mock loses one sample in a thousand. The variants misbehave in one
-//! way each, for the tests of faults.
+//! Each end computes what the other one does. Every sample and ping takes a fixed time. A
+//! best-effort mock loses one sample in a thousand. Each variant misbehaves in one way, for tests
+//! of faults.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use weir_measure::{clock, nanos};
 use weir_results::Reliability;
 
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::endpoint::{
-    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
-    Subscriber,
+    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber,
 };
-use crate::open_loop::Schedule;
+use crate::open_loop;
 use crate::payload::{self, HEADER_BYTES, SampleHeader};
 use crate::sink::SampleSink;
 
@@ -26,19 +25,19 @@ use std::net::SocketAddrV4;
 /// The mock, in the variant that its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mock {
-    /// Does what it should.
+    /// Works.
     Sound,
     /// Loses samples although they are reliable.
     Lossy,
-    /// Changes an octet of every hundredth sample.
+    /// Changes a byte of every hundredth sample.
     Corrupt,
-    /// Never comes back from its first burst or ping.
+    /// Never returns from its first burst or ping.
     Hang,
     /// Ends its process in the middle.
     Crash,
     /// Its subscriber stalls for 10 ms after every thousandth sample of a schedule.
     Stall,
-    /// Reads the host's clock wherever its own is asked for: for what the harness costs.
+    /// Reads the host's clock along with its own, to measure the harness.
     Clock,
 }
 
@@ -60,19 +59,7 @@ impl Engine for Mock {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            latency: true,
-            throughput: true,
-            reliability: ReliabilitySupport::Both,
-            keyed: true,
-            batching: true,
-            many: true,
-            multicast: true,
-            loans: true,
-            spinning: true,
-            breakdown: false,
-            size_bytes_max: CaseSpec::SIZE_BYTES_MAX,
-        }
+        Capabilities { breakdown: false, ..Capabilities::ALL }
     }
 
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
@@ -107,12 +94,12 @@ struct MockEnd {
 impl MockEnd {
     fn new(mock: Mock, case: &CaseSpec) -> Self {
         let in_time = |time: Duration| {
-            let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            let ns = nanos(time);
             ns.div_ceil(sample_ns(case.size_bytes))
         };
         // As the harness does: large samples are measured longer than the case is.
         let unscheduled = in_time(case.warmup + case.duration).max(in_time(case.warmup) + 3);
-        let samples = Schedule::new(case, 0).map_or(unscheduled, |schedule| schedule.count());
+        let samples = open_loop::schedule(case, 0).map_or(unscheduled, |schedule| schedule.count());
         let octets = vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)];
         Self { mock, case: case.clone(), now_ns: 0, next: 0, samples, octets }
     }
@@ -127,7 +114,7 @@ impl MockEnd {
         }
     }
 
-    /// Spends the time of a look at the clock, if it does that.
+    /// Spends the time of a clock read, in that variant.
     #[inline]
     fn look_at_clock(&self) {
         if self.mock == Mock::Clock {
@@ -187,10 +174,10 @@ impl Publisher for MockEnd {
 impl Subscriber for MockEnd {
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
         if self.next == self.samples {
-            self.now_ns += u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-            // Quiet, until the publisher's process has come as far.
+            self.now_ns += nanos(timeout);
+            // Quiet, until the publisher's process has caught up.
             thread::park_timeout(Duration::from_millis(1));
-            for publisher in 0..self.case.publishers {
+            for publisher in 0..self.case.ends.publishers {
                 sink.accept(&SampleHeader::last(self.samples).by(publisher), &[]);
             }
             return Ok(());
@@ -216,7 +203,7 @@ impl Subscriber for MockEnd {
                     *octet ^= 1;
                 }
             }
-            for publisher in 0..self.case.publishers {
+            for publisher in 0..self.case.ends.publishers {
                 sink.accept(&header.by(publisher), &self.octets);
             }
         }
@@ -232,7 +219,7 @@ impl Pinger for MockEnd {
         self.now_ns += if came_back {
             2 * (sample_ns(self.case.size_bytes) + 10_000) + sequence % 100 * 10
         } else {
-            u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)
+            nanos(timeout)
         };
         Ok(came_back)
     }
@@ -247,7 +234,7 @@ impl Ponger for MockEnd {
     }
 }
 
-/// How long a sample of a schedule is under way.
+/// How long a sample of a schedule is in flight.
 const WAY_NS: u64 = 20_000;
 
 /// How long a stall takes.

@@ -20,7 +20,7 @@ use crate::endpoint::{
 use crate::inbox::{Collector, Inbox};
 use crate::latency::Pings;
 use crate::payload::{self, HEADER_BYTES, SampleHeader};
-use crate::rally::Rally;
+use crate::ping_pong::PingPong;
 use crate::sink::SampleSink;
 
 /// Longest that a write may wait; the harness retries until its own timeout.
@@ -94,12 +94,12 @@ impl Engine for Peer {
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
-        let rally = Arc::new(Rally::new(case));
-        let echoes = Arc::clone(&rally);
+        let ping_pong = Arc::new(PingPong::new(case));
+        let echoes = Arc::clone(&ping_pong);
         let on_sample =
             Box::new(move |writer: &dyn Writer, header: &Header, _: &[u8]| echoes.answer(writer, header));
         let node = open(self, case, Some("_ping"), Some("_pong"), on_sample)?;
-        Ok(Box::new(PingerEnd { node, engine: self.name, rally }))
+        Ok(Box::new(PingerEnd { node, engine: self.name, ping_pong }))
     }
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
@@ -130,9 +130,9 @@ fn open(
 fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> NodeOptions {
     let topic = |suffix: &str| case.topic() + suffix;
     NodeOptions {
-        domain: case.domain,
-        interface: case.interface.clone(),
-        address: case.address,
+        domain: case.place.domain,
+        interface: case.place.interface.clone(),
+        address: case.place.address,
         is_reliable: case.reliability == Reliability::Reliable,
         is_keyed: case.is_keyed(),
         instances: case.instances,
@@ -185,7 +185,7 @@ impl End for PublisherEnd {
     }
 
     fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        connect(self.node.as_mut(), peer, self.case.subscribers, 0, timeout)
+        connect(self.node.as_mut(), peer, self.case.ends.subscribers, 0, timeout)
     }
 
     fn report(&self) -> EndReport {
@@ -196,8 +196,8 @@ impl End for PublisherEnd {
 impl Publisher for PublisherEnd {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
         for taken in 0..count {
-            let header =
-                SampleHeader::data(first + u64::from(taken), self.case.instances).by(self.case.entity_id);
+            let header = SampleHeader::data(first + u64::from(taken), self.case.instances)
+                .by(self.case.ends.entity_id);
             if self.case.verify {
                 payload::fill_octets(header.seq_num, &mut self.octets);
             }
@@ -214,7 +214,7 @@ impl Publisher for PublisherEnd {
     }
 
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
-        let header = SampleHeader::last(sent).by(self.case.entity_id);
+        let header = SampleHeader::last(sent).by(self.case.ends.entity_id);
         let written = self.node.write(&header.to_peer(), &self.octets)?;
         Ok(written == Written::Taken)
     }
@@ -233,7 +233,7 @@ impl End for SubscriberEnd {
     }
 
     fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        connect(self.node.as_mut(), peer, 0, self.case.publishers, timeout)
+        connect(self.node.as_mut(), peer, 0, self.case.ends.publishers, timeout)
     }
 }
 
@@ -252,7 +252,7 @@ impl Subscriber for SubscriberEnd {
 struct PingerEnd {
     node: Box<dyn Node>,
     engine: &'static str,
-    rally: Arc<Rally>,
+    ping_pong: Arc<PingPong>,
 }
 
 impl End for PingerEnd {
@@ -271,7 +271,7 @@ impl Pinger for PingerEnd {
     }
 
     fn run(&mut self, pings: Pings, stop: &AtomicBool) -> Result<Pings, EndpointError> {
-        self.rally.run(self.node.as_ref(), pings, stop)
+        self.ping_pong.run(self.node.as_ref(), pings, stop)
     }
 }
 

@@ -1,25 +1,25 @@
-//! The floor: plain UDP, one `send(2)` per sample on a connected socket.
+//! The baselines: raw UDP on a connected socket, through the loops of weir-baseline.
 //!
-//! This is what every middleware of today pays at least per sample that it does not batch, so every
-//! ratio divides by it: nothing here is slower than it must be. The ping-pong receives by one
-//! `recv(2)`; the stream's receiver may take several datagrams per call (`recvmmsg`), since the
-//! sender is what limits it.
+//! `udp` sends one datagram per system call. Every middleware pays at least that per sample that it
+//! does not batch, so every ratio divides by it. `udp-gso` sends the same datagrams, up to 64 per
+//! call (`UDP_SEGMENT`), and receives them coalesced (`UDP_GRO`): the best that the kernel can do.
+//! Its samples wait until a call is full, so it measures throughput only. On loopback such a send
+//! is never segmented: a full receive buffer drops all of its datagrams at once.
 
-mod noting;
+mod timestamps;
 
 use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_results::WaitStrategy;
-use weir_udp::{RecvBatch, UdpSocket, receive_within};
+use weir_baseline::{Receiver, Sender, await_answer, echo};
+use weir_results::{SocketBuffers, UdpMode};
+use weir_udp::{SocketOptions, UdpError, UdpSocket};
 
-use noting::NotingEnd;
+use timestamps::TimestampEnd;
 
-use super::raw;
 use crate::case::CaseSpec;
-use crate::clock;
 use crate::endpoint::{
     Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
     Subscriber,
@@ -27,131 +27,126 @@ use crate::endpoint::{
 use crate::payload::{self, HEADER_BYTES, SampleHeader};
 use crate::sink::SampleSink;
 
-/// Plain UDP.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Udp;
+/// Raw UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Udp {
+    /// One datagram per system call.
+    Plain,
+    /// Segmentation offload in both directions.
+    Gso,
+}
 
 impl Engine for Udp {
     fn name(&self) -> &'static str {
-        "udp"
+        match self {
+            Self::Plain => "udp",
+            Self::Gso => "udp-gso",
+        }
     }
 
     fn about(&self) -> Option<&'static str> {
-        Some("plain UDP, one send per sample: the baseline")
+        Some(match self {
+            Self::Plain => "plain UDP, one send per sample: the baseline",
+            Self::Gso => {
+                "the same datagrams by UDP GSO and GRO: the best that the kernel can do (throughput only)"
+            }
+        })
     }
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            latency: true,
-            throughput: true,
+            latency: *self == Self::Plain,
             reliability: ReliabilitySupport::None,
             keyed: false,
             batching: false,
             many: false,
             multicast: false,
             loans: false,
-            spinning: true,
-            breakdown: true,
-            size_bytes_max: raw::DATAGRAM_BYTES_MAX,
+            breakdown: *self == Self::Plain,
+            size_bytes_max: weir_baseline::DATAGRAM_BYTES_MAX,
+            ..Capabilities::ALL
         }
     }
 
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
-        Ok(Box::new(UdpEnd::open(case, 1)?))
+        Ok(Box::new(UdpEnd::open(*self, case, Receiver::with_buffers(1, case.size_bytes))?))
     }
 
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
-        Ok(Box::new(UdpEnd::open(case, (BATCH_BYTES / case.size_bytes).clamp(1, 64))?))
+        let receiver = Receiver::new(case.size_bytes, *self == Self::Gso);
+        Ok(Box::new(UdpEnd::open(*self, case, receiver)?))
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
-        if case.method.breakdown {
-            return Ok(Box::new(NotingEnd::open(case)?));
-        }
-        Ok(Box::new(UdpEnd::open(case, 1)?))
+        let receiver = Receiver::with_buffers(1, case.size_bytes);
+        let end = UdpEnd::open(*self, case, receiver)?;
+        Ok(if case.method.breakdown { Box::new(TimestampEnd::new(end)) } else { Box::new(end) })
     }
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
-        if case.method.breakdown {
-            return Ok(Box::new(NotingEnd::open(case)?));
-        }
-        Ok(Box::new(UdpEnd::open(case, 1)?))
+        let receiver = Receiver::with_buffers(1, case.size_bytes);
+        let end = UdpEnd::open(*self, case, receiver)?;
+        Ok(if case.method.breakdown { Box::new(TimestampEnd::new(end)) } else { Box::new(end) })
     }
 }
-
-/// What a receive batch may take of the processor's cache, bytes.
-const BATCH_BYTES: usize = 64 << 10;
-
-/// How long an echo loop waits before it looks whether it shall stop.
-const ECHO_WAIT: Duration = Duration::from_millis(50);
 
 /// Any of the four ends.
 struct UdpEnd {
     socket: UdpSocket,
     case: CaseSpec,
     sample: Vec<u8>,
-    batch: RecvBatch,
-    sent: u64,
-    refused: u64,
+    sender: Sender,
+    receiver: Receiver,
 }
 
 impl UdpEnd {
-    fn open(case: &CaseSpec, buffers: usize) -> Result<Self, EndpointError> {
-        let socket = raw::open(case, false)?;
-        // One byte more than a sample has, so that a longer datagram is noticed.
-        let batch = RecvBatch::with_buffer_bytes(buffers, case.size_bytes + 1);
-        Ok(Self { socket, case: case.clone(), sample: raw::sample_buffer(case), batch, sent: 0, refused: 0 })
+    fn open(udp: Udp, case: &CaseSpec, receiver: Receiver) -> Result<Self, EndpointError> {
+        let options = SocketOptions {
+            recv_buffer: Some(case.place.socket_buffer_bytes),
+            send_buffer: Some(case.place.socket_buffer_bytes),
+            gro: udp == Udp::Gso,
+            timestamps: case.method.breakdown,
+            ..SocketOptions::new(SocketAddrV4::new(case.place.address, case.place.port.unwrap_or(0)))
+        };
+        let socket = UdpSocket::bind(&options).map_err(|error| environment(&error))?;
+        let mut sample = vec![0; case.size_bytes];
+        payload::fill_octets(0, &mut sample[HEADER_BYTES..]);
+        let mode = if udp == Udp::Gso { UdpMode::Gso } else { UdpMode::Send };
+        let sender = Sender::new(mode, None, &sample);
+        Ok(Self { socket, case: case.clone(), sample, sender, receiver })
     }
 
+    /// Sends a sample when a call is full.
+    #[inline]
+    fn push(&mut self, header: &SampleHeader) -> Result<(), EndpointError> {
+        let verify = self.case.verify;
+        let pushed = self.sender.push(&self.socket, |sample| write(sample, header, verify));
+        pushed.map_err(|error| failed("sending", &error))
+    }
+
+    /// Sends a sample now.
     #[inline]
     fn send(&mut self, header: &SampleHeader) -> Result<(), EndpointError> {
-        payload::write_header(&mut self.sample, header);
-        if self.case.verify {
-            payload::fill_octets(header.seq_num, &mut self.sample[HEADER_BYTES..]);
-        }
-        let result = self.socket.send(&self.sample);
-        self.count_send(result)
-    }
-
-    #[inline]
-    fn count_send(&mut self, result: io::Result<usize>) -> Result<(), EndpointError> {
-        self.sent += 1;
-        match result {
-            Ok(_) => Ok(()),
-            Err(error) => self.count_refusal(&error),
-        }
-    }
-
-    /// A full queue, a firewall or a closed port loses this sample; anything else ends the run.
-    #[cold]
-    fn count_refusal(&mut self, error: &io::Error) -> Result<(), EndpointError> {
-        if !weir_udp::is_transient(error) {
-            return Err(raw::failed("sending", error));
-        }
-        self.refused += 1;
-        Ok(())
+        write(&mut self.sample, header, self.case.verify);
+        self.sender.send(&self.socket, &self.sample).map_err(|error| failed("sending", &error))
     }
 }
 
-/// One datagram into `buffer`, or none when `timeout` is over.
 #[inline]
-fn receive_one(
-    socket: &UdpSocket,
-    strategy: WaitStrategy,
-    timeout: Duration,
-    buffer: &mut [u8],
-) -> Result<Option<usize>, EndpointError> {
-    receive_within(socket, strategy.spin(timeout), timeout, |wait| match socket.recv(buffer, wait) {
-        Ok(length) => Ok(Some(length)),
-        // Refused: an earlier send met a closed port, and nothing was received.
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    })
-    .map_err(|error| raw::failed("receiving", &error))
+fn write(sample: &mut [u8], header: &SampleHeader, verify: bool) {
+    payload::write_header(sample, header);
+    if verify {
+        payload::fill_octets(header.seq_num, &mut sample[HEADER_BYTES..]);
+    }
+}
+
+/// An error of the socket in the middle of a run.
+fn failed(what: &str, error: &io::Error) -> EndpointError {
+    EndpointError::Engine(format!("{what} failed: {error}"))
+}
+
+fn environment(error: &UdpError) -> EndpointError {
+    EndpointError::Environment(error.to_string())
 }
 
 impl End for UdpEnd {
@@ -160,16 +155,23 @@ impl End for UdpEnd {
     }
 
     fn connect(&mut self, peer: Option<SocketAddrV4>, _timeout: Duration) -> Result<(), EndpointError> {
-        raw::connect(&self.socket, peer)
+        let peer = peer.ok_or_else(|| EndpointError::NoPeer("the other end sent no address".to_owned()))?;
+        self.socket.connect(peer).map_err(|error| environment(&error))
     }
 
     fn report(&self) -> EndReport {
+        let (counts, asked) = (self.sender.counts(), Some(self.case.place.socket_buffer_bytes as u64));
         EndReport {
-            datagrams: Some(self.sent),
-            sends: Some(self.sent),
-            refused: self.refused,
-            kernel_drops: raw::kernel_drops(&self.socket),
-            buffers: raw::buffers(&self.case, &self.socket),
+            datagrams: Some(counts.datagrams),
+            sends: Some(counts.system_calls),
+            refused: counts.refused,
+            kernel_drops: self.socket.kernel_drops().ok().map(u64::from),
+            buffers: SocketBuffers {
+                receive_asked: asked,
+                receive_granted: Some(self.socket.granted_recv_buffer() as u64),
+                send_asked: asked,
+                send_granted: Some(self.socket.granted_send_buffer() as u64),
+            },
         }
     }
 }
@@ -177,32 +179,30 @@ impl End for UdpEnd {
 impl Publisher for UdpEnd {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
         for sequence in first..first + u64::from(count) {
-            self.send(&SampleHeader::data(sequence, self.case.instances))?;
+            self.push(&SampleHeader::data(sequence, self.case.instances))?;
         }
         Ok(count)
     }
 
     fn flush(&mut self, _timeout: Duration) -> Result<bool, EndpointError> {
+        self.sender.flush(&self.socket).map_err(|error| failed("sending", &error))?;
         Ok(true)
     }
 
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
-        self.send(&SampleHeader::last(sent)).map(|()| true)
+        self.push(&SampleHeader::last(sent))?;
+        self.flush(Duration::ZERO)
     }
 }
 
 impl Subscriber for UdpEnd {
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
-        let Self { socket, batch, case, .. } = self;
-        let received = receive_within(socket, case.wait.spin(timeout), timeout, |wait| {
-            let count = socket.recv_batch(batch, usize::MAX, wait)?;
-            Ok((count > 0).then_some(()))
-        });
-        if received.map_err(|error| raw::failed("receiving", &error))?.is_none() {
+        let received = self.receiver.receive(&self.socket, self.case.wait, timeout);
+        if !received.map_err(|error| failed("receiving", &error))? {
             return Ok(());
         }
-        for message in batch.messages() {
-            match payload::read(message.bytes) {
+        for datagram in self.receiver.datagrams() {
+            match payload::read(datagram) {
                 Some(sample) => sink.accept(&sample.header, sample.octets),
                 None => sink.reject(),
             }
@@ -213,35 +213,23 @@ impl Subscriber for UdpEnd {
 
 impl Pinger for UdpEnd {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
-        self.send(&SampleHeader::ping(sequence, self.case.instances, sent_ns))?;
-        let seq_num = payload::wire_sequence(sequence);
-        let end_ns = sent_ns + u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        loop {
-            let Some(length) = receive_one(&self.socket, self.case.wait, timeout, &mut self.sample)? else {
-                return Ok(false);
-            };
-            let echo = payload::read(&self.sample[..length]);
-            if echo.is_some_and(|echo| echo.header.seq_num == seq_num && length == self.case.size_bytes) {
-                return Ok(true);
-            }
-            if clock::now_ns() >= end_ns {
-                return Ok(false);
-            }
-        }
+        let header = SampleHeader::ping(sequence, self.case.instances, sent_ns);
+        self.send(&header)?;
+        let size_bytes = self.case.size_bytes;
+        let is_echo = |datagram: &[u8]| {
+            datagram.len() == size_bytes
+                && payload::read(datagram).is_some_and(|echo| echo.header.seq_num == header.seq_num)
+        };
+        await_answer(&self.socket, self.case.wait, (sent_ns, timeout), &mut self.sample, is_echo)
+            .map_err(|error| failed("receiving", &error))
     }
 }
 
 impl Ponger for UdpEnd {
     fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError> {
-        let mut echoed = 0;
-        while !stop.load(Ordering::Acquire) {
-            if let Some(length) = receive_one(&self.socket, self.case.wait, ECHO_WAIT, &mut self.sample)? {
-                let result = self.socket.send(&self.sample[..length]);
-                self.count_send(result)?;
-                echoed += 1;
-            }
-        }
-        Ok(echoed)
+        let Self { socket, case, sample, sender, .. } = self;
+        echo(socket, case.wait, sender, sample, |_| true, || stop.load(Ordering::Acquire))
+            .map_err(|error| failed("echoing", &error))
     }
 }
 
@@ -249,15 +237,18 @@ impl Ponger for UdpEnd {
 mod tests {
     use std::thread;
 
+    use weir_measure::clock;
+    use weir_results::{Test, WaitStrategy};
+
     use super::*;
     use crate::case::tests::case;
-    use weir_results::Test;
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
     /// Two ends of the same case, connected to each other.
     fn pair(case: &CaseSpec) -> (UdpEnd, UdpEnd) {
-        let (mut one, mut other) = (UdpEnd::open(case, 8).unwrap(), UdpEnd::open(case, 8).unwrap());
+        let open = || UdpEnd::open(Udp::Plain, case, Receiver::with_buffers(8, case.size_bytes)).unwrap();
+        let (mut one, mut other) = (open(), open());
         one.connect(other.address(), PATIENCE).unwrap();
         other.connect(one.address(), PATIENCE).unwrap();
         (one, other)
@@ -305,7 +296,7 @@ mod tests {
         let (mut publisher, mut subscriber) = pair(&case);
         publisher.publish(0, 2).unwrap();
         publisher.sample.push(0);
-        publisher.publish(2, 1).unwrap();
+        publisher.send(&SampleHeader::data(2, 0)).unwrap();
         let mut sink = SampleSink::new(&case);
         while sink.arrivals() < 3 {
             subscriber.receive(&mut sink, PATIENCE).unwrap();

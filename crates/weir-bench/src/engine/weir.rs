@@ -1,7 +1,20 @@
 //! Our own engine, through its public, typed API: what any user's program could do.
 
-mod noting;
+/// Opens an end with the type that a case needs.
+macro_rules! open {
+    ($end:ident, $case:expr) => {
+        match ($case.is_keyed(), $case.loans) {
+            (false, false) => Box::new($end::<TestData>::open($case)?),
+            (true, false) => Box::new($end::<KeyedTestData>::open($case)?),
+            (false, true) => Box::new($end::<SharedTestData>::open($case)?),
+            (true, true) => Box::new($end::<SharedKeyedTestData>::open($case)?),
+        }
+    };
+}
 
+mod timestamps;
+
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,24 +27,20 @@ use weir_dds::{
 use weir_peer_api::settings::Setting;
 use weir_results::{Reliability, SocketBuffers, WaitStrategy};
 
-use super::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
 use crate::case::CaseSpec;
 use crate::endpoint::{
-    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
-    Subscriber,
+    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber,
 };
 use crate::payload::SampleHeader;
 use crate::sink::SampleSink;
+use crate::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
 
 /// Weir.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weir;
 
-/// The largest sample: 1 GiB.
-const SIZE_BYTES_MAX: usize = 1 << 30;
-
 /// The largest message: it is one UDP datagram.
-const MESSAGE_BYTES_MAX: usize = super::raw::DATAGRAM_BYTES_MAX;
+const MESSAGE_BYTES_MAX: usize = weir_baseline::DATAGRAM_BYTES_MAX;
 
 /// The setting of the publishing thread.
 const PUBLISH_MODE: &str = "publish_mode";
@@ -42,13 +51,13 @@ const SETTINGS: &[Setting] = &[Setting {
     about: "PublishMode of the writers: synchronous, as by itself, or asynchronous, by a thread of theirs",
 }];
 
-/// How long a sample may wait for its batch to fill: a stream as fast as it goes never waits so long.
+/// How long a sample may wait for its batch to fill; a stream at full speed never waits that long.
 const BATCH_DELAY: Duration = Duration::from_millis(10);
 
 /// Bytes of samples that are taken at a time.
 const TAKE_BYTES: usize = 256 << 10;
 
-/// How long a reliable write waits for room before the harness may look around.
+/// How long a reliable write blocks before the harness gets control.
 const WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
 impl Engine for Weir {
@@ -69,61 +78,29 @@ impl Engine for Weir {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            latency: true,
-            throughput: true,
-            reliability: ReliabilitySupport::Both,
-            keyed: true,
-            batching: true,
-            many: true,
-            multicast: true,
-            loans: true,
-            spinning: true,
-            breakdown: true,
-            size_bytes_max: SIZE_BYTES_MAX,
-        }
+        Capabilities::ALL
     }
 
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
-        Ok(match (case.is_keyed(), case.loans) {
-            (false, false) => Box::new(PublisherEnd::<TestData>::open(case)?),
-            (true, false) => Box::new(PublisherEnd::<KeyedTestData>::open(case)?),
-            (false, true) => Box::new(PublisherEnd::<SharedTestData>::open(case)?),
-            (true, true) => Box::new(PublisherEnd::<SharedKeyedTestData>::open(case)?),
-        })
+        Ok(open!(PublisherEnd, case))
     }
 
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
-        Ok(match (case.is_keyed(), case.loans) {
-            (false, false) => Box::new(SubscriberEnd::<TestData>::open(case)?),
-            (true, false) => Box::new(SubscriberEnd::<KeyedTestData>::open(case)?),
-            (false, true) => Box::new(SubscriberEnd::<SharedTestData>::open(case)?),
-            (true, true) => Box::new(SubscriberEnd::<SharedKeyedTestData>::open(case)?),
-        })
+        Ok(open!(SubscriberEnd, case))
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
         if case.method.breakdown {
-            return noting::open_pinger(case);
+            return timestamps::open_pinger(case);
         }
-        Ok(match (case.is_keyed(), case.loans) {
-            (false, false) => Box::new(PingerEnd::<TestData>::open(case)?),
-            (true, false) => Box::new(PingerEnd::<KeyedTestData>::open(case)?),
-            (false, true) => Box::new(PingerEnd::<SharedTestData>::open(case)?),
-            (true, true) => Box::new(PingerEnd::<SharedKeyedTestData>::open(case)?),
-        })
+        Ok(open!(PingerEnd, case))
     }
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
         if case.method.breakdown {
-            return noting::open_ponger(case);
+            return timestamps::open_ponger(case);
         }
-        Ok(match (case.is_keyed(), case.loans) {
-            (false, false) => Box::new(PongerEnd::<TestData>::open(case)?),
-            (true, false) => Box::new(PongerEnd::<KeyedTestData>::open(case)?),
-            (false, true) => Box::new(PongerEnd::<SharedTestData>::open(case)?),
-            (true, true) => Box::new(PongerEnd::<SharedKeyedTestData>::open(case)?),
-        })
+        Ok(open!(PongerEnd, case))
     }
 }
 
@@ -136,14 +113,14 @@ struct Node {
 impl Node {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let settings = ParticipantSettings {
-            receive_buffer: case.socket_buffer_bytes,
-            send_buffer: case.socket_buffer_bytes,
+            receive_buffer: case.place.socket_buffer_bytes,
+            send_buffer: case.place.socket_buffer_bytes,
             wait: wait_strategy(case.wait),
             stage_times: case.method.breakdown,
             ..ParticipantSettings::default()
         };
-        let settings = settings.interface(case.interface.clone());
-        let participant = DomainParticipant::new(case.domain, settings)
+        let settings = settings.interface(case.place.interface.clone());
+        let participant = DomainParticipant::new(case.place.domain, settings)
             .map_err(|error| EndpointError::Environment(error.to_string()))?;
         Ok(Self { participant, case: case.clone() })
     }
@@ -186,7 +163,7 @@ impl Node {
 
     fn report(&self) -> EndReport {
         let bytes = |bytes: usize| u64::try_from(bytes).ok();
-        let asked = bytes(self.case.socket_buffer_bytes);
+        let asked = bytes(self.case.place.socket_buffer_bytes);
         EndReport {
             kernel_drops: Some(u64::from(self.participant.receive_drops())),
             buffers: SocketBuffers {
@@ -256,12 +233,8 @@ impl<T: Data> PublisherEnd<T> {
 }
 
 impl<T: Data> End for PublisherEnd<T> {
-    fn connect(
-        &mut self,
-        _peer: Option<std::net::SocketAddrV4>,
-        timeout: Duration,
-    ) -> Result<(), EndpointError> {
-        self.writer.wait_for_subscriptions(self.node.case.subscribers, timeout).map_err(no_peer)
+    fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
+        self.writer.wait_for_subscriptions(self.node.case.ends.subscribers, timeout).map_err(no_peer)
     }
 
     fn report(&self) -> EndReport {
@@ -273,7 +246,7 @@ impl<T: Data> Publisher for PublisherEnd<T> {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
         for taken in 0..count {
             let case = &self.node.case;
-            let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.entity_id);
+            let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.ends.entity_id);
             match self.sample.write(&self.writer, case, &header) {
                 Ok(()) => {}
                 Err(DdsError::Timeout { .. }) => return Ok(taken),
@@ -293,7 +266,7 @@ impl<T: Data> Publisher for PublisherEnd<T> {
     }
 
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
-        let header = SampleHeader::last(sent).by(self.node.case.entity_id);
+        let header = SampleHeader::last(sent).by(self.node.case.ends.entity_id);
         match self.sample.write(&self.writer, &self.node.case, &header) {
             Ok(()) => Ok(true),
             Err(DdsError::Timeout { .. }) => Ok(false),
@@ -319,12 +292,8 @@ impl<T: Data> SubscriberEnd<T> {
 }
 
 impl<T: Data> End for SubscriberEnd<T> {
-    fn connect(
-        &mut self,
-        _peer: Option<std::net::SocketAddrV4>,
-        timeout: Duration,
-    ) -> Result<(), EndpointError> {
-        self.reader.wait_for_publications(self.node.case.publishers, timeout).map_err(no_peer)
+    fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
+        self.reader.wait_for_publications(self.node.case.ends.publishers, timeout).map_err(no_peer)
     }
 
     fn report(&self) -> EndReport {
@@ -349,28 +318,15 @@ impl<T: Data> Subscriber for SubscriberEnd<T> {
     }
 }
 
-struct PingerEnd<T> {
+/// What both ends of a ping-pong have.
+struct Duplex<T> {
     node: Node,
     writer: DataWriter<T>,
     reader: DataReader<T>,
-    sample: T,
-    echo: T,
 }
 
-impl<T: Data> PingerEnd<T> {
-    fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
-        let node = Node::open(case)?;
-        let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None::<Echo<T>>)?);
-        Ok(Self { node, writer, reader, sample: T::default(), echo: T::default() })
-    }
-}
-
-impl<T: Data> End for PingerEnd<T> {
-    fn connect(
-        &mut self,
-        _peer: Option<std::net::SocketAddrV4>,
-        timeout: Duration,
-    ) -> Result<(), EndpointError> {
+impl<T: Data> Duplex<T> {
+    fn connect(&self, timeout: Duration) -> Result<(), EndpointError> {
         self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)?;
         self.reader.wait_for_publications(1, timeout).map_err(no_peer)
     }
@@ -380,14 +336,39 @@ impl<T: Data> End for PingerEnd<T> {
     }
 }
 
+struct PingerEnd<T> {
+    duplex: Duplex<T>,
+    sample: T,
+    echo: T,
+}
+
+impl<T: Data> PingerEnd<T> {
+    fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
+        let node = Node::open(case)?;
+        let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None::<Echo<T>>)?);
+        Ok(Self { duplex: Duplex { node, writer, reader }, sample: T::default(), echo: T::default() })
+    }
+}
+
+impl<T: Data> End for PingerEnd<T> {
+    fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
+        self.duplex.connect(timeout)
+    }
+
+    fn report(&self) -> EndReport {
+        self.duplex.report()
+    }
+}
+
 impl<T: Data> Pinger for PingerEnd<T> {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
-        let header = SampleHeader::ping(sequence, self.node.case.instances, sent_ns);
-        self.sample.write(&self.writer, &self.node.case, &header).map_err(failed)?;
-        while self.reader.wait_for_data(timeout) {
-            while let Some(info) = self.reader.take_next_sample(&mut self.echo) {
-                self.echo.release();
-                if info.valid_data && self.echo.seq_num() == header.seq_num {
+        let Self { duplex: Duplex { node, writer, reader }, sample, echo } = self;
+        let header = SampleHeader::ping(sequence, node.case.instances, sent_ns);
+        sample.write(writer, &node.case, &header).map_err(failed)?;
+        while reader.wait_for_data(timeout) {
+            while let Some(info) = reader.take_next_sample(echo) {
+                echo.release();
+                if info.valid_data && echo.seq_num() == header.seq_num {
                     return Ok(true);
                 }
             }
@@ -397,9 +378,7 @@ impl<T: Data> Pinger for PingerEnd<T> {
 }
 
 struct PongerEnd<T> {
-    node: Node,
-    writer: DataWriter<T>,
-    reader: DataReader<T>,
+    duplex: Duplex<T>,
     echoed: Arc<AtomicU64>,
 }
 
@@ -414,7 +393,7 @@ impl<T: Data> DataReaderListener<T> for Echo<T> {
     fn on_data_available(&self, reader: &DataReader<T>) {
         let mut sample = self.sample.lock();
         while let Some(info) = reader.take_next_sample(&mut *sample) {
-            // What cannot be echoed is a lost ping, which the other side counts.
+            // A failed echo is a lost ping, which the other side counts.
             if info.valid_data && self.writer.write(&sample).is_ok() {
                 self.echoed.fetch_add(1, Ordering::Relaxed);
             }
@@ -431,22 +410,17 @@ impl<T: Data> PongerEnd<T> {
         let echo =
             Echo { writer: writer.clone(), sample: Mutex::new(T::default()), echoed: Arc::clone(&echoed) };
         let reader = node.reader("_ping", Some(echo))?;
-        Ok(Self { node, writer, reader, echoed })
+        Ok(Self { duplex: Duplex { node, writer, reader }, echoed })
     }
 }
 
 impl<T: Data> End for PongerEnd<T> {
-    fn connect(
-        &mut self,
-        _peer: Option<std::net::SocketAddrV4>,
-        timeout: Duration,
-    ) -> Result<(), EndpointError> {
-        self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)?;
-        self.reader.wait_for_publications(1, timeout).map_err(no_peer)
+    fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
+        self.duplex.connect(timeout)
     }
 
     fn report(&self) -> EndReport {
-        self.node.report_with_writer(&self.writer)
+        self.duplex.report()
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use weir_results::{Case, SequenceCounts, ThroughputCounts, ThroughputSummary};
 
+use super::case::{OutsideCase, OutsideError, free_port};
 use super::process::{END_WAIT, Process, Protocol};
-use super::{OutsideCase, OutsideError, free_port};
 
 /// Runs a server for one test and a client, and takes the figures from the client's JSON.
 pub(super) fn run(
@@ -31,14 +31,14 @@ pub(super) fn run(
     let text = client.wait_for_end(Duration::from_secs(seconds) + END_WAIT, interrupted, on_tick)?;
     let counts =
         parse(&text).ok_or_else(|| OutsideError::Failed("iperf3's output is not understood".to_owned()))?;
-    result.throughput = Some(ThroughputSummary::new(case.size_bytes as u64, &counts));
+    result.figures.throughput = Some(ThroughputSummary::new(case.size_bytes as u64, &counts));
     Ok(())
 }
 
 fn parse(text: &str) -> Option<ThroughputCounts> {
     let report: Report = serde_json::from_str(text).ok()?;
     let Sum { seconds, packets, lost_packets } = report.end.sum;
-    // The receiver's word on what was lost, over the sender's time: that is how iperf3 states its rate.
+    // Losses by the receiver, over the sender's time: that is how iperf3 computes its rate.
     let lost = u64::try_from(lost_packets).unwrap_or(0).min(packets);
     let time = Duration::try_from_secs_f64(seconds).ok()?;
     let reordered = report.end.streams.iter().map(|stream| stream.udp.out_of_order).sum();

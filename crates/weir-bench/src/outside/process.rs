@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::OutsideError;
+use super::case::OutsideError;
 
 /// A running program.
 pub(super) struct Process {
@@ -55,8 +55,8 @@ impl Process {
         Ok(())
     }
 
-    /// Waits until the program ends well, and returns what it printed. `on_tick` is called now and
-    /// then with the time passed.
+    /// Waits until the program succeeds, and returns its output. `on_tick` is called regularly with
+    /// the elapsed time.
     pub(super) fn wait_for_end(
         mut self,
         timeout: Duration,
@@ -64,7 +64,7 @@ impl Process {
         on_tick: &mut dyn FnMut(Duration),
     ) -> Result<String, OutsideError> {
         let output = self.child.stdout.take();
-        // Reading on a thread of its own, so that a full pipe never stops the program.
+        // Its own thread reads, so that a full pipe never blocks the program.
         let reader = thread::spawn(move || {
             let mut text = String::new();
             output.map(|mut output| output.read_to_string(&mut text));
@@ -104,7 +104,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only when the child is gone already.
+        // Both fail only when the child has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -116,7 +116,7 @@ pub(super) const END_WAIT: Duration = Duration::from_secs(30);
 /// How long a server may take to listen.
 const START_WAIT: Duration = Duration::from_secs(20);
 
-/// How often a child is looked at: seldom enough not to disturb what it measures.
+/// How often a child is checked: seldom enough not to disturb its measurement.
 const POLL: Duration = Duration::from_millis(20);
 
 fn is_bound(protocol: Protocol, port: u16) -> bool {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use weir_results::{Case, LatencyRecorder, WaitStrategy};
 
+use super::case::{OutsideCase, OutsideError, free_port};
 use super::process::{END_WAIT, Process, Protocol};
-use super::{OutsideCase, OutsideError, free_port};
 
 /// Runs a server and a client, and takes the figures from the log of every round trip.
 pub(super) fn run(
@@ -43,7 +43,7 @@ pub(super) fn run(
         // On a busy machine it may not get a single round trip into the part that it counts.
         return Err(OutsideError::Failed("sockperf saw no round trip".to_owned()));
     }
-    result.latency_us = Some(recorder.summary(case.kind));
+    result.figures.latency_us = Some(recorder.summary(case.kind));
     Ok(())
 }
 

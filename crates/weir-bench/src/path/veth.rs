@@ -1,8 +1,8 @@
 //! Two network namespaces and a virtual cable between them.
 //!
-//! The namespaces have no names: each exists as long as a process is in it, and that is a `cat` that waits for the end of its
-//! input. However this program ends, by Ctrl-C, a crash or a kill, the input ends with it, the two processes leave, and the kernel
-//! takes namespaces, cable, queues and rules away: there is nothing that could be left behind and would have to be cleaned up.
+//! The namespaces have no names: each exists as long as a process is in it, a `cat` that waits for
+//! the end of its input. However this program ends, the input ends with it, the two processes
+//! leave, and the kernel removes namespaces, cable, queues and rules. Nothing has to be cleaned up.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -17,7 +17,7 @@ use thiserror::Error;
 use super::PathSpec;
 use crate::control::Role;
 
-/// A cable between two namespaces; both go when this value goes.
+/// A cable between two namespaces; dropping it removes both.
 #[derive(Debug)]
 pub struct VethPath {
     spec: PathSpec,
@@ -51,12 +51,12 @@ pub enum VethError {
         /// Why it did not start.
         source: io::Error,
     },
-    /// A program refused, mostly for want of permission.
+    /// A program failed, typically for lack of permission.
     #[error("--link cannot make its network namespaces (it needs root): `{command}`: {text}")]
     Refused {
-        /// What was tried.
+        /// The command.
         command: String,
-        /// What it said.
+        /// Its error message.
         text: String,
     },
 }
@@ -66,9 +66,6 @@ impl VethPath {
     pub const INTERFACE: &'static str = "weir0";
 
     /// Lays the cable; it loses nothing yet.
-    ///
-    /// # Errors
-    /// When a program is missing or the kernel refuses.
     pub fn lay(spec: PathSpec) -> Result<Self, VethError> {
         let path = Self { spec, publisher: Namespace::new()?, subscriber: Namespace::new()? };
         let mtu = spec.mtu;
@@ -96,7 +93,7 @@ impl VethPath {
         Ok(path)
     }
 
-    /// What was asked for.
+    /// The specification.
     #[must_use]
     pub fn spec(&self) -> PathSpec {
         self.spec
@@ -117,10 +114,7 @@ impl VethPath {
         }
     }
 
-    /// Loses packets from now on, at random in both directions, as far as that was asked for.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
+    /// Starts to lose packets at random in both directions, as specified.
     pub fn start_losses(&self) -> Result<(), VethError> {
         if self.spec.loss_e4 == 0 {
             return Ok(());
@@ -135,10 +129,7 @@ impl VethPath {
         Ok(())
     }
 
-    /// Ends the losses, and tells how many packets were lost since they began.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
+    /// Ends the losses, and returns how many packets were lost.
     pub fn end_losses(&self) -> Result<u64, VethError> {
         if self.spec.loss_e4 == 0 {
             return Ok(0);
@@ -151,12 +142,12 @@ impl VethPath {
         Ok(lost)
     }
 
-    /// Gives the interface of a namespace its rate, its place for losses and its way to send.
+    /// Sets rate, loss and offload of a namespace's interface.
     fn shape(&self, namespace: &Namespace) -> Result<(), VethError> {
         let device = Self::INTERFACE;
         if let Some(rate_bps) = self.spec.rate_bps {
-            // What passes at once is, when nothing else was asked for, what the rate brings in four milliseconds, a tick of a slow kernel, and at least
-            // one full send; what waits is, when nothing else was asked for, a usual card's queue of a thousand packets.
+            // By default, the burst is what the rate brings in 4 ms, a tick of a slow kernel, and
+            // at least one full send; the queue is that of a typical card, a thousand packets.
             let burst = self.spec.burst_bytes.map_or((rate_bps / 8 / 250).max(70_000), u64::from);
             let waiting = self.spec.queue_bytes.map_or(1000 * u64::from(self.spec.mtu) + burst, u64::from);
             namespace.run(&format!(
@@ -181,7 +172,7 @@ impl VethPath {
 struct Namespace {
     /// The process that keeps it.
     holder: Child,
-    /// What it waits for the end of.
+    /// The input whose end it waits for.
     _input: Option<ChildStdin>,
 }
 
@@ -224,7 +215,8 @@ impl Namespace {
         Err(VethError::Refused { command: line.to_owned(), text })
     }
 
-    /// Waits until the interface carries packets: the kernel may take a second after it was told, and drops them until then.
+    /// Waits until the interface carries packets: the kernel may take a second, and drops them
+    /// until then.
     fn wait_until_up(&self) -> Result<(), VethError> {
         let deadline = Instant::now() + UP_WAIT;
         loop {
@@ -250,7 +242,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // Both fail only when it is gone already.
+        // Both fail only when the process has ended.
         let _ = self.holder.kill();
         let _ = self.holder.wait();
     }

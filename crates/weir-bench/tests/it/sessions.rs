@@ -1,16 +1,14 @@
-//! Each script is started as the publisher and as the subscriber; `$2` is its role, `$4` the address
-//! of the control channel as `host:port`. Of what fails first the result tells.
+//! Each script is started as the publisher and as the subscriber; `$2` is its role, `$4` the
+//! address of the control channel as `host:port`. The result reports the first failure.
 
-use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use weir_bench::case::{CaseSpec, Method};
 use weir_bench::control::{SCHEMA, VERSION};
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::plan::{PlanOptions, plan};
 use weir_bench::{AgentCommand, Fault};
-use weir_results::{Environment, Reliability, Test, WaitStrategy};
+use weir_results::{Environment, Reliability, Test};
 
 /// Runs one case with `agent` for agents; returns why it has no figures.
 fn run(agent: &AgentCommand) -> String {
@@ -19,28 +17,8 @@ fn run(agent: &AgentCommand) -> String {
         tests: vec![Test::Latency],
         sizes: vec![32],
         reliabilities: vec![Reliability::Reliable],
-        instances: 0,
-        batches: None,
-        publishers: 1,
-        subscribers: 1,
-        multicast: false,
-        loans: false,
-        wait: WaitStrategy::Block,
-        rates: Vec::new(),
-        method: Method::default(),
-        cpus: None,
-        run_id: 0,
         duration: Duration::from_millis(10),
-        warmup: Duration::ZERO,
-        repeats: 1,
-        interleave: false,
-        socket_buffer_bytes: CaseSpec::SOCKET_BUFFER_BYTES,
-        verify: false,
-        domain: 0,
-        interface: "lo".to_owned(),
-        address: Ipv4Addr::LOCALHOST,
-        outside: Vec::new(),
-        settings: weir_bench::tuning::EngineSettings::default(),
+        ..PlanOptions::default()
     };
     let interrupted = AtomicBool::new(false);
     let environment = Environment::default();
@@ -49,7 +27,7 @@ fn run(agent: &AgentCommand) -> String {
     let outcome = coordinator::run(&plan(&options).unwrap(), &run_options, &mut |event| {
         if let Event::CaseFinished { case, fault, .. } = event {
             assert_eq!(fault, Some(Fault::Trouble));
-            reason = case.not_measured.as_ref().map(|why| why.reason().to_owned());
+            reason = case.evidence.not_measured.as_ref().map(|why| why.reason().to_owned());
         }
     });
     assert_eq!(outcome, RunOutcome { trouble: true, ..RunOutcome::default() });
@@ -92,7 +70,7 @@ fn an_agent_of_another_version_is_refused_by_name() {
 
 #[test]
 fn what_is_no_message_ends_the_case() {
-    check(&introduced("echo hey >&3; exec sleep 100"), "something else than a message");
+    check(&introduced("echo hey >&3; exec sleep 100"), "a line that makes no sense here: `hey`");
 }
 
 #[test]
@@ -109,7 +87,7 @@ fn a_failure_is_told_in_the_agents_own_words() {
 
 #[test]
 fn a_stranger_with_a_wrong_token_is_shown_out() {
-    // It introduces itself as the publisher first, without the token; then the process ends as told.
+    // It introduces itself as the publisher first, without the token; then the process ends as requested.
     let script = introduced("read -u 3 line; exit 5").replace("$WEIR_CONTROL_TOKEN", "guess");
     check(&script, "exit status: 5");
 }

@@ -1,8 +1,9 @@
-//! Losses that were made, each in one place, over a cable between two network namespaces: what the counters say must name that
-//! place. How many are lost is the kernel's business in most of them, and never by chance in kind: nothing else can drop.
+//! Losses made in one place each, over a virtual cable between two network namespaces: the
+//! attribution must name that place. The kernel decides how many are lost, but nothing else can
+//! drop.
 //!
-//! Making namespaces takes root and some programs; where that is refused, a test says so and passes, unless
-//! `WEIR_REQUIRE_NETNS` is set.
+//! Namespaces need root and some programs; without them a test reports that it is skipped and
+//! passes, unless `WEIR_REQUIRE_NETNS` is set.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests that can't go on fails the test")]
 
@@ -26,7 +27,7 @@ use weir_udp::{Outgoing, RecvBatch, SendScratch, SocketOptions, UdpSocket, Wait}
 const COUNT: u32 = 500;
 const BYTES: usize = 1000;
 
-/// When nothing came for so long, nothing will.
+/// Silence that means that nothing will arrive.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// What is done to the datagrams.
@@ -37,7 +38,7 @@ struct Fault {
     /// Socket buffers, bytes.
     send_buffer: usize,
     recv_buffer: usize,
-    /// A sender that takes no for an answer instead of waiting for room.
+    /// A sender that does not wait for room.
     is_impatient: bool,
     /// Datagrams in one send.
     train: u32,
@@ -77,7 +78,7 @@ fn a_drop_rule_at_the_ingress_hook_is_the_path() {
 
 #[test]
 fn a_small_receive_buffer_is_the_receivers_socket() {
-    // Nobody reads before all is sent.
+    // The receiver starts after all is sent.
     let fault = Fault { recv_buffer: 4096, reads_one_of: Some(u32::MAX), ..NONE };
     let Some(loss) = transfer("veth", &fault) else { return };
     assert!(loss.lost > 0 && loss.receiver_socket == loss.lost, "{loss:?}");
@@ -113,7 +114,8 @@ fn a_sender_without_buffer_space_is_the_senders_socket() {
 
 #[test]
 fn trains_that_are_dropped_whole_are_counted_as_what_they_held() {
-    // The receiver takes trains as they are, and the cable does not cut them: the kernel counts one drop for fifty.
+    // The receiver accepts coalesced datagrams, and the cable does not segment them: the kernel
+    // counts one drop for fifty.
     let fault = Fault { recv_buffer: 8192, train: 50, reads_one_of: Some(u32::MAX), ..NONE };
     let Some(loss) = transfer("veth,mtu=9000", &fault) else { return };
     assert!(loss.lost > 0 && loss.lost.is_multiple_of(50), "{loss:?}");
@@ -121,7 +123,8 @@ fn trains_that_are_dropped_whole_are_counted_as_what_they_held() {
     assert_eq!((loss.receiver_socket, loss.samples_per_drop), (loss.lost, Some(50.0)), "{loss:?}");
 }
 
-/// Sends [`COUNT`] datagrams over a cable with that fault, and explains what is missing; `None` where there can be no cable.
+/// Sends [`COUNT`] datagrams over a cable with that fault, and attributes the missing ones; `None`
+/// where cables are not available.
 fn transfer(path: &str, fault: &Fault) -> Option<LossAttribution> {
     if is_refused() {
         return None;

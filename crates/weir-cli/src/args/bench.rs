@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use weir_bench::case::CaseSpec;
 use weir_bench::engine;
-use weir_bench::open_loop::Rate;
 use weir_bench::path::PathSpec;
+use weir_bench::rate::Rate;
 use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
 use super::values::{Cpus, Format, parse_cpus, parse_reliability, parse_socket_buffer, parse_wait};

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
+use weir_baseline::BASELINE_PORT;
 use weir_bench::case::CaseSpec;
 use weir_bench::path::PathSpec;
 use weir_results::{Test, UdpMode, WaitStrategy, parse_duration, parse_size};
-use weir_udptest::FLOOR_PORT;
 
 use super::values::{
     Cpus, Direction, Format, UdpRate, parse_cpus, parse_socket_buffer, parse_switch, parse_wait,
@@ -43,7 +43,7 @@ pub(crate) struct Connection {
     pub(crate) to: Option<String>,
 
     /// Connect to this TCP port
-    #[arg(long, default_value_t = FLOOR_PORT, requires = "to")]
+    #[arg(long, default_value_t = BASELINE_PORT, requires = "to")]
     pub(crate) port: u16,
 
     #[command(flatten)]
@@ -196,7 +196,7 @@ pub(crate) struct UdpServerArgs {
     pub(crate) bind: Option<IpAddr>,
 
     /// Listen on this TCP port; 0: any free one
-    #[arg(long, default_value_t = FLOOR_PORT)]
+    #[arg(long, default_value_t = BASELINE_PORT)]
     pub(crate) port: u16,
 
     #[command(flatten)]

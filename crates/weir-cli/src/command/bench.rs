@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
-use weir_bench::case::Method;
+use weir_bench::case::{Ends, Method, Place};
 use weir_bench::control::Role;
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::keep_awake::KeepAwake;
@@ -124,8 +124,8 @@ impl Finished {
         if self.format != Format::Table || !self.last_of_test.contains(&number) {
             return Ok(());
         }
-        let Some(test) = self.pending.last().map(|case| case.test) else { return Ok(()) };
-        let cases = self.pending.extract_if(.., |case| case.test == test).collect();
+        let Some(test) = self.pending.last().map(|case| case.point.test) else { return Ok(()) };
+        let cases = self.pending.extract_if(.., |case| case.point.test == test).collect();
         self.print_tables(cases)
     }
 
@@ -208,8 +208,11 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         reliabilities: args.qos.reliability.clone(),
         instances: args.workload.instances,
         batches: args.workload.batch.clone(),
-        publishers: args.workload.publishers,
-        subscribers: args.workload.subscribers,
+        ends: Ends {
+            publishers: args.workload.publishers,
+            subscribers: args.workload.subscribers,
+            entity_id: 0,
+        },
         multicast: args.qos.multicast,
         loans: args.qos.loans,
         wait: args.method.wait,
@@ -222,17 +225,20 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
             breakdown: args.method.breakdown,
             ..Method::default()
         },
-        cpus,
+        place: Place {
+            domain: args.host.domain,
+            run_id: std::process::id(),
+            interface: args.host.interface.clone(),
+            address: host::interface_address(&args.host.interface).map_err(Failure::usage)?,
+            port: None,
+            socket_buffer_bytes: args.host.socket_buffer,
+            cpus,
+        },
         duration,
         warmup: args.method.warmup,
         repeats: args.method.repeat,
         interleave,
-        socket_buffer_bytes: args.host.socket_buffer,
         verify: args.method.verify,
-        domain: args.host.domain,
-        run_id: std::process::id(),
-        interface: args.host.interface.clone(),
-        address: host::interface_address(&args.host.interface).map_err(Failure::usage)?,
         outside: if args.method.outside_checks { setup::outside_tools() } else { Vec::new() },
         settings,
     };

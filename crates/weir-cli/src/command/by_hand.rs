@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_bench::by_hand::{self, HandEvent, HandOptions, Interval, Published, Received, Watched};
-use weir_bench::case::{CaseSpec, Method};
+use weir_bench::case::{CaseSpec, Ends, Method, Place};
 use weir_bench::endpoint::{EndpointError, Engine, ReliabilitySupport};
 use weir_bench::{host, plan};
 use weir_results::{
@@ -28,22 +28,27 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
     let (case, engine) = check(CaseSpec {
         duration: args.duration,
         warmup: if args.ping { args.warmup } else { Duration::ZERO },
-        entity_id: args.entity_id,
-        publishers: hand.workload.publishers.max(args.entity_id.saturating_add(1)),
-        port: Some(hand.host.port),
-        ..case(hand, test)?
+        ..case(hand, test)?.with(|case| {
+            case.ends.entity_id = args.entity_id;
+            case.ends.publishers = hand.workload.publishers.max(args.entity_id.saturating_add(1));
+            case.place.port = Some(hand.host.port);
+        })
     })?;
     let mut kept = Kept::open(hand, &case)?;
     let interrupted = signals::watch()?;
     let options = options(hand, &case, hand.host.port + 1, &interrupted);
-    output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
+    output::talk(&format!(
+        "weir: {} at {}, waiting for the other end",
+        described(&case),
+        case.place.interface
+    ));
     let size_bytes = case.size_bytes;
     let mut on_event = |event| show(event, size_bytes, "sent");
     if args.ping {
         let pinged = by_hand::ping(engine, &options, &mut on_event).map_err(failure)?;
         let mut result = blank(&case);
-        result.latency_us = Some(pinged.outcome.summary);
-        result.duration_s = Some(seconds(pinged.outcome.measured_in));
+        result.figures.latency_us = Some(pinged.outcome.summary);
+        result.figures.duration_s = Some(seconds(pinged.outcome.measured_in));
         let run = Run { cases: vec![result.clone()], ..Run::new(Environment::default()) };
         output::data(&weir_report::tables(&run, &weir_report::ReportOptions::default()))?;
         kept.keep(result, End::Publisher(pinged.watched))?;
@@ -55,8 +60,9 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
         output::talk(&line);
     }
     let reason = "only the subscriber knows the throughput (weir sub --output)".to_owned();
-    let mut result = Case { not_measured: Some(NotMeasured::NotSupported { reason }), ..blank(&case) };
-    result.duration_s = Some(seconds(published.sent_in));
+    let mut result =
+        blank(&case).with(|it| it.evidence.not_measured = Some(NotMeasured::NotSupported { reason }));
+    result.figures.duration_s = Some(seconds(published.sent_in));
     kept.keep(result, End::Publisher(published.watched))?;
     if !published.flushed {
         return Err(Failure::environment(anyhow::anyhow!(
@@ -72,19 +78,23 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
     let hand = &args.hand;
     let (case, engine) = check(CaseSpec {
         duration: args.duration.unwrap_or(Duration::ZERO),
-        port: Some(hand.host.port + 1),
-        ..case(hand, test)?
+        ..case(hand, test)?.with(|case| case.place.port = Some(hand.host.port + 1))
     })?;
     let mut kept = Kept::open(hand, &case)?;
     let interrupted = signals::watch()?;
     let options = options(hand, &case, hand.host.port, &interrupted);
-    output::talk(&format!("weir: {} at {}, waiting for the other end", described(&case), case.interface));
+    output::talk(&format!(
+        "weir: {} at {}, waiting for the other end",
+        described(&case),
+        case.place.interface
+    ));
     let mut on_event = |event| show(event, case.size_bytes, "received");
     if args.echo {
         let echoed = by_hand::echo(engine, &options, &mut on_event).map_err(failure)?;
         output::data(&format!("echoed {} pings", echoed.pings))?;
         let reason = "only the publisher knows the latency (weir pub --ping --output)".to_owned();
-        let result = Case { not_measured: Some(NotMeasured::NotSupported { reason }), ..blank(&case) };
+        let result =
+            blank(&case).with(|it| it.evidence.not_measured = Some(NotMeasured::NotSupported { reason }));
         kept.keep(result, End::Subscriber(echoed.watched))?;
         return Ok(Exit::Success);
     }
@@ -93,12 +103,11 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
     if received.loss.lost > 0 {
         output::talk(&format!("weir: {}", received.loss));
     }
-    let result = Case {
-        throughput: Some(received_summary(&received, case.size_bytes)),
-        duration_s: Some(seconds(received.received_in)),
-        loss_attribution: Some(received.loss.clone()),
-        ..blank(&case)
-    };
+    let result = blank(&case).with(|it| {
+        it.figures.throughput = Some(received_summary(&received, case.size_bytes));
+        it.figures.duration_s = Some(seconds(received.received_in));
+        it.evidence.loss_attribution = Some(received.loss.clone());
+    });
     kept.keep(result, End::Subscriber(received.watched.clone()))?;
     let has_lost = case.reliability == Reliability::Reliable && received.counts.lost > 0;
     let exit = if has_lost || received.corrupt > 0 { Exit::DataLost } else { Exit::Success };
@@ -111,31 +120,28 @@ fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
     let telemetry_period =
         args.output.output.as_ref().map(|_| args.output.telemetry_period).filter(|period| !period.is_zero());
     Ok(CaseSpec {
-        engine: args.workload.engine.clone(),
-        test,
         reliability: args.qos.reliability,
         size_bytes: usize::try_from(args.workload.size).unwrap_or(usize::MAX),
         instances: args.workload.instances,
         batch_bytes: u32::try_from(args.workload.batch).unwrap_or(u32::MAX),
-        publishers: args.workload.publishers,
-        subscribers: args.workload.subscribers,
-        entity_id: 0,
+        ends: Ends {
+            publishers: args.workload.publishers,
+            subscribers: args.workload.subscribers,
+            entity_id: 0,
+        },
         multicast: args.qos.multicast,
         loans: args.qos.loans,
         wait: args.method.wait,
-        repeat: 1,
-        duration: Duration::ZERO,
-        warmup: Duration::ZERO,
         verify: args.method.verify,
-        domain: args.host.domain,
-        run_id: 0,
-        interface: args.host.interface.clone(),
-        address: host::interface_address(&args.host.interface).map_err(Failure::usage)?,
-        port: None,
-        socket_buffer_bytes: args.host.socket_buffer,
-        cpus: None,
+        place: Place {
+            domain: args.host.domain,
+            interface: args.host.interface.clone(),
+            address: host::interface_address(&args.host.interface).map_err(Failure::usage)?,
+            socket_buffer_bytes: args.host.socket_buffer,
+            ..Place::loopback()
+        },
         method: Method { telemetry_period, ..Method::default() },
-        settings: std::collections::BTreeMap::new(),
+        ..CaseSpec::new(&args.workload.engine, test)
     })
 }
 
@@ -179,7 +185,7 @@ impl Kept {
     /// Creates the file before the measurement.
     fn open(args: &HandArgs, case: &CaseSpec) -> Result<Self, Failure> {
         let Some(folder) = &args.output.output else { return Ok(Self(None)) };
-        let mut environment = host::environment(&case.interface);
+        let mut environment = host::environment(&case.place.interface);
         environment.command = std::env::args().collect();
         setup::create_writer(Some(folder), &environment, None).map(|writer| Self(Some(writer)))
     }
@@ -188,12 +194,12 @@ impl Kept {
         let Some(writer) = &mut self.0 else { return Ok(()) };
         match end {
             End::Publisher(watched) => {
-                case.publisher = Some(watched.process);
-                case.publisher_telemetry = watched.telemetry;
+                case.figures.publisher = Some(watched.process);
+                case.evidence.publisher_telemetry = watched.telemetry;
             }
             End::Subscriber(watched) => {
-                case.subscriber = Some(watched.process);
-                case.subscriber_telemetry = watched.telemetry;
+                case.figures.subscriber = Some(watched.process);
+                case.evidence.subscriber_telemetry = watched.telemetry;
             }
         }
         writer.append(&case).map_err(Failure::environment)?;
@@ -205,17 +211,16 @@ impl Kept {
 /// The case without figures.
 fn blank(case: &CaseSpec) -> Case {
     let size_bytes = case.size_bytes as u64;
-    Case {
-        keyed: case.is_keyed(),
-        instances: case.instances.into(),
-        batch_bytes: case.batch_bytes.into(),
-        publishers: case.publishers,
-        subscribers: case.subscribers,
-        wait: case.wait,
-        multicast: case.multicast,
-        loans: case.loans,
-        ..Case::new(case.engine.as_str(), case.test, case.reliability, size_bytes)
-    }
+    Case::new(case.engine.as_str(), case.test, case.reliability, size_bytes).with(|it| {
+        it.point.keyed = case.is_keyed();
+        it.point.instances = case.instances.into();
+        it.point.batch_bytes = case.batch_bytes.into();
+        it.point.publishers = case.ends.publishers;
+        it.point.subscribers = case.ends.subscribers;
+        it.conditions.wait = case.wait;
+        it.point.multicast = case.multicast;
+        it.point.loans = case.loans;
+    })
 }
 
 /// The throughput at this end. The publisher's counts are unknown here, so offered = received + lost.

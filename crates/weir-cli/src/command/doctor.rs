@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_bench::doctor::{Facts, Finding, Purpose, default_interface, examine, script, way_to};
+use weir_bench::doctor::{Facts, Finding, Purpose, default_interface, examine, path_to, script};
 
 use crate::args::{DoctorArgs, ScriptPurpose};
 use crate::exit::{Exit, Failure};
@@ -12,7 +12,7 @@ use crate::output;
 const WATCH: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
-    let path = args.peer.as_deref().map(way_to).transpose().map_err(Failure::environment)?;
+    let path = args.peer.as_deref().map(path_to).transpose().map_err(Failure::environment)?;
     let of_path = path.as_ref().and_then(|path| path.interface.clone());
     let interface = args.interface.clone().or(of_path).or_else(default_interface);
     let facts = Facts { path, ..Facts::gather(interface.as_deref().unwrap_or("lo"), WATCH) };

@@ -36,7 +36,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
 }
 
 fn print_telemetry(run: &Run, form: TelemetryForm) -> Result<Exit, Failure> {
-    let has_any = |case: &Case| case.publisher_telemetry.is_some() || case.subscriber_telemetry.is_some();
+    let has_any = |case: &Case| {
+        case.evidence.publisher_telemetry.is_some() || case.evidence.subscriber_telemetry.is_some()
+    };
     if !run.cases.iter().any(has_any) {
         return Err(Failure::usage(anyhow!(
             "the run has no telemetry: run `weir bench` or `weir udp` with --telemetry-period above 0s"
@@ -51,7 +53,7 @@ fn print_telemetry(run: &Run, form: TelemetryForm) -> Result<Exit, Failure> {
 
 /// Rejects an engine that the run does not contain. The default may be missing: then there is no comparison.
 fn check_relative_to(run: &Run, relative_to: &str) -> Result<(), Failure> {
-    let is_there = run.cases.iter().any(|case| case.engine == relative_to);
+    let is_there = run.cases.iter().any(|case| case.point.engine == relative_to);
     if is_there || relative_to == ReportOptions::default().relative_to {
         return Ok(());
     }

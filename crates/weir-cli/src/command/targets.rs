@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weir_bench::coordinator::{self, Event, RunOptions};
 use weir_bench::goals::{self, GoalsOptions, Series};
 use weir_bench::path::VethPath;
-use weir_bench::{AgentCommand, at_rest, engine, host};
+use weir_bench::{AgentCommand, engine, footprint, host};
 use weir_report::{AtRest, GoalRow};
 use weir_results::{Case, Environment, ResultsWriter, Run};
 
@@ -49,14 +49,14 @@ fn load(folders: &[PathBuf]) -> Result<Run, Failure> {
 
 /// Adds a run. Its repeats are renumbered where both have a series, so that pairs stay within a run.
 fn join(all: &mut Run, more: Run) {
-    let series = |case: &Case| case.settings.get("series").cloned();
+    let series = |case: &Case| case.conditions.settings.get("series").cloned();
     let mut last: BTreeMap<Option<String>, u32> = BTreeMap::new();
     for case in &all.cases {
         let repeats = last.entry(series(case)).or_default();
-        *repeats = case.repeat.max(*repeats);
+        *repeats = case.conditions.repeat.max(*repeats);
     }
     for mut case in more.cases {
-        case.repeat += last.get(&series(&case)).copied().unwrap_or(0);
+        case.conditions.repeat += last.get(&series(&case)).copied().unwrap_or(0);
         all.cases.push(case);
     }
 }
@@ -121,7 +121,7 @@ fn measure_series(
         Event::CaseFinished { number, case, .. } => {
             progress.case_finished(number, case);
             let mut case = case.clone();
-            case.settings.insert("series".to_owned(), series.name.to_owned());
+            case.conditions.settings.insert("series".to_owned(), series.name.to_owned());
             if let Err(error) = writer.append(&case) {
                 // Further results would be lost as well.
                 interrupted.store(true, Ordering::Release);
@@ -161,8 +161,8 @@ fn at_rest(domain: u32) -> Vec<AtRest> {
         });
         AtRest {
             name: name.to_owned(),
-            resident: Some(file.clone().and_then(|file| at_rest::resident_bytes(&file, domain))),
-            stripped: Some(file.and_then(|file| at_rest::stripped_bytes(&file))),
+            resident: Some(file.clone().and_then(|file| footprint::resident_bytes(&file, domain))),
+            stripped: Some(file.and_then(|file| footprint::stripped_bytes(&file))),
         }
     };
     ["hello_publisher", "hello_subscriber"].into_iter().map(of).collect()
@@ -177,16 +177,17 @@ mod tests {
     #[test]
     fn repeats_of_a_second_run_are_renumbered_only_in_shared_series() {
         let run = |cases: &[(&str, u32)]| {
-            let case = |(series, repeat): &(&str, u32)| Case {
-                repeat: *repeat,
-                settings: [("series".to_owned(), (*series).to_owned())].into(),
-                ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
+            let case = |(series, repeat): &(&str, u32)| {
+                Case::new("weir", Test::Latency, Reliability::Reliable, 32).with(|it| {
+                    it.conditions.repeat = *repeat;
+                    it.conditions.settings = [("series".to_owned(), (*series).to_owned())].into();
+                })
             };
             Run { cases: cases.iter().map(case).collect(), ..Run::new(Environment::default()) }
         };
         let mut all = run(&[("spin", 1), ("spin", 2)]);
         join(&mut all, run(&[("spin", 1), ("load", 1)]));
-        let repeats: Vec<u32> = all.cases.iter().map(|case| case.repeat).collect();
+        let repeats: Vec<u32> = all.cases.iter().map(|case| case.conditions.repeat).collect();
         assert_eq!(repeats, [1, 2, 3, 1]);
     }
 }

@@ -9,14 +9,15 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, anyhow};
+use weir_baseline::{Client, ClientSettings, cases};
 use weir_bench::case::CpuPair;
 use weir_bench::control::Role;
 use weir_bench::host;
 use weir_bench::keep_awake::KeepAwake;
 use weir_bench::path::{self, VethPath};
+use weir_measure::{Family, MeasureError, Secret};
 use weir_report::ReportOptions;
 use weir_results::{Case, Environment, Interface, ResultsWriter, Run, Warning};
-use weir_udptest::{Client, ClientSettings, Family, Secret, UdptestError, cases};
 
 use super::{report, setup};
 use crate::args::{Cpus, Format, SecretArgs, UdpArgs, UdpCommand};
@@ -87,10 +88,10 @@ struct Conditions {
 
 impl Conditions {
     fn enter(&self, case: &mut Case, step: &Step) {
-        case.repeat = step.repeat;
-        case.load_percent = step.percent;
-        case.path.clone_from(&self.path);
-        case.kept_awake = self.awake.is_some();
+        case.conditions.repeat = step.repeat;
+        case.conditions.load_percent = step.percent;
+        case.conditions.path.clone_from(&self.path);
+        case.conditions.kept_awake = self.awake.is_some();
         let settings = [
             ("cpus", Some(self.cpus.clone())),
             ("duration", Some(format!("{:?}", step.point.duration))),
@@ -98,7 +99,7 @@ impl Conditions {
             ("keep_awake", self.awake.clone()),
         ];
         let settings = settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        case.settings.extend(settings);
+        case.conditions.settings.extend(settings);
     }
 }
 
@@ -121,8 +122,8 @@ impl Runner<'_> {
                     output::talk(&weir_report::udp_line(&case));
                 }
                 // The control connection works, but no UDP arrives.
-                let arrived = case.subscriber.and_then(|figures| figures.samples).unwrap_or(0);
-                if case.warnings.contains(&Warning::NothingReceived) && arrived == 0 {
+                let arrived = case.figures.subscriber.and_then(|figures| figures.samples).unwrap_or(0);
+                if case.evidence.warnings.contains(&Warning::NothingReceived) && arrived == 0 {
                     exit = Exit::Environment;
                 }
                 // Further results would be lost as well.
@@ -147,10 +148,10 @@ impl Runner<'_> {
         point.server_cpu = self.cpus.map(|(_, server)| server);
         let measured = match step.resolve(&mut point, run) {
             Ok(()) => self.client.measure(&point, self.cpus.map(|(own, _)| own), self.halt),
-            Err(reason) => Err(UdptestError::Refused(reason)),
+            Err(reason) => Err(MeasureError::Refused(reason)),
         };
-        if let Err(UdptestError::Interrupted) = measured {
-            return (Vec::new(), Some(failure(UdptestError::Interrupted)));
+        if let Err(MeasureError::Interrupted) = measured {
+            return (Vec::new(), Some(failure(MeasureError::Interrupted)));
         }
         let figures = measured.as_ref().map_err(ToString::to_string);
         let mut found = cases(&point, self.is_ipv6, figures);
@@ -158,7 +159,7 @@ impl Runner<'_> {
             self.conditions.enter(case, step);
         }
         let failed = measured.err().map(|error| match error {
-            UdptestError::Refused(_) | UdptestError::Usage(_) => Failure::usage(error),
+            MeasureError::Refused(_) | MeasureError::Usage(_) => Failure::usage(error),
             error => failure(error),
         });
         if let Some(failure) = failed.as_ref().filter(|failure| failure.exit == Exit::Usage) {
@@ -267,10 +268,10 @@ fn describe_host(client: &Client, path: Option<&VethPath>) -> Environment {
     environment
 }
 
-fn failure(error: UdptestError) -> Failure {
+fn failure(error: MeasureError) -> Failure {
     let exit = match &error {
-        UdptestError::Usage(_) => Exit::Usage,
-        UdptestError::Interrupted => Exit::Interrupted,
+        MeasureError::Usage(_) => Exit::Usage,
+        MeasureError::Interrupted => Exit::Interrupted,
         _ => Exit::Environment,
     };
     Failure { exit, error: error.into() }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use weir_bench::perftest::{NodeSettings, Pace, Receive, SubscriberSettings};
+use weir_compat::perftest::{NodeSettings, Pace, Receive, SubscriberSettings};
 
 use super::settings::{Batching, Publishing, Role};
 

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 
 use anyhow::Context;
 use weir_bench::host::CpuMeter;
-use weir_bench::perftest::{Echo, Interval, Received};
+use weir_compat::perftest::{Echo, Interval, Received};
 use weir_results::{LatencySummary, Percentile};
 
 use super::settings::{Format, OutputSettings};

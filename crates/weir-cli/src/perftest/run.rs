@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, anyhow};
 use weir_bench::endpoint::EndpointError;
-use weir_bench::perftest::{self, Echo, End, Event, PublisherSettings, Received, SubscriberSettings};
+use weir_compat::perftest::{self, Echo, End, Event, PublisherSettings, Received, SubscriberSettings};
 
 use super::banner;
 use super::command_line::Typed;

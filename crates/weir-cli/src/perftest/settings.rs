@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_bench::perftest::{
+use weir_compat::perftest::{
     Groups, NodeSettings, Pace, PerThread, PublisherSettings, Rate, Receive, SubscriberSettings,
     ThreadSettings,
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use weir_bench::host::HostWatch;
-use weir_bench::perftest::NodeSettings;
+use weir_compat::perftest::NodeSettings;
 use weir_results::{Case, Environment, Reliability, Run, Test};
 
 use crate::exit::Failure;
@@ -39,11 +39,11 @@ impl TelemetryFile {
     ) -> Result<(), Failure> {
         let telemetry = Some(watch.stop());
         if is_publisher {
-            case.publisher_telemetry = telemetry;
+            case.evidence.publisher_telemetry = telemetry;
         } else {
-            case.subscriber_telemetry = telemetry;
+            case.evidence.subscriber_telemetry = telemetry;
         }
-        case.repeat = u32::try_from(self.run.cases.len() + 1).unwrap_or(u32::MAX);
+        case.conditions.repeat = u32::try_from(self.run.cases.len() + 1).unwrap_or(u32::MAX);
         self.run.cases.push(case);
         // The whole file is rewritten, since a later run may add columns. The new file replaces the old one only when
         // it is complete, so that a full disk does not lose earlier runs.
@@ -67,7 +67,7 @@ pub(super) fn case(node: &NodeSettings, latency_test: bool, data_len: usize) -> 
         (None, false) => ("weir", Reliability::BestEffort),
     };
     let test = if latency_test { Test::Latency } else { Test::Throughput };
-    Case { keyed: node.keyed, ..Case::new(engine, test, reliability, data_len as u64) }
+    Case::new(engine, test, reliability, data_len as u64).with(|it| it.point.keyed = node.keyed)
 }
 
 fn complaint(path: &std::path::Path) -> String {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use weir_bench::case::CpuPair;
 use weir_bench::control::Role;
-use weir_bench::link::Link;
+use weir_bench::link_capacity::Link;
 use weir_bench::path::{PathSpec, VethError, VethPath};
 use weir_results::WaitStrategy;
 

@@ -239,7 +239,7 @@ fn under_loss(goals: &mut Vec<Goal>) {
         limit: Limit::AtMost(10.0),
         figure: Figure {
             of: |case| {
-                if case.settings.get(super::select::SERIES)? == "lossless" {
+                if case.conditions.settings.get(super::select::SERIES)? == "lossless" {
                     (P50.of)(case)
                 } else {
                     (P99.of)(case)

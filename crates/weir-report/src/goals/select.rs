@@ -61,17 +61,17 @@ impl Point {
     }
 
     fn matches(&self, case: &Case) -> bool {
-        case.engine == self.engine
-            && case.settings.get(SERIES).is_some_and(|series| series == self.series)
-            && case.test == self.test
+        case.point.engine == self.engine
+            && case.conditions.settings.get(SERIES).is_some_and(|series| series == self.series)
+            && case.point.test == self.test
             // The baseline has no reliability, whatever its case says.
-            && (self.engine == FLOOR || case.reliability == self.reliability)
-            && case.size_bytes == self.size_bytes
-            && (case.batch_bytes > 0) == self.is_batched
-            && case.keyed == self.is_keyed
-            && case.loans == self.loans
-            && case.wait == self.wait
-            && case.load_percent == self.load_percent
+            && (self.engine == FLOOR || case.point.reliability == self.reliability)
+            && case.point.size_bytes == self.size_bytes
+            && (case.point.batch_bytes > 0) == self.is_batched
+            && case.point.keyed == self.is_keyed
+            && case.point.loans == self.loans
+            && case.conditions.wait == self.wait
+            && case.conditions.load_percent == self.load_percent
     }
 
     fn name(&self) -> String {
@@ -85,16 +85,16 @@ impl Point {
         let cases: Vec<&Case> = run.cases.iter().filter(|case| self.matches(case)).collect();
         let name = self.name();
         let Some(first) = cases.first() else { return Err(format!("{name}: {NOT_MEASURED}")) };
-        let lost: u64 = cases.iter().filter_map(|case| case.throughput).map(|it| it.lost).sum();
+        let lost: u64 = cases.iter().filter_map(|case| case.figures.throughput).map(|it| it.lost).sum();
         if self.reliability == Reliability::Reliable && lost > 0 {
             return Err(format!("{name}: lost {lost} reliable samples"));
         }
         let by_repeat: Vec<(u32, f64)> =
-            cases.iter().filter_map(|case| Some((case.repeat, (figure.of)(case)?))).collect();
+            cases.iter().filter_map(|case| Some((case.conditions.repeat, (figure.of)(case)?))).collect();
         // A failed repeat of Weir is an error; a failed one of a peer only makes its pairs fewer.
         if by_repeat.is_empty() || (self.engine == OURS && by_repeat.len() < cases.len()) {
             let missing = cases.iter().find(|case| (figure.of)(case).is_none()).unwrap_or(first);
-            let why = missing.not_measured.as_ref().map_or(NO_FIGURE, |why| why.reason());
+            let why = missing.evidence.not_measured.as_ref().map_or(NO_FIGURE, |why| why.reason());
             let (count, all) = (cases.len() - by_repeat.len(), cases.len());
             return Err(if count == all {
                 format!("{name}: {why}")
@@ -172,23 +172,29 @@ pub(super) const P50: Figure =
 pub(super) const P99: Figure =
     Figure { of: |case| latency(case, |it| it.p99), better: Better::Less, unit: Unit::Microseconds };
 /// Median of the 99th percentiles of intervals of 10 ms.
-pub(super) const P99_OF_INTERVALS: Figure =
-    Figure { of: |case| case.latency_us?.p99_of_intervals, better: Better::Less, unit: Unit::Microseconds };
+pub(super) const P99_OF_INTERVALS: Figure = Figure {
+    of: |case| case.figures.latency_us?.p99_of_intervals,
+    better: Better::Less,
+    unit: Unit::Microseconds,
+};
 /// Received samples.
 pub(super) const RATE: Figure = Figure {
-    of: |case| case.throughput.map(|it| it.samples_per_s),
+    of: |case| case.figures.throughput.map(|it| it.samples_per_s),
     better: Better::More,
     unit: Unit::PerSecond,
 };
 /// Received payload.
-pub(super) const GBPS: Figure =
-    Figure { of: |case| case.throughput.map(|it| it.mbps / 1e3), better: Better::More, unit: Unit::Gbps };
+pub(super) const GBPS: Figure = Figure {
+    of: |case| case.figures.throughput.map(|it| it.mbps / 1e3),
+    better: Better::More,
+    unit: Unit::Gbps,
+};
 /// Processor time of both ends.
 pub(super) const CPU: Figure =
     Figure { of: cpu_per_million, better: Better::Less, unit: Unit::SecondsPerMillion };
 /// The received rate with less than 0.1 % lost.
 pub(super) const RATE_WITHOUT_LOSS: Figure = Figure {
-    of: |case| case.throughput.filter(|it| it.lost_percent < 0.1).map(|it| it.samples_per_s),
+    of: |case| case.figures.throughput.filter(|it| it.lost_percent < 0.1).map(|it| it.samples_per_s),
     better: Better::More,
     unit: Unit::PerSecond,
 };
@@ -205,7 +211,7 @@ impl Figure {
 }
 
 fn latency(case: &Case, figure: fn(&LatencySummary) -> f64) -> Option<f64> {
-    case.latency_us.as_ref().filter(|latency| latency.count > 0).map(figure)
+    case.figures.latency_us.as_ref().filter(|latency| latency.count > 0).map(figure)
 }
 
 fn cpu_per_million(case: &Case) -> Option<f64> {
@@ -214,5 +220,5 @@ fn cpu_per_million(case: &Case) -> Option<f64> {
         let samples = end.samples.filter(|samples| *samples > 0)?;
         Some((end.cpu_user_s + end.cpu_system_s) / samples as f64 * 1e6)
     };
-    Some(of(case.publisher)? + of(case.subscriber)?)
+    Some(of(case.figures.publisher)? + of(case.figures.subscriber)?)
 }

@@ -7,18 +7,24 @@ use super::*;
 
 fn in_series(series: &str, case: Case) -> Case {
     let settings = std::iter::once((select::SERIES.to_owned(), series.to_owned())).collect();
-    Case { settings, ..case }
+    case.with(|it| it.conditions.settings = settings)
 }
 
 fn latency(series: &str, engine: &str, reliability: Reliability, repeat: u32, p50: f64) -> Case {
     let latency_us = Some(LatencySummary { count: 9, p50, p99: p50 * 2.0, ..LatencySummary::default() });
-    let case = Case { repeat, latency_us, ..Case::new(engine, Test::Latency, reliability, 32) };
+    let case = Case::new(engine, Test::Latency, reliability, 32).with(|it| {
+        it.conditions.repeat = repeat;
+        it.figures.latency_us = latency_us;
+    });
     in_series(series, case)
 }
 
 fn stream(series: &str, engine: &str, repeat: u32, samples_per_s: f64) -> Case {
     let throughput = Some(ThroughputSummary { samples_per_s, ..ThroughputSummary::default() });
-    let case = Case { repeat, throughput, ..Case::new(engine, Test::Throughput, Reliability::Reliable, 32) };
+    let case = Case::new(engine, Test::Throughput, Reliability::Reliable, 32).with(|it| {
+        it.conditions.repeat = repeat;
+        it.figures.throughput = throughput;
+    });
     in_series(series, case)
 }
 
@@ -85,10 +91,10 @@ fn the_best_peer_is_the_one_to_beat_and_one_that_loses_is_none() {
         (found.verdict, found.figures.as_str()),
         (GoalVerdict::Missed, "weir 8.00 M/s; fastdds-tuned 2.00 M/s")
     );
-    cases[2].throughput.as_mut().unwrap().lost = 5;
+    cases[2].figures.throughput.as_mut().unwrap().lost = 5;
     let found = row(cases.clone(), measure, "best peer");
     assert_eq!((found.verdict, found.measured.as_str()), (GoalVerdict::Reached, "8.00 [8.00, 8.00]"));
-    cases[0].throughput.as_mut().unwrap().lost = 3;
+    cases[0].figures.throughput.as_mut().unwrap().lost = 3;
     let found = row(cases, measure, "best peer");
     assert_eq!(
         (found.verdict, found.figures.as_str()),
@@ -99,7 +105,7 @@ fn the_best_peer_is_the_one_to_beat_and_one_that_loses_is_none() {
 
 #[test]
 fn figures_are_asked_for_without_a_base_and_of_the_right_series_only() {
-    let batched = |series, rate| Case { batch_bytes: 8192, ..stream(series, "weir", 1, rate) };
+    let batched = |series, rate| stream(series, "weir", 1, rate).with(|it| it.point.batch_bytes = 8192);
     let measure = "reliable, batched or coalesced, 32 B, zero lost";
     let found = row(vec![batched("streams", 10.5e6)], measure, "10.0 M/s");
     assert_eq!(
@@ -112,13 +118,13 @@ fn figures_are_asked_for_without_a_base_and_of_the_right_series_only() {
 #[test]
 fn what_could_not_be_run_says_why() {
     let reason = "spinning needs a processor".to_owned();
-    let aeron = Case {
-        wait: WaitStrategy::Spin,
-        latency_us: None,
-        not_measured: Some(NotMeasured::Failed { reason }),
-        ..latency("spin", "aeron", Reliability::Reliable, 1, 1.0)
-    };
-    let ours = Case { wait: WaitStrategy::Spin, ..latency("spin", "weir", Reliability::Reliable, 1, 1.0) };
+    let aeron = latency("spin", "aeron", Reliability::Reliable, 1, 1.0).with(|it| {
+        it.conditions.wait = WaitStrategy::Spin;
+        it.figures.latency_us = None;
+        it.evidence.not_measured = Some(NotMeasured::Failed { reason });
+    });
+    let ours = latency("spin", "weir", Reliability::Reliable, 1, 1.0)
+        .with(|it| it.conditions.wait = WaitStrategy::Spin);
     let found = row(vec![ours, aeron], "one-way p50, spin, reliable, 32 B", "Aeron");
     assert_eq!(found.figures, "aeron: spinning needs a processor; aeron-tuned: not measured");
 }
@@ -133,8 +139,12 @@ fn processor_time_is_that_of_both_ends_by_the_samples_of_each() {
             ..ProcessFigures::default()
         })
     };
-    let case =
-        |engine, publisher, subscriber| Case { publisher, subscriber, ..stream("streams", engine, 1, 1.0) };
+    let case = |engine, publisher, subscriber| {
+        stream("streams", engine, 1, 1.0).with(|it| {
+            it.figures.publisher = publisher;
+            it.figures.subscriber = subscriber;
+        })
+    };
     let cases = vec![
         case("weir", end(1.0, 4_000_000), end(2.0, 2_000_000)),
         case("cyclonedds", end(3.0, 1_000_000), end(4.0, 1_000_000)),
@@ -150,8 +160,8 @@ fn processor_time_is_that_of_both_ends_by_the_samples_of_each() {
 #[test]
 fn under_loss_the_p99_is_compared_with_the_median_without() {
     let cases = vec![
-        Case { size_bytes: 1024, ..latency("loss", "weir", Reliability::Reliable, 1, 20.0) },
-        Case { size_bytes: 1024, ..latency("lossless", "weir", Reliability::Reliable, 1, 5.0) },
+        latency("loss", "weir", Reliability::Reliable, 1, 20.0).with(|it| it.point.size_bytes = 1024),
+        latency("lossless", "weir", Reliability::Reliable, 1, 5.0).with(|it| it.point.size_bytes = 1024),
     ];
     let found = row(cases, "ping p99, 1 KiB, 10 % network loss", "lossless");
     assert_eq!((found.verdict, found.measured.as_str()), (GoalVerdict::Reached, "8.00 [8.00, 8.00]"));
@@ -159,9 +169,9 @@ fn under_loss_the_p99_is_compared_with_the_median_without() {
 
 #[test]
 fn the_slowest_discovery_decides() {
-    let case = |from_first_ms, from_last_ms, late_ms| Case {
-        discovery: Some(Discovery { from_first_ms, from_last_ms, late_ms }),
-        ..latency("discovery", "weir", Reliability::Reliable, 1, 1.0)
+    let case = |from_first_ms, from_last_ms, late_ms| {
+        latency("discovery", "weir", Reliability::Reliable, 1, 1.0)
+            .with(|it| it.figures.discovery = Some(Discovery { from_first_ms, from_last_ms, late_ms }))
     };
     let cases = vec![case(1.0, 0.5, 0.0), case(51.0, 0.5, 0.0), case(309.0, 9.0, 300.0)];
     let together = row(cases.clone(), "discovery, started together", "50 ms");
@@ -171,10 +181,11 @@ fn the_slowest_discovery_decides() {
 
 #[test]
 fn a_repeat_of_ours_that_failed_is_not_left_out() {
-    let failed = |case: Case| Case {
-        throughput: None,
-        not_measured: Some(NotMeasured::Failed { reason: "it hung".to_owned() }),
-        ..case
+    let failed = |case: Case| {
+        case.with(|it| {
+            it.figures.throughput = None;
+            it.evidence.not_measured = Some(NotMeasured::Failed { reason: "it hung".to_owned() });
+        })
     };
     let measure = "reliable, unbatched, 32 B, zero lost";
     let pair =
@@ -193,16 +204,17 @@ fn a_repeat_of_ours_that_failed_is_not_left_out() {
 
 #[test]
 fn a_rate_that_lost_too_much_once_is_not_one_without_loss() {
-    let case = |percent, repeat, lost_percent| Case {
-        reliability: Reliability::BestEffort,
-        test: Test::Latency,
-        load_percent: Some(percent),
-        throughput: Some(ThroughputSummary {
-            samples_per_s: percent * 1e4,
-            lost_percent,
-            ..ThroughputSummary::default()
-        }),
-        ..stream("rates", "weir", repeat, 0.0)
+    let case = |percent, repeat, lost_percent| {
+        stream("rates", "weir", repeat, 0.0).with(|it| {
+            it.point.reliability = Reliability::BestEffort;
+            it.point.test = Test::Latency;
+            it.conditions.load_percent = Some(percent);
+            it.figures.throughput = Some(ThroughputSummary {
+                samples_per_s: percent * 1e4,
+                lost_percent,
+                ..ThroughputSummary::default()
+            });
+        })
     };
     let cases = vec![case(50.0, 1, 0.0), case(50.0, 2, 0.05), case(90.0, 1, 0.0), case(90.0, 2, 7.0)];
     let found = row(cases, "best effort, unbatched, 32 B: highest rate with under 0.1 % lost", "shown");
@@ -211,11 +223,13 @@ fn a_rate_that_lost_too_much_once_is_not_one_without_loss() {
 
 #[test]
 fn ends_that_never_met_are_not_in_time() {
-    let met = Case {
-        discovery: Some(Discovery { from_first_ms: 1.0, from_last_ms: 0.5, late_ms: 0.0 }),
-        ..latency("discovery", "weir", Reliability::Reliable, 1, 1.0)
-    };
-    let never = Case { discovery: None, latency_us: None, ..met.clone() };
+    let met = latency("discovery", "weir", Reliability::Reliable, 1, 1.0).with(|it| {
+        it.figures.discovery = Some(Discovery { from_first_ms: 1.0, from_last_ms: 0.5, late_ms: 0.0 })
+    });
+    let never = met.clone().with(|it| {
+        it.figures.discovery = None;
+        it.figures.latency_us = None;
+    });
     let found = row(vec![met, never], "discovery, started together", "50 ms");
     assert_eq!(
         (found.verdict, found.figures.as_str()),

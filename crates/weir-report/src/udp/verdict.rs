@@ -23,9 +23,9 @@ fn compared(point: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     let others = points.iter().filter(|other| {
         let case = other.repeats[0];
         let is_plainer = other.udp.mode < point.udp.mode && other.udp.gro <= point.udp.gro;
-        case.size_bytes == own.size_bytes
-            && own.rate_samples_per_s.is_none()
-            && case.rate_samples_per_s.is_none()
+        case.point.size_bytes == own.point.size_bytes
+            && own.conditions.rate_samples_per_s.is_none()
+            && case.conditions.rate_samples_per_s.is_none()
             && (is_outside(case, other.udp)
                 || (is_plainer
                     && other.name() == "send"
@@ -37,17 +37,17 @@ fn compared(point: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     if found.is_empty() {
         return None;
     }
-    Some(format!("compared: {} {} B: {}", point.name(), own.size_bytes, found.join(", ")))
+    Some(format!("compared: {} {} B: {}", point.name(), own.point.size_bytes, found.join(", ")))
 }
 
 /// Compares the figure that decides, repeat by repeat.
 fn compare(point: &Point<'_>, other: &Point<'_>) -> Option<Comparison> {
-    let better = match point.repeats[0].test {
+    let better = match point.repeats[0].point.test {
         Test::Latency => Better::Less,
         Test::Throughput => Better::More,
     };
     let pair = |case: &&Case| {
-        let other = other.repeats.iter().find(|other| other.repeat == case.repeat)?;
+        let other = other.repeats.iter().find(|other| other.conditions.repeat == case.conditions.repeat)?;
         Some((headline(case)?, headline(other)?))
     };
     let pairs: Vec<(f64, f64)> = point.repeats.iter().filter_map(pair).collect();
@@ -69,16 +69,19 @@ fn text(found: &Comparison, other: &str) -> String {
 /// 99 % of the time`.
 fn limit(point: &Point<'_>) -> Option<String> {
     let own = point.repeats[0];
-    if own.test != Test::Throughput || own.rate_samples_per_s.is_some() || is_outside(own, point.udp) {
+    if own.point.test != Test::Throughput
+        || own.conditions.rate_samples_per_s.is_some()
+        || is_outside(own, point.udp)
+    {
         return None;
     }
     let median = |figure: fn(&Case) -> Option<f64>| {
         Spread::of(point.repeats.iter().filter_map(|case| figure(case))).map(|spread| spread.median)
     };
-    let lost_percent = median(|case| case.throughput.map(|stream| stream.lost_percent))?;
-    let busy_percent = median(|case| case.udp.as_ref()?.sender_busy_percent);
+    let lost_percent = median(|case| case.figures.throughput.map(|stream| stream.lost_percent))?;
+    let busy_percent = median(|case| case.figures.udp.as_ref()?.sender_busy_percent);
     let why = if lost_percent >= LOST_PERCENT {
-        let losses = point.repeats.iter().filter_map(|case| case.loss_attribution.as_ref());
+        let losses = point.repeats.iter().filter_map(|case| case.evidence.loss_attribution.as_ref());
         format!("{}: {lost_percent:.2} % was lost there", most_lost(losses)?)
     } else {
         match busy_percent? {
@@ -91,7 +94,7 @@ fn limit(point: &Point<'_>) -> Option<String> {
             ),
         }
     };
-    Some(format!("limit: {} {} B {}: {why}", point.name(), own.size_bytes, point.udp.direction))
+    Some(format!("limit: {} {} B {}: {why}", point.name(), own.point.size_bytes, point.udp.direction))
 }
 
 /// Returns the place of most losses.
@@ -136,11 +139,15 @@ mod tests {
         let throughput = Some(ThroughputSummary { samples_per_s, ..ThroughputSummary::default() });
         let udp = UdpFigures { mode, flows: 1, sender_busy_percent: Some(98.7), ..UdpFigures::default() };
         let case = Case::new(engine, Test::Throughput, Reliability::None, 32);
-        Case { throughput, repeat, udp: Some(udp), ..case }
+        case.with(|it| {
+            it.figures.throughput = throughput;
+            it.conditions.repeat = repeat;
+            it.figures.udp = Some(udp);
+        })
     }
 
     fn point(cases: &[Case]) -> Point<'_> {
-        Point { udp: cases[0].udp.as_ref().unwrap(), repeats: cases.iter().collect() }
+        Point { udp: cases[0].figures.udp.as_ref().unwrap(), repeats: cases.iter().collect() }
     }
 
     #[test]
@@ -169,7 +176,10 @@ mod tests {
         let make = |engine: &str, p50: f64| {
             let latency_us = Some(LatencySummary { count: 1, p50, ..LatencySummary::default() });
             let udp = Some(UdpFigures::default());
-            vec![Case { latency_us, udp, ..Case::new(engine, Test::Latency, Reliability::None, 64) }]
+            vec![Case::new(engine, Test::Latency, Reliability::None, 64).with(|it| {
+                it.figures.latency_us = latency_us;
+                it.figures.udp = udp;
+            })]
         };
         let (ours, theirs) = (make("udp", 9.0), make("sockperf", 10.0));
         let lines = lines(&[point(&ours), point(&theirs)]);
@@ -185,21 +195,22 @@ mod tests {
         };
         let of = |change| line(change).unwrap();
         assert!(of(|_| {}).starts_with("limit: send 32 B forward: the sender, which was busy 99 %"));
-        let set_busy = |case: &mut Case, busy| case.udp.as_mut().unwrap().sender_busy_percent = busy;
+        let set_busy = |case: &mut Case, busy| case.figures.udp.as_mut().unwrap().sender_busy_percent = busy;
         assert!(
-            of(|case| case.udp.as_mut().unwrap().sender_busy_percent = Some(20.0)).contains("the path or")
+            of(|case| case.figures.udp.as_mut().unwrap().sender_busy_percent = Some(20.0))
+                .contains("the path or")
         );
         let lossy = |case: &mut Case| {
-            case.throughput.as_mut().unwrap().lost_percent = 3.0;
+            case.figures.throughput.as_mut().unwrap().lost_percent = 3.0;
             let places =
                 LossAttribution { lost: 9, path: 4, receiver_socket: 5, ..LossAttribution::default() };
-            case.loss_attribution = Some(places);
+            case.evidence.loss_attribution = Some(places);
         };
         assert!(of(lossy).contains("the receiver, whose socket buffer was full: 3.00 % was lost there"));
         let mut unknown = stream("udp", UdpMode::Send, 1, 5.0);
         set_busy(&mut unknown, None);
         assert_eq!(limit(&point(&[unknown])), None);
-        assert_eq!(line(|case| case.rate_samples_per_s = Some(1.0)), None);
-        assert_eq!(line(|case| case.engine = "iperf3".to_owned()), None);
+        assert_eq!(line(|case| case.conditions.rate_samples_per_s = Some(1.0)), None);
+        assert_eq!(line(|case| case.point.engine = "iperf3".to_owned()), None);
     }
 }

@@ -16,7 +16,7 @@ fn case(size_bytes: u64) -> Case {
 }
 
 fn sizes(run: &Run) -> Vec<u64> {
-    run.cases.iter().map(|case| case.size_bytes).collect()
+    run.cases.iter().map(|case| case.point.size_bytes).collect()
 }
 
 #[test]

@@ -128,25 +128,24 @@ fn what_is_written_agrees_with_the_schema() {
     let schema = Schema::load();
     let mut recorder = LatencyRecorder::new();
     recorder.record(48_000);
-    let case = Case {
-        latency_us: Some(recorder.summary(LatencyKind::HalfRtt)),
-        multicast: true,
-        loans: true,
-        apart: true,
-        kept_awake: true,
-        path: Some("veth".to_owned()),
-        not_measured: Some(NotMeasured::Failed { reason: "no peer".to_owned() }),
-        warnings: vec![Warning::CoresShared, Warning::LostSamples { lost: 3 }],
-        schedule_lag_us: Some(ScheduleLag { p50: 1.0, p99: 2.0, p99_9: Some(2.5), max: 3.0 }),
-        publisher: Some(ProcessFigures { instructions: Some(1), ..ProcessFigures::default() }),
-        discovery: Some(Discovery { from_first_ms: 1.0, from_last_ms: 1.0, late_ms: 0.0 }),
-        socket_buffers: Some(SocketBuffers::default()),
-        loss: Some(LossBreakdown::default()),
-        loss_attribution: Some(LossAttribution::default()),
-        udp: Some(UdpFigures::default()),
-        settings: [("engine_version".to_owned(), "1".to_owned())].into(),
-        ..Case::new("weir", Test::Latency, Reliability::Reliable, 32)
-    };
+    let case = Case::new("weir", Test::Latency, Reliability::Reliable, 32).with(|it| {
+        it.figures.latency_us = Some(recorder.summary(LatencyKind::HalfRtt));
+        it.point.multicast = true;
+        it.point.loans = true;
+        it.conditions.apart = true;
+        it.conditions.kept_awake = true;
+        it.conditions.path = Some("veth".to_owned());
+        it.evidence.not_measured = Some(NotMeasured::Failed { reason: "no peer".to_owned() });
+        it.evidence.warnings = vec![Warning::CoresShared, Warning::LostSamples { lost: 3 }];
+        it.figures.schedule_lag_us = Some(ScheduleLag { p50: 1.0, p99: 2.0, p99_9: Some(2.5), max: 3.0 });
+        it.figures.publisher = Some(ProcessFigures { instructions: Some(1), ..ProcessFigures::default() });
+        it.figures.discovery = Some(Discovery { from_first_ms: 1.0, from_last_ms: 1.0, late_ms: 0.0 });
+        it.evidence.socket_buffers = Some(SocketBuffers::default());
+        it.evidence.loss = Some(LossBreakdown::default());
+        it.evidence.loss_attribution = Some(LossAttribution::default());
+        it.figures.udp = Some(UdpFigures::default());
+        it.conditions.settings = [("engine_version".to_owned(), "1".to_owned())].into();
+    });
     let environment = Environment { interface: Some(Interface::default()), ..Environment::default() };
     let folder = tempfile::tempdir().unwrap();
     let mut writer =

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use weir_bench::case::CpuPair;
 use weir_bench::outside::{OutsideCase, OutsideError, OutsideTool};
+use weir_measure::MeasureError;
 use weir_results::{Case, LatencyKind, NotMeasured, Reliability, Test, UdpFigures, UdpMode, WaitStrategy};
-use weir_udptest::UdptestError;
 
 use super::plan::Step;
 use super::{Conditions, failure};
@@ -23,7 +23,7 @@ pub(super) fn measure(
     let point = &step.point;
     let mut case = Case::new(tool.name(), tool.test(), Reliability::None, point.size_bytes as u64);
     // iperf3 always blocks in select(2).
-    case.wait = if tool.test() == Test::Latency { point.wait } else { WaitStrategy::Block };
+    case.conditions.wait = if tool.test() == Test::Latency { point.wait } else { WaitStrategy::Block };
     conditions.enter(&mut case, step);
     let asked = OutsideCase {
         size_bytes: point.size_bytes,
@@ -39,14 +39,14 @@ pub(super) fn measure(
     } else {
         tool.run(&asked, &mut case, halt, &mut |_| {})
     };
-    case.not_measured = match measured {
+    case.evidence.not_measured = match measured {
         Ok(()) => None,
-        Err(OutsideError::Interrupted) => return (Vec::new(), Some(failure(UdptestError::Interrupted))),
+        Err(OutsideError::Interrupted) => return (Vec::new(), Some(failure(MeasureError::Interrupted))),
         Err(OutsideError::NotSupported(reason)) => Some(NotMeasured::NotSupported { reason }),
         Err(OutsideError::Failed(reason)) => Some(NotMeasured::Failed { reason }),
     };
-    let sent = case.throughput.map_or(0.0, |stream| stream.offered_samples_per_s);
-    case.udp = Some(UdpFigures {
+    let sent = case.figures.throughput.map_or(0.0, |stream| stream.offered_samples_per_s);
+    case.figures.udp = Some(UdpFigures {
         mode: UdpMode::Send,
         flows: 1,
         connected: true,

@@ -1,8 +1,8 @@
 //! Turns the options of `weir udp` into a list of measurements.
 
+use weir_baseline::{Point, PointTest};
 use weir_bench::outside::OutsideTool;
 use weir_results::{Case, Run, Spread, Test, UdpMode, WaitStrategy};
-use weir_udptest::{Point, PointTest};
 
 use crate::args::{Direction, UdpArgs, UdpRate};
 
@@ -73,12 +73,16 @@ impl Step {
     pub(super) fn resolve(&self, point: &mut Point, run: &Run) -> Result<(), String> {
         let Some(percent) = self.percent else { return Ok(()) };
         let is_maximum = |case: &&Case| {
-            case.engine == point.mode.engine()
-                && case.size_bytes == point.size_bytes as u64
-                && case.rate_samples_per_s.is_none()
-                && case.udp.as_ref().is_some_and(|udp| udp.mode == point.mode && udp.flows == point.flows)
+            case.point.engine == point.mode.engine()
+                && case.point.size_bytes == point.size_bytes as u64
+                && case.conditions.rate_samples_per_s.is_none()
+                && case
+                    .figures
+                    .udp
+                    .as_ref()
+                    .is_some_and(|udp| udp.mode == point.mode && udp.flows == point.flows)
         };
-        let rates = run.cases.iter().filter(is_maximum).filter_map(|case| case.throughput);
+        let rates = run.cases.iter().filter(is_maximum).filter_map(|case| case.figures.throughput);
         let maximum = Spread::of(rates.map(|throughput| throughput.samples_per_s));
         let maximum = maximum.map(|spread| spread.median).filter(|maximum| *maximum > 0.0);
         let maximum = maximum.ok_or("the maximum that --rate refers to was not measured")?;
@@ -210,8 +214,9 @@ mod tests {
         let mut run = Run::new(weir_results::Environment::default());
         assert!(steps[1].resolve(&mut point, &run).unwrap_err().contains("was not measured"));
         let mut case = Case::new("udp-gso", Test::Throughput, Reliability::None, 100);
-        case.throughput = Some(ThroughputSummary { samples_per_s: 5000.0, ..ThroughputSummary::default() });
-        case.udp = Some(UdpFigures { mode: UdpMode::Gso, flows: 1, ..UdpFigures::default() });
+        case.figures.throughput =
+            Some(ThroughputSummary { samples_per_s: 5000.0, ..ThroughputSummary::default() });
+        case.figures.udp = Some(UdpFigures { mode: UdpMode::Gso, flows: 1, ..UdpFigures::default() });
         run.cases.push(case);
         steps[1].resolve(&mut point, &run).unwrap();
         assert_eq!(point.datagrams_per_s, Some(2500.0));

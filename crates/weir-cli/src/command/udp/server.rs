@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio, exit};
 use std::thread;
 
 use anyhow::{Context, anyhow};
-use weir_udptest::{Secret, Server, ServerKind, ServerSettings};
+use weir_baseline::WeirUdp;
+use weir_measure::{Secret, Server, ServerSettings};
 
 use super::super::setup;
 use super::{enter, secret};
@@ -28,9 +29,8 @@ pub(super) fn run(args: &UdpServerArgs) -> Result<Exit, Failure> {
         trial_max: args.max_time,
         secret: secret(&args.secret)?.or(inherited_secret()?),
         allow_multicast: args.allow_multicast,
-        ..ServerSettings::new(ServerKind::Floor)
     };
-    let server = Server::bind(settings).map_err(Failure::environment)?;
+    let server = Server::<WeirUdp>::bind(settings).map_err(Failure::environment)?;
     let address = server.address().map_err(Failure::environment)?;
     output::data(&format!("{LISTENING}{address}"))?;
     if args.until_eof {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weir_bench::perftest::End;
+use weir_compat::perftest::End;
 use weir_results::{LatencyKind, LatencyRecorder, LossAttribution, SequenceCounts};
 
 use super::*;

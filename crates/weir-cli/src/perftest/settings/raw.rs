@@ -1,6 +1,6 @@
 //! `-rawTransport` and the other options.
 
-use weir_bench::perftest::{RAW_BYTES_MAX, RawPeer};
+use weir_compat::perftest::{RAW_BYTES_MAX, RawPeer};
 
 use super::{Batching, Typed};
 

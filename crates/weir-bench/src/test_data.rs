@@ -1,0 +1,192 @@
+//! RTI Perftest's type, with a key or without, its payload owned or loaned.
+
+use weir_dds::{Bytes, DataWriter, DdsError, DdsType};
+
+use crate::case::CaseSpec;
+use crate::payload::{self, HEADER_BYTES, SampleHeader};
+
+/// RTI Perftest's type, with a key or without.
+pub trait Data: DdsType + Sync {
+    /// Sets the fields before the payload.
+    fn set_header(&mut self, header: &SampleHeader);
+    /// The fields before the payload.
+    fn header(&self) -> SampleHeader;
+    /// The sequence number.
+    fn seq_num(&self) -> u32;
+    /// The payload.
+    fn octets(&self) -> &[u8];
+
+    /// Writes a sample with this header. `self` is the sample written before, whose memory is used again.
+    fn write(
+        &mut self,
+        writer: &DataWriter<Self>,
+        case: &CaseSpec,
+        header: &SampleHeader,
+    ) -> Result<(), DdsError>;
+
+    /// Releases memory of the receive path, if the value borrows some.
+    fn release(&mut self);
+}
+
+/// How the payload of a sample is written.
+pub trait Octets: Sized {
+    /// Writes a sample.
+    fn write<T: Data>(
+        sample: &mut T,
+        octets: impl Fn(&mut T) -> &mut Self,
+        writer: &DataWriter<T>,
+        case: &CaseSpec,
+        header: &SampleHeader,
+    ) -> Result<(), DdsError>;
+
+    /// Releases memory of the receive path.
+    fn release(&mut self);
+}
+
+/// Owned by the application, copied when sent and received.
+impl Octets for Vec<u8> {
+    #[inline]
+    fn write<T: Data>(
+        sample: &mut T,
+        octets: impl Fn(&mut T) -> &mut Self,
+        writer: &DataWriter<T>,
+        case: &CaseSpec,
+        header: &SampleHeader,
+    ) -> Result<(), DdsError> {
+        octets(sample).resize(case.size_bytes.saturating_sub(HEADER_BYTES), 0);
+        sample.set_header(header);
+        if case.verify {
+            payload::fill_octets(header.seq_num, octets(sample));
+        }
+        writer.write(sample)
+    }
+
+    #[inline]
+    fn release(&mut self) {}
+}
+
+/// Loaned: written and read in place.
+impl Octets for Bytes {
+    #[inline]
+    fn write<T: Data>(
+        _: &mut T,
+        _: impl Fn(&mut T) -> &mut Self,
+        writer: &DataWriter<T>,
+        case: &CaseSpec,
+        header: &SampleHeader,
+    ) -> Result<(), DdsError> {
+        let mut loan = writer.loan(case.size_bytes.saturating_sub(HEADER_BYTES))?;
+        loan.sample.set_header(header);
+        if case.verify {
+            payload::fill_octets(header.seq_num, &mut loan);
+        }
+        Ok(loan.write()?)
+    }
+
+    #[inline]
+    fn release(&mut self) {
+        *self = Self::new();
+    }
+}
+
+macro_rules! test_data {
+    ($(#[$doc:meta])* $name:ident, $octets:ty, $type_name:literal $(, #[$key:meta])?) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, DdsType)]
+        #[dds(extensibility = "final", name = $type_name)]
+        pub struct $name {
+            $(#[$key])?
+            key: [u8; 4],
+            entity_id: i32,
+            seq_num: u32,
+            ts_sec: i32,
+            ts_usec: u32,
+            latency_ping: i32,
+            bin_data: $octets,
+        }
+
+        impl Data for $name {
+            #[inline]
+            fn set_header(&mut self, header: &SampleHeader) {
+                self.key = header.key;
+                self.entity_id = header.entity_id;
+                self.seq_num = header.seq_num;
+                self.ts_sec = header.ts_sec;
+                self.ts_usec = header.ts_usec;
+                self.latency_ping = header.latency_ping;
+            }
+
+            #[inline]
+            fn header(&self) -> SampleHeader {
+                SampleHeader {
+                    key: self.key,
+                    entity_id: self.entity_id,
+                    seq_num: self.seq_num,
+                    ts_sec: self.ts_sec,
+                    ts_usec: self.ts_usec,
+                    latency_ping: self.latency_ping,
+                }
+            }
+
+            #[inline]
+            fn seq_num(&self) -> u32 {
+                self.seq_num
+            }
+
+            #[inline]
+            fn octets(&self) -> &[u8] {
+                &self.bin_data
+            }
+
+            #[inline]
+            fn write(
+                &mut self,
+                writer: &DataWriter<Self>,
+                case: &CaseSpec,
+                header: &SampleHeader,
+            ) -> Result<(), DdsError> {
+                Octets::write(self, |sample| &mut sample.bin_data, writer, case, header)
+            }
+
+            #[inline]
+            fn release(&mut self) {
+                Octets::release(&mut self.bin_data);
+            }
+        }
+    };
+}
+
+test_data!(
+    /// The type of unkeyed runs.
+    TestData, Vec<u8>, "TestData_t"
+);
+test_data!(
+    /// The type of keyed runs.
+    KeyedTestData, Vec<u8>, "TestDataKeyed_t", #[dds(key)]
+);
+test_data!(
+    /// The type of unkeyed runs with loans: the same on the wire.
+    SharedTestData, Bytes, "TestData_t"
+);
+test_data!(
+    /// The type of keyed runs with loans.
+    SharedKeyedTestData, Bytes, "TestDataKeyed_t", #[dds(key)]
+);
+
+/// The forms with an owned payload.
+pub trait Owned: Data + Clone {
+    /// The payload, to be changed.
+    fn octets_mut(&mut self) -> &mut Vec<u8>;
+}
+
+impl Owned for TestData {
+    fn octets_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bin_data
+    }
+}
+
+impl Owned for KeyedTestData {
+    fn octets_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bin_data
+    }
+}

@@ -1,0 +1,76 @@
+//! The generator: datagrams at a rate to a host without a server.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+
+use weir_udp::{Interface, SocketOptions, UdpSocket, interfaces};
+
+use super::Console;
+use crate::hpcbench::flow::{self, Pace};
+use crate::hpcbench::settings::{ServiceType, Settings};
+use crate::hpcbench::trial::mbps;
+use weir_measure::{MeasureError, nanos, resolve};
+
+/// Bytes of a datagram, as in hpcbench.
+const DATAGRAM_BYTES: usize = 1460;
+
+pub(super) fn run(
+    settings: &Settings,
+    halt: &AtomicBool,
+    console: &mut Console<'_>,
+) -> Result<(), MeasureError> {
+    let target = resolve(&settings.host, settings.port, settings.family)?[0];
+    if !settings.many_receivers && reaches_many(target.ip()) {
+        return Err(many_receivers(target.ip()));
+    }
+    let any = if target.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let options = SocketOptions {
+        broadcast: settings.many_receivers,
+        ..flow::buffered(
+            SocketAddr::new(any, 0),
+            settings.client_buffer_bytes.unwrap_or(0),
+            settings.service_type.map_or(0, ServiceType::octet),
+        )
+    };
+    let socket = UdpSocket::bind(&options)?;
+    socket.connect(target).map_err(|error| match error.kind() {
+        // The kernel knows broadcast addresses that no interface lists.
+        io::ErrorKind::PermissionDenied => many_receivers(target.ip()),
+        _ => MeasureError::Socket(error),
+    })?;
+    let rate = settings.rate_bps.unwrap_or(1);
+    let mut say = |text: String| console(&text).map_err(MeasureError::Console);
+    say(format!("Try to send UDP packets to {} on port {}", settings.host, settings.port))?;
+    say(format!(
+        "Send-time(Seconds): {:.2}  Target-througput(Mbps): {:.2}",
+        settings.time.as_secs_f64(),
+        rate as f64 / 1e6
+    ))?;
+    let pace =
+        Pace { write_bytes: DATAGRAM_BYTES, time: settings.time, message_bytes: 0, rate_bps: Some(rate) };
+    let sent = flow::send(&socket, &pace, halt).map_err(MeasureError::Transfer)?;
+    say(format!("Done! Elapsed-time(Seconds): {:.2}", sent.elapsed.as_secs_f64()))?;
+    let throughput = mbps(sent.bytes, nanos(sent.elapsed));
+    say(format!(
+        "Sent-packets: {}  Sent-bytes: {}  Throughput(Mbps): {throughput:.6}",
+        sent.packets, sent.bytes
+    ))
+}
+
+/// Whether more than one host may receive there, by the interfaces of this host.
+fn reaches_many(target: IpAddr) -> bool {
+    let IpAddr::V4(ip) = target else { return target.is_multicast() };
+    // A network of one or two addresses (/32, /31) has no broadcast address.
+    let is_broadcast = |interface: &Interface| {
+        let host_bits = !interface.netmask.to_bits();
+        host_bits > 1 && interface.address.to_bits() | host_bits == ip.to_bits()
+    };
+    ip.is_multicast() || ip.is_broadcast() || interfaces().unwrap_or_default().iter().any(is_broadcast)
+}
+
+fn many_receivers(target: IpAddr) -> MeasureError {
+    MeasureError::Usage(format!(
+        "{target} reaches more than one host: --allow-multicast says that this is meant"
+    ))
+}

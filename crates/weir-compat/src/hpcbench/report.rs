@@ -1,0 +1,264 @@
+//! The report file and the console lines in hpcbench's form: pure functions of the measurement.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::hpcbench::settings::{Mode, ServiceType, Settings};
+use crate::hpcbench::trial::Trial;
+
+/// The heading of a report.
+#[derive(Clone, Debug)]
+pub(crate) struct Heading {
+    /// When it began, as [`ctime`] writes it.
+    pub(crate) date: String,
+    pub(crate) client_host: String,
+    pub(crate) server_host: String,
+    pub(crate) client_buffers: Buffers,
+    pub(crate) server_buffers: Buffers,
+    pub(crate) server_port: u16,
+}
+
+/// UDP buffers in bytes, as the kernel reports them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Buffers {
+    pub(crate) send: u64,
+    pub(crate) recv: u64,
+}
+
+/// What stands above the rows.
+pub(crate) fn heading(settings: &Settings, heading: &Heading) -> String {
+    let kind = match settings.mode {
+        Mode::Bidirectional => "Fixed packet size bidirectional stream test",
+        Mode::Exponential => "Exponential size unidirectional stream test",
+        _ => "Fixed packet size unidirectional stream test",
+    };
+    let tos = ServiceType::name(settings.service_type.map_or(0, ServiceType::octet));
+    let (client, server) = (heading.client_buffers, heading.server_buffers);
+    let datagram = settings.datagram_bytes;
+    let mut text = format!(
+        "# UDP communication test -- {}\n\
+         # {kind}\n\
+         # Hosts: {} (client) <--> {} (server)\n\n\
+         # Client UDP socket buffer size (Bytes) -- SNDBUF: {} RCVBUF: {}\n\
+         # Server UDP socket buffer size (Bytes) -- SNDBUF: {} RCVBUF: {}\n\
+         # Client IP TOS type: {tos}\n\
+         # Server IP TOS type: {tos}\n\
+         # UDP datagram (packet) size (Bytes) -- Client: {datagram} Server: {datagram}\n",
+        heading.date,
+        heading.client_host,
+        heading.server_host,
+        client.send,
+        client.recv,
+        server.send,
+        server.recv
+    );
+    let seconds = settings.time.as_secs_f64();
+    if settings.mode == Mode::Exponential {
+        text += &format!("# Test time (second): {seconds:.6}\n\n");
+        return text + EXPONENTIAL_COLUMNS;
+    }
+    text += &format!(
+        "# Data size of each read/write (Bytes) -- Client: {data} Server: {data}\n\
+         # Message size (Bytes): {}\n\
+         # Test time (Second): {seconds:.6}\n\
+         # Test repeat: {}\n\n",
+        settings.message_bytes,
+        settings.repeat,
+        data = settings.write_bytes()
+    );
+    text + if settings.mode == Mode::Bidirectional { BIDIRECTIONAL_COLUMNS } else { UNIDIRECTIONAL_COLUMNS }
+}
+
+const UNIDIRECTIONAL_COLUMNS: &str =
+    "#   Network(Mbps) Local(Mbps) SentPkg(C) SentByte(C) RecvPkg(S) RecvByte(S)  LostPkg  LossRate\n";
+
+const BIDIRECTIONAL_COLUMNS: &str = "\
+#     Network     Local    Client     Client    Server     Server    Client     Client    Server     Server   Server
+#   throughput throughput   sent       sent      recv       recv      recv       recv      sent       sent     recv
+#     (Mbps)     (Mbps)    packet      byte     packet      byte     packet      byte     packet      byte   loss-rate
+";
+
+const EXPONENTIAL_COLUMNS: &str = "\
+#   Size    Network     Local    Client      Client    Server      Server    Server  ServerRecv
+#  (Byte)    (Mbps)    (Mbps)   SentPkg    SentByte   RecvPkg    RecvByte   LostPkg    LossRate
+";
+
+/// The row of a trial; numbers start at 1.
+pub(crate) fn row(mode: Mode, number: usize, trial: &Trial) -> String {
+    let (network, local) = (trial.network_mbps(), trial.local_mbps());
+    let (client, server) = (&trial.client, &trial.server);
+    let (lost, loss) = (trial.lost_packets(), trial.loss_rate());
+    let (sent_packets, sent_bytes) = (client.sent_packets, client.sent_bytes);
+    let (recv_packets, recv_bytes) = (server.recv_packets, server.recv_bytes);
+    match mode {
+        Mode::Bidirectional => format!(
+            "{number:<3}{network:>10.3}{local:>11.3}{sent_packets:>9}{sent_bytes:>12}{recv_packets:>9}{recv_bytes:>12}\
+             {:>9}{:>12}{:>9}{:>12}{loss:>9.3}\n",
+            client.recv_packets, client.recv_bytes, server.sent_packets, server.sent_bytes
+        ),
+        Mode::Exponential => format!(
+            "{number:<3}{:>6}{network:>10.3}{local:>10.3}{sent_packets:>10}{sent_bytes:>12}{recv_packets:>10}{recv_bytes:>12}\
+             {lost:>10}{loss:>10.3}\n",
+            trial.write_bytes
+        ),
+        _ => format!(
+            "{number:<3}{network:>13.4}{local:>12.4}{sent_packets:>11}{sent_bytes:>12}{recv_packets:>11}{recv_bytes:>12}\
+             {lost:>10}{loss:>10.3}\n"
+        ),
+    }
+}
+
+/// What stands below the rows: averages of more than two equal trials, and the processor time.
+pub(crate) fn tail(mode: Mode, trials: &[Trial]) -> String {
+    let mut text = String::from("\n");
+    if trials.len() > 2 && mode != Mode::Exponential {
+        text += &averages("Local", trials.iter().map(Trial::local_mbps));
+        text += &averages("Network", trials.iter().map(Trial::network_mbps));
+        text.push('\n');
+    }
+    text += "# Process information for each test: \n\n\
+             #         Client     C-process   C-process      Server     S-process   S-process\n\
+             #      Elapsed-time  User-mode  System-mode  Elapsed-time  User-mode  System-mode\n\
+             #       (Seconds)    (Seconds)   (Seconds)    (Seconds)    (Seconds)   (Seconds)\n";
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    for (index, Trial { client, server, .. }) in trials.iter().enumerate() {
+        text += &format!(
+            "#{:<4}{:>11.2}{:>13.2}{:>12.2}{:>13.2}{:>13.2}{:>12.2}\n",
+            index + 1,
+            seconds(client.elapsed_ns),
+            seconds(client.user_ns),
+            seconds(client.system_ns),
+            seconds(server.elapsed_ns),
+            seconds(server.user_ns),
+            seconds(server.system_ns)
+        );
+    }
+    text + "\n"
+}
+
+fn averages(name: &str, figures: impl Iterator<Item = f64> + Clone) -> String {
+    let count = figures.clone().count() as f64;
+    let average = figures.clone().sum::<f64>() / count;
+    let (least, most) = extremes(figures);
+    format!("# {name} Average: {average:.6}  Minimum: {least:.6}  Maximum: {most:.6}\n")
+}
+
+/// The least and the greatest; of none, infinities.
+pub(crate) fn extremes(figures: impl Iterator<Item = f64>) -> (f64, f64) {
+    figures.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| (least.min(x), most.max(x)))
+}
+
+/// The console's line for a trial.
+pub(crate) fn brief(number: usize, trial: &Trial) -> String {
+    format!(" ({number}) Throughput: {:.6}  Loss-rate: {:.6}", trial.network_mbps(), trial.loss_rate())
+}
+
+/// What `-v` says before the first trial.
+pub(crate) fn verbose_heading(settings: &Settings, heading: &Heading) -> String {
+    let kind = match settings.mode {
+        Mode::Exponential => "UDP throughput exponential test",
+        Mode::RoundTrip { .. } => "UDP round trip time test",
+        _ => "UDP throughput fixed packet size test",
+    };
+    format!(
+        "{kind}\n{} (client) <--> {} (server)\nUDP-port: {} UDP-send-buffer: {} UDP-recv-buffer: {}\n",
+        heading.client_host,
+        heading.server_host,
+        heading.server_port,
+        heading.client_buffers.send,
+        heading.client_buffers.recv
+    )
+}
+
+/// What `-v` says about a trial.
+pub(crate) fn verbose(trial: &Trial) -> String {
+    let (client, server) = (&trial.client, &trial.server);
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    format!(
+        "[Client] Sent-bytes: {} Sent-packets: {} Recv-bytes: {} Recv-Packets: {}\n\
+         [Server] Recv-bytes: {} Recv-Packets: {} Sent-bytes: {} Sent-Packets: {}\n\
+         Client-time(Sec.): {:.6}  Server-time(Sec.): {:.6}\n\
+         Network-throughput(Mbps): {:.6} Local-throughput: {:.6}\n\
+         Lost-packets (c->s): {}  Loss-rate(c->s): {:.6}\n",
+        client.sent_bytes,
+        client.sent_packets,
+        client.recv_bytes,
+        client.recv_packets,
+        server.recv_bytes,
+        server.recv_packets,
+        server.sent_bytes,
+        server.sent_packets,
+        seconds(client.elapsed_ns),
+        seconds(server.elapsed_ns),
+        trial.network_mbps(),
+        trial.local_mbps(),
+        trial.lost_packets(),
+        trial.loss_rate()
+    )
+}
+
+/// What stands above the times of a round trip report.
+pub(crate) fn round_trip_heading(heading: &Heading, message_bytes: u64, iterations: u64) -> String {
+    format!(
+        "# UDP roundtrip time test {}\n# {} <--> {}\n# UDP-send-buffer: {} UDP-recv-buffer: {}\n\
+         # Message-size: {message_bytes} Iteration: {iterations}\n",
+        heading.date,
+        heading.client_host,
+        heading.server_host,
+        heading.client_buffers.send,
+        heading.client_buffers.recv
+    )
+}
+
+/// The line for one mean round trip time.
+pub(crate) fn round_trip_row(number: usize, time_us: f64) -> String {
+    let (time, unit) = in_unit(time_us, time_us);
+    format!("UDP Round Trip Time ({number}) : {time:6.3} {unit}")
+}
+
+/// The lines below the times.
+pub(crate) fn round_trip_tail(message_bytes: u64, times_us: &[f64]) -> String {
+    let (least, most) = extremes(times_us.iter().copied());
+    let average = times_us.iter().sum::<f64>() / times_us.len() as f64;
+    let ((least, unit), (average, _), (most, _)) =
+        (in_unit(least, average), in_unit(average, average), in_unit(most, average));
+    format!(
+        "{} trials with message size {message_bytes} Bytes.\n\
+         UDP RTT min/avg/max = {least:.3}/{average:.3}/{most:.3} {unit}\n",
+        times_us.len()
+    )
+}
+
+/// A time in milliseconds when `judge` is above 1000 us.
+fn in_unit(time_us: f64, judge: f64) -> (f64, &'static str) {
+    if judge > 1000.0 { (time_us / 1000.0, "msec") } else { (time_us, "usec") }
+}
+
+/// A time as `ctime(3)` writes it, in UTC.
+pub(crate) fn ctime(moment: SystemTime) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let seconds = moment.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days of the Gregorian calendar repeat every 400 years; years start in March here, so that the
+    // leap day is the last of its year.
+    let from_march_0 = days + 719_468;
+    let (era, day) = (from_march_0 / 146_097, from_march_0 % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, year) =
+        if month < 10 { (month + 2, era * 400 + year) } else { (month - 10, era * 400 + year + 1) };
+    format!(
+        "{} {} {day_of_month:>2} {:02}:{:02}:{:02} {year}",
+        DAYS[(days % 7) as usize],
+        MONTHS[month as usize],
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! A participant with the topics of RTI Perftest.
+
+use std::time::Duration;
+
+use weir_dds::{
+    BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
+    DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, ResourceLimits,
+};
+
+use super::settings::NodeSettings;
+use weir_bench::endpoint::EndpointError;
+use weir_bench::test_data::Owned;
+
+/// The topic of the samples.
+pub(super) const THROUGHPUT: &str = "Throughput";
+/// The topic of the echoes.
+pub(super) const LATENCY: &str = "Latency";
+/// The topic of announcements.
+pub(super) const ANNOUNCEMENT: &str = "Announcement";
+
+/// How long a write blocks before the publisher checks its subscribers.
+const WRITE_PATIENCE: Duration = Duration::from_millis(500);
+
+/// The lease of a participant. Costs an announcement of some hundred bytes every 1.7 seconds.
+const LEASE: Duration = Duration::from_secs(5);
+
+/// How long a sample may wait for its batch to fill.
+const BATCH_DELAY: Duration = Duration::from_millis(10);
+
+/// The largest message: it is one UDP datagram.
+const MESSAGE_BYTES_MAX: usize = 65_507;
+
+/// The overhead of a message and of a sample in it, at most.
+const OVERHEAD_BYTES: usize = 64;
+
+/// A participant, and the settings of its endpoints.
+pub(super) struct Node {
+    pub(super) participant: DomainParticipant,
+    settings: NodeSettings,
+}
+
+/// Batching of samples.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Batch {
+    /// Bytes of a batch; 0: none.
+    pub(super) bytes: usize,
+    /// Bytes of a sample.
+    pub(super) data_len: usize,
+}
+
+impl Node {
+    pub(super) fn open(settings: &NodeSettings) -> Result<Self, EndpointError> {
+        settings.threads.prepare()?;
+        let environment = |error: DdsError| EndpointError::Environment(error.to_string());
+        let mut participant = ParticipantSettings::from_environment().map_err(environment)?;
+        if !settings.interfaces.is_empty() {
+            participant.interfaces.clone_from(&settings.interfaces);
+        }
+        participant.peers.extend_from_slice(&settings.peers);
+        participant.name = Some("perftest".to_owned());
+        participant.lease_duration = LEASE;
+        let participant = DomainParticipant::new(settings.domain, participant).map_err(environment)?;
+        Ok(Self { participant, settings: settings.clone() })
+    }
+
+    /// Call when all endpoints exist: some start threads.
+    pub(super) fn place_threads(&self) -> Result<(), EndpointError> {
+        self.settings.threads.apply()
+    }
+
+    /// A writer of samples or of echoes.
+    pub(super) fn writer<T: Owned>(&self, topic: &str, batch: Batch) -> Result<DataWriter<T>, EndpointError> {
+        let qos = DataWriterQos::default().keep_all().max_blocking_time(WRITE_PATIENCE);
+        let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
+        let qos = match self.settings.send_queue {
+            // Acknowledged samples are kept, too, so it cannot keep all.
+            _ if self.keeps_for_late(topic) => {
+                qos.transient_local().keep_last(self.settings.kept_per_instance(batch.data_len))
+            }
+            // A queue of batches holds all of their samples.
+            Some(places) => qos.resource_limits(ResourceLimits {
+                max_samples: Some(places.saturating_mul(batch.samples())),
+                ..ResourceLimits::UNLIMITED
+            }),
+            None => qos,
+        };
+        let qos = if batch.bytes == 0 { qos } else { qos.batch(batch.policy()) };
+        self.create_writer(topic, qos)
+    }
+
+    /// A reader of samples or of echoes.
+    pub(super) fn reader<T: Owned>(
+        &self,
+        topic: &str,
+        listener: Option<impl DataReaderListener<T> + 'static>,
+    ) -> Result<DataReader<T>, EndpointError> {
+        let qos = DataReaderQos::default().keep_all();
+        let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
+        let qos = if self.keeps_for_late(topic) { qos.transient_local() } else { qos };
+        let qos = match self.settings.receive_queue {
+            Some(places) => {
+                qos.resource_limits(ResourceLimits { max_samples: Some(places), ..ResourceLimits::UNLIMITED })
+            }
+            None => qos,
+        };
+        self.create_reader(topic, qos, listener)
+    }
+
+    /// A writer of announcements: late joiners get the last one.
+    pub(super) fn announcement_writer<T: Owned>(&self) -> Result<DataWriter<T>, EndpointError> {
+        let qos = DataWriterQos::default().reliable().keep_last(1).transient_local();
+        self.create_writer(ANNOUNCEMENT, qos)
+    }
+
+    /// A reader of announcements.
+    pub(super) fn announcement_reader<T: Owned>(
+        &self,
+        listener: impl DataReaderListener<T> + 'static,
+    ) -> Result<DataReader<T>, EndpointError> {
+        let qos = DataReaderQos::default().reliable().keep_all().transient_local();
+        self.create_reader(ANNOUNCEMENT, qos, Some(listener))
+    }
+
+    /// The durability setting is that of the samples only, as in RTI Perftest.
+    fn keeps_for_late(&self, topic: &str) -> bool {
+        self.settings.transient_local && topic == THROUGHPUT
+    }
+
+    fn create_writer<T: Owned>(
+        &self,
+        topic: &str,
+        qos: DataWriterQos,
+    ) -> Result<DataWriter<T>, EndpointError> {
+        let topic = self.participant.create_topic(topic).map_err(failed)?;
+        let qos = if self.settings.asynchronous { qos.publish_mode(PublishMode::Asynchronous) } else { qos };
+        self.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)
+    }
+
+    fn create_reader<T: Owned>(
+        &self,
+        topic: &str,
+        qos: DataReaderQos,
+        listener: Option<impl DataReaderListener<T> + 'static>,
+    ) -> Result<DataReader<T>, EndpointError> {
+        let group = self.settings.multicast.map(|groups| match topic {
+            THROUGHPUT => groups.throughput,
+            LATENCY => groups.latency,
+            _ => groups.announcement,
+        });
+        let topic = self.participant.create_topic(topic).map_err(failed)?;
+        let qos = match group {
+            Some(address) => qos.multicast(MulticastGroup { address, port: None }),
+            None => qos,
+        };
+        let subscriber = self.participant.create_subscriber();
+        match listener {
+            Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener),
+            None => subscriber.create_datareader(&topic, qos),
+        }
+        .map_err(failed)
+    }
+}
+
+impl Batch {
+    fn samples(self) -> u32 {
+        if self.bytes == 0 {
+            return 1;
+        }
+        u32::try_from((self.bytes / self.data_len.max(1)).max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// RTI Perftest counts the samples of a batch, the engine its whole message. Two samples fit in
+    /// any case, as they do there.
+    fn policy(self) -> BatchPolicy {
+        let two = 2 * (self.data_len + OVERHEAD_BYTES) + OVERHEAD_BYTES;
+        BatchPolicy {
+            max_bytes: self.bytes.max(two).min(MESSAGE_BYTES_MAX),
+            max_samples: u32::MAX,
+            max_delay: BATCH_DELAY,
+        }
+    }
+}
+
+/// An error of the engine.
+pub(super) fn failed(error: DdsError) -> EndpointError {
+    EndpointError::Engine(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::perftest::settings::tests::node;
+    use weir_bench::test_data::TestData;
+
+    /// Threads of this process that publish for writers.
+    fn publishing_threads() -> usize {
+        let threads = weir_udp::threads::own_threads().unwrap();
+        threads.iter().filter(|thread| thread.name == "weir-publish").count()
+    }
+
+    #[test]
+    fn asynchronous_writers_have_threads() {
+        // Other tests of this process have none.
+        for (asynchronous, threads) in [(false, 0), (true, 2)] {
+            let node = Node::open(&NodeSettings { asynchronous, domain: 12, ..node() }).unwrap();
+            let _samples = node.writer::<TestData>(THROUGHPUT, Batch::default()).unwrap();
+            let _announcements = node.announcement_writer::<TestData>().unwrap();
+            // A thread names itself shortly after it starts.
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while publishing_threads() != threads {
+                assert!(Instant::now() < deadline, "{} threads publish", publishing_threads());
+                std::thread::yield_now();
+            }
+        }
+    }
+}

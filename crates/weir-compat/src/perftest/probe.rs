@@ -1,0 +1,154 @@
+//! Why the topics of two waiting ends do not match.
+//!
+//! The engine reports incompatible policies, but not types, and an end with matching topics never
+//! learns what the other one waits for. So each announces itself on a topic that always matches,
+//! until the run starts.
+
+use weir_dds::{DataReader, DataReaderQos, DataWriter, DataWriterQos};
+
+use super::node::{Node, failed};
+use super::settings::NodeSettings;
+use weir_bench::endpoint::EndpointError;
+use weir_bench::payload::SampleHeader;
+use weir_bench::test_data::{Data, TestData};
+
+/// The topic.
+pub(super) const ENDS: &str = "PerftestEnds";
+
+/// Which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Publisher,
+    Subscriber,
+}
+
+/// What an end is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct EndKind {
+    role: Role,
+    keyed: bool,
+    reliable: bool,
+    transient_local: bool,
+}
+
+/// Announces this end, and receives announcements of others.
+pub(super) struct Probe {
+    ours: EndKind,
+    _writer: DataWriter<TestData>,
+    reader: DataReader<TestData>,
+    told: Vec<String>,
+}
+
+impl Probe {
+    pub(super) fn open(node: &Node, settings: &NodeSettings, role: Role) -> Result<Self, EndpointError> {
+        let ours = EndKind {
+            role,
+            keyed: settings.keyed,
+            reliable: settings.reliable,
+            transient_local: settings.transient_local,
+        };
+        let topic = node.participant.create_topic(ENDS).map_err(failed)?;
+        let qos = DataReaderQos::default().reliable().keep_all().transient_local();
+        let reader = node.participant.create_subscriber().create_datareader(&topic, qos).map_err(failed)?;
+        let qos = DataWriterQos::default().reliable().keep_last(1).transient_local();
+        let writer = node.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)?;
+        let mut sample = TestData::default();
+        sample.set_header(&ours.header());
+        writer.write(&sample).map_err(failed)?;
+        writer.flush();
+        Ok(Self { ours, _writer: writer, reader, told: Vec::new() })
+    }
+
+    /// Why an end that was found cannot be matched, each reason once.
+    pub(super) fn mismatches(&mut self) -> Vec<String> {
+        let mut new = Vec::new();
+        for sample in self.reader.take(64).iter().filter(|sample| sample.info.valid_data) {
+            let reason = self.ours.mismatch(EndKind::of(&sample.data.header()));
+            new.extend(reason.filter(|reason| !self.told.contains(reason)));
+        }
+        new.dedup();
+        self.told.extend(new.iter().cloned());
+        new
+    }
+}
+
+impl EndKind {
+    fn header(self) -> SampleHeader {
+        let key = [self.keyed, self.reliable, self.transient_local, false].map(u8::from);
+        SampleHeader { key, ..SampleHeader::data(0, 0).by(u32::from(self.role == Role::Subscriber)) }
+    }
+
+    fn of(header: &SampleHeader) -> Self {
+        let [keyed, reliable, transient_local, _] = header.key.map(|octet| octet != 0);
+        let role = if header.entity_id == 0 { Role::Publisher } else { Role::Subscriber };
+        Self { role, keyed, reliable, transient_local }
+    }
+
+    /// What speaks against a match with `other`, if it is of the other role.
+    fn mismatch(self, other: Self) -> Option<String> {
+        if self.role == other.role {
+            return None;
+        }
+        let who = if other.role == Role::Publisher { "publisher" } else { "subscriber" };
+        let (keyed, reliable) = (other.keyed != self.keyed, other.reliable != self.reliable);
+        if keyed {
+            let type_of = |kind: Self| if kind.keyed { "TestDataKeyed_t" } else { "TestData_t" };
+            return Some(format!(
+                "a {who} was found whose TYPE does not match: it has {}, we have {}; give both ends -keyed or none",
+                type_of(other),
+                type_of(self)
+            ));
+        }
+        if reliable {
+            let is = |kind: Self| if kind.reliable { "RELIABLE" } else { "BEST_EFFORT" };
+            return Some(format!(
+                "a {who} was found whose RELIABILITY does not match: it has {}, we have {}; give both ends -bestEffort \
+                 or none",
+                is(other),
+                is(self)
+            ));
+        }
+        let (writer, reader) = if self.role == Role::Publisher { (self, other) } else { (other, self) };
+        (reader.transient_local && !writer.transient_local).then(|| {
+            format!(
+                "a {who} was found whose DURABILITY does not match: the publisher has VOLATILE, the subscriber asks for \
+                 TRANSIENT_LOCAL; give the publisher -durability 1, too"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: EndKind =
+        EndKind { role: Role::Publisher, keyed: false, reliable: true, transient_local: false };
+    const THEIRS: EndKind = EndKind { role: Role::Subscriber, ..OURS };
+
+    #[test]
+    fn an_end_survives_its_sample() {
+        for bits in 0..16_u8 {
+            let is = |bit: u8| bits & bit != 0;
+            let role = if is(8) { Role::Publisher } else { Role::Subscriber };
+            let kind = EndKind { role, keyed: is(1), reliable: is(2), transient_local: is(4) };
+            assert_eq!(EndKind::of(&kind.header()), kind);
+        }
+    }
+
+    #[test]
+    fn the_policy_that_does_not_match_is_named_at_both_ends() {
+        let check = |theirs: EndKind, expected: &str| {
+            for reason in [OURS.mismatch(theirs), theirs.mismatch(OURS)] {
+                let reason = reason.unwrap();
+                assert!(reason.contains(expected), "{reason}");
+            }
+        };
+        check(EndKind { keyed: true, ..THEIRS }, "TYPE");
+        check(EndKind { reliable: false, ..THEIRS }, "RELIABILITY");
+        check(EndKind { transient_local: true, ..THEIRS }, "DURABILITY");
+        assert_eq!(OURS.mismatch(THEIRS), None);
+        assert_eq!(THEIRS.mismatch(EndKind { transient_local: true, ..OURS }), None);
+        assert_eq!(OURS.mismatch(EndKind { keyed: true, ..OURS }), None);
+    }
+}

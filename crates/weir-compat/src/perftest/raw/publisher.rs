@@ -1,0 +1,370 @@
+//! The publisher over plain UDP.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use weir_baseline::{await_answer, receive_one, send};
+use weir_measure::{clock, nanos};
+use weir_results::{LatencyKind, WaitStrategy};
+use weir_udp::{UdpSocket, Wait};
+
+use super::super::drive::{Carrier, Run};
+use super::super::echoes::{Echo, Echoes, Published};
+use super::super::message::{self, Kind};
+use super::super::settings::PublisherSettings;
+use super::super::{End, Event};
+use super::{ALIVE, RAW_BYTES_MAX, RawPeer, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
+use weir_bench::endpoint::EndpointError;
+use weir_bench::payload::{self, HEADER_BYTES, SampleHeader, wire_sequence};
+
+/// How long to wait for an echo.
+const ECHO_PATIENCE: Duration = Duration::from_millis(200);
+/// The default number of initialization pings.
+const PINGS: u64 = 50;
+/// How often the final marker is sent, and how long to wait after each.
+const FINAL_TRIES: u32 = 50;
+const FINAL_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Runs once for the subscribers at the peers.
+pub(in crate::perftest) fn publish(
+    settings: &PublisherSettings,
+    peers: &[RawPeer],
+    interrupted: &AtomicBool,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Published, EndpointError> {
+    let most = settings.data_len.max(settings.batch_bytes);
+    if most > RAW_BYTES_MAX {
+        return Err(EndpointError::Engine(format!(
+            "a datagram has at most {RAW_BYTES_MAX} bytes, not {most}"
+        )));
+    }
+    settings.node.threads.prepare()?;
+    settings.node.threads.apply()?;
+    let sockets = Sockets::new(&settings.node)?;
+    let mut lines = Vec::new();
+    for to in targets(settings, peers)? {
+        let socket = sockets.open(0)?;
+        socket.connect(to).map_err(|error| EndpointError::Environment(error.to_string()))?;
+        lines.push(Line { socket, heard_ns: AtomicU64::new(0), is_done: AtomicBool::new(false) });
+    }
+    let (echoes_in, echoes) = mpsc::channel();
+    let echoes = Echoes::new(echoes, settings.node.intervals);
+    let mut run = Publisher {
+        run: Run::new(settings, interrupted, on_event, echoes),
+        carrier: UdpCarrier {
+            settings,
+            interrupted,
+            lines: &lines,
+            wait: sockets.wait,
+            sample: vec![0; settings.data_len],
+            batch: Vec::with_capacity(settings.batch_bytes),
+            buffer: vec![0; RAW_BYTES_MAX],
+        },
+    };
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (stop, lines) = (&stop, &lines);
+        let published = run.run(|| {
+            scope.spawn(move || say_alive(lines, settings.pid, stop));
+            // A ping-pong receives by itself.
+            if !settings.latency_test {
+                for line in lines {
+                    let echoes = echoes_in.clone();
+                    scope.spawn(move || line.listen(&echoes, stop));
+                }
+            }
+        });
+        stop.store(true, Ordering::Relaxed);
+        published
+    })
+}
+
+/// Where the subscribers are.
+fn targets(settings: &PublisherSettings, peers: &[RawPeer]) -> Result<Vec<SocketAddrV4>, EndpointError> {
+    let domain = settings.node.domain;
+    let wanted = settings.num_subscribers as usize;
+    let mut targets = Vec::new();
+    for peer in peers {
+        match peer.sid {
+            Some(sid) => targets.push(SocketAddrV4::new(peer.address, port(domain, sid)?)),
+            None => {
+                // A single host without a number stands for all subscribers.
+                let count = if peers.len() == 1 { settings.num_subscribers } else { 1 };
+                for sid in 0..count {
+                    targets.push(SocketAddrV4::new(peer.address, port(domain, sid)?));
+                }
+            }
+        }
+    }
+    if targets.len() != wanted {
+        let text = format!("-peer names {} subscribers, but -numSubscribers is {wanted}", targets.len());
+        return Err(EndpointError::Engine(text));
+    }
+    Ok(targets)
+}
+
+/// A subscriber, and when it was last received from.
+struct Line {
+    socket: UdpSocket,
+    heard_ns: AtomicU64,
+    is_done: AtomicBool,
+}
+
+impl Line {
+    /// One datagram; `None` when none arrived.
+    fn receive(&self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        receive_one(&self.socket, WaitStrategy::Block, timeout, buffer)
+    }
+
+    /// Records what has arrived meanwhile.
+    fn hear(&self, buffer: &mut [u8]) {
+        while let Ok(length) = self.socket.recv(buffer, Wait::DontWait) {
+            samples(&buffer[..length]).for_each(|received| self.note(&received.header));
+        }
+    }
+
+    fn note(&self, header: &SampleHeader) {
+        self.heard_ns.store(clock::now_ns(), Ordering::Relaxed);
+        if Kind::of(header) == Kind::Final {
+            self.is_done.store(true, Ordering::Release);
+        }
+    }
+
+    fn is_silent(&self) -> bool {
+        let heard_ns = self.heard_ns.load(Ordering::Relaxed);
+        clock::now_ns().saturating_sub(heard_ns) > SILENCE_MAX.as_nanos() as u64
+    }
+
+    /// Sends, and loses what cannot leave.
+    #[inline]
+    fn send(&self, bytes: &[u8]) -> Result<(), EndpointError> {
+        send(&self.socket, None, bytes).map(drop).map_err(|error| failed("sending", &error))
+    }
+
+    /// Receives from the subscriber until `stop`.
+    fn listen(&self, echoes: &mpsc::Sender<Echo>, stop: &AtomicBool) {
+        let mut buffer = vec![0; RAW_BYTES_MAX];
+        while !stop.load(Ordering::Relaxed) {
+            let Ok(Some(length)) = self.receive(&mut buffer, TICK) else { continue };
+            let now_ns = clock::now_ns();
+            for received in samples(&buffer[..length]) {
+                self.note(&received.header);
+                if matches!(Kind::of(&received.header), Kind::Ping(_)) {
+                    let rtt_ns = now_ns.saturating_sub(message::sent_ns(&received.header));
+                    // Fails once the run is over.
+                    let _ = echoes.send(Echo { rtt_ns });
+                }
+            }
+        }
+    }
+}
+
+/// Reports once a second that this end is alive, which subscribers answer.
+fn say_alive(lines: &[Line], pid: u32, stop: &AtomicBool) {
+    let alive = sample(&message::header(Kind::Serving, pid, 0, [0; 4]), &[]);
+    let mut next_ns = clock::now_ns();
+    while !stop.load(Ordering::Relaxed) {
+        if clock::now_ns() >= next_ns {
+            next_ns += ALIVE.as_nanos() as u64;
+            // Lost or not, another one follows.
+            lines.iter().for_each(|line| _ = line.send(&alive));
+        }
+        thread::sleep(TICK);
+    }
+}
+
+struct Publisher<'a> {
+    run: Run<'a>,
+    carrier: UdpCarrier<'a>,
+}
+
+/// A connected socket for each subscriber.
+struct UdpCarrier<'a> {
+    settings: &'a PublisherSettings,
+    interrupted: &'a AtomicBool,
+    lines: &'a [Line],
+    wait: WaitStrategy,
+    sample: Vec<u8>,
+    batch: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl Publisher<'_> {
+    fn run(&mut self, start_threads: impl FnOnce()) -> Result<Published, EndpointError> {
+        let (mut sent, mut sent_in) = (0, Duration::ZERO);
+        let mut end = self.wait_for_subscribers()?;
+        if end == End::Complete {
+            self.warm_up()?;
+            start_threads();
+            let Self { run, carrier } = self;
+            run.stage("Sending data ...");
+            let start_ns = clock::now_ns();
+            (sent, end) = if run.settings.latency_test { run.ping(carrier)? } else { run.stream(carrier)? };
+            sent_in = Duration::from_nanos(clock::now_ns() - start_ns);
+            end = self.finish(sent, end)?;
+        }
+        self.run.echoes.note_arrived(self.run.on_event);
+        let latency = self.run.echoes.recorder.summary(LatencyKind::HalfRtt);
+        Ok(Published { sent, sent_in, latency, end })
+    }
+
+    fn initialization_ping(&self, number: u64) -> Vec<u8> {
+        let mut octets = Vec::new();
+        self.run.settings.description().write(&mut octets);
+        sample(&message::header(Kind::Initialize, self.run.settings.pid, number, [0; 4]), &octets)
+    }
+
+    fn wait_for_subscribers(&mut self) -> Result<End, EndpointError> {
+        let wanted = self.carrier.lines.len();
+        self.run.stage(format!("Waiting for an answer of {wanted} subscribers ..."));
+        let hello = self.initialization_ping(0);
+        let mut buffer = vec![0; RAW_BYTES_MAX];
+        for line in self.carrier.lines {
+            loop {
+                line.send(&hello)?;
+                match line.receive(&mut buffer, TICK) {
+                    Ok(Some(length)) => {
+                        if let Some(received) = samples(&buffer[..length]).next() {
+                            line.note(&received.header);
+                            break;
+                        }
+                    }
+                    // A closed port refuses at once: do not retry without a pause.
+                    Ok(None) => thread::sleep(TICK),
+                    Err(error) => return Err(failed("receiving", &error)),
+                }
+                if self.run.is_stopped() {
+                    return Ok(End::Interrupted);
+                }
+            }
+        }
+        Ok(End::Complete)
+    }
+
+    /// Sends initialization pings; their echoes are discarded.
+    fn warm_up(&mut self) -> Result<(), EndpointError> {
+        let pings = self.run.settings.initial_burst.unwrap_or(PINGS);
+        self.run.stage(format!("Sending {pings} initialization pings ..."));
+        let mut buffer = vec![0; RAW_BYTES_MAX];
+        for number in 0..pings {
+            let ping = self.initialization_ping(number);
+            for line in self.carrier.lines {
+                line.send(&ping)?;
+                // One at a time: no echo must be left when samples start.
+                line.receive(&mut buffer, TICK).map_err(|error| failed("receiving", &error))?;
+            }
+        }
+        for line in self.carrier.lines {
+            while line.receive(&mut buffer, TICK).map_err(|error| failed("receiving", &error))?.is_some() {}
+            line.heard_ns.store(clock::now_ns(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Sends final markers until the subscribers confirm.
+    fn finish(&mut self, sent: u64, end: End) -> Result<End, EndpointError> {
+        let mut octets = Vec::new();
+        self.run.settings.description().write(&mut octets);
+        let last = sample(&message::header(Kind::Final, self.run.settings.pid, sent, [0; 4]), &octets);
+        let mut buffer = vec![0; RAW_BYTES_MAX];
+        for _ in 0..FINAL_TRIES {
+            let waiting: Vec<&Line> =
+                self.carrier.lines.iter().filter(|line| !line.is_done.load(Ordering::Acquire)).collect();
+            let Some(first) = waiting.first() else {
+                self.run.stage("Finishing test...");
+                return Ok(end);
+            };
+            waiting.iter().try_for_each(|line| line.send(&last))?;
+            if !self.run.settings.latency_test {
+                // The listening threads receive the answer.
+                thread::sleep(FINAL_PATIENCE);
+            } else if let Ok(Some(length)) = first.receive(&mut buffer, FINAL_PATIENCE) {
+                samples(&buffer[..length]).for_each(|received| first.note(&received.header));
+            }
+        }
+        Ok(if end == End::Complete { End::PeerGone } else { end })
+    }
+}
+
+impl Carrier for UdpCarrier<'_> {
+    fn key(&self, _: u64) -> [u8; 4] {
+        [0; 4]
+    }
+
+    fn octets(&mut self) -> &mut [u8] {
+        &mut self.sample[HEADER_BYTES..]
+    }
+
+    /// Sends the sample to every subscriber, now or with its batch.
+    #[inline]
+    fn write(&mut self, header: &SampleHeader) -> Result<Option<End>, EndpointError> {
+        payload::write_header(&mut self.sample, header);
+        if self.settings.batch_bytes == 0 {
+            self.lines.iter().try_for_each(|line| line.send(&self.sample))?;
+            return Ok(None);
+        }
+        if self.batch.len() + self.sample.len() > self.settings.batch_bytes {
+            self.flush()?;
+        }
+        self.batch.extend_from_slice(&self.sample);
+        Ok(None)
+    }
+
+    fn flush(&mut self) -> Result<(), EndpointError> {
+        if !self.batch.is_empty() {
+            self.lines.iter().try_for_each(|line| line.send(&self.batch))?;
+            self.batch.clear();
+        }
+        Ok(())
+    }
+
+    /// Echoes of earlier pings arrive too late: those pings are lost already.
+    #[inline]
+    fn wait_for_echo(
+        &mut self,
+        subscriber: u32,
+        sequence: u64,
+        sent_ns: u64,
+    ) -> Result<Option<u64>, EndpointError> {
+        let line = &self.lines[subscriber as usize];
+        let end_ns = sent_ns + nanos(ECHO_PATIENCE);
+        loop {
+            let mut has_heard = false;
+            let is_echo = |datagram: &[u8]| {
+                let Some(received) = payload::read(datagram) else { return false };
+                has_heard = true;
+                let is_ping = matches!(Kind::of(&received.header), Kind::Ping(_));
+                is_ping && received.header.seq_num == wire_sequence(sequence)
+            };
+            let left = (sent_ns, ECHO_PATIENCE);
+            let is_back = await_answer(&line.socket, self.wait, left, &mut self.buffer, is_echo);
+            let now_ns = clock::now_ns();
+            let is_back = is_back.map_err(|error| failed("receiving", &error))?;
+            if has_heard {
+                line.heard_ns.store(now_ns, Ordering::Relaxed);
+            }
+            // A closed port ends a wait early.
+            if is_back || now_ns >= end_ns {
+                return Ok(is_back.then_some(now_ns));
+            }
+        }
+    }
+
+    fn may_lose(&self) -> bool {
+        true
+    }
+
+    fn trouble(&mut self) -> Option<End> {
+        if self.settings.latency_test {
+            self.lines.iter().for_each(|line| line.hear(&mut self.buffer));
+        }
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Some(End::Interrupted);
+        }
+        self.lines.iter().any(Line::is_silent).then_some(End::PeerGone)
+    }
+}

@@ -1,0 +1,543 @@
+//! What a subscriber does with a sample, on whichever thread receives it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use weir_dds::{DataReader, DataReaderListener, DataWriter, Guid, SampleSeq};
+use weir_measure::{Numbers, SEGMENTS_MAX, clock, stream_loss};
+use weir_results::{DropCounters, LossAttribution, SequenceCounts};
+
+use super::End;
+use super::message::{Description, Farewell, Kind};
+use super::settings::SubscriberSettings;
+use weir_bench::payload::{HEADER_BYTES, SampleHeader};
+use weir_bench::test_data::Owned;
+
+/// One second of the subscriber.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Size of the samples, header included.
+    pub data_len: usize,
+    /// Samples so far.
+    pub samples: u64,
+    /// Samples in this interval.
+    pub new_samples: u64,
+    /// How long the interval was.
+    pub length: Duration,
+    /// Samples missing so far.
+    pub lost: u64,
+}
+
+/// What a subscriber found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Received {
+    /// Size of the samples, header included; 0 without any.
+    pub data_len: usize,
+    /// Samples received, lost, repeated and out of order.
+    pub counts: SequenceCounts,
+    /// From the first sample to the final marker.
+    pub received_in: Duration,
+    /// Datagrams that found the socket's buffer full.
+    pub kernel_drops: u64,
+    /// Where the lost samples went.
+    pub loss: LossAttribution,
+    /// What the publisher said of its run.
+    pub description: Option<Description>,
+    /// The writers that this process has served so far, for [`SubscriberSettings::served_before`] of the next run.
+    pub served: Vec<Guid>,
+    /// How it ended.
+    pub end: End,
+}
+
+/// Bytes of samples that are taken at a time.
+const TAKE_BYTES: usize = 256 << 10;
+
+/// What was received, shared by the receiving and the reporting thread.
+pub(super) struct Receiver<T> {
+    sid: u32,
+    num_publishers: usize,
+    echo: DataWriter<T>,
+    tally: Mutex<Tally>,
+    samples: Mutex<SampleSeq<T>>,
+    /// Notified at the first sample, and when a publisher is done.
+    pub(super) news: Condvar,
+}
+
+/// The counts so far.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    streams: Vec<Stream>,
+    /// Writers that an earlier run served.
+    served_before: Vec<Guid>,
+    /// The one that the last sample was of.
+    recent: usize,
+    /// Size of the samples, header included.
+    pub(super) data_len: usize,
+    /// What the publisher says of the run.
+    pub(super) description: Option<Description>,
+    /// Data samples.
+    pub(super) samples: u64,
+    /// When the first data sample arrived.
+    pub(super) first_ns: Option<u64>,
+    /// When the last data sample arrived.
+    last_ns: u64,
+    /// When the last publisher's final marker arrived.
+    finished_ns: Option<u64>,
+    /// Whether anything arrived, initialization pings included.
+    pub(super) has_begun: bool,
+}
+
+/// One publisher's samples.
+#[derive(Debug)]
+struct Stream {
+    entity_id: i32,
+    /// The one writer that is served: another publisher with the same number is the next run.
+    writer: Guid,
+    numbers: Numbers,
+    is_finished: bool,
+    /// What its publisher said at the end.
+    farewell: Option<Farewell>,
+}
+
+impl Tally {
+    /// Nothing was counted yet, and nothing of these writers will be.
+    pub(super) fn without(served_before: &[Guid]) -> Self {
+        Self { served_before: served_before.to_vec(), ..Self::default() }
+    }
+
+    /// Counts one sample as [`Tally::accept`] does, if it is like most: one of the publisher that the last one was of,
+    /// which is not echoed. `false`: it was not counted.
+    #[inline]
+    fn accept_like_the_last(
+        &mut self,
+        header: &SampleHeader,
+        writer: Guid,
+        bytes: usize,
+        now_ns: u64,
+    ) -> bool {
+        let Some(stream) = self.streams.get_mut(self.recent) else { return false };
+        let is_like = Kind::of(header) == Kind::Data
+            && stream.entity_id == header.entity_id
+            && stream.writer == writer
+            && self.data_len == bytes
+            && self.last_ns == now_ns;
+        if is_like {
+            stream.record(header.seq_num);
+            self.samples += 1;
+        }
+        is_like
+    }
+
+    /// Counts one sample received at `now_ns`; true when it must be echoed.
+    #[inline]
+    pub(super) fn accept(
+        &mut self,
+        limits: Limits,
+        header: &SampleHeader,
+        writer: Guid,
+        bytes: usize,
+        now_ns: u64,
+    ) -> bool {
+        let kind = Kind::of(header);
+        let Some(at) = self.find(limits.publishers, header.entity_id, writer) else { return false };
+        self.recent = at;
+        let stream = &mut self.streams[at];
+        self.has_begun = true;
+        match kind {
+            Kind::Data | Kind::Ping(_) => {
+                stream.record(header.seq_num);
+                self.samples += 1;
+                self.data_len = bytes;
+                self.last_ns = now_ns;
+                self.first_ns.get_or_insert(now_ns);
+                kind == Kind::Ping(limits.sid)
+            }
+            Kind::Final => {
+                if !stream.is_finished {
+                    stream.is_finished = true;
+                    stream.numbers.finish(stream.numbers.extend(header.seq_num));
+                    let is_all = self.has_all(limits.publishers)
+                        && self.streams.iter().all(|stream| stream.is_finished);
+                    if is_all {
+                        self.finished_ns = Some(now_ns);
+                    }
+                }
+                false
+            }
+            Kind::Initialize => true,
+            Kind::Here | Kind::Serving | Kind::Unknown => false,
+        }
+    }
+
+    /// The place of the stream that a sample belongs to: that of its writer, or a new one if a
+    /// publisher is still expected.
+    #[inline]
+    fn find(&mut self, publishers: usize, entity_id: i32, writer: Guid) -> Option<usize> {
+        let streams = &mut self.streams;
+        match streams.iter().position(|stream| stream.entity_id == entity_id) {
+            Some(at) => (streams[at].writer == writer).then_some(at),
+            None if streams.len() < publishers && !self.served_before.contains(&writer) => {
+                streams.push(Stream {
+                    entity_id,
+                    writer,
+                    numbers: Numbers::starting_at(0),
+                    is_finished: false,
+                    farewell: None,
+                });
+                Some(streams.len() - 1)
+            }
+            None => None,
+        }
+    }
+
+    /// Records a publisher's description of its run.
+    pub(super) fn describe(&mut self, writer: Guid, octets: &[u8]) {
+        if self.description.is_none() && self.streams.iter().any(|stream| stream.writer == writer) {
+            self.description = Description::read(octets);
+        }
+    }
+
+    /// Publishers that were received from.
+    pub(super) fn heard(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Whether all publishers to be served were received from.
+    pub(super) fn has_all(&self, publishers: usize) -> bool {
+        self.streams.len() >= publishers
+    }
+
+    /// Whether all publishers are done.
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished_ns.is_some()
+    }
+
+    /// The numbers of the publishers that are done.
+    pub(super) fn done(&self) -> impl Iterator<Item = i32> {
+        self.streams.iter().filter(|stream| stream.is_finished).map(|stream| stream.entity_id)
+    }
+
+    /// Whether this publisher is one of those that are served.
+    pub(super) fn serves(&self, entity_id: i32, writer: Guid) -> bool {
+        self.streams.iter().any(|stream| stream.entity_id == entity_id && stream.writer == writer)
+    }
+
+    /// Whether a publisher is not done and not among these writers any more.
+    pub(super) fn misses_one(&self, matched: &[Guid]) -> bool {
+        self.streams.iter().any(|stream| !stream.is_finished && !matched.contains(&stream.writer))
+    }
+
+    /// The writers that are served, and those that earlier runs served.
+    fn all_served(&self) -> Vec<Guid> {
+        self.served_before.iter().copied().chain(self.streams.iter().map(|stream| stream.writer)).collect()
+    }
+
+    /// The counts of all publishers.
+    pub(super) fn counts(&self) -> SequenceCounts {
+        let mut counts = SequenceCounts::default();
+        for stream in &self.streams {
+            counts.merge(&stream.numbers.counts());
+        }
+        counts
+    }
+
+    /// Publishers that are done.
+    fn finals(&self) -> usize {
+        self.streams.iter().filter(|stream| stream.is_finished).count()
+    }
+
+    /// Keeps what a publisher says with its final marker, if it is one that is served.
+    fn note_farewell(&mut self, header: &SampleHeader, writer: Guid, octets: &[u8]) {
+        let served = |stream: &&mut Stream| stream.entity_id == header.entity_id && stream.writer == writer;
+        if let Some(stream) = self.streams.iter_mut().find(served) {
+            stream.farewell = Farewell::read(octets);
+        }
+    }
+
+    /// From the first sample to the end, or to the last sample.
+    fn received_in(&self) -> Duration {
+        let end_ns = self.finished_ns.unwrap_or(self.last_ns);
+        Duration::from_nanos(self.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)))
+    }
+}
+
+/// What the last interval ended with: its samples, and its time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Since(u64, Option<u64>);
+
+impl Tally {
+    /// The interval from `since` to now; `None` before the first sample.
+    pub(super) fn interval(&self, since: &mut Since, now_ns: u64) -> Option<Interval> {
+        let first_ns = self.first_ns?;
+        let Since(samples, since_ns) = std::mem::replace(since, Since(self.samples, Some(now_ns)));
+        Some(Interval {
+            data_len: self.data_len,
+            samples: self.samples,
+            new_samples: self.samples - samples,
+            length: Duration::from_nanos(now_ns.saturating_sub(since_ns.unwrap_or(first_ns))),
+            lost: self.counts().lost,
+        })
+    }
+
+    /// The result of a run. The publishers' drops arrived with their final markers; without them a
+    /// part of the losses stays unplaced.
+    pub(super) fn received(&self, end: End, kernel_drops: u64, receiver: DropCounters) -> Received {
+        let farewells: Option<Vec<Farewell>> =
+            self.streams.iter().map(|stream| stream.farewell.clone()).collect();
+        let farewells = farewells.unwrap_or_default();
+        let refused = farewells.iter().map(|farewell| farewell.refused).sum();
+        let drops: Vec<DropCounters> = farewells.into_iter().map(|farewell| farewell.drops).collect();
+        let sender = DropCounters::together(&drops);
+        let sent = self.streams.iter().map(|stream| stream.numbers.expected()).sum();
+        let per_batch =
+            self.description.map_or(1, |description| description.batch_bytes / description.data_len.max(1));
+        let max = SEGMENTS_MAX * u64::from(per_batch.max(1));
+        let counts = self.counts();
+        Received {
+            data_len: self.data_len,
+            counts,
+            received_in: self.received_in(),
+            kernel_drops,
+            loss: stream_loss((counts.lost, refused), (sent, sender), (self.samples, receiver), max),
+            description: self.description,
+            served: self.all_served(),
+            end,
+        }
+    }
+}
+
+/// Which samples are a subscriber's.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// Its number.
+    pub(super) sid: u32,
+    /// How many publishers it serves.
+    pub(super) publishers: usize,
+}
+
+impl Stream {
+    #[inline]
+    fn record(&mut self, seq_num: u32) {
+        self.numbers.record(self.numbers.extend(seq_num));
+    }
+}
+
+impl<T: Owned> Receiver<T> {
+    pub(super) fn new(settings: &SubscriberSettings, echo: DataWriter<T>) -> Self {
+        Self {
+            sid: settings.sid,
+            num_publishers: settings.num_publishers as usize,
+            echo,
+            tally: Mutex::new(Tally::without(&settings.served_before)),
+            samples: Mutex::new(SampleSeq::new()),
+            news: Condvar::new(),
+        }
+    }
+
+    /// Takes all samples.
+    pub(super) fn drain(&self, reader: &DataReader<T>) {
+        let mut samples = self.samples.lock();
+        loop {
+            let data_len = self.tally.lock().data_len;
+            let max = (TAKE_BYTES / data_len.max(1)).clamp(1, 256);
+            if reader.take_into(&mut samples, max) == 0 {
+                return;
+            }
+            self.accept(&samples);
+        }
+    }
+
+    fn accept(&self, samples: &SampleSeq<T>) {
+        let limits = Limits { sid: self.sid, publishers: self.num_publishers };
+        let now_ns = clock::now_ns();
+        let mut tally = self.tally.lock();
+        let state = |tally: &Tally| (tally.has_begun, tally.has_all(limits.publishers), tally.done().count());
+        let before = state(&tally);
+        let finals = tally.finals();
+        // A writer's end is not a sample.
+        for sample in samples.iter().filter(|sample| sample.info.valid_data) {
+            let header = sample.data.header();
+            let bytes = sample.data.octets().len() + HEADER_BYTES;
+            if tally.accept_like_the_last(&header, sample.info.publication_handle, bytes, now_ns) {
+                continue;
+            }
+            let is_echoed = tally.accept(limits, &header, sample.info.publication_handle, bytes, now_ns);
+            if matches!(Kind::of(&header), Kind::Initialize | Kind::Final) {
+                tally.describe(sample.info.publication_handle, sample.data.octets());
+            }
+            if is_echoed {
+                // What cannot be echoed is a lost ping, which the publisher counts.
+                let _ = self.echo.write(&sample.data);
+            }
+        }
+        if tally.finals() > finals {
+            let is_final = |header: &SampleHeader| Kind::of(header) == Kind::Final;
+            let all = samples.iter().filter(|sample| sample.info.valid_data);
+            for sample in all.filter(|sample| is_final(&sample.data.header())) {
+                tally.note_farewell(
+                    &sample.data.header(),
+                    sample.info.publication_handle,
+                    sample.data.octets(),
+                );
+            }
+        }
+        if before != state(&tally) {
+            self.news.notify_all();
+        }
+    }
+
+    /// The counts so far.
+    pub(super) fn tally(&self) -> parking_lot::MutexGuard<'_, Tally> {
+        self.tally.lock()
+    }
+}
+
+/// Receives on the engine's thread.
+pub(super) struct ReceiverListener<T>(pub(super) Arc<Receiver<T>>);
+
+impl<T: Owned> DataReaderListener<T> for ReceiverListener<T> {
+    fn on_data_available(&self, reader: &DataReader<T>) {
+        self.0.drain(reader);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perftest::message::header;
+
+    const LIMITS: Limits = Limits { sid: 1, publishers: 1 };
+
+    fn guid(byte: u8) -> Guid {
+        Guid::from_bytes([byte; 16])
+    }
+
+    fn accept(tally: &mut Tally, kind: Kind, sequence: u64, writer: u8) -> bool {
+        tally.accept(LIMITS, &header(kind, 0, sequence, [0; 4]), guid(writer), 100, 1000 + sequence)
+    }
+
+    #[test]
+    fn loss_counts_from_the_first_sample_and_to_the_last() {
+        let mut tally = Tally::default();
+        for sequence in [2, 3, 5, 4] {
+            assert!(!accept(&mut tally, Kind::Data, sequence, 7));
+        }
+        assert!(!tally.is_finished());
+        accept(&mut tally, Kind::Final, 10, 7);
+        accept(&mut tally, Kind::Final, 10, 7);
+        let counts = tally.counts();
+        // 0 and 1 before, 6 to 9 after; 4 arrived out of order and is not lost.
+        assert_eq!((counts.received, counts.lost, counts.reordered), (4, 6, 1));
+        assert!(tally.is_finished());
+        assert_eq!((tally.samples, tally.data_len), (4, 100));
+        assert_eq!(tally.received_in(), Duration::from_nanos(8));
+    }
+
+    #[test]
+    fn samples_like_the_last_are_counted_alike() {
+        let sequences = [0, 1, 2, 5, 4, 4, 6, 9];
+        let count = |is_quick: bool| {
+            let mut tally = Tally::default();
+            let mut quick = 0;
+            for (at, sequence) in sequences.into_iter().enumerate() {
+                let (header, writer) = (header(Kind::Data, 0, sequence, [0; 4]), guid(7 + u8::from(at == 6)));
+                if is_quick && tally.accept_like_the_last(&header, writer, 100, 1000) {
+                    quick += 1;
+                } else {
+                    tally.accept(LIMITS, &header, writer, 100, 1000);
+                }
+            }
+            (
+                tally.counts(),
+                tally.samples,
+                tally.streams.iter().map(|one| one.numbers.expected()).sum::<u64>(),
+                quick,
+            )
+        };
+        let ((counts, samples, sent, _), quick) = (count(false), count(true));
+        // All but the first one, and the one of another writer, which does not count.
+        assert_eq!(quick, (counts, samples, sent, 6));
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Data, 0, 7);
+        for (kind, bytes, now_ns) in [
+            (Kind::Ping(1), 100, 1000),
+            (Kind::Final, 100, 1000),
+            (Kind::Data, 50, 1000),
+            (Kind::Data, 100, 7),
+        ] {
+            assert!(
+                !tally.accept_like_the_last(&header(kind, 0, 1, [0; 4]), guid(7), bytes, now_ns),
+                "{kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_its_own_pings_are_echoed() {
+        let mut tally = Tally::default();
+        assert!(accept(&mut tally, Kind::Initialize, 0, 7));
+        assert!(!accept(&mut tally, Kind::Ping(0), 0, 7));
+        assert!(accept(&mut tally, Kind::Ping(1), 1, 7));
+        assert_eq!(tally.samples, 2);
+    }
+
+    #[test]
+    fn the_next_run_of_the_same_publisher_is_not_counted() {
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Data, 0, 7);
+        assert!(!accept(&mut tally, Kind::Initialize, 0, 8));
+        accept(&mut tally, Kind::Data, 0, 8);
+        accept(&mut tally, Kind::Final, 1, 8);
+        assert!(!tally.is_finished());
+        accept(&mut tally, Kind::Final, 1, 7);
+        assert!(tally.is_finished());
+        assert_eq!(tally.counts().received, 1);
+    }
+
+    #[test]
+    fn what_a_publisher_that_was_served_before_still_says_is_no_run() {
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Final, 9, 7);
+        let mut next = Tally::without(&tally.all_served());
+        accept(&mut next, Kind::Final, 9, 7);
+        assert!(!next.is_finished() && !next.has_begun);
+        accept(&mut next, Kind::Final, 0, 8);
+        assert!(next.is_finished());
+        assert_eq!((next.counts().lost, next.all_served()), (0, vec![guid(7), guid(8)]));
+    }
+
+    #[test]
+    fn a_publisher_that_vanishes_before_its_end_is_missed() {
+        let mut tally = Tally::default();
+        let limits = Limits { sid: 0, publishers: 2 };
+        for pid in [0, 1] {
+            tally.accept(limits, &header(Kind::Data, pid, 0, [0; 4]), guid(pid as u8), 100, 1);
+        }
+        assert!(!tally.misses_one(&[guid(0), guid(1)]));
+        assert!(tally.misses_one(&[guid(1), guid(9)]));
+        tally.accept(limits, &header(Kind::Final, 0, 1, [0; 4]), guid(0), 28, 2);
+        assert_eq!(tally.done().collect::<Vec<_>>(), [0]);
+        assert!(!tally.misses_one(&[guid(1)]) && !tally.is_finished());
+    }
+
+    #[test]
+    fn only_publishers_that_are_served_describe_the_run() {
+        let mut tally = Tally::default();
+        let mut octets = Vec::new();
+        Description { data_len: 64, more_follows: true, ..Description::default() }.write(&mut octets);
+        tally.describe(guid(7), &octets);
+        assert_eq!(tally.description, None);
+        accept(&mut tally, Kind::Final, 0, 7);
+        tally.describe(guid(7), &octets);
+        assert!(tally.description.unwrap().more_follows);
+    }
+
+    #[test]
+    fn a_run_without_samples_ends_with_zeros() {
+        let mut tally = Tally::default();
+        accept(&mut tally, Kind::Final, 0, 7);
+        assert!(tally.is_finished());
+        assert_eq!((tally.counts().lost, tally.received_in()), (0, Duration::ZERO));
+    }
+}

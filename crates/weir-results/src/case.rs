@@ -1,0 +1,253 @@
+//! A case: one measured point of a run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Coalescing, Discovery, LatencyBreakdown, LatencySummary, LossAttribution, LossBreakdown, NotMeasured,
+    ProcessFigures, Reliability, ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary, UdpFigures,
+    WaitStrategy, Warning,
+};
+
+/// One measured point: one engine, one test, one size, one repeat.
+///
+/// In the file, the fields of its four parts are one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// What was measured.
+    #[serde(flatten)]
+    pub point: Point,
+    /// Under which conditions.
+    #[serde(flatten)]
+    pub conditions: Conditions,
+    /// The result.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// Warnings, and the observations behind them.
+    #[serde(flatten)]
+    pub evidence: Evidence,
+}
+
+/// What a case measures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// The engine: `udp` (the baseline), `weir`, or another engine's name in lower case.
+    pub engine: String,
+    /// The kind of measurement.
+    pub test: Test,
+    /// Delivery guarantee.
+    pub reliability: Reliability,
+    /// Whether the type has a key.
+    pub keyed: bool,
+    /// Instances written in rotation; 0 if not keyed.
+    pub instances: u64,
+    /// Maximum size of a batch of the engine's batching policy, in bytes; 0: no batching.
+    pub batch_bytes: u64,
+    /// Publishers, each with its own process and endpoint.
+    ///
+    /// With several ends of a kind the rates of [`ThroughputSummary`] are the mean per subscriber
+    /// (from all publishers), counts are sums over all subscribers, and offered rates are sums over
+    /// all publishers.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub publishers: u32,
+    /// Subscribers; each receives all samples of all publishers.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub subscribers: u32,
+    /// Whether samples are sent by multicast.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub multicast: bool,
+    /// Whether samples are written and read without copies in user space (loans).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loans: bool,
+    /// Size of a sample in bytes.
+    pub size_bytes: u64,
+}
+
+/// The conditions of a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// Whether the engine is of another kind than the others, so that it is shown separately and
+    /// compared with nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
+    /// How the receiving threads wait.
+    pub wait: WaitStrategy,
+    /// Whether the processors were kept out of idle states.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept_awake: bool,
+    /// The network between the ends, e.g. `veth,mtu=1500,loss=10%,gso=off`; `None`: the host's own
+    /// interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The number of this repeat of the same point, from 1.
+    pub repeat: u32,
+    /// Scheduled samples per second; `None`: at full speed, or ping-pong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_samples_per_s: Option<f64>,
+    /// That rate as percent of the engine's own measured maximum, if it was specified so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_percent: Option<f64>,
+    /// Whether samples are coalesced without a batching policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coalescing: Option<Coalescing>,
+    /// Further effective settings, name to value, to reproduce the case.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+}
+
+/// The figures of a case.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Latency; `None` for other tests and without figures.
+    pub latency_us: Option<LatencySummary>,
+    /// The stages of that latency, if enabled; recording them is part of the latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<LatencyBreakdown>,
+    /// Throughput; `None` for other tests and without figures.
+    pub throughput: Option<ThroughputSummary>,
+    /// Duration of the measurement in seconds, without warm-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<f64>,
+    /// How far the publisher was behind its schedule; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule_lag_us: Option<ScheduleLag>,
+    /// Resource use of the publisher's process; with several, the sum and the largest peak of
+    /// memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publisher: Option<ProcessFigures>,
+    /// Resource use of the subscriber's process; with several, the sum and the largest peak of
+    /// memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscriber: Option<ProcessFigures>,
+    /// Discovery time; `None` for engines configured with their peer's address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery: Option<Discovery>,
+    /// Figures that only UDP tests have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpFigures>,
+}
+
+/// Warnings about a case, and the observations behind them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Warnings about this case.
+    pub warnings: Vec<Warning>,
+    /// The reason why there are no figures, if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<NotMeasured>,
+    /// Requested and granted socket buffers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket_buffers: Option<SocketBuffers>,
+    /// Causes of losses in the measured part, by the two sockets; `loss_attribution` is more
+    /// complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<LossBreakdown>,
+    /// Causes of the losses of the whole case, including warm-up, by the counters of both hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_attribution: Option<LossAttribution>,
+    /// Activity of the (first) publisher's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publisher_telemetry: Option<Telemetry>,
+    /// Activity of the (first) subscriber's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscriber_telemetry: Option<Telemetry>,
+}
+
+impl Case {
+    /// Creates a case without figures: not keyed, not batched, blocking, first repeat.
+    #[must_use]
+    pub fn new(engine: impl Into<String>, test: Test, reliability: Reliability, size_bytes: u64) -> Self {
+        Self {
+            point: Point {
+                engine: engine.into(),
+                test,
+                reliability,
+                keyed: false,
+                instances: 0,
+                batch_bytes: 0,
+                publishers: 1,
+                subscribers: 1,
+                multicast: false,
+                loans: false,
+                size_bytes,
+            },
+            conditions: Conditions::default(),
+            figures: Figures::default(),
+            evidence: Evidence::default(),
+        }
+    }
+
+    /// Returns the case with a change.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// Returns whether both are measurements of the same point, i.e. differ at most in the repeat.
+    #[must_use]
+    pub fn same_point(&self, other: &Self) -> bool {
+        self.point == other.point
+            && self.conditions.same(&other.conditions)
+            && match (&self.figures.udp, &other.figures.udp) {
+                (Some(udp), Some(other)) => udp.same_conditions(other),
+                (udp, other) => udp.is_none() && other.is_none(),
+            }
+    }
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        Self {
+            apart: false,
+            wait: WaitStrategy::Block,
+            kept_awake: false,
+            path: None,
+            repeat: 1,
+            rate_samples_per_s: None,
+            load_percent: None,
+            coalescing: None,
+            settings: BTreeMap::new(),
+        }
+    }
+}
+
+impl Conditions {
+    fn same(&self, other: &Self) -> bool {
+        self.wait == other.wait
+            && self.path == other.path
+            && self.kept_awake == other.kept_awake
+            && self.same_load(other)
+            && self.coalescing == other.coalescing
+    }
+
+    /// A load in percent counts as the same, although the rate differs from run to run.
+    fn same_load(&self, other: &Self) -> bool {
+        self.load_percent == other.load_percent
+            && (self.load_percent.is_some() || self.rate_samples_per_s == other.rate_samples_per_s)
+    }
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "called by serde")]
+const fn is_one(count: &u32) -> bool {
+    *count == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_repeat_may_differ_within_a_point() {
+        let case = Case::new("weir", Test::Latency, Reliability::Reliable, 32);
+        assert!(case.same_point(&case.clone().with(|it| it.conditions.repeat = 2)));
+        assert!(!case.same_point(&case.clone().with(|it| it.point.size_bytes = 64)));
+        assert!(!case.same_point(&case.clone().with(|it| it.point.batch_bytes = 8192)));
+        assert!(!case.same_point(&case.clone().with(|it| it.conditions.wait = WaitStrategy::Spin)));
+    }
+}
