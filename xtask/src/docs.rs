@@ -4,7 +4,7 @@
 //! them in a folder of its own and fails where the committed ones differ. `cargo xtask docs --measure` also
 //! measures the results anew.
 //!
-//! - [`measure`]: which results there are, and the commands that make them.
+//! - [`mod@measure`]: which results there are, and the commands that make them.
 
 use std::collections::BTreeMap;
 use std::fs;
