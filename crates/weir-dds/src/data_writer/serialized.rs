@@ -8,8 +8,8 @@ use weir_wire::Timestamp;
 use super::DataWriter;
 use super::write::Source;
 use crate::clock::timestamp_of;
-use crate::data_reader;
 use crate::error::{DdsError, Result};
+use crate::key::key_of_payload;
 
 /// The bits of the encapsulation options that count the padding (XTypes 1.3, 7.6.3.1.2).
 const PADDING_BITS: u8 = 3;
@@ -44,7 +44,7 @@ impl<T: DdsType> DataWriter<T> {
         }
         let key = if T::HAS_KEY && inner.needs_key() {
             let text = || DdsError::BadParameter("the payload has no key, or a malformed one".to_owned());
-            Some(data_reader::key_of::<T>(payload, false).ok_or_else(text)?)
+            Some(key_of_payload::<T>(payload, false).ok_or_else(text)?)
         } else {
             None
         };
