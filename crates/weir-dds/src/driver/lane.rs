@@ -264,7 +264,7 @@ impl Lane {
                     _ => core.release_held(),
                 }
                 drop(core);
-                publishing.tell();
+                publishing.notify();
             }
             Sends::Direct => {}
         }
@@ -329,7 +329,7 @@ impl Lane {
             core.handle_timeout(now);
             core.next_timeout()
         };
-        publishing.tell();
+        publishing.notify();
         // The publishing thread does what is due, and sets the timer for what follows.
         next.filter(|at| *at > now)
     }
@@ -343,8 +343,8 @@ impl Lane {
     }
 
     /// Makes the publishing thread, if there is one, check the core.
-    pub(crate) fn tell_publisher(&self) {
-        self.publishing.iter().for_each(Publishing::tell);
+    pub(crate) fn notify_publisher(&self) {
+        self.publishing.iter().for_each(Publishing::notify);
     }
 
     /// Waits for a send in progress. The kernel then has everything that the core handed out
@@ -428,7 +428,7 @@ fn leave_to(publishing: &Publishing, outlet: &Outlet, mut core: MutexGuard<'_, W
     core.replace_unsent();
     if core.is_transmission_due(now) {
         drop(core);
-        publishing.tell();
+        publishing.notify();
         return;
     }
     let next = core.next_timeout().filter(|_| core.paused_until().is_none());

@@ -87,7 +87,7 @@ impl Driver {
                 core.limit_segments(segment_max);
                 drop(core);
                 writer.lane.connect();
-                writer.lane.tell_publisher();
+                writer.lane.notify_publisher();
             }
             DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
@@ -95,7 +95,7 @@ impl Driver {
                 writer.without_key_delimiters.lock().remove(&reader);
                 writer.lane.connect();
                 // A large sample that waited for this reader continues without it.
-                writer.lane.tell_publisher();
+                writer.lane.notify_publisher();
                 writer.matched.lock().unmatched(reader);
                 // Threads that wait for this reader's acknowledgements check again.
                 self.channel.announce_change();

@@ -49,7 +49,7 @@ impl Publishing {
     /// Makes the thread check the writer's core. The caller must have unlocked the core, so that
     /// the thread sees its changes.
     #[inline]
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         // If a notification is pending, the thread checks the core after it has reset the state, so
         // none is needed.
         if self.state.load(Ordering::SeqCst) != NOTIFIED
@@ -88,7 +88,7 @@ impl Publishing {
     /// Ends the thread after the send call in progress.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
-        self.tell();
+        self.notify();
     }
 
     /// Marks the current thread as the publishing thread.

@@ -220,9 +220,9 @@ impl Driver {
         let endpoints = BatchEndpoints { table, came };
         let incoming =
             Incoming { endpoints: &endpoints, prediction: prediction.as_deref(), prefix: self.prefix, now };
-        let next = match received.lone_datagram_len() {
+        let next = match received.single_datagram_len() {
             Some(len) => {
-                let block = blocks.take_lone(received, len);
+                let block = blocks.take_single(received, len);
                 let datagram = block.map_or_else(|| received.first_bytes(len), |block| &block.bytes()[..len]);
                 receiver::receive_single(incoming, datagram, block, batch, outbox)
             }

@@ -28,7 +28,7 @@ impl ReceivedBlocks {
     /// Returns the block that now begins with the datagram. The batch must consist of that
     /// datagram.
     #[inline]
-    pub(crate) fn take_lone(&mut self, batch: &mut RecvBatch, len: usize) -> Option<&Arc<Block>> {
+    pub(crate) fn take_single(&mut self, batch: &mut RecvBatch, len: usize) -> Option<&Arc<Block>> {
         let fits = (config::READER_BORROWED_MIN_BYTES..=config::READER_BORROWED_MAX_BYTES).contains(&len);
         if fits { self.take(batch) } else { None }
     }
@@ -104,8 +104,8 @@ mod tests {
     impl Line {
         /// Takes what was received, if it was one datagram.
         fn take<'b>(&mut self, blocks: &'b mut ReceivedBlocks) -> Option<(&'b Arc<Block>, usize)> {
-            let len = self.batch.lone_datagram_len()?;
-            Some((blocks.take_lone(&mut self.batch, len)?, len))
+            let len = self.batch.single_datagram_len()?;
+            Some((blocks.take_single(&mut self.batch, len)?, len))
         }
     }
 

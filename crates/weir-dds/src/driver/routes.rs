@@ -111,6 +111,6 @@ impl Endpoints for BatchEndpoints<'_> {
 
     #[inline]
     fn wake_publisher(&self, writer: &Arc<WriterEndpoint>) {
-        writer.lane.tell_publisher();
+        writer.lane.notify_publisher();
     }
 }

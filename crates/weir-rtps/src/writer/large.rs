@@ -115,7 +115,9 @@ impl WriterCore {
         let Some(entry) = self.history.entry(self.unsent) else { return };
         let more = (config::FRAGMENT_PACE_BYTES / fragment_charge(&entry)).max(1) as u32;
         let (sn, sent) = (self.unsent, self.fragments.sent);
-        for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && !proxy.tells_fragments()) {
+        for proxy in
+            self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && !proxy.answers_heartbeat_frags())
+        {
             let seen = proxy.seen_fragments(sn);
             proxy.see_fragments(sn, (seen + more).min(sent));
         }
@@ -154,7 +156,7 @@ impl WriterCore {
             self.heartbeat_frag(sn, &to, out);
         }
         if self.fragments.paced_at.is_none()
-            && self.proxies.iter().any(|p| p.is_reliable && !p.tells_fragments())
+            && self.proxies.iter().any(|p| p.is_reliable && !p.answers_heartbeat_frags())
         {
             self.fragments.paced_at = Some(now + config::FRAGMENT_PACE_INTERVAL);
         }

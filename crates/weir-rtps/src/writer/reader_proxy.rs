@@ -207,7 +207,7 @@ impl ReaderProxy {
     }
 
     /// Returns whether the reader answers every HEARTBEAT_FRAG.
-    pub(super) fn tells_fragments(&self) -> bool {
+    pub(super) fn answers_heartbeat_frags(&self) -> bool {
         self.vendor == VendorId::WEIR
     }
 
