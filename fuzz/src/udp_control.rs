@@ -5,9 +5,9 @@ use std::io::Write;
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::time::Duration;
 
-use weir_measure::{Message, Protocol, Server, ServerSettings};
 use weir_baseline::{self as baseline, WeirUdp};
 use weir_compat::hpcbench::{Request, Response, Udptest};
+use weir_measure::{Message, Protocol, Server, ServerSettings};
 
 /// Maximum duration of a measurement here.
 const TRIAL_MAX: Duration = Duration::from_millis(5);

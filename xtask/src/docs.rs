@@ -3,7 +3,7 @@
 //! `cargo xtask docs` writes them from `docs/performance/results`, by `weir report`. The step of `ci` makes them in
 //! memory and fails where the committed ones differ. `cargo xtask docs --measure` first measures the results again.
 //!
-//! - [`measure`]: which results there are, and the commands that make them.
+//! - [`mod@measure`]: which results there are, and the commands that make them.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,7 @@
 //! Data readers (DDS 1.4 §2.2.2.5.3).
 
 pub(crate) mod serialized;
+mod setup;
 
 use std::marker::PhantomData;
 use std::net::SocketAddrV4;
@@ -8,17 +9,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
+use weir_cdr::{DdsType, Encoding};
 use weir_rtps::block::Block;
-use weir_rtps::config;
 use weir_rtps::participant::LocalEndpoint;
-use weir_rtps::qos::{Durability, History};
-use weir_rtps::reader::{
-    KeyOf, KeyPayloadOf, ReaderConfig, ReaderCore, ReaderCounters, SampleSelection, States,
-};
+use weir_rtps::reader::{ReaderCore, ReaderCounters, SampleSelection, States};
 use weir_rtps::writer::ChangeKind;
 use weir_wire::Guid;
 
+use self::setup::{check_qos, core_config};
 use crate::clock;
 use crate::driver::endpoints::ReaderEndpoint;
 use crate::driver::events::ReaderEvent;
@@ -27,7 +25,7 @@ use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 use crate::key::key_hash_of;
 use crate::listener::DataReaderListener;
-use crate::qos::{DataReaderQos, DataRepresentation};
+use crate::qos::DataReaderQos;
 use crate::random;
 use crate::sample::{InstanceHandle, Sample, SampleInfo, SampleSeq};
 use crate::shared_payload::BlockMemory;
@@ -504,87 +502,6 @@ impl<T> std::fmt::Debug for DataReader<T> {
         write!(f, "DataReader({})", self.guid())
     }
 }
-
-fn check_qos(qos: &DataReaderQos) -> Result<()> {
-    crate::qos::check_policies(&qos.policies)?;
-    if qos.policies.durability > Durability::TransientLocal {
-        let text = "DURABILITY: TRANSIENT and PERSISTENT need a durability service, which does not exist: request TRANSIENT_LOCAL";
-        return Err(DdsError::InconsistentPolicy(text.to_owned()));
-    }
-    qos.policies.representation.iter().try_for_each(|id| DataRepresentation::from_id(*id).map(drop))
-}
-
-fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos, hash_seed: u64) -> ReaderConfig {
-    let policies = &qos.policies;
-    ReaderConfig {
-        history: policies.history,
-        wants_history: policies.durability != Durability::Volatile,
-        max_samples: policies.resource_limits.max_samples,
-        max_instances: policies.resource_limits.max_instances,
-        max_samples_per_instance: policies.resource_limits.max_samples_per_instance,
-        max_bytes: policies.resource_limits.max_bytes.unwrap_or(match policies.history {
-            History::KeepAll => config::READER_CACHE_MAX_BYTES,
-            History::KeepLast(_) => config::READER_CACHE_KEEP_LAST_MAX_BYTES,
-        }),
-        hash_seed,
-        key_of: T::HAS_KEY.then_some(key_of::<T> as KeyOf),
-        key_payload_of: T::HAS_KEY.then_some(key_payload_of::<T> as KeyPayloadOf),
-        ..ReaderConfig::new(guid, policies.reliability)
-    }
-}
-
-/// Computes the key hash of a payload (RTPS 2.5 §9.6.4.8) in its writer's encoding.
-///
-/// Copies the key out of the payload without decoding the rest.
-pub(crate) fn key_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
-    const ON_STACK: usize = 64;
-    let mut on_stack = [0; ON_STACK];
-    if !is_key {
-        let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
-        let encoding = body.encoding();
-        let mut key = CdrWriter::new(&mut on_stack, Endianness::Big, encoding.of_key_hash());
-        if T::copy_key(&mut body, &mut key).is_ok() {
-            return Some(weir_cdr::key_hash::<T>(key.written(), encoding));
-        }
-    }
-    let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
-    let encoding = body.encoding();
-    // The key in a payload is no longer than the payload, apart from padding.
-    let mut on_heap = vec![0; 2 * payload.len() + ON_STACK];
-    let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, encoding.of_key_hash());
-    if is_key {
-        weir_cdr::from_key_payload::<T>(payload).ok()?.encode_key(&mut key).ok()?;
-    } else {
-        T::copy_key(&mut body, &mut key).ok()?;
-    }
-    Some(weir_cdr::key_hash::<T>(key.written(), encoding))
-}
-
-/// Makes a payload of the key in another one, always in XCDR1, without decoding the rest.
-fn key_payload_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<Box<[u8]>> {
-    if is_key {
-        let value: T = weir_cdr::from_key_payload(payload).ok()?;
-        return Some(weir_cdr::key_payload(&value, Encoding::Xcdr1).ok()?.into_boxed_slice());
-    }
-    let bound = 2 * payload.len() + KEY_ROOM;
-    let mut room = vec![0; KEY_ROOM];
-    loop {
-        let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
-        let mut key = CdrWriter::new(&mut room[4..], Endianness::Little, Encoding::Xcdr1);
-        if T::copy_key(&mut body, &mut key).is_ok() {
-            let len = 4 + key.position();
-            room[..4].copy_from_slice(&[0, 1, 0, 0]);
-            return Some(room[..len].into());
-        }
-        if room.len() >= bound {
-            return None;
-        }
-        room.resize((room.len() * 8).min(bound), 0);
-    }
-}
-
-/// First guess at the length of a key, in bytes.
-const KEY_ROOM: usize = 128;
 
 /// Decodes a sample into `value`: all of it, or only the key.
 ///

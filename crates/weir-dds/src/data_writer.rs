@@ -1,14 +1,14 @@
-//! Writing (DDS 1.4, 2.2.2.4.2). From `write` to the system call on the caller's thread.
+//! Writing (DDS 1.4, 2.2.2.4.2): from `write` to the send call, on the caller's thread.
 //!
 //! | file | content |
 //! |---|---|
-//! | `inner` | what all handles of a writer share, and the waits of its writes |
-//! | `write` | the one way from a write call to the network |
+//! | `inner` | state shared by all handles of a writer, and the waits inside a write |
+//! | `write` | the write loop: put a sample into the history and send it, or wait for room |
 //! | `pieces` | large samples, encoded and sent piece by piece |
-//! | `loan`, `memory` | samples that the application fills where they are sent from |
-//! | `serialized` | payloads that are serialized already |
-//! | `instances` | instances are registered, disposed and unregistered |
-//! | `setup` | from the QoS to the configuration |
+//! | `loan`, `memory` | loaned samples, filled by the application in the memory they are sent from |
+//! | `serialized` | payloads that are already serialized |
+//! | `instances` | registering, disposing and unregistering instances |
+//! | `setup` | checks the QoS and derives the core's configuration |
 
 mod inner;
 mod instances;
@@ -47,7 +47,9 @@ use crate::stage_times::SendTimes;
 use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus};
 use crate::topic::Topic;
 
-/// Writes samples of a topic. A handle: clones mean the same writer, which is gone with the last of them.
+/// Writes samples of a topic.
+///
+/// A handle: clones refer to the same writer, which ends when the last of them is dropped.
 pub struct DataWriter<T> {
     inner: Arc<Inner>,
     sample: PhantomData<fn(T)>,
@@ -91,29 +93,33 @@ impl<T: DdsType> DataWriter<T> {
         Ok(Self { inner, sample: PhantomData })
     }
 
-    /// Writes a sample, stamped with the time of the call.
+    /// Writes a sample, with the time of the call as source timestamp.
     ///
-    /// Returns when the sample was given to the kernel, or lies in a burst that will be within
-    /// [`Coalescing::Automatic`]'s `delay_max`, or in a batch. A reliable writer that keeps all waits up to
-    /// `max_blocking_time` for room when readers have not acknowledged earlier samples. A sample that is larger than
-    /// half of a reader's socket buffer leaves in parts: to reliable readers as they make room, to best-effort readers
-    /// with pauses between, of which the calling thread sleeps through all (6 ms for 1 MB where buffers have the stock
-    /// size of Linux).
+    /// Returns once the sample has been passed to the kernel. A sample in a burst may still be held
+    /// back, at most for `delay_max` of [`Coalescing::Automatic`](crate::Coalescing::Automatic); a
+    /// sample in a batch until the batch is sent. A writer that publishes
+    /// [asynchronously](PublishMode::Asynchronous) returns when the sample is in its history.
     ///
-    /// A writer that publishes [asynchronously](PublishMode::Asynchronous) returns when the sample is in its history.
+    /// A reliable KEEP_ALL writer blocks up to `max_blocking_time` while its history has no room
+    /// because readers have not acknowledged earlier samples.
+    ///
+    /// A sample larger than half of a reader's socket buffer leaves in parts. To reliable readers,
+    /// parts are sent as they make room. To best-effort readers, parts are sent with pauses, during
+    /// which the calling thread sleeps: about 6 ms for 1 MB with Linux's default buffer size.
     ///
     /// # Errors
-    /// [`DdsError::Timeout`] when there was no room in time; the sample was not written.
-    /// [`DdsError::OutOfResources`] when a limit of [`ResourceLimits`](crate::ResourceLimits) is reached and waiting
-    /// would not help: for one instance too many, or when what is kept for late readers fills the history.
-    /// [`DdsError::BadParameter`] when it is longer than 1 GiB or than `max_bytes`, [`DdsError::Encoding`] when its
-    /// type does not allow the value.
+    /// - [`DdsError::Timeout`]: no room in time; the sample was not written.
+    /// - [`DdsError::OutOfResources`]: a limit of [`ResourceLimits`](crate::ResourceLimits) is
+    ///   reached and waiting would not help. There is one instance too many, or samples kept for
+    ///   late readers fill the history.
+    /// - [`DdsError::BadParameter`]: the sample is longer than 1 GiB or than `max_bytes`.
+    /// - [`DdsError::Encoding`]: the type does not allow the value.
     #[inline]
     pub fn write(&self, sample: &T) -> Result<()> {
         self.write_at(sample, None)
     }
 
-    /// Writes a sample with a time stamp of the caller's.
+    /// Writes a sample with a source timestamp chosen by the caller.
     ///
     /// # Errors
     /// As [`DataWriter::write`].
@@ -156,15 +162,17 @@ impl<T: DdsType> DataWriter<T> {
 }
 
 impl<T> DataWriter<T> {
-    /// Sends what automatic coalescing and a batch hold back, or has it sent by the thread that publishes.
+    /// Sends the samples that automatic coalescing or a batch holds back.
+    ///
+    /// A writer that publishes asynchronously leaves the sending to its publishing thread.
     pub fn flush(&self) {
         self.inner.flush(self.inner.endpoint.lane.turn(), clock::now());
     }
 
-    /// Waits until all matched reliable readers have acknowledged everything that was written.
+    /// Waits until all matched reliable readers have acknowledged every sample written so far.
     ///
     /// # Errors
-    /// [`DdsError::Timeout`] that names a reader which has not.
+    /// [`DdsError::Timeout`], naming the reader that is furthest behind.
     pub fn wait_for_acknowledgments(&self, timeout: Duration) -> Result<()> {
         let inner = &*self.inner;
         let lane = &inner.endpoint.lane;
@@ -188,8 +196,9 @@ impl<T> DataWriter<T> {
         })
     }
 
-    /// Waits until everything that was written has been given to the kernel; at once unless the writer publishes
-    /// [asynchronously](PublishMode::Asynchronous).
+    /// Waits until every sample written so far has been passed to the kernel.
+    ///
+    /// Returns at once unless the writer publishes [asynchronously](PublishMode::Asynchronous).
     ///
     /// # Errors
     /// [`DdsError::Timeout`].
@@ -220,27 +229,27 @@ impl<T> DataWriter<T> {
         Err(DdsError::Timeout { what: "a match with readers", waited: timeout, hint })
     }
 
-    /// Who is matched. Reading the status sets its changes to zero.
+    /// Returns the matched readers, and resets the changes in the status to zero.
     pub fn publication_matched_status(&self) -> MatchedStatus {
         self.inner.endpoint.matched.lock().read()
     }
 
-    /// Which readers do not fit. Reading the status sets its changes to zero.
+    /// Returns which readers have incompatible QoS, and resets the changes in the status to zero.
     pub fn offered_incompatible_qos_status(&self) -> IncompatibleQosStatus {
         self.inner.endpoint.incompatible.lock().read()
     }
 
-    /// How often the application has not asserted the writer within its lease. Reading the status sets its changes
-    /// to zero.
+    /// Returns how often the application failed to assert the writer within its lease, and resets
+    /// the changes in the status to zero.
     pub fn liveliness_lost_status(&self) -> LivelinessLostStatus {
         self.inner.endpoint.liveliness_lost.lock().read()
     }
 
-    /// Says that the application is alive, when there is nothing to write; a write says so as well.
+    /// Asserts that the application is alive. A write does so as well.
     ///
     /// For a MANUAL_BY_PARTICIPANT writer this is
-    /// [`DomainParticipant::assert_liveliness`](crate::DomainParticipant::assert_liveliness); an AUTOMATIC one
-    /// needs no assertion.
+    /// [`DomainParticipant::assert_liveliness`](crate::DomainParticipant::assert_liveliness). An
+    /// AUTOMATIC writer needs no assertion.
     pub fn assert_liveliness(&self) {
         let inner = &*self.inner;
         let now = clock::now();
@@ -256,34 +265,38 @@ impl<T> DataWriter<T> {
         inner.note_assertion(now);
     }
 
-    /// What identifies the writer.
+    /// Returns the writer's GUID.
     pub fn guid(&self) -> Guid {
         self.inner.driver().guid(self.inner.endpoint.entity)
     }
 
-    /// The number of the last sample; 0 before the first.
+    /// Returns the sequence number of the last sample; 0 before the first.
     pub fn last_sequence_number(&self) -> SequenceNumber {
         self.inner.endpoint.lane.core().last_sequence_number()
     }
 
-    /// GUIDs of the reliable readers that have not acknowledged the last sample, the one that is furthest behind first:
-    /// it is the one that a write waits for.
+    /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample.
+    ///
+    /// The reader furthest behind, which is the one that a blocked write waits for, comes first.
     pub fn lagging_subscriptions(&self) -> Vec<Guid> {
         self.inner.endpoint.lane.core().lagging_readers().collect()
     }
 
-    /// What was sent, repairs by other threads not included.
+    /// Returns what the writer has sent, without repairs sent by receiving threads.
     pub fn send_counters(&self) -> SendCounters {
         self.inner.endpoint.lane.send_counters()
     }
 
-    /// When the writer last gave something to the kernel, repairs by other threads not included. `None` unless
-    /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) asks for it, and before the first time.
+    /// Returns when the writer last passed data to the kernel, without repairs sent by receiving
+    /// threads.
+    ///
+    /// `None` before the first send, and unless
+    /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) is set.
     pub fn last_send_times(&self) -> Option<SendTimes> {
         self.inner.endpoint.lane.last_send_times().filter(|times| times.called_ns > 0)
     }
 
-    /// What the protocol counted.
+    /// Returns the protocol counters.
     pub fn protocol_counters(&self) -> WriterCounters {
         self.inner.endpoint.lane.core().counters()
     }

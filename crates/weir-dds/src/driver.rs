@@ -1,25 +1,26 @@
-//! Where the protocol meets the operating system: sockets, threads, and which thread does what.
+//! Where the protocol meets the operating system: sockets, threads, and the division of work among
+//! threads.
 //!
 //! | file | content |
 //! |---|---|
-//! | `shared` | everything that the threads and handles of a participant share |
+//! | `shared` | the state shared by all threads and handles of a participant |
 //! | `start` | starts and stops a participant |
-//! | `interfaces`, `sockets` | the network interfaces that it uses, and its sockets |
-//! | `endpoints`, `routes` | its writers and readers, and how datagrams find them |
+//! | `interfaces`, `sockets` | the network interfaces in use, and the participant's sockets |
+//! | `endpoints`, `routes` | local writers and readers, and the table that finds them for a datagram |
 //! | **sending** | |
-//! | `lane` | a writer's two locks: what is written is handed out, sent, and followed by a timer |
-//! | `direct` | a single-sample datagram is sent under the lock that it was written under |
-//! | `outlet`, `sender` | the one place where user data leaves; an outbox becomes system calls |
+//! | `lane` | a writer's core and its sending state, each behind a lock; every general send |
+//! | `direct` | the fast path: a single-sample datagram, sent under the core's lock alone |
+//! | `outlet`, `sender` | the one exit of user data; turns an outbox into system calls |
 //! | `publishing`, `publishing_thread` | the threads of writers that publish asynchronously |
 //! | **receiving** | |
-//! | `channel`, `receive`, `receive_thread` | a thread that blocks in any wait call also receives |
+//! | `channel`, `receive`, `receive_thread` | which thread receives, and what it does with a batch |
 //! | `groups` | the multicast groups that readers listen to |
-//! | `received_blocks` | memory in which large samples stay where they were received |
-//! | `receive_counters` | what is counted about received datagrams |
+//! | `received_blocks` | buffers in which large samples stay where they were received |
+//! | `receive_counters` | counters of received datagrams |
 //! | **the rest** | |
-//! | `discovery`, `matching` | what discovery finds becomes matches, statuses and calls of listeners |
-//! | `assertions`, `liveliness` | what discovery must know of writers that the application asserts |
-//! | `events`, `listeners`, `listener_thread` | calls of listeners for statuses |
+//! | `discovery`, `matching` | turns discovery events into matches, statuses and listener calls |
+//! | `assertions`, `liveliness` | reports assertions by the application to discovery |
+//! | `events`, `listeners`, `listener_thread` | listener calls for statuses |
 //! | `timers`, `timer_thread` | metatraffic and timers |
 
 mod assertions;

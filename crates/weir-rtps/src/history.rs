@@ -1,12 +1,14 @@
-//! A writer's history: the datagrams themselves, laid end to end in blocks, and an index over them.
+//! A writer's history: its datagrams, contiguous in blocks, and an index over them.
 //!
-//! What was sent is what is kept: a repair sends the same bytes again. Sequence numbers are dense, so the
-//! index is a queue and a look-up is a subtraction. Blocks are reused; after warm-up nothing is allocated.
+//! The history stores the bytes that were sent, so a repair sends the same bytes again. Of a sample
+//! sent in fragments it stores the payload alone. Sequence numbers are dense, so the index is a
+//! queue and a look-up is a subtraction. Blocks are reused; after warm-up nothing is allocated.
 //!
-//! KEEP_LAST over many instances leaves holes. Neither they nor the survivors between them may hold up memory: what
-//! is old and still there moves to a second, sparse index, which is searched, and the survivors of blocks that are
-//! mostly dead move into other blocks. Both happen in small steps whenever a block is full, so that no write waits
-//! long for them. A thread that sends from a block holds it, so bytes in flight stay where they are.
+//! KEEP_LAST over many instances leaves holes between surviving samples. Two mechanisms keep memory
+//! bounded. Old survivors move to a second, sparse index with binary search. Survivors of blocks
+//! that are mostly dead move to another block. Both work in small steps, each time a block is full,
+//! so that no write takes long. A thread that sends from a block holds a reference to it, so bytes
+//! in flight never move.
 
 mod block;
 mod moving;
@@ -26,36 +28,37 @@ use crate::block::{Block, BlockSlice};
 /// The samples of one writer, by sequence number.
 #[derive(Debug)]
 pub(crate) struct History {
-    /// Places of blocks; an entry names one.
+    /// The blocks. An entry names its block by position.
     blocks: Vec<HistoryBlock>,
     vacant: Vec<u32>,
-    /// The block that is written to.
+    /// The block that new samples are written to.
     open: Option<u32>,
-    /// The block that was written to before, until nothing is left in it: a thread was sending from it, or a sample did not
-    /// fit there.
+    /// The block written to before `open`, until all its samples are gone. It was left because a
+    /// thread was sending from it, or because a sample did not fit.
     previous: Option<u32>,
-    /// The block that survivors move to.
+    /// The block that survivors are moved to.
     refuge: Option<u32>,
     entries: VecDeque<Entry>,
     /// Sequence number of `entries[0]`.
     dense: i64,
-    /// What is left of the samples before those, in order.
+    /// The entries that survived until `dense` passed them, in sequence order.
     old: VecDeque<(i64, Entry)>,
-    /// How many in `old` are gone.
+    /// Dead entries in `old`.
     old_dead: usize,
-    /// Number of samples that are there.
+    /// Samples in the history.
     alive: usize,
     spare: Vec<Arc<Block>>,
-    /// Pieces of large samples, the one that was used last at the end.
+    /// Blocks for pieces of large samples, most recently used last.
     spare_pieces: Vec<Arc<Block>>,
     block_len: usize,
     spare_max: usize,
+    /// Bytes charged against the window by all samples so far.
     charged: u64,
-    /// The same up to the last sample before `dense`.
+    /// `charged` up to the last sample before `dense`.
     charged_old: u64,
-    /// The same up to the last sample that was released.
+    /// `charged` up to the last released sample.
     charged_released: u64,
-    /// Bytes of the blocks that are held, bytes that were laid into them, and those of samples that are there.
+    /// Bytes of all blocks, bytes written to them, and bytes of the samples still there.
     bytes: usize,
     used: usize,
     live: usize,
@@ -87,49 +90,49 @@ impl History {
         }
     }
 
-    /// The first sequence number in the history, or the next to be written when it is empty.
+    /// Returns the first sequence number in the history, or the next one if it is empty.
     #[inline]
     pub(crate) fn first(&self) -> SequenceNumber {
         SequenceNumber(self.old.front().map_or(self.dense, |(sn, _)| *sn))
     }
 
-    /// The sequence number of the next sample.
+    /// Returns the sequence number of the next sample.
     #[inline]
     pub(crate) fn next(&self) -> SequenceNumber {
         SequenceNumber(self.dense + self.entries.len() as i64)
     }
 
-    /// The last sequence number that was written; 0 before the first.
+    /// Returns the last sequence number written; 0 before the first.
     #[inline]
     pub(crate) fn last(&self) -> SequenceNumber {
         SequenceNumber(self.next().0 - 1)
     }
 
-    /// Number of samples that are there.
+    /// Returns the number of samples.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.alive
     }
 
-    /// Whether there is neither a sample nor the place of one that is gone.
+    /// Returns whether there are neither samples nor holes.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.old.is_empty()
     }
 
-    /// Number of sequence numbers from the first sample to the last, those of samples that were replaced included.
+    /// Returns the number of sequence numbers from the first sample to the last, including holes.
     #[inline]
     pub(crate) fn span(&self) -> usize {
         (self.next().0 - self.first().0) as usize
     }
 
-    /// Bytes of the samples that are there, with their headers.
+    /// Returns the bytes of all samples, with their headers.
     #[inline]
     pub(crate) fn live_bytes(&self) -> usize {
         self.live
     }
 
-    /// Bytes that the history takes: blocks, spare ones included, and the index.
+    /// Returns the bytes of memory in use: blocks, including spare ones, and the index.
     pub(crate) fn memory(&self) -> usize {
         let moved: usize = self.blocks.iter().map(|block| block.moved.capacity() * size_of::<i64>()).sum();
         self.bytes
@@ -141,14 +144,16 @@ impl History {
             + self.old.capacity() * size_of::<(i64, Entry)>()
     }
 
-    /// Everything charged so far.
+    /// Returns the bytes charged so far.
     #[inline]
     pub(crate) fn charged(&self) -> u64 {
         self.charged
     }
 
-    /// Everything charged up to and with `sn`, which may be just before the history. Among what is old, samples that
-    /// are gone count with the next one that is left.
+    /// Returns the bytes charged up to and including `sn`.
+    ///
+    /// `sn` may be the number just before the history. In the sparse index, a removed sample counts
+    /// with the next one that is left.
     pub(crate) fn charged_to(&self, sn: SequenceNumber) -> u64 {
         if let Some(entry) = self.entries.get(usize::try_from(sn.0 - self.dense).unwrap_or(usize::MAX)) {
             return entry.charged;
@@ -163,7 +168,7 @@ impl History {
         behind.checked_sub(1).map_or(self.charged_released, |index| self.old[index].1.charged)
     }
 
-    /// The sample with this number, when it is (or was) between first and last.
+    /// Returns the entry of a sample between first and last. It may be dead.
     #[inline]
     pub(crate) fn get(&self, sn: SequenceNumber) -> Option<&Entry> {
         match usize::try_from(sn.0 - self.dense) {
@@ -172,13 +177,14 @@ impl History {
         }
     }
 
-    /// A copy of it.
+    /// Returns a copy of the entry, see [`History::get`].
     #[inline]
     pub(crate) fn entry(&self, sn: SequenceNumber) -> Option<Entry> {
         self.get(sn).copied()
     }
 
-    /// The first sample at or behind `sn` that is there, or the next to be written.
+    /// Returns the first surviving sample from `sn` on, or the next sequence number if there is
+    /// none.
     pub(crate) fn first_alive(&self, sn: SequenceNumber) -> SequenceNumber {
         if sn.0 < self.dense {
             let from = self.old.partition_point(|(old, _)| *old < sn.0);
@@ -195,20 +201,20 @@ impl History {
         self.old.binary_search_by_key(&sn, |(old, _)| *old).ok()
     }
 
-    /// Memory for a datagram of `len` bytes, to be filled and then committed.
+    /// Reserves memory for a datagram of `len` bytes, to be filled and committed.
     #[inline]
     pub(crate) fn reserve(&mut self, len: usize) -> &mut [u8] {
         self.prepare(len);
         self.reserved(len)
     }
 
-    /// The same for a payload that leaves in fragments.
+    /// Reserves memory for a payload that is sent in fragments.
     #[cold]
     pub(crate) fn reserve_large(&mut self, len: usize) -> &mut [u8] {
         self.reserve(len)
     }
 
-    /// Sees to it that there is memory for a datagram of `len` bytes.
+    /// Makes sure that the open block has room for `len` bytes.
     #[inline]
     pub(crate) fn prepare(&mut self, len: usize) {
         if !self.open.is_some_and(|open| self.fits(open, len)) {
@@ -216,7 +222,7 @@ impl History {
         }
     }
 
-    /// The memory that was prepared last.
+    /// Returns the memory prepared last.
     #[inline]
     pub(crate) fn reserved(&mut self, len: usize) -> &mut [u8] {
         let block = self.open.and_then(|open| self.blocks.get_mut(open as usize));
@@ -225,12 +231,12 @@ impl History {
             block.bytes_mut()?.get_mut(used..used + len)
         }) {
             Some(bytes) => bytes,
-            // `fits` or `open_block` has just made sure of it.
+            // `fits` or `open_block` has just made sure of this.
             None => unreachable!("the open block is ours alone"),
         }
     }
 
-    /// The same, to be read.
+    /// Returns the memory prepared last, for reading.
     #[inline]
     pub(crate) fn filled(&self, len: usize) -> &[u8] {
         let Some(block) = self.open.and_then(|open| self.blocks.get(open as usize)) else { return &[] };
@@ -238,14 +244,15 @@ impl History {
         bytes.get(block.used..block.used + len).unwrap_or_default()
     }
 
-    /// Whether `len` more bytes fit the open block, and nobody is sending from it.
+    /// Returns whether `len` more bytes fit the open block and no thread is sending from it.
     #[inline]
     fn fits(&mut self, open: u32, len: usize) -> bool {
         let block = &mut self.blocks[open as usize];
         let (used, live, room) = (block.used, block.live, block.len());
-        // Starting over keeps the memory warm in the cache and few pages in use.
+        // Starting from the beginning again keeps the cache warm and few pages in use.
         let is_empty = live == 0;
-        // A large sample shares its block with nobody: it would be held up.
+        // A large sample gets a block of its own, because a small one in it would keep its memory
+        // in use.
         let has_room = if is_empty { room >= len } else { room - used >= len && room <= self.block_len };
         if !has_room || !block.is_unshared() {
             return false;
@@ -257,8 +264,10 @@ impl History {
         true
     }
 
-    /// Makes the `len` bytes that were reserved last the next sample: a datagram, or with `fragment_size` a payload that
-    /// leaves in fragments of so many bytes. It costs `charge` bytes in flight.
+    /// Makes the `len` bytes reserved last the next sample, charged `charge` bytes.
+    ///
+    /// With a `fragment_size`, they are a payload sent in fragments of that many bytes; with 0, a
+    /// datagram.
     pub(crate) fn commit(&mut self, len: usize, fragment_size: u32, charge: u64) {
         if let Some(open) = self.open {
             let offset = self.blocks[open as usize].used;
@@ -266,7 +275,7 @@ impl History {
         }
     }
 
-    /// Makes a part of the block at `place`, by offset and length, the next sample.
+    /// Makes `len` bytes at `offset` of the block at `place` the next sample.
     #[inline]
     fn append(
         &mut self,
@@ -289,8 +298,8 @@ impl History {
         sn
     }
 
-    /// Gives the next number to a sample that costs `charge` bytes in flight and is not kept: the history is empty, and stays
-    /// so.
+    /// Assigns the next number to a sample that is charged but not kept. The history must be empty,
+    /// and stays so.
     #[inline]
     pub(crate) fn pass(&mut self, charge: u64) {
         debug_assert!(self.is_empty());
@@ -299,15 +308,16 @@ impl History {
         (self.charged_old, self.charged_released) = (self.charged, self.charged);
     }
 
-    /// Makes sure that the next datagram can grow to `len` bytes where it begins.
+    /// Makes sure that the next datagram can grow in place to `len` bytes.
     pub(crate) fn make_room(&mut self, len: usize) {
         if len <= self.block_len {
             self.prepare(len);
         }
     }
 
-    /// `extra` bytes of room behind the last datagram, to be filled and then committed by
-    /// [`History::commit_extension`]; `None` when there is no room, or a thread is sending from the block.
+    /// Returns `extra` bytes of room behind the last datagram, for [`History::commit_extension`].
+    ///
+    /// Returns `None` if there is no room, or if a thread is sending from the block.
     #[inline(always)]
     pub(crate) fn extension(&mut self, extra: usize) -> Option<&mut [u8]> {
         let last = self.entries.back()?;
@@ -337,7 +347,7 @@ impl History {
         sn
     }
 
-    /// Book-keeping for `len` bytes of sample `sn` that were laid into a block.
+    /// Accounts for `len` bytes of sample `sn` written to a block.
     #[inline]
     fn grow(&mut self, place: u32, len: usize, sn: i64) {
         let block = &mut self.blocks[place as usize];
@@ -352,13 +362,13 @@ impl History {
         self.alive += 1;
     }
 
-    /// The bytes of a sample's datagram.
+    /// Returns the bytes of a sample's datagram.
     pub(crate) fn slice(&self, entry: &Entry) -> Option<BlockSlice> {
         let block = self.blocks.get(entry.block as usize)?.block.as_ref()?;
         Some(BlockSlice::new(Arc::clone(block), entry.offset, entry.offset + entry.len))
     }
 
-    /// The bytes of one fragment, counted from 0.
+    /// Returns the bytes of one fragment, counted from 0.
     pub(crate) fn fragment(&self, entry: &Entry, index: u32) -> Option<BlockSlice> {
         let place = self.blocks.get(entry.block as usize)?;
         if place.is_in_pieces {
@@ -371,7 +381,7 @@ impl History {
         Some(BlockSlice::new(Arc::clone(block), start, end))
     }
 
-    /// Takes one sample out, leaving a hole.
+    /// Removes one sample, which leaves a hole.
     pub(crate) fn remove(&mut self, sn: SequenceNumber) {
         let index = usize::try_from(sn.0 - self.dense);
         let entry = match index {
@@ -393,7 +403,7 @@ impl History {
         self.trim();
     }
 
-    /// Forgets the holes before the first sample that is there.
+    /// Removes the holes before the first surviving sample.
     fn trim(&mut self) {
         while let Some((_, entry)) = self.old.front().filter(|(_, entry)| !entry.is_alive()) {
             self.charged_released = entry.charged;
@@ -410,7 +420,7 @@ impl History {
         }
     }
 
-    /// Forgets every sample up to and with `last`.
+    /// Removes every sample up to and including `last`.
     pub(crate) fn release_to(&mut self, last: SequenceNumber) {
         while let Some(&(_, entry)) = self.old.front().filter(|(sn, _)| *sn <= last.0) {
             self.charged_released = entry.charged;
@@ -423,7 +433,7 @@ impl History {
             }
         }
         let Ok(count) = usize::try_from(last.0 - self.dense + 1) else { return };
-        // Samples of one block come in runs.
+        // Consecutive samples are mostly in the same block, so their bytes are summed first.
         let (mut place, mut own) = (u32::MAX, 0);
         for _ in 0..count.min(self.entries.len()) {
             let Some(entry) = self.entries.pop_front() else { break };
@@ -440,7 +450,8 @@ impl History {
         self.let_go(place, own);
     }
 
-    /// So many bytes of samples in a block are no longer there.
+    /// Accounts for `own` bytes of samples removed from a block, and retires the block if it is
+    /// empty.
     #[inline]
     fn let_go(&mut self, place: u32, own: usize) {
         let Some(block) = self.blocks.get_mut(place as usize).filter(|_| own > 0) else { return };
@@ -451,7 +462,7 @@ impl History {
         }
     }
 
-    /// Takes the memory from a block in which nothing is left.
+    /// Takes the memory from a block without samples.
     fn retire(&mut self, place: u32) {
         let block = &mut self.blocks[place as usize];
         let used = core::mem::take(&mut block.used);
@@ -468,15 +479,15 @@ impl History {
         self.keep(memory);
     }
 
-    /// Memory of at least `len` bytes that is filled elsewhere and comes back by [`History::adopt`] or
-    /// [`History::keep`]. What is in it is left from before.
+    /// Lends memory of at least `len` bytes. It returns through [`History::adopt`] or
+    /// [`History::keep`]. Its contents are unspecified.
     pub(crate) fn lend(&mut self, len: usize) -> Arc<Block> {
         self.close_unused();
         self.take_spare(len).unwrap_or_else(|| Block::new(len))
     }
 
-    /// Makes a part of a block that was filled elsewhere the next sample: a datagram, or with `fragment_size` a payload
-    /// that leaves in fragments of so many bytes. Nothing else comes into the block.
+    /// Makes a part of a block filled elsewhere the next sample. Parameters as for
+    /// [`History::commit`]. Nothing else is written to that block.
     pub(crate) fn adopt(&mut self, block: Arc<Block>, part: Range<usize>, fragment_size: u32, charge: u64) {
         self.close_unused();
         self.tidy();
@@ -484,7 +495,7 @@ impl History {
         self.append(place, (part.start, part.len()), fragment_size, charge);
     }
 
-    /// Lets go of the open block when nothing was committed to it, or all of its samples are gone.
+    /// Closes the open block if it has no samples.
     fn close_unused(&mut self) {
         if let Some(open) = self.open
             && self.blocks[open as usize].live == 0
@@ -514,7 +525,7 @@ impl History {
         self.take_in(spare.unwrap_or_else(|| Block::for_sending(len.max(self.block_len))))
     }
 
-    /// Gives a block its place.
+    /// Assigns a place to a block of memory.
     fn take_in(&mut self, memory: Arc<Block>) -> u32 {
         self.bytes += memory.len();
         let place = self.vacant_place();
@@ -533,7 +544,7 @@ impl History {
     }
 }
 
-/// Holes in the sparse index beyond half of it.
+/// Dead entries allowed in the sparse index in addition to half of it.
 const OLD_DEAD_SPARE: usize = 1024;
 
 #[cfg(test)]

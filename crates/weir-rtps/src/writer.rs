@@ -1,19 +1,34 @@
-//! A writer as a state machine: history, matched readers, window, HEARTBEATs and repairs (RTPS 2.5, 8.4.7, 8.4.9).
+//! A writer as a state machine: history, matched readers, window, HEARTBEATs and repairs (RTPS 2.5,
+//! 8.4.7, 8.4.9).
 //!
-//! A sample passes four steps, one file each. Every way to write is made of them:
+//! Every write consists of the same four steps, one file each:
 //!
 //! | step | file | what happens |
 //! |---|---|---|
-//! | admit | `admit` | chooses how the sample leaves, and checks window and resource limits |
-//! | encode | `encode` | encodes the payload where it is sent from, and puts headers around it |
-//! | commit | `commit` | gives the sample its sequence number |
+//! | admit | `admit` | chooses the form in which the sample is sent; checks window and resource limits |
+//! | encode | `encode` | encodes the payload in the history and adds headers |
+//! | commit | `commit` | assigns the sequence number |
 //! | transmit | `transmit` | appends slices of the history to an outbox, to be sent without this core's lock |
 //!
-//! Samples are written by [`WriterCore::write`], changes without a value by [`WriterCore::write_change`], a sample in
-//! memory that was lent by [`WriterCore::commit_loan`], and a large one piece by piece from
-//! [`WriterCore::begin_pieces`] on. Two fast paths do the same with less: [`WriterCore::extend_batch`] adds a sample
-//! to an open batch, [`WriterCore::write_direct`] writes and hands out a single-sample datagram in one step. Repairs
-//! (`answers`) are the same slices again.
+//! | write | for |
+//! |---|---|
+//! | [`WriterCore::write`] | a sample: the general path |
+//! | [`WriterCore::write_direct`] | a single-sample datagram: the fast path, which also sends it |
+//! | [`WriterCore::extend_batch`] | one more sample in the open batch: the other fast path |
+//! | [`WriterCore::write_change`] | a dispose or unregister |
+//! | [`WriterCore::commit_loan`] | a sample in loaned memory |
+//! | [`WriterCore::begin_pieces`] | a large sample, filled piece by piece |
+//!
+//! | file | content |
+//! |---|---|
+//! | `compose` | the layout of datagrams |
+//! | `coalescing`, `burst` | holding samples back to send them together |
+//! | `large`, `fragments`, `pieces` | large samples |
+//! | `instances` | KEEP_LAST and RESOURCE_LIMITS |
+//! | `readers`, `reader_proxy` | matched readers |
+//! | `acknowledgements`, `answers` | ACKNACKs, and the repairs and GAPs that answer them |
+//! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
+//! | `asynchronous` | writers whose samples another thread hands out |
 
 mod acknowledgements;
 mod admit;

@@ -156,13 +156,13 @@ impl RecvBatch {
 
     /// Returns the length of the last call's message, if it received exactly one datagram.
     #[inline]
-    pub fn lone_datagram_len(&self) -> Option<usize> {
+    pub fn single_datagram_len(&self) -> Option<usize> {
         let is_lone = self.received == 1 && self.slots[0].segment == 0;
         is_lone.then(|| (self.headers[0].msg_len as usize).min(self.first.len()))
     }
 
     /// Returns the first `len` bytes of the last call's first message. For a single datagram, use
-    /// the length returned by [`lone_datagram_len`](Self::lone_datagram_len).
+    /// the length returned by [`single_datagram_len`](Self::single_datagram_len).
     #[inline]
     pub fn first_bytes(&self, len: usize) -> &[u8] {
         &self.first[..len.min(self.first.len())]

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::show::DIFFERENCES;
 use super::tables::Table;
 
-/// The page, from the saved texts of `tables`; `None` without any. Tables with the same differences share one list of them.
+/// Returns the page, from the saved texts of `tables`; `None` if there are none. Tables with the
+/// same differences share one list of them.
 pub(crate) fn page(tables: &[Table], text_of: impl Fn(&Table) -> Option<String>) -> Option<String> {
     let mut page = String::from(INTRODUCTION);
     let mut title = "";

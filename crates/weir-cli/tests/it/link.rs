@@ -1,5 +1,6 @@
-//! Runs across a virtual link. Its namespaces are anonymous and invisible to the host, so the tests may run in parallel.
-//! Without root or the necessary programs a test reports that and passes, unless `WEIR_REQUIRE_NETNS` is set.
+//! Runs across a virtual link. Its namespaces are anonymous and invisible to the host, so the tests
+//! may run in parallel. Without root or the necessary programs a test reports that and passes,
+//! unless `WEIR_REQUIRE_NETNS` is set.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -117,7 +118,8 @@ fn nothing_is_left_when_the_command_is_killed() {
     assert!(files.iter().all(|file| fs::read_link(file).is_ok()));
     child.kill().unwrap();
     child.wait().unwrap();
-    // Waits for the processes that hold the namespaces; the time limit of the test run catches a hang.
+    // Waits for the processes that hold the namespaces; the time limit of the test run catches a
+    // hang.
     while files.iter().any(|file| fs::read_link(file).is_ok()) {
         std::thread::yield_now();
     }

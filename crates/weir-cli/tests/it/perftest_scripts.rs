@@ -1,8 +1,9 @@
-//! RTI's published scripts in `scripts/`, run between two network namespaces with the addresses of the scripts.
+//! RTI's published scripts in `scripts/`, run between two network namespaces with the addresses of
+//! the scripts.
 //!
-//! Changed are `-exec`, to one second, and the pauses between runs, which are removed. Every size of the scripts is run
-//! once. With `WEIR_ALL_SCRIPTS` set, as by `cargo xtask seeds`, all loops run in full, on one core per end as published
-//! and on two.
+//! Changed are `-exec`, to one second, and the pauses between runs, which are removed. Every size
+//! of the scripts is run once. With `WEIR_ALL_SCRIPTS` set, as by `cargo xtask seeds`, all loops
+//! run in full, on one core per end as published and on two.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +19,8 @@ const LATENCY: [&str; 2] =
 const THROUGHPUT: [&str; 2] =
     [include_str!("scripts/throughput-publisher.txt"), include_str!("scripts/throughput-subscriber.txt")];
 
-/// Two namespaces joined by a link of MTU 9000; dropped with this value, with all processes in them.
+/// Two namespaces joined by a link of MTU 9000; dropped with this value, with all processes in
+/// them.
 struct Cable {
     names: [String; 2],
 }
@@ -198,7 +200,8 @@ fn published_throughput_scripts_run() {
     }
     // The sizes that the latency scripts lack, and one of theirs.
     let list = "in 32 64 128 256 512 1024 2048 4096 8192 16384 32768 63000; do";
-    // Pings every 1000 instead of 10 000 samples, since a short run on a busy machine would have none.
+    // Pings every 1000 instead of 10 000 samples, since a short run on a busy machine would have
+    // none.
     let pings = ("-exec $exec_time", "-exec $exec_time -latencyCount 1000");
     let changes = [("in 1 2 3; do", "in 1; do"), (list, "in 32 2048 4096 16384 32768; do"), pings];
     let Some(folder) = run("throughput", "", THROUGHPUT, "1", &changes) else { return };

@@ -14,7 +14,8 @@ use rustix::fs::FlockOperation;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Whether a requirement is missing, which is reported on stderr. With `WEIR_REQUIRE_NETNS` set, that fails the test.
+/// Whether a requirement is missing, which is reported on stderr. With `WEIR_REQUIRE_NETNS` set,
+/// that fails the test.
 pub(crate) fn is_missing(reason: Option<String>) -> bool {
     let Some(reason) = reason else { return false };
     assert!(std::env::var_os("WEIR_REQUIRE_NETNS").is_none(), "{reason}, and WEIR_REQUIRE_NETNS is set");
@@ -24,8 +25,8 @@ pub(crate) fn is_missing(reason: Option<String>) -> bool {
     true
 }
 
-/// A DDS domain that no other test on this machine uses while this value lives, because participants of two tests in
-/// one domain would discover each other.
+/// A DDS domain that no other test on this machine uses while this value lives, because
+/// participants of two tests in one domain would discover each other.
 pub(crate) struct Domain {
     id: u32,
     /// A locked file; the system unlocks it when the process ends.
@@ -39,7 +40,8 @@ impl Domain {
     pub(crate) fn claim() -> Self {
         let folder = std::env::temp_dir().join("weir-test-domains");
         std::fs::create_dir_all(&folder).unwrap();
-        // Starts at a different id each time, so that a domain is not reused right after another test.
+        // Starts at a different id each time, so that a domain is not reused right after another
+        // test.
         let from = std::process::id().wrapping_mul(31) + CLAIMED.fetch_add(1, Ordering::Relaxed);
         let ids = Self::IDS.map(|step| 1 + (from + step) % *Self::IDS.end());
         let free = ids.filter_map(|id| {
@@ -115,7 +117,8 @@ pub(crate) struct KilledOnDrop {
 }
 
 impl KilledOnDrop {
-    /// Longer than any process of a test takes, and below xtask's limit of a test, so that a hanging process fails its test.
+    /// Longer than any process of a test takes, and below xtask's limit of a test, so that a
+    /// hanging process fails its test.
     const LIMIT: Duration = Duration::from_secs(400);
 
     #[track_caller]

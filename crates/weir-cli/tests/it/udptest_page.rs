@@ -1,8 +1,9 @@
-//! The commands of hpcbench's page, unchanged, between two network namespaces with host names, joined by a link. `mk4` is
-//! resolved as on a real host. The namespaces end with their processes.
+//! The commands of hpcbench's page, unchanged, between two network namespaces with host names,
+//! joined by a link. `mk4` is resolved as on a real host. The namespaces end with their processes.
 //!
-//! The quick commands run in every test. With `WEIR_PAGE_NOTE=FILE` all of them run, which takes five minutes, and their
-//! output is written to FILE, such as docs/reference/generated/hpcbench-session.md.
+//! The quick commands run in every test. With `WEIR_PAGE_NOTE=FILE` all of them run, which takes
+//! five minutes, and their output is written to FILE, such as
+//! docs/reference/generated/hpcbench-session.md.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! What all handles of a writer share, and the waits of its writes.
+//! State shared by all handles of a writer, and the waits inside a write.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ use crate::wait_strategy::WaitStrategy;
 pub(super) struct Inner {
     pub(super) handle: Arc<Handle>,
     pub(super) endpoint: Arc<WriterEndpoint>,
-    /// The thread that publishes, if there is one.
+    /// The publishing thread of an asynchronous writer.
     pub(super) publisher: Option<JoinHandle<()>>,
     pub(super) qos: DataWriterQos,
-    /// The encoding of the representation that the QoS offers.
+    /// The encoding of the offered data representation.
     pub(super) encoding: Encoding,
-    /// Instances that were registered, with the payloads that name them.
+    /// Registered instances, with the serialized keys that identify them.
     pub(super) registered: Mutex<HashMap<InstanceHandle, Box<[u8]>, RandomState>>,
-    /// Removes the delimiters from a payload that names an instance.
+    /// Removes the delimiters from a serialized key.
     pub(super) undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
 }
 
@@ -45,7 +45,7 @@ impl Inner {
         &self.handle.driver
     }
 
-    /// What happens to an instance that is unregistered (WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21).
+    /// Returns the change that unregisters an instance (WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21).
     pub(super) fn unregistration(&self) -> ChangeKind {
         if self.qos.autodispose_unregistered_instances {
             ChangeKind::DisposedUnregistered
@@ -54,16 +54,21 @@ impl Inner {
         }
     }
 
-    /// The form of a payload naming an instance that all matched readers understand, if it differs: some do not delimit
-    /// keys in XCDR2, and would take the delimiter for the key. Weir's readers understand both.
+    /// Returns the serialized key without XCDR2 delimiters, if a matched reader needs it so.
+    ///
+    /// Some engines do not delimit keys in XCDR2 and would read the delimiter as part of the key.
+    /// Weir's readers accept both forms.
     pub(super) fn undelimited(&self, payload: &[u8]) -> Option<Vec<u8>> {
         let is_wanted =
             self.encoding != Encoding::Xcdr1 && !self.endpoint.without_key_delimiters.lock().is_empty();
         is_wanted.then(|| (self.undelimited_key)(payload).ok()).flatten()
     }
 
-    /// Ends the instances that are still registered, as far as there is room at once. Returns the last sample that says
-    /// so, if there is one. Discovery announces the end of the writer in any case.
+    /// Unregisters the instances that are still registered, as far as there is room without
+    /// waiting.
+    ///
+    /// Returns the sequence number of the last change written. Readers of the remaining instances
+    /// learn from discovery that the writer is gone.
     fn unregister_all(&self, core: &mut WriterCore) -> Option<SequenceNumber> {
         let now = clock::now();
         let timestamp = Some(self.driver().wall_clock.timestamp(now));
@@ -86,7 +91,7 @@ impl Inner {
         last
     }
 
-    /// The application is alive, as what it has just done shows.
+    /// Records an assertion: what the application has just done shows that it is alive.
     #[inline]
     pub(super) fn note_assertion(&self, now: Time) {
         if self.endpoint.assertions.is_watched() {
@@ -94,7 +99,8 @@ impl Inner {
         }
     }
 
-    /// Whether the writer has to know the instance of a sample: only to find what it replaces, or to count.
+    /// Returns whether a write needs the key hash: to find the sample it replaces, or to count
+    /// instances.
     #[inline]
     pub(super) fn needs_key(&self) -> bool {
         let limits = &self.qos.policies.resource_limits;
@@ -103,14 +109,14 @@ impl Inner {
             || limits.max_samples_per_instance.is_some()
     }
 
-    /// The key hash of a sample, if the writer has to know it.
+    /// Returns the key hash of a sample, if the writer needs it.
     #[inline]
     pub(super) fn key_of_sample<T: DdsType>(&self, sample: &T) -> Result<Option<[u8; 16]>> {
         let needs_key = T::HAS_KEY && self.needs_key();
         needs_key.then(|| key_hash_of(sample, self.encoding)).transpose()
     }
 
-    /// Ends a turn in which a sample was written: sends it, or sees to it that it is sent in time.
+    /// Ends a turn in which a sample was written: sends it, or arranges for it to be sent in time.
     #[inline]
     pub(super) fn send(&self, turn: Turn<'_>, now: Time) {
         let (driver, lane) = (self.driver(), &self.endpoint.lane);
@@ -118,19 +124,21 @@ impl Inner {
         if sent.is_amid_sample {
             self.finish_sample();
         } else if sent.awaits_acknowledgements && sent.has_sent {
-            // Taking them in here spares the background thread a wake-up.
+            // Receiving here spares the background thread a wake-up.
             driver.receive_what_is_there();
             lane.note_busy();
         }
     }
 
-    /// Ends a turn: sends everything, also what waits for more of a burst or a batch.
+    /// Ends a turn by sending everything, including what a burst or a batch holds back.
     pub(super) fn flush(&self, turn: Turn<'_>, now: Time) {
         self.endpoint.lane.flush(&self.driver().outlet, turn, now);
     }
 
-    /// Sends the rest of a large sample as readers make room, or after pauses if they are best-effort. When none makes
-    /// room for as long as a write may block, the timers' thread goes on with it.
+    /// Sends the rest of a large sample: as readers make room, or after pauses if they are
+    /// best-effort.
+    ///
+    /// If no reader makes room for `max_blocking_time`, the timer thread continues with the sample.
     #[cold]
     fn finish_sample(&self) {
         loop {
@@ -142,12 +150,13 @@ impl Inner {
         }
     }
 
-    /// Waits until more of a large sample may leave, and receives meanwhile. `false`: no reader has made room for as long
-    /// as a write may block.
+    /// Waits, and receives meanwhile, until more of a large sample may be sent.
+    ///
+    /// Returns `false` if no reader made room for `max_blocking_time`.
     fn wait_amid_sample(&self) -> bool {
         let (driver, lane) = (self.driver(), &self.endpoint.lane);
         let paused_until = lane.core().paused_until();
-        // A receive call that blocks ends a pause only to the tick of the kernel, which is longer.
+        // SO_RCVTIMEO counts in kernel ticks, which are longer than a pause.
         if let Some(until) = paused_until.filter(|_| driver.wait != WaitStrategy::Spin) {
             driver.receive_what_is_there();
             std::thread::sleep(until.since(clock::now()));
@@ -158,7 +167,7 @@ impl Inner {
         driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()
     }
 
-    /// Waits for room after a refusal, or returns why there is none.
+    /// Waits for room after a refusal; fails if waiting cannot help or takes too long.
     #[cold]
     pub(super) fn make_room(
         &self,
@@ -186,7 +195,9 @@ impl Inner {
         })
     }
 
-    /// Waits until the publishing thread has given a sample, and all before it, to the kernel. Whether it has.
+    /// Waits until the publishing thread has passed this sample, and all before it, to the kernel.
+    ///
+    /// Returns whether it has.
     pub(super) fn wait_until_published(
         &self,
         publishing: &Publishing,
@@ -201,14 +212,14 @@ impl Inner {
         is_published
     }
 
-    /// What to add to the error of a wait that timed out.
+    /// Returns the end of a timeout's message: what the wait was for.
     pub(super) fn lagging_hint(&self) -> String {
         let core = self.endpoint.lane.core();
         match core.lagging_readers().next() {
             Some(reader) => {
-                format!(": reader {reader} is furthest behind and has not acknowledged what was written")
+                format!(": reader {reader} is furthest behind and has not acknowledged all samples")
             }
-            None if core.has_unsent() => ": what was written before was not sent yet".to_owned(),
+            None if core.has_unsent() => ": earlier samples have not been sent yet".to_owned(),
             None => String::new(),
         }
     }
@@ -217,9 +228,10 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         let entity = self.endpoint.entity;
-        // A listener may hold handles, and the endpoint lives as long as a thread has an old table of routes.
+        // A listener may hold handles, and threads may keep the endpoint alive through an old
+        // routing table.
         self.endpoint.set_listener(None);
-        // What automatic coalescing holds back was written, and is sent.
+        // Samples that automatic coalescing holds back are sent as well.
         let mut turn = self.endpoint.lane.turn();
         let last = self.unregister_all(&mut turn.core);
         let end = turn.core.last_sequence_number();
@@ -234,7 +246,8 @@ impl Drop for Inner {
         }
         if let (Some(publishing), Some(publisher)) = (&self.endpoint.lane.publishing, self.publisher.take()) {
             publishing.stop();
-            // It runs no code of the application, so this is another thread. A panic is on standard error already.
+            // That thread runs no application code, so it cannot be this one. Its panics were
+            // already reported on standard error.
             let _ = publisher.join();
         }
         self.driver().with_discovery(|core, now| core.remove_writer(now, entity));
@@ -242,7 +255,7 @@ impl Drop for Inner {
     }
 }
 
-/// A refusal that waiting does not help against.
+/// Converts a refusal that waiting cannot resolve.
 pub(super) fn refusal(refused: WriteRefused) -> DdsError {
     match refused {
         WriteRefused::TooLarge { .. } => DdsError::BadParameter(refused.to_string()),
@@ -253,6 +266,6 @@ pub(super) fn refusal(refused: WriteRefused) -> DdsError {
     }
 }
 
-/// How long a writer that is dropped waits until readers have acknowledged the end of its registered instances. After
-/// that, they learn that the writer is gone.
+/// How long a dropped writer waits for readers to acknowledge the end of its registered instances.
+/// After that, readers learn from discovery that the writer is gone.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Instances: registered, disposed and unregistered (DDS 1.4, 2.2.2.4.2).
+//! Registering, disposing and unregistering instances (DDS 1.4, 2.2.2.4.2).
 
 use weir_cdr::DdsType;
 use weir_rtps::config;
@@ -11,30 +11,33 @@ use crate::key::key_hash_of;
 use crate::sample::InstanceHandle;
 
 impl<T: DdsType> DataWriter<T> {
-    /// Disposes an instance. Only the key members of `sample` matter.
+    /// Disposes an instance. Only the key members of `sample` are used.
     ///
     /// # Errors
-    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for a topic without a key.
+    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] if the topic has no key.
     pub fn dispose(&self, sample: &T) -> Result<()> {
         let (handle, payload) = self.key_of(sample)?;
         self.change(handle, &payload, ChangeKind::Disposed)
     }
 
-    /// [`DataWriter::dispose`] of an instance that was registered.
+    /// Disposes a registered instance, see [`DataWriter::dispose`].
     ///
     /// # Errors
-    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] when the instance is not registered.
+    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] if the instance is not registered.
     pub fn dispose_by_handle(&self, handle: InstanceHandle) -> Result<()> {
         let payload = self.registered(handle)?;
         self.change(handle, &payload, ChangeKind::Disposed)
     }
 
-    /// Registers an instance, so that it can be disposed or unregistered by its handle; it is unregistered with the
-    /// writer at the latest. Only the key members of `sample` matter; nothing is sent. Writing needs no registration.
+    /// Registers an instance, so that it can be disposed or unregistered by its handle.
+    ///
+    /// Only the key members of `sample` are used. Sends nothing. Writing does not require
+    /// registration. Dropping the writer unregisters its instances.
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] for a topic without a key, [`DdsError::OutOfResources`] for one instance more than
-    /// `max_instances`, [`DdsError::Encoding`] when the type does not allow the key.
+    /// - [`DdsError::BadParameter`]: the topic has no key.
+    /// - [`DdsError::OutOfResources`]: `max_instances` is reached.
+    /// - [`DdsError::Encoding`]: the type does not allow the key.
     pub fn register_instance(&self, sample: &T) -> Result<InstanceHandle> {
         let (handle, payload) = self.key_of(sample)?;
         let mut registered = self.inner.registered.lock();
@@ -48,15 +51,19 @@ impl<T: DdsType> DataWriter<T> {
         Ok(handle)
     }
 
-    /// Returns a sample with the key members of a registered instance, the others at their defaults.
+    /// Returns a sample with the key members of a registered instance and all other members at
+    /// their defaults.
     pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
         let payload = self.registered(handle).ok()?;
         weir_cdr::from_key_payload(&payload).ok()
     }
 
-    /// Unregisters an instance: this writer no longer writes it. With
-    /// [`DataWriterQos::autodispose_unregistered_instances`](crate::DataWriterQos::autodispose_unregistered_instances) it
-    /// is disposed as well. Only the key members of `sample` matter.
+    /// Unregisters an instance: this writer no longer writes it. Only the key members of `sample`
+    /// are used.
+    ///
+    /// Disposes the instance as well if
+    /// [`DataWriterQos::autodispose_unregistered_instances`](crate::DataWriterQos::autodispose_unregistered_instances)
+    /// is set.
     ///
     /// # Errors
     /// As [`DataWriter::dispose`].
@@ -65,7 +72,7 @@ impl<T: DdsType> DataWriter<T> {
         self.unregister(handle, &payload)
     }
 
-    /// [`DataWriter::unregister_instance`] of an instance that was registered.
+    /// Unregisters a registered instance, see [`DataWriter::unregister_instance`].
     ///
     /// # Errors
     /// As [`DataWriter::dispose_by_handle`].
@@ -96,7 +103,7 @@ impl<T: DdsType> DataWriter<T> {
         inner.write(Source::<T>::End(kind, payload), (Some(handle.0), payload.len()), None)
     }
 
-    /// The handle of an instance, and the payload that names it.
+    /// Returns the handle of an instance and its serialized key.
     fn key_of(&self, sample: &T) -> Result<(InstanceHandle, Vec<u8>)> {
         if !T::HAS_KEY {
             let text = format!("topics of type {} have no key, and so no instances", T::TYPE_NAME);
@@ -109,7 +116,7 @@ impl<T: DdsType> DataWriter<T> {
     /// Returns the handle of the instance that a sample belongs to.
     ///
     /// # Errors
-    /// [`DdsError::Encoding`] when the type does not allow the key.
+    /// [`DdsError::Encoding`] if the type does not allow the key.
     pub fn lookup_instance(&self, sample: &T) -> Result<InstanceHandle> {
         Ok(InstanceHandle(key_hash_of(sample, self.inner.encoding)?))
     }

@@ -1,4 +1,4 @@
-//! Loans: samples whose last member is filled where it is sent from.
+//! Loaned samples, whose last member is filled by the application in the memory it is sent from.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -15,18 +15,20 @@ use super::write::Source;
 use crate::clock::timestamp_of;
 use crate::error::{DdsError, Result};
 
-/// Room for the members in front of the bulk, in bytes. Those that take more cost a copy of the bulk.
+/// Bytes reserved for the members in front of the bulk. If they need more, the bulk is copied once.
 const FRONT_BYTES: usize = 4096;
 
 impl<T: DdsType> DataWriter<T> {
-    /// Lends memory for a sample that ends in a sequence of numbers, an image or a point cloud, with room for `count`
-    /// elements of that sequence. It is filled through the [`Loan`] and sent from there: the elements are not copied
-    /// in user space on their way to the kernel.
+    /// Lends memory for a sample that ends in a sequence of numbers, such as an image or a point
+    /// cloud.
     ///
-    /// Other writes of this writer go on meanwhile. Small samples are copied once when they are written, because they
-    /// leave faster side by side.
+    /// The sequence has room for `count` elements. The application fills them through the [`Loan`],
+    /// and they are sent from there: no user-space copy. Other writes of this writer continue
+    /// meanwhile. Small samples are copied once when they are written, because contiguous samples
+    /// leave in fewer system calls.
     ///
-    /// A type that does not end in a `Vec` of numbers or in [`Bytes`](crate::Bytes) does not compile here.
+    /// A type that does not end in a `Vec` of numbers or in [`Bytes`](crate::Bytes) does not
+    /// compile here.
     ///
     /// ```no_run
     /// # use weir_dds::{Bytes, DataWriter, DdsType, Result};
@@ -50,7 +52,8 @@ impl<T: DdsType> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] for more than 1 GiB, [`DdsError::OutOfResources`] when 64 loans are out already.
+    /// [`DdsError::BadParameter`] for more than 1 GiB; [`DdsError::OutOfResources`] if 64 loans are
+    /// outstanding.
     pub fn loan(&self, count: usize) -> Result<Loan<T>> {
         let element = const {
             match T::BULK_ELEMENT {
@@ -64,34 +67,35 @@ impl<T: DdsType> DataWriter<T> {
     }
 }
 
-/// A sample in the making, in the memory of its writer: the elements of its last member are bytes of the loan, which
-/// derefs to them.
+/// A sample under construction in its writer's memory.
 ///
-/// Elements of more than one byte are little-endian. What the elements are to begin with is not defined: usually those
-/// of an earlier sample. A loan that is dropped leaves nothing behind.
+/// Dereferences to the bytes of the last member's elements. Elements of more than one byte are
+/// little-endian. Their initial values are unspecified, usually those of an earlier sample.
+/// Dropping a loan writes nothing.
 pub struct Loan<T: DdsType> {
-    /// The other members. The last one stays as it is: the loan stands for it.
+    /// All members but the last, whose value is ignored: the bytes of the loan take its place.
     pub sample: T,
     memory: Memory,
-    /// Bytes of an element.
+    /// Bytes per element.
     element: usize,
 }
 
 impl<T: DdsType> Loan<T> {
-    /// Shortens the last member to `count` elements; does nothing when it has no more.
+    /// Shortens the last member to `count` elements. Has no effect if it has no more than that.
     pub fn truncate(&mut self, count: usize) {
         self.memory.len = self.memory.len.min(count.saturating_mul(self.element));
     }
 
-    /// Writes the sample, stamped with the time of the call, as [`DataWriter::write`] does.
+    /// Writes the sample, with the time of the call as source timestamp, as [`DataWriter::write`]
+    /// does.
     ///
     /// # Errors
-    /// As [`DataWriter::write`], with the loan, which can be written later.
+    /// As [`DataWriter::write`]. The error contains the loan, which can be written later.
     pub fn write(self) -> std::result::Result<(), NotWritten<T>> {
         self.write_at(None)
     }
 
-    /// Writes the sample with a time stamp of the caller's.
+    /// Writes the sample with a source timestamp chosen by the caller.
     ///
     /// # Errors
     /// As [`Loan::write`].
@@ -114,10 +118,11 @@ impl<T: DdsType> Loan<T> {
         inner.write(Source::<T>::Loan(&mut self.memory, payload), (key, len), timestamp)
     }
 
-    /// Puts the other members in front of the bulk, and says where the payload is.
+    /// Encodes the other members in front of the bulk, and returns where the payload lies in the
+    /// block.
     fn frame(&mut self) -> Result<Range<usize>> {
         let (encoding, count) = (self.memory.writer.encoding, self.memory.len / self.element);
-        // The front, whose last member is empty or ignored, is no longer than the whole.
+        // An upper bound: the last member of `sample` is usually empty, and is ignored otherwise.
         let front_max = weir_cdr::payload_len_in(&self.sample, encoding) + self.element;
         if front_max > self.memory.start - LOAN_FRONT_BYTES {
             self.memory.make_front(LOAN_FRONT_BYTES + front_max);
@@ -151,13 +156,13 @@ impl<T: DdsType> fmt::Debug for Loan<T> {
     }
 }
 
-/// A loan that was not written, and why.
+/// A loan that was not written, with the reason.
 #[derive(thiserror::Error)]
 #[error("{error}")]
 pub struct NotWritten<T: DdsType> {
-    /// Why.
+    /// Why the write failed.
     pub error: DdsError,
-    /// The loan as it was, to be written again or dropped.
+    /// The unchanged loan, to be written again or dropped.
     pub loan: Box<Loan<T>>,
 }
 

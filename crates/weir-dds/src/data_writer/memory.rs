@@ -1,4 +1,4 @@
-//! Memory that a writer has lent.
+//! Memory lent by a writer.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use weir_wire::SequenceNumber;
 use super::inner::{Inner, refusal};
 use crate::error::Result;
 
-/// Room for padding behind the bulk, in bytes.
+/// Bytes reserved for padding behind the bulk.
 const PADDING_MAX: usize = 3;
 
-/// A block that a writer has lent, and the part of it that the application fills.
+/// A block lent by a writer, and the part of it that the application fills.
 pub(super) struct Memory {
     pub(super) writer: Arc<Inner>,
-    /// `None` once it was written.
+    /// `None` once it has been written.
     block: Option<Arc<Block>>,
     pub(super) start: usize,
     pub(super) len: usize,
 }
 
 impl Memory {
-    /// Borrows `len` bytes with `front` bytes of room before them.
+    /// Borrows a block with `len` bytes to fill and `front` bytes in front of them.
     pub(super) fn lend(writer: &Arc<Inner>, front: usize, len: usize) -> Result<Self> {
         let total = front.saturating_add(len).saturating_add(PADDING_MAX);
         let block = writer.endpoint.lane.core().lend(total).map_err(refusal)?;
@@ -40,12 +40,12 @@ impl Memory {
         self.block_mut().get_mut(part).unwrap_or_default()
     }
 
-    /// The whole block, which is lent to nobody else.
+    /// Returns the whole block. A lent block has one owner.
     pub(super) fn block_mut(&mut self) -> &mut [u8] {
         self.block.as_mut().and_then(Arc::get_mut).map_or(&mut [], Block::bytes_mut)
     }
 
-    /// Moves to a block with `front` bytes of room: the exception.
+    /// Moves the bulk to a new block with `front` bytes in front of it. Rarely needed.
     #[cold]
     pub(super) fn make_front(&mut self, front: usize) {
         let mut block = Block::new(front + self.len + PADDING_MAX);
@@ -56,7 +56,8 @@ impl Memory {
         self.block = Some(block);
     }
 
-    /// Makes a part of the block, a payload, the next sample. Refused, it can be tried again.
+    /// Makes `payload`, a range of the block, the next sample. After a refusal it can be tried
+    /// again.
     pub(super) fn commit(
         &mut self,
         core: &mut WriterCore,

@@ -1,10 +1,12 @@
-//! Large samples are encoded and sent piece by piece: a piece is handed to the kernel while the caches still hold it, and
-//! the reader has the beginning before the end is encoded.
+//! Large samples, encoded and sent piece by piece.
 //!
-//! The lock for sending is held from the first piece to the last, so that nothing else is written or sent by this writer
-//! meanwhile; the core is locked only between the pieces, when acknowledgements are taken in as well. Where readers have
-//! no room the rest is encoded all the same, and leaves as that of any large sample does: no thread waits with half a
-//! sample.
+//! Each piece is passed to the kernel while the caches still hold it, and the reader receives the
+//! first pieces before the last one is encoded.
+//!
+//! The `sending` lock is held from the first piece to the last, so this writer sends nothing else
+//! meanwhile. The core is locked only between pieces, when acknowledgements are received as well.
+//! If readers have no room, encoding continues, and the rest leaves as that of any large sample.
+//! The thread never waits with a sample half encoded.
 
 use std::sync::Arc;
 
@@ -53,7 +55,8 @@ impl Inner {
             }
             core = lane.core();
         }
-        // What there was room for has left: listeners may take long.
+        // Listeners may take long, so they are called after everything that readers had room for
+        // was sent.
         drop(sends);
         driver.call_data_listeners(&later);
         self.send(lane.turn(), clock::now());
@@ -61,11 +64,13 @@ impl Inner {
     }
 }
 
-/// A sample of which a piece is being encoded, with no lock of the core held. Dropped, because the application's encoding
-/// failed or panicked, it gives the sample up: the writer would wait for the rest for ever.
+/// Guard for a sample while one of its pieces is encoded, with the core unlocked.
+///
+/// It is dropped only if the application's encoding fails or panics. It then abandons the sample:
+/// otherwise the writer would wait forever for the rest.
 struct Unfinished<'a> {
     writer: &'a Inner,
-    /// Readers whose listeners were to be called after the sample.
+    /// Readers whose listeners are due after the sample.
     later: &'a mut Vec<ReaderNews>,
 }
 

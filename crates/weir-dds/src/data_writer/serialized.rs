@@ -1,4 +1,4 @@
-//! Samples that are serialized already, from recorders and bridges.
+//! Payloads that are already serialized, for recorders and bridges.
 
 use std::time::SystemTime;
 
@@ -8,24 +8,26 @@ use weir_wire::Timestamp;
 use super::DataWriter;
 use super::write::Source;
 use crate::clock::timestamp_of;
-use crate::data_reader;
 use crate::error::{DdsError, Result};
+use crate::key::key_of_payload;
 
-/// Options of the encapsulation header that count the padding behind the value (XTypes 1.3 §7.6.3.1.2).
+/// The bits of the encapsulation options that count the padding (XTypes 1.3, 7.6.3.1.2).
 const PADDING_BITS: u8 = 3;
 
 impl<T: DdsType> DataWriter<T> {
-    /// Writes a sample that is serialized already: CDR behind an encapsulation header, in the representation of this
-    /// writer. It is copied as it is; beyond its key, it is not checked to be a value of the type.
+    /// Writes a sample that is already serialized: an encapsulation header and CDR, in this
+    /// writer's data representation.
+    ///
+    /// The payload is copied unchanged. Apart from its key, it is not checked against the type.
     ///
     /// # Errors
-    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for another representation, or when there is no key to be
-    /// found in it.
+    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for another representation, or if the
+    /// key cannot be read.
     pub fn write_serialized(&self, payload: &[u8]) -> Result<()> {
         self.write_serialized_at(payload, None)
     }
 
-    /// Writes a sample that is serialized already with a time stamp of the caller's.
+    /// Writes a sample that is already serialized, with a source timestamp chosen by the caller.
     ///
     /// # Errors
     /// As [`DataWriter::write_serialized`].
@@ -41,9 +43,8 @@ impl<T: DdsType> DataWriter<T> {
             return Err(DdsError::BadParameter(text));
         }
         let key = if T::HAS_KEY && inner.needs_key() {
-            let text =
-                || DdsError::BadParameter("the payload has no key, or one that is malformed".to_owned());
-            Some(data_reader::key_of::<T>(payload, false).ok_or_else(text)?)
+            let text = || DdsError::BadParameter("the payload has no key, or a malformed one".to_owned());
+            Some(key_of_payload::<T>(payload, false).ok_or_else(text)?)
         } else {
             None
         };
@@ -52,7 +53,7 @@ impl<T: DdsType> DataWriter<T> {
     }
 }
 
-/// Copies a payload to `room`, padded to its length, and notes the padding in the encapsulation header.
+/// Copies a payload to `room`, pads it, and records the padding in the encapsulation header.
 pub(super) fn copy_padded(payload: &[u8], room: &mut [u8]) -> Result<()> {
     let (value, padding) = room.split_at_mut(payload.len());
     value.copy_from_slice(payload);

@@ -1,4 +1,4 @@
-//! From the QoS of a writer to its configuration.
+//! Checks the QoS of a writer and derives the core's configuration.
 
 use weir_cdr::Encoding;
 use weir_rtps::qos::{Durability, Reliability};
@@ -8,17 +8,16 @@ use weir_wire::Guid;
 use crate::error::{DdsError, Result};
 use crate::qos::{Coalescing, DataRepresentation, DataWriterQos, PublishMode};
 
-/// The smallest message that a batch may be limited to: headers, and some room for samples.
+/// Lower bound of a batch's `max_bytes`: the headers and some room for samples.
 const BATCH_BYTES_MIN: usize = 128;
 
-/// The encoding that the QoS stands for, if it makes sense.
+/// Checks the QoS, and returns the encoding it stands for.
 pub(super) fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
     let policies = &qos.policies;
     if let Some(batch) = qos.batch
         && (batch.max_bytes < BATCH_BYTES_MIN || batch.max_samples == 0)
     {
-        let text =
-            format!("BATCH: max_bytes should be at least {BATCH_BYTES_MIN}, and max_samples at least 1");
+        let text = format!("BATCH: max_bytes must be at least {BATCH_BYTES_MIN}, and max_samples at least 1");
         return Err(DdsError::InconsistentPolicy(text));
     }
     crate::qos::check_policies(policies)?;
@@ -42,7 +41,7 @@ pub(super) fn core_config(guid: Guid, qos: &DataWriterQos, hash_seed: u64) -> Wr
     WriterConfig {
         history: policies.history,
         durability: policies.durability,
-        // A best-effort writer keeps nothing that could be limited, but instances.
+        // The history of a best-effort writer stays empty, so only the limit on instances applies.
         max_samples: policies.resource_limits.max_samples.filter(|_| is_reliable),
         max_samples_per_instance: policies.resource_limits.max_samples_per_instance.filter(|_| is_reliable),
         max_instances: policies.resource_limits.max_instances,

@@ -1,5 +1,4 @@
-//! The one way from a write call to the network: a sample is put into the history and sent, or the call waits for room
-//! and tries again.
+//! The write loop: puts a sample into the history and sends it, or waits for room and tries again.
 
 use std::ops::Range;
 
@@ -16,36 +15,40 @@ use crate::clock;
 use crate::driver::lane::Turn;
 use crate::error::Result;
 
-/// From so many bytes on it costs less to name the bulk that a sample ends in to the kernel than to copy it first. At
-/// 8 KiB it costs as much: a message in two parts takes the kernel 50 ns more.
+/// Bulk size, in bytes, from which a gather send is cheaper than copying the bulk first.
+///
+/// The two cost the same at 8 KiB: a message in two parts takes the kernel 50 ns more.
 const BULK_APART_MIN: usize = 12 << 10;
 
 /// What is written.
 pub(super) enum Source<'a, T: DdsType> {
-    /// A value, encoded where it stays.
+    /// A value, to be encoded in the history.
     Typed(&'a T),
-    /// A value that ends in a long sequence, encoded and sent piece by piece.
+    /// A value ending in a long sequence, to be encoded and sent piece by piece.
     Pieces(&'a T, &'a Pieces<'a, T>),
-    /// A payload that is serialized already.
+    /// A payload that is already serialized.
     Serialized(&'a [u8]),
-    /// A payload in memory that the writer has lent.
+    /// A payload in a loaned block.
     Loan(&'a mut Memory, Range<usize>),
-    /// The end of an instance, with the payload that names it.
+    /// A dispose or unregister, with the serialized key of the instance.
     End(ChangeKind, &'a [u8]),
 }
 
-/// What has come of putting a source into the history.
+/// Outcome of putting a source into the history.
 enum Put {
-    /// It is there.
+    /// The whole sample is there.
     Whole,
-    /// Its beginning is there; it is to be sent in pieces of so many bytes.
+    /// The sample was begun, to be encoded and sent in pieces of this many bytes.
     Begun(usize),
-    /// Nothing has happened: it is not worth sending in pieces.
+    /// Nothing happened: this sample is not sent in pieces.
     NotInPieces,
 }
 
 impl Inner {
-    /// Writes a value. One that leaves by itself is sent here; the others take the general way.
+    /// Writes a value.
+    ///
+    /// Tries in this order: pieces for a long value, the open batch, the fast path for a
+    /// single-sample datagram, the general path.
     #[inline]
     pub(super) fn write_typed<T: DdsType>(
         &self,
@@ -76,8 +79,10 @@ impl Inner {
         self.write_in_turn((now, turn), Source::Typed(sample), (key, len), timestamp)
     }
 
-    /// Writes a sample of `len` bytes, stamped with the time of the call unless `timestamp` is given. Waits for room as
-    /// long as a write may block.
+    /// Writes a sample of `len` bytes, with the time of the call as source timestamp unless one is
+    /// given.
+    ///
+    /// Waits up to `max_blocking_time` for room.
     #[inline]
     pub(super) fn write<T: DdsType>(
         &self,
@@ -89,7 +94,7 @@ impl Inner {
         self.write_in_turn((now, self.endpoint.lane.turn()), source, size, timestamp)
     }
 
-    /// The same in a turn that has begun.
+    /// [`Inner::write`] in a turn that has already begun.
     fn write_in_turn<T: DdsType>(
         &self,
         (mut now, mut turn): (Time, Turn<'_>),
@@ -100,7 +105,8 @@ impl Inner {
         let mut waiting_since = None;
         loop {
             if timestamp.is_some() {
-                // The samples of a batch have one timestamp: this one, and those that follow, have others.
+                // All samples of a batch share one timestamp, so this sample cannot join a batch,
+                // nor a later one join its datagram.
                 turn.core.seal();
             }
             let stamp = self.stamp(now, key, timestamp);
@@ -110,7 +116,7 @@ impl Inner {
                         turn.core.seal();
                     }
                     match source {
-                        // An instance that has ended is no part of a burst.
+                        // The end of an instance is sent at once, not held back in a burst.
                         Source::End(..) => self.flush(turn, now),
                         _ => self.send(turn, now),
                     }
@@ -176,7 +182,8 @@ impl Inner {
         Ok(written.map(|_| Put::Whole))
     }
 
-    /// Writes and sends a sample by itself, if it is one that leaves so.
+    /// Writes and sends a single-sample datagram by the fast path. Returns `false` if the sample
+    /// does not qualify.
     #[inline(always)]
     fn write_direct<T: DdsType>(
         &self,
@@ -194,7 +201,8 @@ impl Inner {
         Ok(turn.core.write_direct(outlet, now, stamp, DirectPayload { len, bulk: &[] }, encode)?)
     }
 
-    /// The same for a sample that ends in a bulk, which is sent from the application's memory.
+    /// [`Inner::write_direct`] for a sample ending in a long bulk, which is sent from the
+    /// application's memory.
     #[inline(never)]
     fn write_direct_apart<T: DdsType>(
         &self,

@@ -1,5 +1,7 @@
-//! When a writer's application last showed that it is alive. A write leaves its time in an atomic, and discovery takes it
-//! from there before a lease could run out.
+//! When a writer's application last showed that it is alive.
+//!
+//! A write stores its time in an atomic. Discovery reads it from there before the lease could
+//! expire.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,19 +11,19 @@ use weir_rtps::qos::{INFINITE, Liveliness, LivelinessKind};
 use weir_rtps::time::Time;
 use weir_wire::EntityId;
 
-/// Discovery learns of writes of a MANUAL_BY_PARTICIPANT writer at most this often in a lease.
+/// A MANUAL_BY_PARTICIPANT writer reports at most this many assertions per lease to discovery.
 const SHARE: u32 = 8;
 
-/// When a writer last showed that its application is alive.
+/// When a writer's application last showed that it is alive.
 pub(crate) struct Assertions {
     kind: LivelinessKind,
-    /// Shortest time between two assertions that discovery learns of; `None`: the lease is not watched.
+    /// Shortest time between two reports to discovery. `None`: no lease is watched.
     period: Option<Duration>,
     at: AtomicU64,
     reported_at: AtomicU64,
-    /// Discovery has not learned of the last assertion, and the timer is set.
+    /// Discovery has yet to be informed of the last assertion, and the timer is set for that.
     is_pending: AtomicBool,
-    /// The lease ran out.
+    /// The lease has expired.
     is_lost: AtomicBool,
 }
 
@@ -42,7 +44,7 @@ impl Assertions {
         self.kind
     }
 
-    /// Whether the application has to assert the writer.
+    /// Returns whether the application has to assert the writer.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.period.is_some()
@@ -52,7 +54,7 @@ impl Assertions {
         self.is_lost.store(true, Ordering::SeqCst);
     }
 
-    /// Takes note of an assertion.
+    /// Records an assertion.
     pub(super) fn note(&self, now: Time) -> Report {
         let Some(period) = self.period else { return Report::Not };
         self.at.fetch_max(now.0, Ordering::SeqCst);
@@ -70,7 +72,7 @@ impl Assertions {
         }
     }
 
-    /// Reports the last assertion to discovery, if it is news.
+    /// Reports the last assertion to discovery, unless that was done before.
     pub(super) fn report(&self, core: &mut ParticipantCore, now: Time, entity: EntityId) {
         self.is_pending.store(false, Ordering::SeqCst);
         let at = self.at.load(Ordering::SeqCst);
@@ -79,17 +81,17 @@ impl Assertions {
         }
     }
 
-    /// When the timer should report to discovery.
+    /// Returns when the timer thread should report to discovery.
     pub(super) fn due_at(&self) -> Option<Time> {
         let period = self.period.filter(|_| self.is_pending.load(Ordering::SeqCst))?;
         Some(Time(self.reported_at.load(Ordering::SeqCst)) + period)
     }
 }
 
-/// When an assertion should be reported to discovery.
+/// When to report an assertion to discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
-    /// It need not be, or the timer is set already.
+    /// Not at all, or the timer is already set.
     Not,
     Now,
     At(Time),

@@ -1,10 +1,15 @@
 //! The socket for user data, and which thread receives from it.
 //!
-//! One thread at a time receives, the holder of the *role*. A background thread has it while no other thread wants it. A
-//! thread that blocks in any wait call (for data, for room in a window, for acknowledgements) takes the role and receives
-//! itself: no other thread has to be woken on the path of a sample, a listener that writes and waits cannot wait for
-//! itself, and a process on one processor does not starve its own receiver. The background thread takes over again when
-//! no application thread has received for a millisecond.
+//! One thread at a time receives: the holder of the *role*. The background thread holds it while no
+//! other thread needs it. A thread that blocks in any wait call (for data, for room in a window,
+//! for acknowledgements) takes the role and receives itself. This has three advantages:
+//!
+//! - No other thread has to be woken on the path of a sample.
+//! - A listener that writes and waits cannot deadlock with its own thread.
+//! - On one processor, a waiting process does not starve its own receiver.
+//!
+//! The background thread takes over again when no application thread has received for a
+//! millisecond.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -26,27 +31,30 @@ use super::routes::Table;
 use super::sender::Sender;
 use crate::clock;
 
-/// Buffers of 64 KiB for one receive call. Memory is used only as far as they were filled.
+/// Number of 64 KiB buffers for one receive call. Only the parts that were filled use memory.
 const RECEIVE_BUFFERS: usize = 32;
-/// Two receive calls closer together than this, each with a full batch and none in vain between them, make the next batch
-/// larger.
+/// The batch limit doubles if a batch is full, less than this after the previous one, and no call
+/// between them found nothing.
 const BUSY_GAP: Duration = Duration::from_micros(3);
 /// How long the background thread leaves the role to application threads after they last received.
 const TAKE_OVER_AFTER: Duration = Duration::from_millis(1);
-/// Receive calls by multicast in a row before unicast has its turn.
+/// Receive calls on multicast sockets before the unicast socket is tried first.
 const GROUP_TURNS: u32 = 8;
-/// How often the background thread checks whether it should take over while an application thread waits.
+/// How long the background thread sleeps at a time while a waiting application thread receives
+/// nothing.
 const IDLE_CHECK: Duration = Duration::from_millis(5);
-/// Longest sleep in a receive call: bounds what a lost kick can cost.
+/// Longest sleep in a receive call. Bounds the cost of a lost kick.
 pub(super) const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The socket for user data, and who receives from it.
+/// The socket for user data, and the state that decides which thread receives from it.
 pub(crate) struct Channel {
     pub(crate) socket: Arc<UdpSocket>,
-    /// What else is received from.
+    /// The sockets of the multicast groups.
     pub(crate) groups: Groups,
+    /// Locked by the thread that receives.
     pub(super) role: Mutex<Role>,
-    /// Goes up, under the lock, after every batch and whenever the role is free again.
+    /// Incremented, under the lock, after every batch and whenever the role becomes free, if
+    /// threads sleep on it.
     progress: Mutex<u64>,
     progressed: Condvar,
     /// Threads that sleep on `progressed`.
@@ -55,47 +63,50 @@ pub(crate) struct Channel {
     waiting: AtomicU32,
     /// When an application thread last received.
     application_at: AtomicU64,
+    /// The background thread is in a receive call, or about to make one.
     is_background_receiving: AtomicBool,
+    /// The background thread sleeps with this while application threads receive.
     parked: Mutex<()>,
     unpark: Condvar,
     pub(super) counters: PublishedCounters,
-    /// Where a datagram has to go to come in at this socket.
+    /// The address at which this socket receives what it sends to itself.
     own_address: std::net::SocketAddrV4,
 }
 
-/// Where the last samples went.
+/// The predicted source and reader of the next datagram.
 pub(super) type Prediction = receiver::prediction::Prediction<Arc<ReaderEndpoint>>;
-/// What a batch brought for a reader.
+/// What a batch contained for one reader.
 pub(crate) type ReaderNews = receiver::batch::ReaderNews<Arc<ReaderEndpoint>>;
 
-/// What the receiving thread needs; whoever holds it receives.
+/// The state of the receiving thread. A thread receives while it holds the lock on this.
 pub(super) struct Role {
     pub(super) received: RecvBatch,
     pub(super) blocks: ReceivedBlocks,
+    /// Most messages in the next receive call.
     pub(super) limit: usize,
-    /// The groups' sockets, as of a version of the list of them.
+    /// The groups' sockets, as of `groups_version`.
     pub(super) groups: Sockets,
     pub(super) groups_version: u64,
-    /// Receive calls since the last look at the socket for unicast.
+    /// Receive calls since the unicast socket was last tried first.
     pub(super) group_turns: u32,
-    /// Longest sleep of a receive call that blocks.
+    /// Longest sleep of a blocking receive call.
     pub(super) patience: Duration,
     pub(super) received_at: Time,
-    /// A look since then found nothing: whoever sends is no faster than we are.
+    /// A receive call since then found nothing: this thread is faster than the senders.
     pub(super) is_caught_up: bool,
-    /// When the only processor was last left to others.
+    /// When this thread last yielded the only processor.
     pub(super) yielded_at: Time,
     pub(super) table: Arc<Table>,
     pub(super) table_version: u64,
     pub(super) batch: Batch<Arc<ReaderEndpoint>, Arc<WriterEndpoint>>,
-    /// Of the table that is here.
+    /// Made from `table`; dropped when the table changes.
     pub(super) prediction: Option<Box<Prediction>>,
     pub(super) counters: DriverCounters,
     pub(super) outbox: Outbox,
     pub(super) sender: Sender,
 }
 
-/// What a receive call brought.
+/// What a receive call returned.
 #[derive(Clone, Copy)]
 pub(super) struct Arrived {
     /// Messages in the batch.
@@ -146,13 +157,13 @@ impl Channel {
         }
     }
 
-    /// Makes whoever sleeps in a receive call of this socket look around: an empty datagram to ourselves.
+    /// Wakes a thread that sleeps in a receive call, by sending an empty datagram to this socket.
     pub(crate) fn kick(&self) {
         self.unpark.notify_all();
         let _ = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
     }
 
-    /// Tells threads that sleep until something happens that something has.
+    /// Wakes the threads that sleep in [`Channel::sleep_until_progress`].
     pub(crate) fn announce_progress(&self) {
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             *self.progress.lock() += 1;
@@ -160,8 +171,8 @@ impl Channel {
         }
     }
 
-    /// Makes threads that wait look again at what they wait for: something has changed that no datagram tells
-    /// of.
+    /// Makes waiting threads check their conditions again, after a change that no datagram
+    /// announces.
     pub(crate) fn announce_change(&self) {
         self.announce_progress();
         if self.waiting.load(Ordering::SeqCst) > 0 {
@@ -169,8 +180,10 @@ impl Channel {
         }
     }
 
-    /// A thread of the application has received. A listener that writes may receive on the background thread, which must not
-    /// leave its place to itself.
+    /// Records that an application thread received.
+    ///
+    /// A listener that writes may receive on the background thread. That does not count: the
+    /// background thread would leave the role to itself.
     #[inline]
     pub(super) fn note_application(&self, now: Time) {
         if !IS_BACKGROUND.get() {
@@ -184,7 +197,7 @@ impl Channel {
         let _ = self.socket.set_recv_timeout(Some(patience));
     }
 
-    /// One batch, from whichever socket has something.
+    /// Receives one batch, from whichever socket has data.
     #[inline]
     pub(super) fn receive(&self, role: &mut Role, wait: Wait) -> Arrived {
         role.blocks.take_back(&mut role.received);
@@ -200,8 +213,8 @@ impl Channel {
         self.receive_from_any(role, wait)
     }
 
-    /// The groups come first: HEARTBEATs for one reader, which come by unicast, must not overtake the samples that
-    /// they speak of. Now and then unicast has its turn all the same.
+    /// Tries the group sockets first: a HEARTBEAT to one reader arrives by unicast and must not
+    /// overtake the samples it announces. After [`GROUP_TURNS`] calls, unicast is tried first once.
     fn receive_from_any(&self, role: &mut Role, wait: Wait) -> Arrived {
         let mut has_slept = wait != Wait::Block;
         loop {
@@ -230,30 +243,31 @@ impl Channel {
         }
     }
 
-    /// What the receiver counted.
+    /// Returns the counters of received datagrams.
     pub(crate) fn counters(&self) -> ReceiveCounters {
         self.counters.load()
     }
 
-    /// Counts this thread as one of the application that waits.
+    /// Counts this thread as a waiting application thread.
     pub(super) fn begin_waiting(&self) {
         self.waiting.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(super) fn end_waiting(&self) {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
-        // Another thread that waits may have slept while this one had the role.
+        // Another waiting thread may have slept while this one held the role.
         self.announce_progress();
     }
 
-    /// Sleeps while another thread receives, until `until` at most. The background thread is asked for its role.
+    /// Sleeps while another thread holds the role, until `until` at most. The background thread is
+    /// kicked, so that it gives up the role.
     pub(super) fn sleep_until_progress(&self, until: Time, is_done: &mut impl FnMut() -> bool) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         if self.is_background_receiving.load(Ordering::SeqCst) {
             self.kick();
         }
         let before = *self.progress.lock();
-        // Whatever arrives from here on is announced to this thread.
+        // From here on, whatever arrives wakes this thread.
         if !is_done() && self.role.is_locked() {
             let until = until.min(clock::now() + RECEIVE_TIMEOUT);
             let mut progress = self.progress.lock();
@@ -267,13 +281,13 @@ impl Channel {
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Whether application threads receive, so that the background thread need not.
+    /// Returns whether application threads receive, so that the background thread need not.
     fn is_application_receiving(&self, now: Time) -> bool {
         let last = Time(self.application_at.load(Ordering::Relaxed));
         self.waiting.load(Ordering::SeqCst) > 0 || (last != Time::ZERO && now.since(last) < TAKE_OVER_AFTER)
     }
 
-    /// Puts the background thread to sleep if application threads receive. Whether they do.
+    /// Puts the background thread to sleep if application threads receive; returns whether they do.
     pub(super) fn park_background(&self, now: Time) -> bool {
         if !self.is_application_receiving(now) {
             return false;
@@ -285,10 +299,10 @@ impl Channel {
         true
     }
 
-    /// Lets the background thread receive by `receive`, unless an application thread waits.
+    /// Calls `receive` on the background thread, unless an application thread waits.
     pub(super) fn receive_in_background(&self, receive: impl FnOnce()) {
         self.is_background_receiving.store(true, Ordering::SeqCst);
-        // A thread that began to wait before this store sees it, or is seen here.
+        // Either a thread that began to wait earlier is seen here, or it sees the store above.
         if self.waiting.load(Ordering::SeqCst) == 0 {
             receive();
         }
@@ -297,8 +311,10 @@ impl Channel {
 }
 
 impl Role {
-    /// One message per call while messages come one by one, which is the quickest for each; more when they
-    /// come faster than they are taken in.
+    /// Adapts the batch limit to the load.
+    ///
+    /// One message per call has the lowest latency while messages arrive one by one. The limit
+    /// grows when they arrive faster than they are processed.
     #[inline]
     pub(super) fn adapt_limit(&mut self, count: usize, now: Time) {
         let is_caught_up = core::mem::take(&mut self.is_caught_up);

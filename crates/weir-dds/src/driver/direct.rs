@@ -1,10 +1,13 @@
-//! A writer's core, and what its single-sample datagrams are sent by.
+//! The state behind a writer's core lock, and the fast path for single-sample datagrams.
 //!
-//! Samples that leave together, or with something else, pass through an outbox and are sent outside the lock of the
-//! core, under another one that keeps them in order. For a sample by itself that is most of what a write costs. Few other
-//! threads want the core while it is sent (an acknowledgement that is awaited forbids it, the timers' thread does not
-//! wait for long), so it is sent under the lock of the core alone. A long bulk at its end is sent from the application's
-//! memory, and copied after that.
+//! The general path passes samples through an outbox and sends them without the core's lock, under
+//! a second lock that keeps them in order. For a single sample, this detour would be most of the
+//! cost of a write. The fast path therefore sends under the core's lock alone. Few other threads
+//! need the core during the send: the fast path is off while an acknowledgement is awaited, and the
+//! timer thread does not wait for long.
+//!
+//! A long bulk at the end of the sample is sent from the application's memory. It is copied into
+//! the history after that.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -18,14 +21,14 @@ use super::sender::{Connection, SendCounters};
 use crate::clock;
 use crate::stage_times::SendTimes;
 
-/// The state that the lock of a writer's core guards.
+/// The state guarded by the lock of a writer's core.
 pub(crate) struct WriterState {
     core: WriterCore,
-    /// The connection to the only one of these destinations.
+    /// The only destination, and the socket connected to it.
     connection: Option<(Destinations, Connection)>,
-    /// What was sent directly.
+    /// Counts direct sends.
     pub(super) counters: SendCounters,
-    /// Of the last direct send; `None`: stage timing is disabled.
+    /// When the last direct send took place. `None`: stage timing is disabled.
     pub(super) times: Option<SendTimes>,
 }
 
@@ -34,17 +37,19 @@ impl WriterState {
         Self { core, connection: None, counters: SendCounters::default(), times: None }
     }
 
-    /// Sends by a connection to the only one of these destinations from now on; it is not used once the writer's
-    /// destinations have changed.
+    /// Sets the socket connected to the only destination. It is unused once the core's destinations
+    /// change.
     pub(super) fn connect(&mut self, connection: Option<(Destinations, Connection)>) {
         self.connection = connection;
     }
 
-    /// Writes and sends a sample by itself, see [`WriterCore::write_direct`]. No other thread may be sending what the
-    /// core has handed out before. `false`, and nothing has happened: write it the general way.
+    /// Writes and sends a single-sample datagram, see [`WriterCore::write_direct`].
+    ///
+    /// No other thread may be sending what the core handed out before. Returns `false` if nothing
+    /// happened; the caller then uses the general path.
     ///
     /// # Errors
-    /// That of `fill`; nothing has happened then.
+    /// Those of `fill`; nothing has happened then.
     #[inline(always)]
     pub(crate) fn write_direct<E>(
         &mut self,
@@ -64,7 +69,7 @@ impl WriterState {
                 None => outlet.send_direct(connection, datagram),
                 Some(times) => send_timed(outlet, connection, datagram, times),
             };
-            // What the kernel does not take counts as lost: reliability deals with it.
+            // A datagram that the kernel refuses counts as lost; reliability recovers it.
             counters.samples += 1;
             counters.system_calls += 1;
             counters.datagrams += u64::from(is_taken);

@@ -1,4 +1,4 @@
-//! The state of discovery, and how threads wait for matches.
+//! The state of discovery, and waiting for matches.
 
 use parking_lot::{Condvar, Mutex};
 use weir_rtps::outbox::Outbox;
@@ -8,7 +8,7 @@ use weir_rtps::time::Time;
 use super::sender::Sender;
 use crate::clock;
 
-/// The participant's discovery, behind one lock that also keeps its events in order.
+/// The participant's discovery state. Its lock also keeps discovery events in order.
 pub(crate) struct Discovery {
     pub(super) state: Mutex<State>,
     /// Notified after every change of matches.
@@ -36,7 +36,8 @@ impl Discovery {
         self.changed.notify_all();
     }
 
-    /// Sleeps until matches change so that `is_done`, or until `deadline`; `true` when it is done.
+    /// Sleeps until `is_done` after a change of matches, or until `deadline`. Returns whether it is
+    /// done.
     pub(crate) fn wait_until(&self, deadline: Time, mut is_done: impl FnMut() -> bool) -> bool {
         let mut epoch = self.epoch.lock();
         loop {

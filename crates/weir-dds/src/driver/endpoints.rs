@@ -1,4 +1,4 @@
-//! Writers and readers as the driver knows them, without their types.
+//! Local writers and readers, without their sample types.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::status::{
     IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, Rejected, SampleCountStatus,
 };
 
-/// A writer.
+/// A local writer.
 pub(crate) struct WriterEndpoint {
     pub(crate) entity: EntityId,
     pub(crate) lane: Lane,
@@ -26,9 +26,9 @@ pub(crate) struct WriterEndpoint {
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
     pub(crate) assertions: Assertions,
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
-    /// Readers that listen to a multicast group get samples by it.
+    /// Whether readers that listen to a multicast group are sent samples through it.
     pub(crate) uses_multicast: bool,
-    /// Matched readers that do not delimit keys in XCDR2.
+    /// Matched readers whose engine does not delimit keys in XCDR2.
     pub(crate) without_key_delimiters: Mutex<BTreeSet<Guid>>,
     listener: Mutex<Option<WriterListener>>,
 }
@@ -50,7 +50,7 @@ impl WriterEndpoint {
 
     pub(crate) fn set_listener(&self, listener: Option<WriterListener>) {
         let before = core::mem::replace(&mut *self.listener.lock(), listener);
-        // Not under the lock: it may hold the last handle of another endpoint.
+        // Dropped without the lock: it may hold the last handle of another endpoint.
         drop(before);
     }
 
@@ -58,7 +58,7 @@ impl WriterEndpoint {
         self.listener.lock().is_some()
     }
 
-    /// Calls the listener, with no lock held.
+    /// Calls the listener. No lock may be held.
     pub(crate) fn notify(&self, event: WriterEvent) {
         let listener = self.listener.lock().clone();
         if let Some(listener) = listener {
@@ -67,7 +67,7 @@ impl WriterEndpoint {
     }
 }
 
-/// A reader.
+/// A local reader.
 pub(crate) struct ReaderEndpoint {
     pub(crate) entity: EntityId,
     pub(crate) core: Mutex<ReaderCore>,
@@ -76,27 +76,29 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) lost: Mutex<SampleCountStatus>,
     pub(crate) rejected: Mutex<Rejected>,
     pub(crate) malformed: AtomicU64,
-    /// Of the last batch; `None`: stage timing is disabled.
+    /// When the last batch arrived. `None`: stage timing is disabled.
     pub(crate) times: Mutex<Option<ReceiveTimes>>,
     calls: Mutex<Calls>,
     has_listener: AtomicBool,
 }
 
-/// A reader's listener, and whether it is being told of new samples.
+/// A reader's listener, and whether a thread is calling it for new samples.
 #[derive(Default)]
 struct Calls {
     listener: Option<ReaderListener>,
-    /// A second reference, for whoever tells of new samples: to lend it costs less per sample than to count another one.
+    /// A second reference to the listener, lent to the notifying thread. Lending costs less per
+    /// sample than counting another reference.
     spare: Option<ReaderListener>,
-    /// Goes up when the listener is replaced.
+    /// Incremented when the listener is replaced.
     version: u64,
-    /// One thread at a time tells of new samples; news that come meanwhile make it go round again.
-    is_telling: bool,
+    /// A thread is calling the listener for new samples. Only one does so at a time; news that
+    /// arrive meanwhile make it repeat the call.
+    is_notifying: bool,
     has_more_news: bool,
 }
 
 impl Calls {
-    /// The reference that was lent, or another one.
+    /// Returns the spare reference, or a new one.
     #[inline]
     fn lend(&mut self) -> Option<ReaderListener> {
         self.spare.take().or_else(|| self.listener.clone())
@@ -126,7 +128,7 @@ impl ReaderEndpoint {
             calls.version += 1;
             (core::mem::replace(&mut calls.listener, listener), calls.spare.take())
         };
-        // Not under the lock: it may hold the last handle of another endpoint.
+        // Dropped without the lock: it may hold the last handle of another endpoint.
         drop(before);
     }
 
@@ -135,7 +137,8 @@ impl ReaderEndpoint {
         self.has_listener.load(Ordering::Relaxed)
     }
 
-    /// Calls the listener, with no lock held. Data has a call of its own.
+    /// Calls the listener for a status. No lock may be held. For new samples there is
+    /// [`ReaderEndpoint::notify_of`].
     pub(crate) fn notify(&self, event: ReaderEvent) {
         let listener = self.calls.lock().listener.clone();
         if let Some(listener) = listener {
@@ -143,14 +146,14 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Notes when samples arrived that have just been put into the cache.
+    /// Records the arrival of samples that were just put into the cache.
     #[cold]
     pub(super) fn note_times(&self, came: Came) {
         let Came { stamped_ns, returned_ns } = came;
         *self.times.lock() = Some(ReceiveTimes { stamped_ns, returned_ns, sorted_ns: clock::now().0 });
     }
 
-    /// Calls the listener for what a batch brought, with no lock held.
+    /// Calls the listener for what a batch contained. No lock may be held.
     #[inline]
     pub(super) fn notify_of(&self, news: News) {
         if news.has_status_news {
@@ -160,7 +163,7 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Calls the listener for what is new, with no lock held.
+    /// Calls the listener for everything that is new. No lock may be held.
     pub(super) fn notify_news(&self) {
         let (has_unread, counters, has_liveliness_news) = {
             let core = self.core.lock();
@@ -181,16 +184,17 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Calls the listener for new samples. When a thread does so already, that one does it once more.
+    /// Calls the listener for new samples. If another thread is doing so, that thread repeats the
+    /// call.
     fn notify_data(&self) {
         let (mut listener, mut version) = {
             let mut calls = self.calls.lock();
-            if calls.is_telling {
+            if calls.is_notifying {
                 calls.has_more_news = true;
                 return;
             }
             let Some(listener) = calls.lend() else { return };
-            calls.is_telling = true;
+            calls.is_notifying = true;
             (listener, calls.version)
         };
         loop {
@@ -198,18 +202,18 @@ impl ReaderEndpoint {
             let mut calls = self.calls.lock();
             let is_replaced = calls.version != version;
             if !core::mem::take(&mut calls.has_more_news) {
-                calls.is_telling = false;
+                calls.is_notifying = false;
                 if !is_replaced {
                     calls.spare = Some(listener);
                 }
-                // The lock goes before a listener that was replaced: see `set_listener`.
+                // `calls` is unlocked before `listener` is dropped, as in `set_listener`.
                 return;
             }
             if is_replaced {
-                // More has come since, for whoever listens now.
+                // The new listener has to be called for the news that arrived meanwhile.
                 version = calls.version;
                 let Some(next) = calls.lend() else {
-                    calls.is_telling = false;
+                    calls.is_notifying = false;
                     return;
                 };
                 let before = core::mem::replace(&mut listener, next);
@@ -220,7 +224,8 @@ impl ReaderEndpoint {
     }
 }
 
-/// Calls a listener. One that panics has said so on standard error, and the thread, which others need, goes on.
+/// Calls a listener, and keeps the thread alive if it panics. The panic was reported on standard
+/// error.
 fn survive(call: impl FnOnce()) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
 }
@@ -236,29 +241,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_that_is_replaced_while_it_is_told_hears_no_more_and_is_let_go() {
+    fn a_listener_that_is_replaced_during_a_call_is_not_called_again_and_is_dropped() {
         let guid = Guid::new(GuidPrefix::UNKNOWN, EntityId::UNKNOWN);
         let core = ReaderCore::new(ReaderConfig::new(guid, Reliability::BestEffort));
         let endpoint = Arc::new(ReaderEndpoint::new(EntityId::UNKNOWN, core));
         let counts: [Arc<AtomicU64>; 2] = Default::default();
-        let told = || counts.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let calls = || counts.each_ref().map(|count| count.load(Ordering::Relaxed));
         let [first, second] = counts.clone();
         let me = Arc::clone(&endpoint);
         endpoint.set_listener(Some(Arc::new(move |_| {
             first.fetch_add(1, Ordering::Relaxed);
             let second = Arc::clone(&second);
             me.set_listener(Some(Arc::new(move |_| _ = second.fetch_add(1, Ordering::Relaxed))));
-            // More news while it is told of these.
+            // More news during the call.
             me.notify_data();
         })));
         endpoint.notify_data();
-        assert_eq!(told(), [1, 1]);
+        assert_eq!(calls(), [1, 1]);
         assert_eq!((Arc::strong_count(&counts[0]), Arc::strong_count(&endpoint)), (1, 1));
         endpoint.notify_data();
-        assert_eq!(told(), [1, 2]);
+        assert_eq!(calls(), [1, 2]);
         endpoint.set_listener(None);
         endpoint.notify_data();
-        assert_eq!(told(), [1, 2]);
-        assert_eq!(Arc::strong_count(&counts[1]), 1, "the reference that is lent is gone, too");
+        assert_eq!(calls(), [1, 2]);
+        assert_eq!(Arc::strong_count(&counts[1]), 1, "the spare reference is dropped, too");
     }
 }

@@ -1,8 +1,8 @@
-//! What listeners are called for.
+//! The events that listeners are called for.
 
 use std::sync::Arc;
 
-/// What a reader's listener is called for.
+/// An event for a reader's listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReaderEvent {
     DataAvailable,
@@ -13,7 +13,7 @@ pub(crate) enum ReaderEvent {
     SampleLost,
 }
 
-/// What a writer's listener is called for.
+/// An event for a writer's listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriterEvent {
     Matched,
@@ -21,7 +21,7 @@ pub(crate) enum WriterEvent {
     LivelinessLost,
 }
 
-/// A reader's listener without its type.
+/// A reader's listener, without its sample type.
 pub(crate) type ReaderListener = Arc<dyn Fn(ReaderEvent) + Send + Sync>;
-/// A writer's listener without its type.
+/// A writer's listener, without its sample type.
 pub(crate) type WriterListener = Arc<dyn Fn(WriterEvent) + Send + Sync>;

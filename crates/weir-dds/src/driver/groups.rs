@@ -1,5 +1,5 @@
-//! The multicast groups that the readers of a participant listen to: a socket for each, there as long as a reader
-//! wants it.
+//! The multicast groups that a participant's readers listen to, with one socket per group while a
+//! reader needs it.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use weir_udp::{SocketOptions, UdpSocket};
 
 use crate::error::{DdsError, Result};
 
-/// Groups that a participant can listen to at a time: each is one more socket to look at.
+/// Most groups of a participant. Every group is one more socket to poll.
 pub(crate) const GROUPS_MAX: usize = 15;
 
-/// The sockets of the groups, as a receiver sees them.
+/// The groups' sockets, as the receiving thread uses them.
 pub(crate) type Sockets = Arc<[Arc<UdpSocket>]>;
 
-/// Who listens to which group.
+/// The groups, and how many readers listen to each.
 pub(crate) struct Groups {
-    /// Our addresses on the interfaces where groups are joined.
+    /// Local addresses of the interfaces on which groups are joined.
     interfaces: Vec<Ipv4Addr>,
     receive_buffer: usize,
     members: Mutex<Vec<Member>>,
@@ -33,7 +33,8 @@ struct Member {
 }
 
 impl Groups {
-    /// No groups yet. `receive_buffer`: bytes to ask for for each socket.
+    /// Starts without groups. `receive_buffer` is the buffer size to request for each socket, in
+    /// bytes.
     pub(crate) fn new(interfaces: Vec<Ipv4Addr>, receive_buffer: usize) -> Self {
         Self {
             interfaces,
@@ -44,7 +45,8 @@ impl Groups {
         }
     }
 
-    /// Listens to a group on behalf of one more reader. Whoever receives is to be told by the caller.
+    /// Adds a reader to a group, and joins the group if it is the first. The caller has to kick the
+    /// receiving thread.
     pub(crate) fn join(&self, group: SocketAddrV4) -> Result<()> {
         let mut members = self.members.lock();
         if let Some(member) = members.iter_mut().find(|member| member.group == group) {
@@ -53,7 +55,7 @@ impl Groups {
         }
         if members.len() >= GROUPS_MAX {
             let text = format!(
-                "the participant listens to {GROUPS_MAX} multicast groups already: share some of them"
+                "the participant listens to {GROUPS_MAX} multicast groups, which is the limit: share groups"
             );
             return Err(DdsError::OutOfResources(text));
         }
@@ -74,12 +76,12 @@ impl Groups {
         }
     }
 
-    /// The sockets of all groups.
+    /// Returns the sockets of all groups.
     pub(crate) fn sockets(&self) -> Sockets {
         Arc::clone(&self.sockets.read())
     }
 
-    /// Goes up when the sockets change.
+    /// Returns a number that is incremented whenever the sockets change.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
@@ -95,7 +97,7 @@ impl Groups {
             reuse_address: true,
             recv_buffer: Some(self.receive_buffer),
             gro: true,
-            // Bound to the group, it gets nothing else that comes to the port.
+            // A socket bound to the group receives nothing else sent to the port.
             ..SocketOptions::new(group)
         };
         let what = || format!("cannot listen to the multicast group {group}");
@@ -109,7 +111,7 @@ impl Groups {
             }
         }
         match failure {
-            // An interface without multicast is no harm while another one has it.
+            // An interface without multicast does no harm if another one supports it.
             Some(error) if joined == 0 => Err(DdsError::network(what(), error)),
             _ => Ok(socket),
         }

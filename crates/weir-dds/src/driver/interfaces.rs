@@ -16,7 +16,7 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// Finds the interfaces that the settings name; all that are up when they name none.
+    /// Finds the interfaces that the settings name, or all that are up if they name none.
     pub(crate) fn new(settings: &ParticipantSettings) -> Result<Self> {
         let all =
             weir_udp::interfaces().map_err(|error| DdsError::network("cannot list the interfaces", error))?;
@@ -29,7 +29,7 @@ impl Selected {
             if interfaces.len() == known {
                 let names: Vec<_> = up.iter().map(|it| format!("{} ({})", it.name, it.address)).collect();
                 let there = names.join(", ");
-                let text = format!("no interface {name:?} is up with an IPv4 address; there are: {there}");
+                let text = format!("no interface {name:?} is up with an IPv4 address; available: {there}");
                 return Err(DdsError::BadParameter(text));
             }
         }
@@ -37,13 +37,13 @@ impl Selected {
             interfaces = up;
         }
         if interfaces.is_empty() {
-            let text = "no interface is up with an IPv4 address; `ip link set lo up` gives the loopback one";
+            let text = "no interface is up with an IPv4 address; run 'ip link set lo up' for loopback";
             return Err(DdsError::BadParameter(text.to_owned()));
         }
         Ok(Self { interfaces })
     }
 
-    /// The address that sockets are bound to: the only one, or all.
+    /// Returns the address to bind to: that of the only interface, or the unspecified one.
     pub(super) fn bind_address(&self) -> Ipv4Addr {
         match &self.interfaces[..] {
             [only] => only.address,
@@ -51,20 +51,23 @@ impl Selected {
         }
     }
 
-    /// The addresses that others are told, with a port. Loopback only where there is nothing else: from other
-    /// hosts it leads nowhere.
+    /// Returns the addresses announced to peers, with a port.
+    ///
+    /// Loopback is announced only if there is nothing else, because it leads nowhere from other
+    /// hosts.
     pub(crate) fn announced(&self, port: u16) -> Vec<SocketAddrV4> {
         let has_network = self.interfaces.iter().any(|interface| !interface.is_loopback);
         let announced = self.interfaces.iter().filter(|interface| !(has_network && interface.is_loopback));
         announced.map(|interface| SocketAddrV4::new(interface.address, port)).collect()
     }
 
-    /// Our addresses on all interfaces.
+    /// Returns the local addresses on all interfaces.
     pub(crate) fn addresses(&self) -> Vec<Ipv4Addr> {
         self.interfaces.iter().map(|interface| interface.address).collect()
     }
 
-    /// Those from which multicast can be sent. Loopback says that it cannot, and does so nevertheless.
+    /// Returns the addresses from which multicast can be sent. Loopback lacks the flag but supports
+    /// it.
     pub(crate) fn multicast_addresses(&self) -> Vec<Ipv4Addr> {
         let able = self.interfaces.iter().filter(|interface| interface.is_multicast || interface.is_loopback);
         able.map(|interface| interface.address).collect()
@@ -76,7 +79,8 @@ impl Selected {
     }
 }
 
-/// The largest datagram, in bytes, that reaches all of `destinations` unfragmented, as far as this host knows.
+/// Returns the size in bytes of the largest datagram that reaches all `destinations` unfragmented,
+/// as far as this host knows.
 pub(crate) fn segment_max(destinations: &[SocketAddrV4]) -> u16 {
     const HEADERS: usize = 28;
     let mtus = destinations.iter().map(|to| weir_udp::path_mtu_to(*to).unwrap_or(1500));

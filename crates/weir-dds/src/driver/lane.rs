@@ -1,10 +1,11 @@
-//! A writer's lane: its core and what its samples are sent with, each behind a lock.
+//! A writer's lane: its core and its sending state, each behind a lock.
 //!
-//! A thread that writes takes a [`Turn`]. What is to be sent leaves by [`Lane::transmit`], on whatever occasion: the
-//! core hands it out, its lock is released, the outlet sends it, and the timer is set for what is due later.
+//! A thread that writes takes a [`Turn`], which holds the locks it needs. Whatever the occasion,
+//! [`Lane::transmit`] does the sending: the core hands samples out, its lock is released, and the
+//! outlet sends them. The caller then sets the timer for what is due later.
 //!
-//! Lock order: `sending`, then `core`. A single-sample datagram is sent with `core` alone locked, while no thread holds
-//! `sending`.
+//! Lock order: `sending`, then `core`. The fast path sends a single-sample datagram with only
+//! `core` locked, while no thread holds `sending`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,80 +23,83 @@ use super::sender::{SendCounters, Sender};
 use crate::clock;
 use crate::stage_times::SendTimes;
 
-/// How long the timers' thread waits for a writer that is sending, before it serves the others.
+/// How long the timer thread waits for a writer that is sending before it serves the others.
 const BUSY_WRITER: Duration = Duration::from_micros(500);
 
-/// A writer's core, and what its samples are sent with.
+/// A writer's core and its sending state.
 pub(crate) struct Lane {
-    /// Held while samples are handed out and sent, so that they leave in the order of their numbers.
+    /// Held while samples are handed out and sent, so that they leave in sequence order.
     sending: Mutex<Sending>,
     core: Mutex<WriterState>,
-    /// The next sample is probably a single-sample datagram: the last one was, and the core knows of all sends before it.
+    /// The next sample will probably take the fast path: the last one qualified for it, and the
+    /// core knows of all earlier sends.
     expects_direct: AtomicBool,
-    /// Of a writer whose samples a thread of its own sends.
+    /// Present if the writer publishes asynchronously: its own thread sends.
     pub(crate) publishing: Option<Publishing>,
 }
 
-/// What is needed to send.
+/// The sending state: an outbox, sockets, and times not yet reported to the core.
 #[derive(Default)]
 pub(crate) struct Sending {
     outbox: Outbox,
     sender: Sender,
-    /// When the last send call ended, if the core does not know yet.
+    /// When the last send call ended, until reported to the core.
     sent_at: Option<Time>,
-    /// How long the write took that it ended, if the core does not know yet.
+    /// Time from the last write or publication to the end of its send call, until reported to the
+    /// core.
     send_time: Option<Duration>,
 }
 
-/// A turn of one thread at a writer.
+/// A thread's turn at a writer: the locked core, and the way in which its samples are sent.
 pub(crate) struct Turn<'a> {
     pub(crate) core: MutexGuard<'a, WriterState>,
     pub(crate) sends: Sends<'a>,
 }
 
-/// How samples that are written in a turn leave.
+/// Which thread sends the samples written in a turn, and with which lock.
 pub(crate) enum Sends<'a> {
-    /// This thread sends them.
+    /// This thread, with `sending` locked.
     Here(MutexGuard<'a, Sending>),
-    /// The writer's publishing thread does.
+    /// The writer's publishing thread, which locks `sending` later.
     Publisher(&'a Publishing),
-    /// Only directly, under the lock of the core; for anything else, [`Lane::in_order`] takes another turn.
+    /// This thread, with only the core locked: by the fast path alone. For anything else,
+    /// [`Lane::in_order`] takes another turn.
     Direct,
 }
 
-/// Why a lane hands samples out.
+/// Why the lane hands out samples.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occasion {
-    /// A sample was written: everything leaves but what a burst or a batch holds back.
+    /// A sample was written. Everything leaves except what a burst or a batch holds back.
     Write,
     /// Everything leaves.
     Flush,
-    /// The application has begun to wait: everything leaves, and the next write is the first of its kind.
+    /// The application has begun to wait. Everything leaves, and the next write starts a new burst.
     EndOfBurst,
     /// A timer has expired.
     Timer,
-    /// The publishing thread takes what there is.
+    /// The publishing thread sends what is due.
     Publish,
-    /// The application is alive.
+    /// The application has asserted its liveliness.
     Assertion,
-    /// A piece of a large sample was encoded, and more follows.
+    /// A piece of a large sample was encoded, and more pieces follow.
     Piece,
 }
 
-/// What a transmission has left behind.
+/// The state after a transmission.
 #[derive(Clone, Copy)]
 pub(crate) struct Transmitted {
     /// Whether anything was sent.
     pub(crate) has_sent: bool,
     /// A large sample was begun and not finished.
     pub(crate) is_amid_sample: bool,
-    /// The end of the pause in it, if it leaves with pauses.
+    /// End of the current pause within a large sample sent in parts.
     pub(crate) paused_until: Option<Time>,
-    /// More than half of the window is in flight: acknowledgements are due.
+    /// More than half of the window is in flight, so acknowledgements are due.
     pub(crate) awaits_acknowledgements: bool,
-    /// A write that was refused may find room now.
+    /// A refused write may find room now.
     pub(crate) makes_room: bool,
-    /// When something is due next.
+    /// When the next timer is due.
     next: Option<Time>,
 }
 
@@ -109,13 +113,13 @@ impl Lane {
         }
     }
 
-    /// The core alone: for acknowledgements, statuses, and samples that are added to an open batch.
+    /// Locks only the core: for acknowledgements, statuses, and adding samples to an open batch.
     #[inline]
     pub(crate) fn core(&self) -> MutexGuard<'_, WriterState> {
         self.core.lock()
     }
 
-    /// A turn at the writer.
+    /// Begins a turn, and reports the last send to the core.
     #[inline]
     pub(crate) fn turn(&self) -> Turn<'_> {
         let sends = match &self.publishing {
@@ -129,13 +133,14 @@ impl Lane {
         turn
     }
 
-    /// A turn for a sample that probably leaves by itself: only the core is locked, if no thread is sending.
+    /// Begins a turn for a sample that will probably take the fast path: locks only the core, if no
+    /// thread is sending.
     #[inline]
     pub(crate) fn direct_turn(&self) -> Turn<'_> {
         if self.expects_direct() {
             let core = self.core.lock();
-            // A thread that holds `sending` and hands samples out locks the core after it: it is seen here, or has handed
-            // out nothing.
+            // A sending thread takes `sending` before it locks the core to hand out samples. So
+            // either its lock is seen here, or it has handed out nothing yet.
             if !self.sending.is_locked() {
                 return Turn { core, sends: Sends::Direct };
             }
@@ -143,7 +148,7 @@ impl Lane {
         self.turn()
     }
 
-    /// The same turn for a sample that does not leave by itself.
+    /// Exchanges a turn that allows only the fast path for a full one.
     #[inline]
     pub(crate) fn in_order<'a>(&'a self, turn: Turn<'a>) -> Turn<'a> {
         if !matches!(turn.sends, Sends::Direct) {
@@ -159,7 +164,7 @@ impl Lane {
         self.expects_direct.load(Ordering::Relaxed)
     }
 
-    /// Ends a turn in which a sample was sent directly.
+    /// Ends a turn in which the fast path sent a sample.
     #[inline]
     pub(crate) fn end_direct(&self, outlet: &Outlet, turn: Turn<'_>) {
         if !matches!(turn.sends, Sends::Direct) {
@@ -170,8 +175,10 @@ impl Lane {
         arm(outlet, next);
     }
 
-    /// Hands out what is due, sends it, and sets the timer for what is due later. All samples of a writer but those that
-    /// are sent directly leave here.
+    /// Hands out what is due and sends it.
+    ///
+    /// Everything that a writer sends leaves here, except the fast path's samples and the repairs
+    /// sent by receiving threads.
     #[inline]
     fn transmit(
         &self,
@@ -212,7 +219,8 @@ impl Lane {
         transmitted
     }
 
-    /// Ends a turn: sends what was written, or has it sent in time. `None`: another thread sends.
+    /// Ends a turn: sends what was written, or arranges for it to be sent in time. Returns `None`
+    /// if this thread sends nothing.
     #[inline]
     pub(crate) fn send(&self, outlet: &Outlet, turn: Turn<'_>, now: Time) -> Option<Transmitted> {
         let Turn { core, sends } = turn;
@@ -229,18 +237,18 @@ impl Lane {
         }
     }
 
-    /// Ends a turn: sends everything, also what a burst or a batch holds back.
+    /// Ends a turn: sends everything, including what a burst or a batch holds back.
     pub(crate) fn flush(&self, outlet: &Outlet, turn: Turn<'_>, now: Time) {
         self.send_on(outlet, turn, now, Occasion::Flush);
     }
 
-    /// Shows that the application is alive.
+    /// Asserts the writer's liveliness on the network.
     pub(crate) fn assert_liveliness(&self, outlet: &Outlet, now: Time) {
         let sending = self.sending.lock();
         self.send_here(outlet, (self.core.lock(), sending), now, Occasion::Assertion);
     }
 
-    /// Sends what automatic coalescing holds back: the application has begun to wait.
+    /// Sends what automatic coalescing holds back, because the application has begun to wait.
     pub(crate) fn end_burst(&self, outlet: &Outlet) {
         self.send_on(outlet, self.turn(), clock::now(), Occasion::EndOfBurst);
     }
@@ -256,7 +264,7 @@ impl Lane {
                     _ => core.release_held(),
                 }
                 drop(core);
-                publishing.tell();
+                publishing.notify();
             }
             Sends::Direct => {}
         }
@@ -271,14 +279,15 @@ impl Lane {
         occasion: Occasion,
     ) -> Transmitted {
         let transmitted = self.transmit(outlet, (core, &mut sending), now, occasion);
-        // What is received later calls listeners, and those may write.
+        // Unlocked before the caller receives: listeners called then may write.
         drop(sending);
-        // After a pause this thread goes on.
+        // This thread itself continues after a pause, so no timer is needed.
         arm(outlet, transmitted.next.filter(|_| transmitted.paused_until.is_none()));
         transmitted
     }
 
-    /// Sends more of the large sample that was begun; with `is_last`, the timers' thread goes on with it.
+    /// Sends more of the large sample in progress. With `is_last`, the timer thread continues after
+    /// that.
     pub(crate) fn send_more(&self, outlet: &Outlet, is_last: bool) -> Transmitted {
         let sending = self.sending.lock();
         let mut core = self.core.lock();
@@ -288,7 +297,7 @@ impl Lane {
         self.send_here(outlet, (core, sending), clock::now(), Occasion::Write)
     }
 
-    /// Sends what is there of a large sample while the rest is being encoded, within the turn that writes it.
+    /// Sends the pieces of a large sample encoded so far, within the turn that writes it.
     pub(crate) fn send_piece(
         &self,
         outlet: &Outlet,
@@ -300,9 +309,10 @@ impl Lane {
         }
     }
 
-    /// Does what is due, on the timers' thread. Returns when something is due next.
+    /// Does what is due, on the timer thread. Returns when something is due next.
     pub(crate) fn timeout(&self, outlet: &Outlet, now: Time) -> Option<Time> {
-        // A direct send holds this lock while it waits for the kernel. Other writers do not wait for it, too.
+        // A direct send holds this lock during its system call. Other writers must not wait for
+        // that.
         let Some(core) = self.core.try_lock_for(BUSY_WRITER) else { return Some(now + BUSY_WRITER) };
         let next = core.next_timeout()?;
         drop(core);
@@ -310,7 +320,7 @@ impl Lane {
             return Some(next);
         }
         let Some(publishing) = &self.publishing else {
-            // Samples leave in order: behind a send that is under way.
+            // Taken first, so that samples leave in sequence order after a send in progress.
             let mut sending = self.sending.lock();
             return self.transmit(outlet, (self.core.lock(), &mut sending), now, Occasion::Timer).next;
         };
@@ -319,8 +329,8 @@ impl Lane {
             core.handle_timeout(now);
             core.next_timeout()
         };
-        publishing.tell();
-        // What is due is the publishing thread's, which sets the timer for what follows.
+        publishing.notify();
+        // The publishing thread does what is due, and sets the timer for what follows.
         next.filter(|at| *at > now)
     }
 
@@ -332,17 +342,19 @@ impl Lane {
         self.send_here(outlet, (core, sending), clock::now(), Occasion::Publish)
     }
 
-    /// Makes the publishing thread check the core, if there is such a thread.
-    pub(crate) fn tell_publisher(&self) {
-        self.publishing.iter().for_each(Publishing::tell);
+    /// Makes the publishing thread, if there is one, check the core.
+    pub(crate) fn notify_publisher(&self) {
+        self.publishing.iter().for_each(Publishing::notify);
     }
 
-    /// Waits for a send that is under way. Whatever the core has handed out before, the kernel has then.
+    /// Waits for a send in progress. The kernel then has everything that the core handed out
+    /// before.
     pub(crate) fn wait_for_sender(&self) {
         drop(self.sending.lock());
     }
 
-    /// The time until now was the engine's, not the application's: it does not end a burst.
+    /// Keeps the time spent in the engine since the last send from ending a burst: the application
+    /// did not pause.
     #[inline]
     pub(crate) fn note_busy(&self) {
         if self.publishing.is_none() {
@@ -350,7 +362,7 @@ impl Lane {
         }
     }
 
-    /// Follows a change of the writer's destinations, see [`Sender::connect`].
+    /// Opens the sockets for changed destinations, see [`Sender::connect`].
     pub(crate) fn connect(&self) {
         let mut sending = self.sending.lock();
         let (destinations, routes) = {
@@ -368,14 +380,14 @@ impl Lane {
         self.core.lock().times = Some(SendTimes::default());
     }
 
-    /// When something was last sent; `None`: stage timing is disabled.
+    /// Returns when data was last sent. `None`: stage timing is disabled.
     pub(crate) fn last_send_times(&self) -> Option<SendTimes> {
         let sending = self.sending.lock();
         let direct = self.core.lock().times;
         sending.sender.times.into_iter().chain(direct).max_by_key(|times| times.called_ns)
     }
 
-    /// What was sent, repairs by other threads not included.
+    /// Returns what the writer has sent, without repairs sent by receiving threads.
     pub(crate) fn send_counters(&self) -> SendCounters {
         let sending = self.sending.lock();
         let direct = self.core.lock().counters;
@@ -384,7 +396,7 @@ impl Lane {
 }
 
 impl Sending {
-    /// Takes note of a send that has ended, of samples that the core handed out at `now`.
+    /// Records the end of a send call for samples that the core handed out at `now`.
     #[inline]
     fn note_sent(&mut self, now: Time, occasion: Occasion) {
         let sent_at = clock::now();
@@ -396,7 +408,8 @@ impl Sending {
         }
     }
 
-    /// Reports the last send to the core, which tells a burst by it. Not earlier: the core was not locked any more.
+    /// Reports the last send to the core, which detects bursts by it. The core was no longer locked
+    /// when the send ended.
     #[inline]
     fn report(&mut self, core: &mut WriterCore) {
         if let Some(at) = self.sent_at.take() {
@@ -408,13 +421,14 @@ impl Sending {
     }
 }
 
-/// Leaves a sample to the publishing thread, which is told of it unless the sample is still held back.
+/// Leaves a sample to the publishing thread, and notifies that thread unless the sample is held
+/// back.
 #[inline]
 fn leave_to(publishing: &Publishing, outlet: &Outlet, mut core: MutexGuard<'_, WriterState>, now: Time) {
     core.replace_unsent();
     if core.is_transmission_due(now) {
         drop(core);
-        publishing.tell();
+        publishing.notify();
         return;
     }
     let next = core.next_timeout().filter(|_| core.paused_until().is_none());

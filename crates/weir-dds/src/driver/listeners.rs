@@ -1,4 +1,4 @@
-//! Calls of listeners that wait to be made.
+//! The queue of listener calls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use parking_lot::{Condvar, Mutex};
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::events::{ReaderEvent, WriterEvent};
 
-/// Calls that wait while a listener takes its time; beyond them, one for each endpoint and kind of news.
+/// Most queued calls. Beyond that, each endpoint has at most one call per kind of event.
 const CALLS_MAX: usize = 256;
 
-/// A listener to call, when no lock is held any more.
+/// A listener call to be made when no lock is held.
 pub(crate) enum Call {
     Reader(Arc<ReaderEndpoint>, ReaderEvent),
-    /// There may be samples.
+    /// Checks for samples and reader statuses.
     News(Arc<ReaderEndpoint>),
     Writer(Arc<WriterEndpoint>, WriterEvent),
 }
 
-/// The calls that are to be made. The thread is there from the first listener on.
+/// The queue of listener calls. Its thread is started when the first listener is set.
 #[derive(Default)]
 pub(crate) struct Listeners {
     state: Mutex<State>,
@@ -27,7 +27,8 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Starts the thread by `start` if there is none. Where there can be none, the thread that has news calls.
+    /// Starts the thread with `start` if there is none. If it cannot be started, the reporting
+    /// threads call listeners themselves.
     pub(super) fn start(&self, start: impl FnOnce() -> bool) {
         let mut state = self.state.lock();
         if !state.has_thread {
@@ -35,7 +36,8 @@ impl Listeners {
         }
     }
 
-    /// Has the thread make calls of listeners that are set. Without a thread, makes them. No lock may be held.
+    /// Queues calls for the thread, skipping endpoints without a listener. Without a thread, makes
+    /// them at once. No lock may be held.
     pub(crate) fn call(&self, calls: impl IntoIterator<Item = Call>) {
         let mut calls = calls.into_iter().filter(Call::has_listener).peekable();
         if calls.peek().is_none() {
@@ -56,14 +58,14 @@ impl Listeners {
         self.changed.notify_one();
     }
 
-    /// Makes the thread check whether it should end.
+    /// Wakes the thread, so that it checks whether to end.
     pub(super) fn wake(&self) {
-        // It has either not checked yet or sleeps.
+        // Taking the lock ensures that the thread has either not checked yet or sleeps.
         drop(self.state.lock());
         self.changed.notify_all();
     }
 
-    /// Waits for the next call to be made; `None` once `is_stopping`.
+    /// Waits for the next call. Returns `None` when `is_stopping`.
     pub(super) fn next(&self, is_stopping: impl Fn() -> bool) -> Option<Call> {
         let mut state = self.state.lock();
         while !is_stopping() {
@@ -75,10 +77,10 @@ impl Listeners {
         None
     }
 
-    /// Drops the calls that were not made.
+    /// Drops the queued calls.
     pub(super) fn clear(&self) {
         let rest = core::mem::take(&mut self.state.lock().calls);
-        // Not under the lock: the endpoints may hold handles of others.
+        // Dropped without the lock: the endpoints may hold handles of others.
         drop(rest);
     }
 }
@@ -105,7 +107,7 @@ impl Call {
         }
     }
 
-    /// Whether one call would do for both: a listener reads the status as it is then.
+    /// Returns whether one call serves both: a listener reads the status as it is when called.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Reader(one, event), Self::Reader(another, other)) => {

@@ -1,4 +1,5 @@
-//! Liveliness of our writers: discovery watches their leases and announces them, but not every write reaches it.
+//! Reports assertions to discovery, which watches the leases of local writers and announces them.
+//! Not every write is reported.
 
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::time::Time;
@@ -9,7 +10,7 @@ use super::routes::Table;
 use super::shared::Driver;
 
 impl Driver {
-    /// A writer has written or was asserted. No lock of the writer may be held.
+    /// Records that a writer has written or was asserted. No lock of the writer may be held.
     pub(crate) fn note_assertion(&self, writer: &WriterEndpoint, now: Time) {
         match writer.assertions.note(now) {
             Report::Not => {}
@@ -20,7 +21,7 @@ impl Driver {
         }
     }
 
-    /// Reports to discovery everything that its leases should know before they run out.
+    /// Reports all assertions that discovery has to know of before leases expire.
     pub(crate) fn report_assertions(&self, core: &mut ParticipantCore, now: Time) {
         let table = self.routes.table();
         for writer in table.writers.values().filter(|writer| writer.assertions.is_watched()) {
@@ -28,7 +29,7 @@ impl Driver {
         }
     }
 
-    /// Reports to discovery what is pending and due, and returns when more is due.
+    /// Reports pending assertions to discovery if one is due. Returns when the next is due.
     pub(crate) fn assertions_timeout(&self, now: Time, table: &Table) -> Option<Time> {
         let due_at = || table.writers.values().filter_map(|writer| writer.assertions.due_at()).min();
         if due_at()? <= now {

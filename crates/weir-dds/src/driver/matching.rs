@@ -1,4 +1,4 @@
-//! What discovery finds becomes matches, statuses and calls of listeners.
+//! Turns discovery events into matches, statuses and listener calls.
 
 use std::sync::Arc;
 
@@ -16,8 +16,10 @@ use super::interfaces::segment_max;
 use super::listeners::Call;
 use super::shared::Driver;
 use crate::clock;
+
 impl Driver {
-    /// Lets `f` work on discovery, then sends what comes of it and makes matches of its events.
+    /// Runs `f` on the discovery core, then applies the resulting events and sends the resulting
+    /// messages.
     pub(crate) fn with_discovery<R>(&self, f: impl FnOnce(&mut ParticipantCore, Time) -> R) -> R {
         let mut calls = Vec::new();
         let result = {
@@ -28,7 +30,8 @@ impl Driver {
             while let Some(event) = state.core.poll_event() {
                 self.apply(now, event, &mut state.user_outbox, &mut calls);
             }
-            // Only now: a peer that matches because of this finds us ready.
+            // Sent after the events were applied: a peer that matches on this message finds the
+            // endpoints ready.
             state.core.poll_transmit(now, &mut state.outbox);
             self.meta.send(&state.outbox);
             state.outbox.clear();
@@ -47,7 +50,7 @@ impl Driver {
         result
     }
 
-    /// Does what is due in discovery and says when something is due next.
+    /// Does what is due in discovery. Returns when something is due next.
     pub(crate) fn discovery_timeout(&self, now: Time) -> Option<Time> {
         let next = self.discovery.state.lock().core.next_timeout()?;
         if next > now {
@@ -70,7 +73,8 @@ impl Driver {
                     writer.without_key_delimiters.lock().insert(guid);
                 }
                 self.match_reader(now, writer, reader, out);
-                // Only now: a thread that waits for this match may write the moment that it is counted.
+                // Counted after the match is complete: a thread that waits for it may write at
+                // once.
                 writer.matched.lock().matched(guid);
                 calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
@@ -83,17 +87,17 @@ impl Driver {
                 core.limit_segments(segment_max);
                 drop(core);
                 writer.lane.connect();
-                writer.lane.tell_publisher();
+                writer.lane.notify_publisher();
             }
             DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 writer.lane.core().unmatch_reader(now, reader);
                 writer.without_key_delimiters.lock().remove(&reader);
                 writer.lane.connect();
-                // A sample that waited for it goes on without it.
-                writer.lane.tell_publisher();
+                // A large sample that waited for this reader continues without it.
+                writer.lane.notify_publisher();
                 writer.matched.lock().unmatched(reader);
-                // Threads that wait for this reader's acknowledgements wait no longer.
+                // Threads that wait for this reader's acknowledgements check again.
                 self.channel.announce_change();
                 calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
@@ -150,16 +154,16 @@ impl Driver {
                 calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Incompatible));
             }
             DiscoveryEvent::LivelinessAsserted { prefix, kind } => {
-                let told = table.readers.values().filter(|reader| {
+                let concerned = table.readers.values().filter(|reader| {
                     let mut core = reader.core.lock();
                     core.assert_liveliness(now, prefix, kind);
                     core.has_liveliness_news() && reader.has_listener()
                 });
                 calls.extend(
-                    told.map(|reader| Call::Reader(Arc::clone(reader), ReaderEvent::LivelinessChanged)),
+                    concerned.map(|reader| Call::Reader(Arc::clone(reader), ReaderEvent::LivelinessChanged)),
                 );
             }
-            // The application is not told of participants as such.
+            // Participants themselves are not reported to the application.
             _ => {}
         }
     }

@@ -1,7 +1,8 @@
-//! The one place where user data leaves a participant: samples and repairs of its writers, answers of its readers.
+//! The one exit of user data from a participant: samples and repairs of its writers, replies of its
+//! readers.
 //!
-//! Everything that paces sends belongs here: every send names its destinations and its bytes, whichever writer or
-//! reader it is for, and whether it is a single datagram or an outbox.
+//! Pacing belongs here. Every send names its destinations and its bytes, for any writer or reader,
+//! as a single datagram or as an outbox.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,25 +23,25 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// Sends by `socket` where no connected socket does.
+    /// Uses `socket` where no connected socket exists.
     pub(crate) fn new(socket: Arc<UdpSocket>, timers: Timers) -> Self {
         Self { socket, timers, has_queued: AtomicBool::new(false) }
     }
 
-    /// Sends everything in `outbox` and empties it. What the kernel does not take counts as lost: reliability deals with
-    /// it.
+    /// Sends everything in `outbox` and empties it. A datagram that the kernel refuses counts as
+    /// lost; reliability recovers it.
     #[inline]
     pub(crate) fn send(&self, sender: &mut Sender, outbox: &mut Outbox) {
         sender.send(&self.socket, outbox);
     }
 
-    /// Sends one datagram. Whether the kernel takes it.
+    /// Sends one datagram. Returns whether the kernel accepted it.
     #[inline(always)]
     pub(crate) fn send_direct(&self, connection: &Connection, datagram: DirectDatagram<'_>) -> bool {
         connection.send(datagram)
     }
 
-    /// Some writer holds back samples of a burst.
+    /// Records that some writer holds back samples of a burst.
     #[inline]
     pub(crate) fn note_queued(&self) {
         if !self.has_queued.load(Ordering::Relaxed) {
@@ -48,13 +49,13 @@ impl Outlet {
         }
     }
 
-    /// Whether some writer may hold back samples.
+    /// Returns whether some writer may hold back samples.
     #[inline]
     pub(crate) fn has_queued(&self) -> bool {
         self.has_queued.load(Ordering::Relaxed)
     }
 
-    /// The same, and from now on none does.
+    /// Returns whether some writer may hold back samples, and resets the flag.
     pub(crate) fn take_queued(&self) -> bool {
         self.has_queued.swap(false, Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
-//! How the publishing thread of an asynchronous writer is woken, and who waits for it.
+//! Wakes the publishing thread of an asynchronous writer, and counts the threads that wait for it.
 //!
-//! A thread that writes locks the writer's core, leaves the sample in the history, and goes on. Only when the publishing
-//! thread sleeps does that take a system call; while it sends, it is notified by one store, or by none when a
-//! notification is pending.
+//! A writing thread locks the core, leaves the sample in the history, and continues. Notifying the
+//! publishing thread takes a system call only if it sleeps. While it sends, one atomic operation
+//! notifies it, or none if a notification is pending.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -13,30 +13,30 @@ use weir_rtps::time::Time;
 use crate::clock;
 use crate::wait_strategy::{WaitStrategy, YIELD_EVERY};
 
-/// The thread is at work, and there was nothing new for it since its last check.
+/// The thread is running, and no notification arrived since its last check.
 const AT_WORK: u8 = 0;
-/// There is something to check.
-const TOLD: u8 = 1;
-/// It sleeps, or is about to.
+/// A notification is pending.
+const NOTIFIED: u8 = 1;
+/// The thread sleeps, or is about to.
 const ASLEEP: u8 = 2;
 
-/// Checks of a spinning thread between two clock reads.
+/// Checks by a spinning thread between two clock reads.
 const CHECKS_BETWEEN_CLOCK_READS: u32 = 64;
 
-/// The state that a writer's publishing thread shares with those that write.
+/// The state shared by a writer's publishing thread and the threads that write.
 #[derive(Default)]
 pub(crate) struct Publishing {
     state: AtomicU8,
     is_stopping: AtomicBool,
-    /// Known once the thread runs.
+    /// Set when the thread starts.
     thread: OnceLock<Thread>,
-    /// Threads that wait until they may write.
+    /// Threads that wait for room to write.
     waiting_for_room: AtomicU32,
-    /// Threads that wait until what they wrote was sent.
+    /// Threads that wait until their samples were sent.
     waiting_for_end: AtomicU32,
 }
 
-/// Counts a thread among those that wait, as long as it lives.
+/// Counts a waiting thread until dropped.
 pub(crate) struct Waiting<'a>(&'a AtomicU32);
 
 impl Drop for Waiting<'_> {
@@ -46,11 +46,15 @@ impl Drop for Waiting<'_> {
 }
 
 impl Publishing {
-    /// Makes the thread check the writer's core, which the caller must have unlocked: what was done there is seen.
+    /// Makes the thread check the writer's core. The caller must have unlocked the core, so that
+    /// the thread sees its changes.
     #[inline]
-    pub(crate) fn tell(&self) {
-        // A notification may be pending: the thread checks the core after it has taken that back.
-        if self.state.load(Ordering::SeqCst) != TOLD && self.state.swap(TOLD, Ordering::SeqCst) == ASLEEP {
+    pub(crate) fn notify(&self) {
+        // If a notification is pending, the thread checks the core after it has reset the state, so
+        // none is needed.
+        if self.state.load(Ordering::SeqCst) != NOTIFIED
+            && self.state.swap(NOTIFIED, Ordering::SeqCst) == ASLEEP
+        {
             self.wake();
         }
     }
@@ -62,43 +66,44 @@ impl Publishing {
         }
     }
 
-    /// Counts this thread as one that waits for room, which the publishing thread announces.
+    /// Counts this thread as waiting for room. The publishing thread then announces room.
     pub(crate) fn wait_for_room(&self) -> Waiting<'_> {
         self.waiting_for_room.fetch_add(1, Ordering::SeqCst);
         Waiting(&self.waiting_for_room)
     }
 
-    /// Counts this thread as one that waits until everything was sent, which the publishing thread announces.
+    /// Counts this thread as waiting until everything was sent. The publishing thread then
+    /// announces that.
     pub(crate) fn wait_for_end(&self) -> Waiting<'_> {
         self.waiting_for_end.fetch_add(1, Ordering::SeqCst);
         Waiting(&self.waiting_for_end)
     }
 
-    /// Whether a thread waits for room, and whether one waits until everything was sent.
+    /// Returns whether a thread waits for room, and whether one waits until everything was sent.
     pub(super) fn waiting(&self) -> (bool, bool) {
         let is_any = |count: &AtomicU32| count.load(Ordering::SeqCst) > 0;
         (is_any(&self.waiting_for_room), is_any(&self.waiting_for_end))
     }
 
-    /// Ends the thread after the send call that is under way.
+    /// Ends the thread after the send call in progress.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
-        self.tell();
+        self.notify();
     }
 
-    /// The thread runs from now on.
+    /// Marks the current thread as the publishing thread.
     pub(super) fn begin(&self) {
         let _ = self.thread.set(std::thread::current());
     }
 
-    /// Begins a round of the thread, before any check: what is told from here on is checked in the next round. Whether
-    /// there is one.
+    /// Begins a round, before any check. Notifications from here on are handled in the next round.
+    /// Returns `false` if the thread is to end.
     pub(super) fn begin_round(&self) -> bool {
         self.state.store(AT_WORK, Ordering::SeqCst);
         !self.is_stopping.load(Ordering::SeqCst)
     }
 
-    /// Waits until a thread tells, or until a time.
+    /// Waits for a notification, or until `until`.
     pub(super) fn wait(&self, strategy: WaitStrategy, has_one_cpu: bool, until: Option<Time>) {
         if self.spin(strategy, has_one_cpu, until) {
             return;
@@ -114,7 +119,7 @@ impl Publishing {
         }
     }
 
-    /// Spins as long as the strategy allows. Whether the wait is over.
+    /// Spins as long as the strategy allows. Returns whether the wait is over.
     fn spin(&self, strategy: WaitStrategy, has_one_cpu: bool, until: Option<Time>) -> bool {
         if strategy == WaitStrategy::Block {
             return false;

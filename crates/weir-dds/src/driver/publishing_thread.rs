@@ -1,7 +1,7 @@
-//! The thread of a writer that publishes asynchronously: it sends what other threads write.
+//! The thread of a writer that publishes asynchronously: sends what other threads write.
 //!
-//! It runs no code of the application: it never receives, so it calls no listener, and a listener may write and wait as
-//! usual.
+//! The thread runs no application code. It never receives, so it calls no listener, and listeners
+//! may write and wait as usual.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -11,7 +11,7 @@ use super::shared::Driver;
 use crate::error::Result;
 
 impl Driver {
-    /// Starts the thread of a writer that publishes asynchronously; `None` for others.
+    /// Starts the publishing thread. Returns `None` if the writer does not publish asynchronously.
     pub(crate) fn start_publishing(
         self: &Arc<Self>,
         writer: &Arc<WriterEndpoint>,
@@ -28,7 +28,7 @@ fn run(driver: &Driver, writer: &WriterEndpoint) {
     let lane = &writer.lane;
     let Some(publishing) = &lane.publishing else { return };
     publishing.begin();
-    // The pauses in large samples are shorter than the usual slack is worth.
+    // The default timer slack of 50 µs would lengthen the pauses within large samples.
     let _ = weir_udp::affinity::set_timer_slack_ns(1_000);
     while publishing.begin_round() {
         let sent = lane.publish(&driver.outlet);

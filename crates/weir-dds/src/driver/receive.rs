@@ -1,4 +1,10 @@
-//! Receiving: what arrives is passed to the endpoints, their answers are sent, and listeners are called.
+//! Receiving: passes a batch to the endpoints, sends their replies, and calls listeners.
+//!
+//! Three kinds of threads receive: one that waits ([`Driver::receive_until`]), a writer that
+//! collects acknowledgements ([`Driver::receive_what_is_there`]), and the background thread. Each
+//! takes the role, receives a batch (`Channel::receive`) and calls `take_in`. With the role held,
+//! `dispatch` passes the batch to the endpoints and sends their replies. Then `finish_batch`
+//! releases the role and calls listeners.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,24 +22,25 @@ use crate::clock;
 use crate::stage_times::Came;
 use crate::wait_strategy::{WaitStrategy, YIELD_EVERY};
 
-/// Rounds of [`CHECKS_BETWEEN_CLOCK_READS`] that found nothing before a spinning thread checks what it waits for all
-/// the same.
+/// Rounds of [`CHECKS_BETWEEN_CLOCK_READS`] without data after which a spinning thread checks its
+/// condition anyway.
 const ROUNDS_BETWEEN_CHECKS: u32 = 4;
-/// Checks of a spinning thread between two clock reads.
+/// Receive calls by a spinning thread between two clock reads.
 const CHECKS_BETWEEN_CLOCK_READS: u32 = 16;
 
-/// A batch that was taken in.
+/// The result of processing a batch.
 #[derive(Clone, Copy)]
 pub(super) struct TakenIn {
-    /// When it came.
+    /// When the batch arrived.
     at: Time,
-    /// Samples lie in the reader that the thread waits for: no need to lock it again and ask.
+    /// The reader that the thread waits for has samples, so it need not be locked to check.
     has_awaited: bool,
 }
 
 impl Driver {
-    /// Receives until `is_done` or `deadline`; `true` when it is done. What is received meanwhile goes to all
-    /// endpoints of the participant.
+    /// Receives until `is_done` or `deadline`. Returns whether it is done.
+    ///
+    /// Meanwhile, whatever arrives is passed to all endpoints of the participant.
     pub(crate) fn receive_until(
         &self,
         deadline: Option<Time>,
@@ -43,7 +50,7 @@ impl Driver {
         self.receive_for(None, deadline, strategy, is_done)
     }
 
-    /// Receives until this reader has something that was not read, or `deadline`; `true` when it has.
+    /// Receives until `reader` has unread samples, or until `deadline`. Returns whether it has.
     pub(crate) fn receive_until_unread(
         &self,
         reader: &ReaderEndpoint,
@@ -84,7 +91,8 @@ impl Driver {
         for rounds in 1_u32.. {
             let received = match self.channel.role.try_lock() {
                 Some(role) if now < spin_until => self.receive_spinning(role, now, reader),
-                // Only who has the place is woken for certain by what happens from here on.
+                // Checked with the role held: only its holder is certain to be woken by what
+                // happens from here on.
                 Some(_) if is_done() => return true,
                 Some(role) => self.receive_blocking(role, deadline.since(now), reader),
                 None => {
@@ -97,7 +105,8 @@ impl Driver {
             if received.is_some_and(|taken_in| taken_in.has_awaited) {
                 return true;
             }
-            // Without news of the socket there may be news of discovery, which are not that urgent.
+            // Without data from the socket, only discovery can have changed the condition, which is
+            // less urgent.
             let is_check_due =
                 received.is_some() || now >= spin_until || rounds.is_multiple_of(ROUNDS_BETWEEN_CHECKS);
             if is_check_due && is_done() {
@@ -110,8 +119,10 @@ impl Driver {
         is_done()
     }
 
-    /// Looks for messages a few times in quick succession, and takes in what there is. `Some`: there was something,
-    /// which is taken to have arrived at `now`, the beginning of these looks.
+    /// Polls the socket a few times in quick succession and processes what arrives.
+    ///
+    /// Returns `None` if nothing arrived. Otherwise the batch is taken to have arrived at `now`,
+    /// the beginning of the polls, which saves a clock read.
     #[inline]
     pub(super) fn receive_spinning(
         &self,
@@ -139,8 +150,8 @@ impl Driver {
         None
     }
 
-    /// Takes in what has arrived already, if nobody else is at it: for writers, whose acknowledgements come
-    /// this way, so that the background thread need not be woken for them.
+    /// Processes what has already arrived, unless another thread receives. Writers collect their
+    /// acknowledgements this way, so that the background thread need not be woken for them.
     pub(crate) fn receive_what_is_there(&self) {
         if let Some(role) = self.channel.role.try_lock() {
             self.receive_batch(role, Wait::DontWait, None);
@@ -154,13 +165,13 @@ impl Driver {
         left: Duration,
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
-        // Rounded up to whole milliseconds, so that a loop with a steady timeout sets it once.
+        // Rounded up to whole milliseconds: a loop with a constant timeout then sets it only once.
         let left = Duration::from_millis(left.min(RECEIVE_TIMEOUT).as_millis() as u64 + 1);
         self.channel.set_patience(&mut role, left);
         self.receive_batch(role, Wait::Block, reader)
     }
 
-    /// Receives one batch and takes it in; `None` when nothing came.
+    /// Receives one batch and processes it. Returns `None` if nothing arrived.
     pub(super) fn receive_batch(
         &self,
         mut role: MutexGuard<'_, Role>,
@@ -177,8 +188,8 @@ impl Driver {
         Some(self.take_in(role, now, arrived, reader))
     }
 
-    /// Hands the batch that was just received to the endpoints, sends their answers, gives the role away, and calls
-    /// listeners.
+    /// Passes the received batch to the endpoints, sends their replies, releases the role, and
+    /// calls listeners.
     #[inline]
     fn take_in(
         &self,
@@ -187,13 +198,13 @@ impl Driver {
         arrived: Arrived,
         reader: Option<&ReaderEndpoint>,
     ) -> TakenIn {
-        self.hand_out(&mut role, now, arrived);
+        self.dispatch(&mut role, now, arrived);
         TakenIn { at: now, has_awaited: self.finish_batch(role, reader) }
     }
 
-    /// Hands the batch that was just received to the endpoints, and sends their answers.
+    /// Passes the received batch to the endpoints, and sends their replies.
     #[inline(always)]
-    fn hand_out(&self, role_mut: &mut Role, now: Time, arrived: Arrived) {
+    fn dispatch(&self, role_mut: &mut Role, now: Time, arrived: Arrived) {
         let came = Came::now(self.keeps_times, &role_mut.received);
         role_mut.adapt_limit(arrived.count, now);
         if role_mut.table_version != self.routes.version() {
@@ -209,9 +220,9 @@ impl Driver {
         let endpoints = BatchEndpoints { table, came };
         let incoming =
             Incoming { endpoints: &endpoints, prediction: prediction.as_deref(), prefix: self.prefix, now };
-        let next = match received.lone_datagram_len() {
+        let next = match received.single_datagram_len() {
             Some(len) => {
-                let block = blocks.take_lone(received, len);
+                let block = blocks.take_single(received, len);
                 let datagram = block.map_or_else(|| received.first_bytes(len), |block| &block.bytes()[..len]);
                 receiver::receive_single(incoming, datagram, block, batch, outbox)
             }
@@ -237,14 +248,16 @@ impl Driver {
         self.channel.counters.store(*counters, batch.counters);
     }
 
-    /// [`Driver::receive_what_is_there`] for a thread that holds locks which listeners may need: it calls them itself later,
-    /// by [`Driver::call_data_listeners`], those of the readers that are added to `later`.
+    /// [`Driver::receive_what_is_there`] for a thread that holds locks which listeners may need.
+    ///
+    /// Calls no listeners. Adds the readers concerned to `later`, for
+    /// [`Driver::call_data_listeners`].
     pub(crate) fn receive_quietly(&self, later: &mut Vec<ReaderNews>) {
         let Some(mut role) = self.channel.role.try_lock() else { return };
         let arrived = self.channel.receive(&mut role, Wait::DontWait);
         let now = clock::now();
         if arrived.count > 0 {
-            self.hand_out(&mut role, now, arrived);
+            self.dispatch(&mut role, now, arrived);
             let Role { batch, prediction, .. } = &mut *role;
             if let (Some(news), Some(prediction)) = (batch.take_predicted(), prediction.as_deref())
                 && prediction.reader().has_listener()
@@ -260,8 +273,10 @@ impl Driver {
         self.channel.announce_progress();
     }
 
-    /// Gives the role away, then calls the listeners of the readers that got something. Returns whether samples lie in
-    /// `reader`, as far as is known: listeners may take those of others, too.
+    /// Releases the role, then calls the listeners of the readers that received something.
+    ///
+    /// Returns whether `reader` is known to have samples. After a call of a listener this is
+    /// unknown, because listeners may take any reader's samples.
     #[inline]
     fn finish_batch(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
         let Some(news) = role.batch.take_predicted() else { return self.finish_readers(role, reader) };
@@ -286,7 +301,7 @@ impl Driver {
         false
     }
 
-    /// The same when there was something for readers other than the predicted one.
+    /// [`Driver::finish_batch`] if readers other than the predicted one received something.
     #[inline(never)]
     fn finish_readers(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
         let batch = &mut role.batch;
@@ -308,7 +323,7 @@ impl Driver {
         false
     }
 
-    /// Calls the listeners of these readers for what is new, with no lock held.
+    /// Calls the listeners of these readers for what is new. No lock may be held.
     pub(crate) fn call_data_listeners(&self, readers: &[ReaderNews]) {
         for it in readers.iter().filter(|it| it.reader.has_listener()) {
             it.reader.notify_of(it.news);
@@ -316,7 +331,7 @@ impl Driver {
         self.flush_queued();
     }
 
-    /// Leaves the prediction to the next batch, unless that has made another one.
+    /// Returns the prediction to the role, unless a later batch made another one.
     fn give_back(&self, prediction: Box<Prediction>) {
         if let Some(mut role) = self.channel.role.try_lock()
             && role.prediction.is_none()
@@ -326,7 +341,7 @@ impl Driver {
         }
     }
 
-    /// Lends the memory of the list to the next batch.
+    /// Returns the memory of the list to the role, for the next batch.
     fn give_back_list(&self, readers: Vec<ReaderNews>) {
         if let Some(mut role) = self.channel.role.try_lock() {
             role.batch.give_back(readers);

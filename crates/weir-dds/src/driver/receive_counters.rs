@@ -1,32 +1,32 @@
-//! What is counted about received datagrams, and where others see it.
+//! Counters of received datagrams.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_rtps::receiver::batch::Counters;
 
-/// What is counted about received datagrams.
+/// Counters of received datagrams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReceiveCounters {
-    /// Datagrams, as they were sent.
+    /// Datagrams, counted as sent, before the kernel coalesced them.
     pub datagrams: u64,
-    /// Those of them that came by multicast.
+    /// Datagrams that arrived by multicast.
     pub multicast: u64,
     /// System calls that received something.
     pub batches: u64,
-    /// Datagrams that are no RTPS message, or one with a malformed submessage.
+    /// Datagrams that are not RTPS messages, or that contain a malformed submessage.
     pub malformed: u64,
-    /// Submessages for endpoints that are not there, or of a kind that is not understood.
+    /// Submessages for endpoints that do not exist here, or of unknown kind.
     pub ignored: u64,
 }
 
-/// What the driver counts; the message receiver counts the rest.
+/// Counted by the driver. The message receiver counts the rest.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct DriverCounters {
     pub(crate) multicast: u64,
     pub(crate) batches: u64,
 }
 
-/// The counters as others see them: after the last batch.
+/// The counters as of the last batch, readable by any thread.
 #[derive(Default)]
 pub(crate) struct PublishedCounters([AtomicU64; 5]);
 

@@ -1,4 +1,4 @@
-//! The background thread, which receives while no thread of the application does.
+//! The background thread, which receives while no application thread does.
 
 use weir_udp::Wait;
 

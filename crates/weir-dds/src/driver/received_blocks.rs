@@ -1,8 +1,9 @@
-//! Memory in which large samples stay where they were received, until they are taken.
+//! Buffers in which large samples stay where they were received, until they are taken.
 //!
-//! A large datagram that comes alone is not copied into the reader's cache: its buffer goes there, and the next call
-//! receives into another one. Whoever holds the buffer keeps it, also when the reader is gone; there are few of them,
-//! and when all are held (by an application that does not take its samples) samples are copied as others are.
+//! A large datagram that arrives alone is not copied into the reader's cache. The cache keeps its
+//! buffer instead, and the next call receives into another one. A buffer belongs to the holders of
+//! its reference, and may outlive the reader. There are few buffers. When an application that does
+//! not take its samples holds all of them, samples are copied like any others.
 
 use std::sync::Arc;
 
@@ -10,30 +11,32 @@ use weir_rtps::block::Block;
 use weir_rtps::config;
 use weir_udp::{RECV_BUFFER_BYTES, RecvBatch};
 
-/// Most buffers that samples stay in at a time: bounds the memory of a participant whose applications keep their samples.
+/// Most buffers. Bounds the memory of a participant whose applications keep their samples.
 const BLOCKS_MAX: usize = 8;
 
-/// The buffers, made when they are first needed.
+/// The buffers, allocated when first needed.
 #[derive(Debug, Default)]
 pub(crate) struct ReceivedBlocks {
     blocks: Vec<Arc<Block>>,
-    /// The one that holds what the last call received.
+    /// The buffer that holds what the last call received.
     last: Option<usize>,
 }
 
 impl ReceivedBlocks {
-    /// Takes the only message of a batch, which is one datagram of this length, out of it, if it is large and some buffer is
-    /// free: the block whose beginning it is now.
+    /// Takes a large single datagram of `len` bytes out of the batch, if a buffer is free.
+    ///
+    /// Returns the block that now begins with the datagram. The batch must consist of that
+    /// datagram.
     #[inline]
-    pub(crate) fn take_lone(&mut self, batch: &mut RecvBatch, len: usize) -> Option<&Arc<Block>> {
+    pub(crate) fn take_single(&mut self, batch: &mut RecvBatch, len: usize) -> Option<&Arc<Block>> {
         let fits = (config::READER_BORROWED_MIN_BYTES..=config::READER_BORROWED_MAX_BYTES).contains(&len);
         if fits { self.take(batch) } else { None }
     }
 
-    /// Apart, so that small datagrams do not carry it.
+    /// Not inlined, to keep this code out of the path of small datagrams.
     #[inline(never)]
     fn take(&mut self, batch: &mut RecvBatch) -> Option<&Arc<Block>> {
-        // The exchange makes sure of it.
+        // Only a hint: `exchange` checks that the block is unshared.
         let free = self.blocks.iter().position(|block| Arc::strong_count(block) == 1);
         let index = free.or_else(|| {
             (self.blocks.len() < BLOCKS_MAX).then(|| {
@@ -48,8 +51,8 @@ impl ReceivedBlocks {
         Some(&self.blocks[index])
     }
 
-    /// Before the next receive call: if the last sample was taken, its buffer is received into again, because the caches
-    /// know it.
+    /// Prepares the next receive call: if the last sample was taken, reuses its buffer, which is
+    /// still in the caches.
     #[inline]
     pub(crate) fn take_back(&mut self, batch: &mut RecvBatch) {
         if let Some(index) = self.last.take() {
@@ -58,7 +61,8 @@ impl ReceivedBlocks {
     }
 }
 
-/// Exchanges the memory of a block that nobody else holds for the first of a batch, which is empty then.
+/// Exchanges the memory of an unshared block for that of the batch's first message, which is then
+/// empty.
 fn exchange(block: &mut Arc<Block>, batch: &mut RecvBatch) -> bool {
     let memory = Arc::get_mut(block).and_then(Block::memory_mut);
     memory.is_some_and(|memory| batch.exchange_first(memory))
@@ -85,7 +89,7 @@ mod tests {
             Self { socket: UdpSocket::bind(&options).unwrap(), batch: RecvBatch::new(4) }
         }
 
-        /// Receives these datagrams, by one call.
+        /// Receives these datagrams with one call.
         fn receive(&mut self, datagrams: &[&[u8]], segment: u16) {
             let to = Some(self.socket.local_addr());
             for datagram in datagrams {
@@ -100,13 +104,13 @@ mod tests {
     impl Line {
         /// Takes what was received, if it was one datagram.
         fn take<'b>(&mut self, blocks: &'b mut ReceivedBlocks) -> Option<(&'b Arc<Block>, usize)> {
-            let len = self.batch.lone_datagram_len()?;
-            Some((blocks.take_lone(&mut self.batch, len)?, len))
+            let len = self.batch.single_datagram_len()?;
+            Some((blocks.take_single(&mut self.batch, len)?, len))
         }
     }
 
     #[test]
-    fn a_large_datagram_stays_as_it_is_while_others_come() {
+    fn a_large_datagram_stays_as_it_is_while_others_arrive() {
         let mut line = Line::new();
         let mut blocks = ReceivedBlocks::default();
         let mut kept = Vec::new();
@@ -115,22 +119,22 @@ mod tests {
             let (block, len) = line.take(&mut blocks).unwrap();
             assert_eq!(len, 8_000);
             kept.push(Arc::clone(block));
-            assert_eq!(line.batch.messages().len(), 0, "the batch has nothing of it any more");
+            assert_eq!(line.batch.messages().len(), 0, "the datagram has left the batch");
         }
-        // All are held: the next ones stay in the batch.
+        // With all buffers held, the next datagram stays in the batch.
         line.receive(&[&[0xaa; 8_000]], 0);
         assert!(line.take(&mut blocks).is_none());
         assert_eq!(line.batch.get(0).unwrap().bytes, [0xaa; 8_000]);
         for (round, block) in kept.iter().enumerate() {
             assert!(block.bytes()[..8_000].iter().all(|byte| usize::from(*byte) == round));
         }
-        // One that comes back is used again.
+        // A released buffer is reused.
         kept.remove(3);
         line.receive(&[&[0xbb; 5_000]], 0);
         let (block, len) = line.take(&mut blocks).unwrap();
         assert_eq!(block.bytes()[..len], [0xbb; 5_000]);
         assert_eq!(blocks.blocks.len(), BLOCKS_MAX);
-        // What is held outlives the pool and the batch.
+        // A held buffer outlives the pool and the batch.
         drop((blocks, line));
         assert_eq!(kept[6].bytes()[..8_000], [7; 8_000]);
     }
@@ -148,7 +152,7 @@ mod tests {
             places.insert(block.bytes().as_ptr() as usize);
         }
         assert_eq!((places.len(), blocks.blocks.len()), (1, 1));
-        // One that is still held is left alone.
+        // A held buffer is not reused.
         let kept = Arc::clone(&blocks.blocks[0]);
         blocks.take_back(&mut line.batch);
         line.receive(&[&[0xff; 8_000]], 0);
@@ -168,6 +172,6 @@ mod tests {
         line.receive(&[&[4; 16_000]], 4_000);
         assert!(line.take(&mut blocks).is_none());
         assert_eq!(line.batch.get(0).unwrap().datagram_count(), 4);
-        assert!(blocks.blocks.is_empty(), "no memory is taken for them");
+        assert!(blocks.blocks.is_empty(), "no buffer is allocated for them");
     }
 }

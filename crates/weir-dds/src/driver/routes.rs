@@ -1,4 +1,4 @@
-//! How datagrams find their endpoints.
+//! The routing table, which finds the endpoints for a datagram.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,20 +14,22 @@ use weir_wire::{EntityId, Guid};
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use crate::stage_times::Came;
 
-/// The endpoints by entity id and GUID: a table that is replaced when it changes, so that the receiving thread looks
-/// things up without a lock.
+/// The local endpoints by entity id and GUID.
+///
+/// The table is replaced when it changes, so that the receiving thread looks up endpoints without a
+/// lock.
 #[derive(Default)]
 pub(crate) struct Routes {
     table: RwLock<Arc<Table>>,
     version: AtomicU64,
 }
 
-/// One state of the routes. Peers choose GUIDs: the hashes depend on a seed that they do not know.
+/// One version of the table. Peers choose GUIDs, so the hashes are seeded.
 #[derive(Default, Clone)]
 pub(crate) struct Table {
     pub(crate) writers: HashMap<EntityId, Arc<WriterEndpoint>, RandomState>,
     pub(crate) readers: HashMap<EntityId, Arc<ReaderEndpoint>, RandomState>,
-    /// The readers that a remote (or own) writer is matched with.
+    /// The readers matched with a local or remote writer.
     pub(crate) readers_of: HashMap<Guid, Vec<Arc<ReaderEndpoint>>, RandomState>,
 }
 
@@ -37,7 +39,7 @@ impl Routes {
         Arc::clone(&self.table.read())
     }
 
-    /// Goes up with every change.
+    /// Returns a number that is incremented with every change.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
@@ -51,7 +53,7 @@ impl Routes {
     }
 }
 
-/// The endpoints as the message receiver knows them during a batch.
+/// The endpoints, as the message receiver sees them during a batch.
 pub(crate) struct BatchEndpoints<'t> {
     pub(crate) table: &'t Table,
     /// When the batch arrived; `None`: stage timing is disabled.
@@ -109,6 +111,6 @@ impl Endpoints for BatchEndpoints<'_> {
 
     #[inline]
     fn wake_publisher(&self, writer: &Arc<WriterEndpoint>) {
-        writer.lane.tell_publisher();
+        writer.lane.notify_publisher();
     }
 }

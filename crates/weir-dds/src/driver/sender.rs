@@ -1,4 +1,4 @@
-//! How an outbox becomes system calls, and a single datagram one.
+//! Turns an outbox into system calls.
 
 use std::io::IoSlice;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -13,21 +13,21 @@ use crate::clock;
 use crate::settings::SOCKET_BUFFER_BYTES;
 use crate::stage_times::SendTimes;
 
-/// What a sender of user data counts.
+/// Counters of sent user data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SendCounters {
-    /// Samples, repaired ones included, once for every destination.
+    /// Samples, including repairs, once for every destination.
     pub samples: u64,
-    /// Datagrams that the kernel took.
+    /// Datagrams that the kernel accepted.
     pub datagrams: u64,
-    /// System calls that sent them.
+    /// System calls that sent datagrams.
     pub system_calls: u64,
-    /// Datagrams that the kernel did not take.
+    /// Datagrams that the kernel refused.
     pub refused: u64,
 }
 
 impl SendCounters {
-    /// Both together.
+    /// Adds two sets of counters.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             samples: self.samples + other.samples,
@@ -38,21 +38,23 @@ impl SendCounters {
     }
 }
 
-/// Sends outboxes through a socket; one for each thread of execution that sends.
+/// Sends outboxes through sockets. Each sending context has its own.
 #[derive(Default)]
 pub(crate) struct Sender {
     scratch: SendScratch,
     connected: Option<Connection>,
-    /// The groups among its destinations, with a socket connected to each.
+    /// The multicast groups among the destinations, with the sockets connected to them.
     groups: Vec<(GroupRoute, Connection)>,
     pub(crate) counters: SendCounters,
-    /// Of the last send call; `None`: stage timing is disabled.
+    /// When the last send call took place. `None`: stage timing is disabled.
     pub(crate) times: Option<SendTimes>,
 }
 
 impl Sender {
-    /// Opens sockets that are connected to multicast groups, and to the only one of `destinations`: the kernel then looks
-    /// up the route once and not per datagram. Where none is to be had, the common one does.
+    /// Opens sockets connected to each multicast group, and to the only one of `destinations`.
+    ///
+    /// On a connected socket, the kernel looks up the route once instead of per datagram. If a
+    /// socket cannot be opened, the common one is used.
     pub(crate) fn connect(&mut self, destinations: &[SocketAddrV4], routes: &[GroupRoute]) {
         let only = match destinations {
             [only] if !only.ip().is_multicast() => Some(*only),
@@ -75,13 +77,13 @@ impl Sender {
         }
     }
 
-    /// The connection to the only one of `destinations`.
+    /// Returns the connection to the only one of `destinations`.
     pub(crate) fn connection_to(&self, destinations: &[SocketAddrV4]) -> Option<Connection> {
         let only = only(self.connected.as_ref(), &self.groups);
         only.filter(|only| destinations == [only.to]).cloned()
     }
 
-    /// Sends everything in `outbox` and empties it; `socket` sends where no connection does.
+    /// Sends everything in `outbox` and empties it. Uses `socket` where no connection exists.
     #[inline]
     pub(super) fn send(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
         if self.times.is_none() {
@@ -105,16 +107,18 @@ impl Sender {
         outbox.clear();
     }
 
-    /// Sends every item to each of its destinations: the same bytes, by as few system calls as possible.
+    /// Sends every item to each of its destinations: the same bytes, in as few system calls as
+    /// possible.
     fn send_to_each(&mut self, socket: &UdpSocket, outbox: &Outbox) {
         let Self { scratch, groups, counters, .. } = self;
-        // What many wait for leaves first.
+        // Groups first: their datagrams reach many readers.
         for (route, connection) in groups.iter() {
             let messages = outbox.items.iter().filter(|item| item.to.contains(&route.group));
             send_messages(&connection.socket, outbox, messages.map(|item| (item, None)), scratch, counters);
         }
         let is_sent = |to: &SocketAddrV4| groups.iter().any(|(route, _)| route.group == *to);
-        // All messages to the same readers leave to one of them after the other, so that they can join.
+        // Messages to the same readers are sent destination by destination, so that adjacent ones
+        // can join one segmented send.
         let alike = outbox.items.chunk_by(|a, b| Arc::ptr_eq(&a.to, &b.to));
         let messages = alike.flat_map(|items| {
             let destinations = items.iter().take(1).flat_map(|item| item.to.iter());
@@ -125,7 +129,7 @@ impl Sender {
     }
 }
 
-/// The connection to the only destination that there is one for.
+/// Returns the connection to the only destination, if there is exactly one connection.
 #[inline]
 fn only<'a>(
     connected: Option<&'a Connection>,
@@ -137,7 +141,7 @@ fn only<'a>(
     }
 }
 
-/// A socket that is connected to its only destination.
+/// A socket connected to one destination.
 #[derive(Clone)]
 pub(crate) struct Connection {
     to: SocketAddrV4,
@@ -145,7 +149,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// `None` when the system has no more sockets.
+    /// Returns `None` if the system has no more sockets.
     fn open(to: SocketAddrV4, options: SocketOptions) -> Option<Self> {
         let socket =
             UdpSocket::bind(&SocketOptions { send_buffer: Some(SOCKET_BUFFER_BYTES), ..options }).ok()?;
@@ -153,7 +157,9 @@ impl Connection {
         Some(Self { to, socket: Arc::new(socket) })
     }
 
-    /// Sends one datagram. Whether the kernel takes it. Always inlined: passing the parts in memory shows.
+    /// Sends one datagram. Returns whether the kernel accepted it.
+    ///
+    /// Always inlined: passing the parts through memory is measurably slower.
     #[inline(always)]
     pub(super) fn send(&self, DirectDatagram { front, bulk, back }: DirectDatagram<'_>) -> bool {
         if bulk.is_empty() { self.socket.send(front).is_ok() } else { self.send_parts([front, bulk, back]) }
@@ -198,7 +204,7 @@ mod tests {
         UdpSocket::bind(&SocketOptions::new(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))).unwrap()
     }
 
-    /// One block for these addresses, sent by `sender`.
+    /// Sends one block to these addresses with `sender`.
     fn send(sender: &mut Sender, to: &[SocketAddrV4]) {
         let mut block = Block::new(8);
         Arc::get_mut(&mut block).unwrap().bytes_mut().copy_from_slice(b"payload!");

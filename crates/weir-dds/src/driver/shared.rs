@@ -1,4 +1,4 @@
-//! Everything that the threads and handles of a participant share.
+//! The state shared by all threads and handles of a participant.
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::error::{DdsError, Result};
 use crate::multicast::MulticastGroup;
 use crate::wait_strategy::WaitStrategy;
 
-/// Everything that the threads and handles of a participant share.
+/// The state shared by all threads and handles of a participant.
 pub(crate) struct Driver {
     pub(crate) prefix: GuidPrefix,
     pub(crate) domain_id: u32,
     pub(crate) wait: WaitStrategy,
-    /// The process may use one processor only.
+    /// The process may use only one processor.
     pub(crate) has_one_cpu: bool,
     /// Whether stage timing is enabled.
     pub(crate) keeps_times: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Driver {
     pub(crate) discovery: Discovery,
     pub(crate) listeners: Listeners,
     pub(crate) meta: MetaSockets,
-    /// The multicast group of readers that name none.
+    /// The multicast group of readers that do not name one.
     pub(super) data_multicast: Option<SocketAddrV4>,
     pub(super) uses_multicast: bool,
     pub(super) is_stopping: AtomicBool,
@@ -44,12 +44,12 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// The group that a reader is to listen to which asks for `asked`.
+    /// Returns the group for a reader that requests `asked`; by default the participant's.
     pub(crate) fn group_for(&self, asked: Option<MulticastGroup>) -> Result<Option<SocketAddrV4>> {
         asked.map_or(Ok(self.data_multicast), |group| group.address(self.domain_id).map(Some))
     }
 
-    /// Listens to a group on behalf of one more reader.
+    /// Adds a reader to a group.
     pub(crate) fn join(&self, group: Option<SocketAddrV4>) -> Result<()> {
         let Some(group) = group else { return Ok(()) };
         if !self.uses_multicast {
@@ -57,7 +57,7 @@ impl Driver {
             return Err(DdsError::BadParameter(text.to_owned()));
         }
         self.channel.groups.join(group)?;
-        // Whoever sleeps in a receive call does not know of the group.
+        // A thread asleep in a receive call does not know of the group yet.
         self.channel.kick();
         Ok(())
     }
@@ -69,7 +69,7 @@ impl Driver {
         }
     }
 
-    /// Sends what any writer holds back: an application that waits for an answer has nothing more to write for now.
+    /// Sends what writers hold back: an application that waits has nothing more to write for now.
     #[inline]
     pub(crate) fn flush_queued(&self) {
         if self.outlet.has_queued() {
@@ -77,7 +77,7 @@ impl Driver {
         }
     }
 
-    /// Apart, so that callers with nothing to send do not carry it.
+    /// Not inlined, to keep this code out of callers with nothing to send.
     #[inline(never)]
     fn end_bursts(&self) {
         if self.outlet.take_queued() {

@@ -10,7 +10,7 @@ use super::interfaces::Selected;
 use crate::error::{DdsError, Result};
 use crate::settings::ParticipantSettings;
 
-/// Participants of one domain on one host: as many as the port formula has room for (RTPS 2.5, 9.6.2.3).
+/// Most participants of one domain on one host, by the port formula (RTPS 2.5, 9.6.2.3).
 const PARTICIPANTS_PER_HOST_MAX: u32 = 120;
 const META_BUFFER_BYTES: usize = 1024 * 1024;
 
@@ -18,13 +18,13 @@ const META_BUFFER_BYTES: usize = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct MetaSockets {
     pub(crate) unicast: UdpSocket,
-    /// Receives what is sent to the domain's group; `None` without multicast.
+    /// Receives what is sent to the domain's multicast group. `None`: multicast is disabled.
     pub(crate) multicast: Option<UdpSocket>,
-    /// One for each interface, to send to the group.
+    /// One per interface, to send to the group.
     senders: Vec<UdpSocket>,
 }
 
-/// Opens the socket for user data and those for discovery on the ports of the first free participant id.
+/// Opens the sockets for user data and discovery on the ports of the first free participant id.
 pub(crate) fn open(
     domain_id: u32,
     settings: &ParticipantSettings,
@@ -63,7 +63,7 @@ fn meta_options(bind: SocketAddrV4) -> SocketOptions {
     SocketOptions { recv_buffer: Some(META_BUFFER_BYTES), ..SocketOptions::new(bind) }
 }
 
-/// `None` when somebody else has the port.
+/// Returns `None` if the port is in use.
 fn bind_if_free(options: &SocketOptions) -> Result<Option<UdpSocket>> {
     match UdpSocket::bind(options) {
         Ok(socket) => Ok(Some(socket)),
@@ -90,7 +90,7 @@ fn open_multicast(domain_id: u32, selected: &Selected) -> Result<UdpSocket> {
         }
     }
     match failure {
-        // An interface without multicast is no harm while another one has it.
+        // An interface without multicast does no harm if another one supports it.
         Some(error) if joined == 0 => Err(network("cannot join the discovery group on any interface", error)),
         _ => Ok(socket),
     }
@@ -113,8 +113,10 @@ fn network(what: &str, error: UdpError) -> DdsError {
 }
 
 impl MetaSockets {
-    /// Sends discovery: to the group from every interface, else from the unicast socket. What the network does
-    /// not take is announced again later.
+    /// Sends discovery messages: to the group from every interface, to other addresses from the
+    /// unicast socket.
+    ///
+    /// A refused datagram is ignored, because discovery announces everything again later.
     pub(crate) fn send(&self, outbox: &Outbox) {
         outbox.for_each_datagram(|destinations, datagram| {
             for to in destinations.iter() {

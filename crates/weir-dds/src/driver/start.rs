@@ -23,7 +23,7 @@ use crate::clock::{self, WallClock};
 use crate::error::{DdsError, Result};
 use crate::settings::ParticipantSettings;
 
-/// Ends the participant's threads with the last handle.
+/// Stops the participant when the last handle is dropped.
 pub(crate) struct Handle {
     pub(crate) driver: Arc<Driver>,
 }
@@ -38,7 +38,7 @@ impl Driver {
     /// Opens the sockets and starts the threads.
     pub(crate) fn start(domain_id: u32, settings: &ParticipantSettings) -> Result<Arc<Self>> {
         if ports::metatraffic_unicast_port(domain_id, 0).is_none() {
-            let text = format!("domain id {domain_id} is not possible: it is a number from 0 to 232");
+            let text = format!("domain id {domain_id} is out of range: use 0 to 232");
             return Err(DdsError::BadParameter(text));
         }
         if let Some(copier) = weir_udp::wide_copy() {
@@ -51,7 +51,7 @@ impl Driver {
         let prefix = new_prefix(crate::random::secret()?);
         let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
         config.default_multicast = data_multicast;
-        let timers = Timers::new().map_err(|error| DdsError::network("cannot make an eventfd", error))?;
+        let timers = Timers::new().map_err(|error| DdsError::network("cannot create an eventfd", error))?;
         let user = Arc::new(user);
         let driver = Arc::new(Self {
             prefix,
@@ -78,7 +78,7 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Says goodbye, and ends the threads.
+    /// Announces the end of the participant, and ends its threads.
     pub(crate) fn stop(&self) {
         self.with_discovery(|core, now| core.close(now));
         self.is_stopping.store(true, Ordering::SeqCst);
@@ -87,16 +87,17 @@ impl Driver {
         self.listeners.wake();
         let me = std::thread::current().id();
         for thread in self.threads.lock().drain(..) {
-            // The last handle may be dropped in a listener, on one of these threads: that one ends by itself.
+            // The last handle may be dropped in a listener on one of these threads, which then ends
+            // by itself.
             if thread.thread().id() != me {
-                // A thread that panicked has said so on standard error.
+                // A panic was already reported on standard error.
                 let _ = thread.join();
             }
         }
     }
 }
 
-/// A prefix that no other participant has: the vendor id (RTPS 2.5 §9.3.1.5), the process id, 48 random bits.
+/// Returns a unique prefix: the vendor id (RTPS 2.5, 9.3.1.5), the process id and 48 random bits.
 fn new_prefix(random: u64) -> GuidPrefix {
     let mut prefix = [0; 12];
     prefix[..2].copy_from_slice(&weir_wire::VendorId::WEIR.0);

@@ -1,5 +1,5 @@
-//! The thread of metatraffic and timers: discovery, HEARTBEATs that are due, bursts that have waited long enough,
-//! requests that were not answered.
+//! The timer thread: metatraffic, and everything that is due at a time (discovery, HEARTBEATs,
+//! bursts held back, unanswered requests).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::clock;
 /// How often the difference between wall clock and monotonic clock is measured.
 const ADJUST_CLOCK_EVERY: Duration = Duration::from_secs(1);
 
-/// The thread.
+/// Runs until the participant stops.
 pub(crate) fn run(driver: &Driver) {
-    // Bounded delays of a few hundred microseconds need timers that fire when they should.
+    // Delays of a few hundred microseconds need timers more precise than the default slack.
     let _ = weir_udp::affinity::set_timer_slack_ns(1_000);
     let mut batch = RecvBatch::new(8);
     let mut work = Work { outbox: Outbox::new(), sender: Sender::default() };
@@ -70,7 +70,7 @@ fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, batch: &mut RecvBatc
 }
 
 impl Driver {
-    /// Does everything that is due and says when something is due next.
+    /// Does everything that is due. Returns when something is due next.
     fn timer_round(&self, now: Time, work: &mut Work) -> Time {
         let discovery = self.discovery_timeout(now);
         let table = self.routes.table();
@@ -93,7 +93,7 @@ impl Driver {
             (core.next_timeout(), core.not_alive_writers() > before)
         };
         if is_writer_lost {
-            // Its instances are news for a thread that waits for data.
+            // The instances of a lost writer are news for threads that wait for data.
             self.channel.announce_change();
             self.listeners.call([Call::News(Arc::clone(reader))]);
         }

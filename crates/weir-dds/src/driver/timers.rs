@@ -1,4 +1,4 @@
-//! When the timers' thread wakes up next.
+//! When the timer thread wakes up next.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_rtps::time::Time;
 use weir_udp::Waker;
 
-/// [`Timers::deadline`] while the thread is at work and will check all timers anyway.
+/// [`Timers::deadline`] while the thread is in a round, at whose end it checks `is_round_due`.
 const AT_WORK: u64 = 0;
 
-/// When the thread wakes up next.
+/// When the timer thread wakes up next.
 pub(crate) struct Timers {
     pub(super) waker: Waker,
     deadline: AtomicU64,
-    /// Some endpoint has a timer that the thread may not have seen on its round.
+    /// Some endpoint set a timer that the current round may have missed.
     is_round_due: AtomicBool,
 }
 
@@ -26,7 +26,8 @@ impl Timers {
         })
     }
 
-    /// Makes sure that the thread wakes up at `at` or before. Costs a system call only when it would sleep longer.
+    /// Makes sure that the thread wakes up no later than `at`. Costs a system call only if it would
+    /// sleep longer.
     #[inline]
     pub(crate) fn arm(&self, at: Time) {
         let deadline = self.deadline.load(Ordering::SeqCst);
@@ -46,13 +47,14 @@ impl Timers {
         self.waker.wake();
     }
 
-    /// The thread begins a round.
+    /// Called by the thread when it begins a round.
     pub(super) fn begin_round(&self) {
         self.deadline.store(AT_WORK, Ordering::SeqCst);
         self.is_round_due.store(false, Ordering::SeqCst);
     }
 
-    /// The thread is about to sleep until `next`. `false`: it is to make another round first.
+    /// Called by the thread before it sleeps until `next`. Returns `false` if another round is due
+    /// first.
     pub(super) fn end_round(&self, next: Time) -> bool {
         self.deadline.store(next.0.max(1), Ordering::SeqCst);
         !self.is_round_due.swap(false, Ordering::SeqCst)

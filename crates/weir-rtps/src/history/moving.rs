@@ -1,4 +1,5 @@
-//! Bounded memory: what is old moves to the sparse index, and survivors of blocks that are mostly dead move together.
+//! Bounded memory: old entries move to the sparse index, and survivors of mostly dead blocks move
+//! together.
 
 use weir_wire::SequenceNumber;
 
@@ -6,13 +7,13 @@ use super::History;
 use super::block::{DATAGRAM_HEAD_LEN, Entry};
 
 impl History {
-    /// A step towards less memory, as large as a block's worth of samples.
+    /// Does a bounded amount of compaction. Called each time a block is opened.
     pub(super) fn tidy(&mut self) {
         if self.entries.len() > 2 * self.alive + DENSE_SPARE {
             self.age();
         }
         for _ in 0..VICTIMS_AT_A_TIME {
-            // Half of what is held is dead, and more than is worth the trouble.
+            // Moving is worthwhile only if more than half of the bytes are dead, plus a margin.
             if self.used - self.live <= self.live + BLOCKS_DEAD_MAX * self.block_len {
                 break;
             }
@@ -33,7 +34,7 @@ impl History {
         }
     }
 
-    /// The block with the largest share of dead bytes, if it is worth moving the rest.
+    /// Returns the block with the most dead bytes, if a quarter of it is dead.
     fn victim(&self) -> Option<u32> {
         let is_open = |place| Some(place) == self.open || Some(place) == self.refuge;
         let blocks = self.blocks.iter().zip(0_u32..).filter(|(block, place)| {
@@ -43,7 +44,8 @@ impl History {
         (block.used - block.live >= block.used / 4).then_some(place)
     }
 
-    /// Moves what is left in a block to another one. The samples of a batch part: each becomes a datagram.
+    /// Moves the surviving samples of a block to another one. Samples of a batch are separated:
+    /// each becomes a datagram.
     fn evacuate(&mut self, victim: u32) {
         let (first, last) = (self.blocks[victim as usize].first, self.blocks[victim as usize].last);
         let moved = core::mem::take(&mut self.blocks[victim as usize].moved);
@@ -58,7 +60,7 @@ impl History {
         for sn in first.max(self.dense)..=last {
             self.move_sample(victim, sn);
         }
-        // The list keeps its memory.
+        // Keeps the list's allocation.
         self.blocks[victim as usize].moved = moved;
         self.retire(victim);
     }
@@ -79,7 +81,8 @@ impl History {
         };
         let block = &mut self.blocks[place as usize];
         let at = block.used;
-        // Nobody sends from what was not filled yet, but somebody may send what was.
+        // No thread sends the unfilled part, but one may be sending the filled part. Then the
+        // memory cannot be borrowed.
         let Some(bytes) = block.bytes_mut() else { return self.leave_refuge(victim, sn) };
         bytes[at..at + head.len()].copy_from_slice(head);
         bytes[at + head.len()..at + len].copy_from_slice(own);
@@ -92,7 +95,7 @@ impl History {
         self.place(sn, Entry { block: place, offset: at as u32, len: len as u32, own_at: 0, ..entry });
     }
 
-    /// Somebody is sending from the block that survivors move to: they move to another one.
+    /// Moves a sample to a new refuge, because a thread is sending from the current one.
     pub(super) fn leave_refuge(&mut self, victim: u32, sn: i64) {
         self.new_refuge();
         self.move_sample(victim, sn);
@@ -109,13 +112,13 @@ impl History {
         place
     }
 
-    /// As [`History::let_go`], but the block is retired by the caller.
+    /// [`History::let_go`], but the caller retires the block.
     pub(super) fn let_go_of_moved(&mut self, place: u32, own: usize) {
         self.blocks[place as usize].live -= own;
         self.live -= own;
     }
 
-    /// Sets where a sample lies.
+    /// Sets where a sample is stored.
     pub(super) fn place(&mut self, sn: i64, entry: Entry) {
         let place = match usize::try_from(sn - self.dense) {
             Ok(index) => self.entries.get_mut(index),
@@ -127,13 +130,12 @@ impl History {
     }
 }
 
-/// Entries that the dense index may have beyond two per sample, and how many of them move at a time: several times
-/// as many as a block holds.
+/// Entries allowed in the dense index in addition to two per sample. This is several blocks' worth.
 pub(super) const DENSE_SPARE: usize = 8192;
-/// See [`DENSE_SPARE`].
+/// Entries moved at a time from the dense index.
 const AGED_AT_A_TIME: usize = 16_384;
-/// Dead bytes that are held beyond as many as there are live ones, in blocks.
+/// Dead bytes held in addition to one per live byte, in blocks.
 const BLOCKS_DEAD_MAX: usize = 16;
-/// Blocks that are evacuated whenever one is full. Each of them is at least half dead when half of everything is, so
-/// two would do.
+/// Blocks evacuated at a time. When half of all bytes are dead, each victim is at least half dead,
+/// so two would suffice.
 const VICTIMS_AT_A_TIME: usize = 4;

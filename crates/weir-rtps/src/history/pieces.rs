@@ -1,6 +1,7 @@
-//! Large samples that come piece by piece, each in memory of its own, so that the first are sent while the next are filled.
+//! Large samples stored in pieces, each in a block of its own, so that the first are sent while the
+//! next are filled.
 //!
-//! Pieces are used again, the one that was let go of last first: the caches still know it.
+//! The most recently released piece is reused first, because it is still in the caches.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::block::{Block, BlockSlice};
 use crate::config;
 
 impl HistoryBlock {
-    /// The bytes of one fragment, counted from 0; `None` while they are not there.
+    /// Returns the bytes of one fragment, counted from 0; `None` if they are not filled yet.
     pub(super) fn fragment(&self, entry: &Entry, index: u32) -> Option<BlockSlice> {
         let size = u32::from(entry.fragment_size);
         let per_piece = fragments_per_piece(size);
@@ -24,7 +25,7 @@ impl HistoryBlock {
 }
 
 impl History {
-    /// Memory for one piece. What is in it is left from before.
+    /// Lends memory for one piece. Its contents are unspecified.
     pub(crate) fn lend_piece(&mut self) -> Arc<Block> {
         let free = self.spare_pieces.iter_mut().rposition(|piece| Arc::get_mut(piece).is_some());
         match free {
@@ -33,7 +34,8 @@ impl History {
         }
     }
 
-    /// Begins a sample of `len` bytes, which leaves in fragments of `fragment_size` bytes and none of whose pieces is there.
+    /// Begins a sample of `len` bytes, sent in fragments of `fragment_size` bytes. It has no pieces
+    /// yet.
     pub(crate) fn begin_pieces(&mut self, len: usize, fragment_size: u32, charge: u64) -> SequenceNumber {
         self.close_unused();
         self.tidy();
@@ -42,7 +44,8 @@ impl History {
         self.append(place, (0, len), fragment_size, charge)
     }
 
-    /// Adds the next piece of the sample that was begun last, as long as [`piece_len`] but for the last one.
+    /// Adds the next piece of the sample begun last. All pieces but the last have [`piece_len`]
+    /// bytes.
     pub(crate) fn add_piece(&mut self, sn: SequenceNumber, piece: Arc<Block>) {
         let place = self.entry(sn).filter(Entry::is_alive).map(|entry| entry.block as usize);
         match place.and_then(|place| self.blocks.get_mut(place)).filter(|block| block.is_in_pieces) {
@@ -54,7 +57,7 @@ impl History {
         }
     }
 
-    /// Takes the memory from a place whose sample is gone.
+    /// Takes the memory from a place whose sample was removed.
     pub(super) fn retire_pieces(&mut self, place: u32) {
         let block = &mut self.blocks[place as usize];
         block.is_in_pieces = false;
@@ -64,18 +67,19 @@ impl History {
             self.bytes -= piece.len();
             self.keep_piece(piece);
         }
-        // The list keeps its memory.
+        // Keeps the list's allocation.
         self.blocks[place as usize].pieces = pieces;
     }
 
-    /// Bytes that the lists of pieces take.
+    /// Returns the bytes of memory in the lists of pieces.
     pub(super) fn memory_of_lists(&self) -> usize {
         let lists = self.blocks.iter().map(|block| block.pieces.capacity()).sum::<usize>();
         (lists + self.spare_pieces.capacity()) * size_of::<Arc<Block>>()
     }
 }
 
-/// The length of all pieces of a sample but the last, in bytes: whole fragments.
+/// Returns the length of all pieces of a sample but the last, in bytes: a whole number of
+/// fragments.
 pub(crate) fn piece_len(fragment_size: u32) -> usize {
     (fragments_per_piece(fragment_size) * fragment_size) as usize
 }

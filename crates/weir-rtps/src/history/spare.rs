@@ -17,7 +17,8 @@ impl History {
         }
     }
 
-    /// A spare block of at least `len` bytes, and not many times that, that nobody is sending from any more.
+    /// Takes a spare block of at least `len` bytes, and at most about twice that, from which no
+    /// thread is sending.
     pub(super) fn take_spare(&mut self, len: usize) -> Option<Arc<Block>> {
         let fits = |block: &mut Arc<Block>| {
             block.len() >= len && block.len() / 2 <= len && Arc::get_mut(block).is_some()

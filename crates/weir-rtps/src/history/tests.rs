@@ -1,4 +1,4 @@
-//! Histories with holes and without.
+//! Histories with and without holes.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn two_blocks_do_for_one_who_sends_while_another_writes() {
     for n in 1..=100_u8 {
         let sn = add(&mut history, n, 32);
         let entry = history.entry(sn).unwrap();
-        // The send before ends when the next one begins.
+        // The previous send ends when the next one begins.
         sending = history.slice(&entry);
     }
     assert_eq!(sending.unwrap().bytes(), [100; 32]);
@@ -115,14 +115,14 @@ fn the_survivors_of_dead_blocks_move_and_memory_stays_bounded() {
     for sn in 1..=200_000_i64 {
         let len = 1 + below(59);
         add(&mut history, sn as u8, len);
-        // One in ten stays for long, so that every block has survivors.
+        // One in ten survives for long, so that every block has survivors.
         if sn % 10 == 0 {
             kept.push_back((sn, len));
         } else {
             history.remove(SequenceNumber(sn));
         }
         if kept.len() > 2_000 {
-            // Random ones go, so that blocks of survivors become thin as well.
+            // Random survivors are removed, so that blocks of survivors become sparse as well.
             let (gone, _) = kept.swap_remove_back(below(kept.len())).unwrap();
             history.remove(SequenceNumber(gone));
         }

@@ -1,4 +1,4 @@
-//! What readers acknowledge, and what they ask for again (RTPS 2.5 §8.4.7.5.3, §8.4.9).
+//! ACKNACKs: what readers acknowledge and request (RTPS 2.5, 8.4.7.5.3, 8.4.9).
 
 use weir_wire::{AckNack, Guid, SequenceNumber};
 
@@ -8,8 +8,9 @@ use crate::config;
 use crate::time::Time;
 
 impl WriterCore {
-    /// Takes an acknowledgement (RTPS 2.5 §8.3.8.1): everything before the set's base has arrived, the numbers
-    /// in the set are missing.
+    /// Handles an ACKNACK (RTPS 2.5, 8.3.8.1).
+    ///
+    /// Everything before the set's base has arrived; the numbers in the set are missing.
     pub fn handle_acknack(&mut self, now: Time, reader: Guid, acknack: &AckNack) {
         let next = self.history.next();
         let first = self.history.first();
@@ -54,14 +55,17 @@ impl WriterCore {
         }
     }
 
-    /// Asks all reliable readers for an answer with the next transmission: for a thread that waits for acknowledgements.
+    /// Requests an acknowledgement from all reliable readers with the next transmission, for a
+    /// thread that waits for it.
     pub fn request_acknowledgement(&mut self) {
         let is_news = self.heartbeat.charged < self.history.charged() || self.has_unsent();
         self.heartbeat.is_due |= is_news && self.has_unacknowledged();
     }
 
-    /// Works out anew what all reliable readers, of which there are some, have acknowledged: one of them, new or started
-    /// anew, may have acknowledged less than the others, which is not a step back for them.
+    /// Recomputes what all reliable readers have acknowledged, after one was matched or restarted.
+    ///
+    /// There must be a reliable reader. The result may be lower than before: the new reader may
+    /// have acknowledged less than the others.
     pub(super) fn recount_acknowledged(&mut self, now: Time) {
         let reliable = || self.proxies.iter().filter(|proxy| proxy.is_reliable);
         let acknowledged = reliable().map(|proxy| proxy.acknowledged).min();

@@ -1,4 +1,5 @@
-//! The first step of a write: how a sample leaves, and whether there is room for it.
+//! The first step of a write: chooses the form of a sample, and checks whether there is room for
+//! it.
 
 use super::compose;
 use super::refusal::WriteRefused;
@@ -8,21 +9,21 @@ use crate::history::History as Store;
 use crate::qos::History;
 use crate::window::charge;
 
-/// How a sample leaves.
+/// The form in which a sample is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// In a datagram of its own.
+    /// A datagram of its own.
     Datagram,
-    /// In a datagram that later samples are added to.
+    /// A datagram that later samples are added to.
     FirstOfBatch,
-    /// In the datagram of the open batch, which grows by so many bytes.
+    /// An addition of `bytes` bytes to the datagram of the open batch.
     Extension { bytes: usize },
-    /// In DATA_FRAGs of so many bytes.
+    /// DATA_FRAGs of `size` bytes each.
     Fragments { size: u32 },
 }
 
 impl Form {
-    /// Bytes of a datagram that a payload of this length takes, for resource limits.
+    /// Returns the bytes of datagram for a payload of this length, as resource limits count them.
     #[inline]
     pub(super) fn datagram_bytes(self, payload_len: usize) -> usize {
         match self {
@@ -31,7 +32,7 @@ impl Form {
         }
     }
 
-    /// Memory for a sample in the history, and where its payload begins in there.
+    /// Reserves memory for a sample in the history. Returns it with the offset of the payload.
     #[inline(always)]
     pub(super) fn reserve(self, history: &mut Store, payload_len: usize) -> (&mut [u8], usize) {
         match self {
@@ -45,7 +46,7 @@ impl Form {
 }
 
 impl WriterCore {
-    /// How a payload leaves, if the window has room for it.
+    /// Chooses the form of a payload, if the window has room for it.
     #[inline(always)]
     pub(super) fn admit_payload(&mut self, payload_len: usize) -> Result<Form, WriteRefused> {
         let len = compose::datagram_len(payload_len);
@@ -62,7 +63,8 @@ impl WriterCore {
         }
     }
 
-    /// The same for a payload that may be added to the open batch, or begins another one.
+    /// [`WriterCore::admit_payload`] for a writer with a batch policy: the payload joins the open
+    /// batch or begins another one.
     fn admit_to_batch(&mut self, payload_len: usize) -> Result<Form, WriteRefused> {
         let Some(policy) = self.config.batch else { return Ok(Form::Datagram) };
         let bytes = compose::extension_len(payload_len);
@@ -80,8 +82,8 @@ impl WriterCore {
         Ok(Form::FirstOfBatch)
     }
 
-    /// The same for a payload that leaves in fragments. It is admitted when there is room for its beginning; how fast it
-    /// leaves is decided fragment by fragment.
+    /// [`WriterCore::admit_payload`] for a payload sent in fragments. Room for its beginning is
+    /// enough: each fragment then waits for room of its own.
     #[cold]
     pub(super) fn admit_large(&mut self, payload_len: usize) -> Result<Form, WriteRefused> {
         if payload_len > config::SAMPLE_MAX_BYTES {
@@ -96,7 +98,8 @@ impl WriterCore {
         Ok(Form::Fragments { size })
     }
 
-    /// The instance of a sample that takes `len` bytes, if the resource limits allow another one.
+    /// Returns the instance of a sample of `len` bytes, if the resource limits allow another
+    /// sample.
     #[inline]
     pub(super) fn admit_instance(
         &mut self,
@@ -110,7 +113,7 @@ impl WriterCore {
         self.instances.admit(key, len, &mut self.history, last).map_err(|refused| self.refuse(refused))
     }
 
-    /// Makes an instance known before it is written; it counts until it is unregistered.
+    /// Registers an instance before it is written. It counts until it is unregistered.
     ///
     /// # Errors
     /// [`WriteRefused::TooManyInstances`].
@@ -119,19 +122,21 @@ impl WriterCore {
         self.instances.register(key, &mut self.history, last)
     }
 
-    /// Takes note of a refusal that the caller will wait after, if waiting helps.
+    /// Records a refusal. If waiting for acknowledgements helps, requests one.
     #[cold]
     pub(super) fn refuse(&mut self, refused: WriteRefused) -> WriteRefused {
         if refused == WriteRefused::WindowFull {
-            // The answer to this HEARTBEAT is what makes room.
+            // The response to this HEARTBEAT makes room.
             self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
             self.heartbeat.is_awaited = !self.heartbeat.is_hurried;
         }
         refused
     }
 
-    /// Whether the write of a payload of this many bytes, which was refused, should be tried again: it fits, and enough
-    /// for many more if it is small, so that a waiting thread is not woken for each sample.
+    /// Returns whether a refused write should be retried.
+    ///
+    /// A small sample needs room for many more like it, so that a waiting thread is not woken for
+    /// each one.
     pub fn has_room_for(&self, key: Option<[u8; 16]>, payload_len: usize) -> bool {
         let (len, window) = (compose::datagram_len(payload_len), self.window.size());
         if !self.instances.has_room(key, len, &self.history) {
@@ -158,7 +163,8 @@ impl WriterCore {
             }
     }
 
-    /// Whether a reader that misses a sample can keep more of what follows it, and whether we can.
+    /// Returns whether a reader that misses a sample could still store what follows it, and whether
+    /// this writer could keep it.
     #[inline]
     pub(super) fn has_room_behind_hole(&self, charge: u64) -> bool {
         let samples = self.history.next().0 - self.acknowledged.0;
@@ -168,7 +174,7 @@ impl WriterCore {
     }
 }
 
-/// What a payload that leaves in fragments is charged.
+/// Returns the bytes charged for a payload sent in fragments.
 pub(super) fn large_charge(payload_len: usize, fragment_size: u32) -> u64 {
     let fragments = payload_len.div_ceil(fragment_size as usize) as u64;
     fragments * charge(compose::FRAGMENT_AT + fragment_size as usize)

@@ -1,4 +1,4 @@
-//! What single readers asked for: repairs, GAPs for samples that are gone, HEARTBEATs of their own.
+//! Replies to single readers: repairs, GAPs for removed samples, and directed HEARTBEATs.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::history::Entry;
 use crate::outbox::{Destinations, Outbox};
 use crate::window::charge;
 
-/// Samples that are no longer there: everything from `start` to the base of the list, and what the list names.
+/// Removed samples: everything from `start` to the base of the list, and the numbers in the list.
 struct Hole {
     start: SequenceNumber,
     list: SequenceNumberSet,
@@ -22,8 +22,10 @@ impl Hole {
         sn < self.list.base() || self.list.contains(sn)
     }
 
-    /// Adds the samples from `start` to before `end`, if the list reaches that far. All of a hole is told at once: it
-    /// may be long, and would be asked for piece by piece.
+    /// Adds the samples from `start` up to `end`, if the list reaches that far.
+    ///
+    /// A hole is reported as a whole. It may be long, and the reader would request it piece by
+    /// piece.
     fn add(&mut self, start: SequenceNumber, end: SequenceNumber) -> bool {
         let reaches = end.0 - self.list.base().0 <= 256;
         (start.0..end.0).take_while(|_| reaches).for_each(|sn| _ = self.list.insert(SequenceNumber(sn)));
@@ -31,11 +33,11 @@ impl Hole {
     }
 }
 
-/// Most holes in one message; what is missing beyond is asked for again.
+/// Most holes in one message. The reader requests the rest again.
 const HOLES_MAX: usize = 256;
 
 impl WriterCore {
-    /// Sends what single readers wait for: repairs, GAPs, HEARTBEATs of their own.
+    /// Sends what single readers wait for: repairs, GAPs, and directed HEARTBEATs.
     pub(super) fn answer_readers(&mut self, out: &mut Outbox) {
         self.is_answer_due = false;
         for index in 0..self.proxies.len() {
@@ -56,7 +58,7 @@ impl WriterCore {
             self.proxies[index].requested = requested;
             self.proxies[index].note_repaired(charged);
             let first = start.max(self.history.first());
-            // Directed HEARTBEATs count on their own line, and do not move the timer.
+            // Directed HEARTBEATs share the counter, but do not move the timer.
             self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
             self.counters.heartbeats_sent += 1;
             let heartbeat = Heartbeat {
@@ -68,13 +70,15 @@ impl WriterCore {
                 is_final: false,
                 is_liveliness: false,
             };
-            self.tell(guid, &to, gap_to, &gone, &heartbeat, out);
+            self.send_reply(guid, &to, gap_to, &gone, &heartbeat, out);
         }
     }
 
-    /// Sends the samples that were asked for again, at most a window of them, and returns those that are no
-    /// longer there, and what was charged. What is asked for was charged when it was first sent and was lost, so a
-    /// window of it overruns nobody.
+    /// Sends requested samples again, at most one window of them. Returns the removed samples among
+    /// them, and the bytes charged.
+    ///
+    /// Requested samples were charged when first sent, and then lost. One window of repairs
+    /// therefore cannot overflow the reader's socket.
     fn repair(
         &mut self,
         requested: &mut Vec<SequenceNumber>,
@@ -124,8 +128,8 @@ impl WriterCore {
         (gone, window - budget)
     }
 
-    /// One message to one reader: GAPs for what is gone, then what there is.
-    fn tell(
+    /// Sends one message to one reader: GAPs for removed samples, then a HEARTBEAT.
+    fn send_reply(
         &mut self,
         reader: Guid,
         to: &Destinations,
@@ -136,7 +140,7 @@ impl WriterCore {
     ) {
         let header = compose::header(&self.config);
         let writer = self.config.guid.entity;
-        // Everything before `gap_to` in one GAP; the holes behind it in others.
+        // One GAP covers everything before `gap_to`; further GAPs cover the holes after it.
         let front = gap_to.map(|end| (SequenceNumber::FIRST, SequenceNumberSet::new(end)));
         let behind = gone.iter().map(|hole| (hole.start, hole.list));
         self.counters.gaps_sent += u64::from(front.is_some()) + gone.len() as u64;

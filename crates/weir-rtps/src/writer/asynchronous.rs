@@ -1,9 +1,11 @@
-//! Samples that another thread hands out than those that write them (PUBLISH_MODE asynchronous of other vendors; not in
-//! DDS 1.4).
+//! Writers whose samples are handed out by another thread than the one that writes them.
 //!
-//! What is not handed out yet must be bounded. Where readers acknowledge, their window does it, which counts unsent samples
-//! as well. KEEP_LAST replaces samples that nobody has sent yet (DDS 1.4 §2.2.3.18). A KEEP_ALL writer whose readers never
-//! answer may leave [`config::UNSENT_MAX_BYTES`].
+//! Other vendors call this the asynchronous PUBLISH_MODE; DDS 1.4 does not have it. Three
+//! mechanisms bound the samples not yet handed out:
+//!
+//! - If readers acknowledge, the window does, because it counts unsent samples as well.
+//! - KEEP_LAST replaces samples that were not sent yet (DDS 1.4, 2.2.3.18).
+//! - A KEEP_ALL writer without reliable readers may hold [`config::UNSENT_MAX_BYTES`].
 
 use weir_wire::SequenceNumber;
 
@@ -14,58 +16,62 @@ use crate::qos::History;
 use crate::time::Time;
 
 impl WriterCore {
-    /// Whether [`WriterCore::poll_transmit`] would hand out samples now.
+    /// Returns whether [`WriterCore::poll_transmit`] would hand out samples now.
     #[inline]
     pub fn is_transmission_due(&self, now: Time) -> bool {
         self.should_send(now) && (!self.is_amid_sample() || self.can_go_on(now))
     }
 
-    /// [`WriterCore::poll_transmit`] for the thread that hands samples out: a burst need not wait for more, because what comes
-    /// while these are sent leaves together.
+    /// [`WriterCore::poll_transmit`] for the publishing thread. A burst is not held back: samples
+    /// written during a send leave together anyway.
     pub fn poll_published(&mut self, now: Time, out: &mut Outbox) {
         self.burst.queued_since = None;
         self.poll_transmit(now, out);
     }
 
-    /// Ends what holds samples back: the batch that is being filled, and the burst. [`WriterCore::poll_transmit`] hands all
-    /// of them out.
+    /// Ends the open batch and the burst, so that [`WriterCore::poll_transmit`] hands out
+    /// everything.
     pub fn release_held(&mut self) {
         self.open = None;
         self.burst.queued_since = None;
     }
 
-    /// [`WriterCore::release_held`], and takes the next write for the first of its kind: the application has begun to wait
-    /// for something.
+    /// Calls [`WriterCore::release_held`], and makes the next write start a new burst, because the
+    /// application has begun to wait.
     pub fn interrupt_burst(&mut self) {
         self.burst.quick_writes = 0;
         self.release_held();
     }
 
-    /// Whether a sample, and all before it, were handed out; those that were replaced before that count.
+    /// Returns whether a sample, and all before it, were handed out or replaced.
     #[inline]
     pub fn is_handed_out(&self, sn: SequenceNumber) -> bool {
         self.unsent > sn
     }
 
-    /// Whether a write that was refused may find room by what was handed out just now: no acknowledgement is waited for,
-    /// and no more than half of what may be unsent is.
+    /// Returns whether the samples just handed out may make room for a refused write.
+    ///
+    /// This requires that no acknowledgement is awaited and that the unsent samples take at most
+    /// half of their limit.
     pub fn makes_room_by_sending(&self) -> bool {
         !self.has_reliable && self.unsent_charge() <= config::UNSENT_MAX_BYTES / 2
     }
 
-    /// What is charged for the samples that were not handed out yet.
+    /// Returns the bytes charged for samples not handed out yet.
     fn unsent_charge(&self) -> u64 {
         self.history.charged() - self.history.charged_to(self.unsent.prev())
     }
 
-    /// Whether so much more may be left unsent where nobody acknowledges.
+    /// Returns whether `charge` more bytes may stay unsent, for a writer without reliable readers.
     #[inline(never)]
     pub(super) fn has_room_unsent(&self, charge: u64) -> bool {
         !self.config.is_asynchronous || self.unsent_charge() + charge <= config::UNSENT_MAX_BYTES
     }
 
-    /// KEEP_LAST: removes what later samples replace, whether it was handed out or not. To be called after a write. A large
-    /// sample that is on its way leaves as a whole: a writer that is faster than its thread would never get one across.
+    /// KEEP_LAST: removes samples that later ones replace, sent or not. Called after every write.
+    ///
+    /// A large sample in transmission is completed first. Otherwise a writer faster than its
+    /// publishing thread would never complete one.
     pub fn replace_unsent(&mut self) {
         if self.config.history == History::KeepAll {
             return;

@@ -1,4 +1,4 @@
-//! What is held back: the batch that is being filled, and writes in quick succession.
+//! The state of what is held back: the open batch, and writes in quick succession.
 
 use core::time::Duration;
 
@@ -12,54 +12,54 @@ use crate::window::charge;
 /// The message that is being filled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenBatch {
-    /// Its first sample.
+    /// The first sample.
     pub(super) first: SequenceNumber,
-    /// Its length so far, in bytes.
+    /// Length so far, in bytes.
     pub(super) len: usize,
-    /// Its samples so far.
+    /// Samples so far.
     pub(super) samples: u32,
-    /// When its first sample was written.
+    /// When the first sample was written.
     pub(super) since: Time,
 }
 
 impl OpenBatch {
-    /// Whether `extra` more bytes, one more sample, are still within the policy.
+    /// Returns whether the policy allows one more sample of `extra` bytes.
     #[inline]
     pub(super) fn takes(&self, policy: &BatchPolicy, extra: usize) -> bool {
         self.len + extra <= policy.max_bytes && self.samples < policy.max_samples
     }
 
-    /// What `extra` more bytes are charged against the window.
+    /// Returns the charge of `extra` more bytes.
     #[inline]
     pub(super) fn charge_of(&self, extra: usize) -> u64 {
         charge(self.len + extra) - charge(self.len)
     }
 }
 
-/// Whether writes follow each other quickly.
+/// Detects writes in quick succession.
 #[derive(Debug, Default)]
 pub(super) struct Burst {
     pub(super) last_activity: Option<Time>,
     pub(super) quick_writes: u32,
-    /// Writes since `last_activity` without a clock read.
+    /// Writes since `last_activity` that did not read the clock.
     pub(super) untimed: u32,
     pub(super) queued_since: Option<Time>,
-    /// Since when writes have followed each other without a pause.
+    /// When the current series of writes without a pause began.
     pub(super) run_since: Option<Time>,
-    /// How long a send call takes, nanoseconds, smoothed; `None` before the first.
+    /// Smoothed duration of a send call in nanoseconds; `None` before the first.
     send_ns: Option<u64>,
-    /// The shortest time between two writes of a burst, nanoseconds: what a write takes. Forgotten slowly; 0 before the
-    /// first.
+    /// Shortest time between two writes of a burst in nanoseconds, which is the duration of a
+    /// write. Slowly forgotten; 0 before the first.
     write_ns: u64,
-    /// Time passed between two writes of this burst that they did not need.
+    /// Two writes of this burst were further apart than a write takes.
     pub(super) has_spare_time: bool,
-    /// Datagrams that were not handed out yet, and their bytes.
+    /// Datagrams not handed out yet, and their bytes.
     pub(super) datagrams: usize,
     pub(super) bytes: usize,
 }
 
 impl Burst {
-    /// Takes note of a write.
+    /// Records a write.
     #[inline]
     pub(super) fn note(&mut self, now: Time, quick_writes: u32) {
         if quick_writes == 0
@@ -70,15 +70,15 @@ impl Burst {
         (self.quick_writes, self.untimed, self.last_activity) = (quick_writes, 0, Some(now));
     }
 
-    /// Takes note of a write into the open batch whose time is not known.
+    /// Records a write to the open batch that did not read the clock.
     #[inline]
     pub(super) fn add_untimed(&mut self, bytes: usize) {
         self.bytes += bytes;
-        // Without coalescing, nothing resets it to 0.
+        // Saturates because nothing resets it without coalescing.
         self.untimed = self.untimed.saturating_add(1);
     }
 
-    /// After this time, in nanoseconds, the next write sends what is held back.
+    /// Returns the time in nanoseconds after which the next write sends what is held back.
     #[inline]
     pub(super) fn hold_ns(&self) -> u64 {
         let sends =
@@ -86,14 +86,15 @@ impl Burst {
         self.send_ns.map_or(DELAY_NS, |send_ns| send_ns * u64::from(sends))
     }
 
-    /// Learns how long a send call takes.
+    /// Updates the smoothed duration of a send call.
     #[inline]
     pub(super) fn note_send_time(&mut self, took: Duration) {
         let took_ns = nanos(took.min(config::COALESCING_SEND_MAX));
         self.send_ns = Some(self.send_ns.map_or(took_ns, |mean| (mean * 7 + took_ns) / 8));
     }
 
-    /// Learns from the time between two writes of a burst what a write takes, and whether the application has caught up.
+    /// Derives from the time between two writes of a burst how long a write takes, and whether the
+    /// application has time to spare.
     #[inline]
     pub(super) fn note_gap(&mut self, gap_ns: u64) {
         if self.write_ns == 0 {
@@ -108,7 +109,7 @@ impl Burst {
 /// [`config::COALESCING_DELAY`] in nanoseconds.
 pub(super) const DELAY_NS: u64 = config::COALESCING_DELAY.as_nanos() as u64;
 
-/// A time in nanoseconds; more than 500 years count as 500.
+/// Converts to nanoseconds. Saturates at over 500 years.
 #[inline]
 pub(super) const fn nanos(time: Duration) -> u64 {
     time.as_secs().saturating_mul(1_000_000_000).saturating_add(time.subsec_nanos() as u64)

@@ -1,12 +1,13 @@
-//! Automatic coalescing: when samples that were written in quick succession are handed out together.
+//! Automatic coalescing: decides when samples written in quick succession are handed out together.
 //!
-//! A send call takes about as long for one datagram as for 64. So a sample that follows others quickly waits for the
-//! next ones, about as long as a send takes: for the samples that would have been written during a send. A fast writer
-//! fills a whole send in that time; a slower one sends fewer at a time, and no later.
+//! A send call takes about as long for one datagram as for 64. A sample that quickly follows others
+//! is therefore held back for about the duration of a send, together with the samples that would be
+//! written during that send. A fast writer fills a whole send in that time. A slower one sends
+//! fewer samples at a time, and no later.
 //!
-//! An application that writes as fast as it can gains from long bursts. One that follows a schedule only catches up with
-//! what became due during a send: there is time between its writes then, and holding them back longer would only delay
-//! them.
+//! Long bursts benefit an application that writes as fast as it can. One that follows a schedule
+//! has time between writes and only catches up with what became due during a send. Holding its
+//! samples back longer would only delay them.
 
 use core::time::Duration;
 
@@ -19,15 +20,17 @@ use crate::config;
 use crate::time::Time;
 
 impl WriterCore {
-    /// Ends the batch that is being filled: the next sample begins another one.
+    /// Ends the open batch: the next sample begins another one.
     pub fn seal(&mut self) {
         self.open = None;
     }
 
-    /// Whether committed samples should be handed out now. `false` only while a burst is coalesced or a batch is filled;
-    /// then [`WriterCore::next_timeout`] says until when at most.
+    /// Returns whether committed samples should be handed out now.
     ///
-    /// Always inlined: a call per sample shows.
+    /// `false` only while a burst or a batch is held back. Then [`WriterCore::next_timeout`]
+    /// returns until when at most.
+    ///
+    /// Always inlined: a function call per sample is measurable.
     #[inline(always)]
     pub fn should_send(&self, now: Time) -> bool {
         if self.unsent == self.sendable_end(now) {
@@ -44,13 +47,13 @@ impl WriterCore {
         now.nanos_since(since) >= hold_ns.min(nanos(coalescing.delay_max)) || self.is_burst_complete()
     }
 
-    /// Whether a batch has waited for more samples as long as it may.
+    /// Returns whether the open batch has waited for its maximum delay.
     #[inline]
     fn is_batch_overdue(&self, now: Time, policy: &BatchPolicy) -> bool {
         self.open.is_some_and(|open| now.since(open.since) >= policy.max_delay)
     }
 
-    /// Whether a burst is so long that more would not fit one send.
+    /// Returns whether a burst is so long that more samples would not fit one send.
     #[inline]
     fn is_burst_complete(&self) -> bool {
         let open = self.open.map_or(0, |open| open.len);
@@ -59,7 +62,7 @@ impl WriterCore {
             || bytes + bytes.checked_div(datagrams).unwrap_or(0) > config::SEGMENTED_MAX_BYTES
     }
 
-    /// The first sample that is not to be sent yet, because its batch may still grow.
+    /// Returns the first sample that must not be sent yet because its batch may still grow.
     #[inline]
     pub(super) fn sendable_end(&self, now: Time) -> SequenceNumber {
         match (&self.open, &self.config.batch) {
@@ -68,41 +71,43 @@ impl WriterCore {
         }
     }
 
-    /// When samples that are held back are sent although no write followed. Not earlier: a timer that interrupts the
-    /// writer costs more than it gains. So the longer writes have followed each other without a pause, the later the
-    /// timer. A batch that is being filled has a time of its own.
+    /// Returns when held-back samples are sent if no write follows.
+    ///
+    /// A timer that interrupts the writer costs more than it gains. So the delay grows with the
+    /// time for which writes have followed each other without a pause. The open batch has its own
+    /// timer.
     pub(super) fn burst_timeout(&self) -> Option<Time> {
         let since = self.burst.queued_since?;
         let end = self.open.map_or(self.history.next(), |open| open.first);
         let run_ns = self.burst.run_since.map_or(0, |start| since.nanos_since(start));
         let delay_ns = DELAY_NS.max(run_ns / config::COALESCING_RUN_SHARE);
-        // An application that fills batches has said how long samples may wait.
+        // The batch policy states how long samples may wait.
         let allowed = self.config.coalescing.map_or(Duration::ZERO, |coalescing| coalescing.delay_max);
         let allowed = self.config.batch.map_or(allowed, |policy| allowed.min(policy.max_delay));
         (self.unsent < end).then(|| since.plus_nanos(delay_ns.min(nanos(allowed))))
     }
 
-    /// Whether the times of writes and sends matter: [`WriterCore::note_sent`] and [`WriterCore::note_send_time`] are to
-    /// be called.
+    /// Returns whether the caller has to report times by [`WriterCore::note_sent`] and
+    /// [`WriterCore::note_send_time`].
     #[inline]
     pub fn judges_pace(&self) -> bool {
         self.config.coalescing.is_some()
     }
 
-    /// Takes note of the end of a send call for this writer, from which the gap to the next write is measured.
+    /// Records the end of a send call. The gap to the next write is measured from there.
     #[inline]
     pub fn note_sent(&mut self, now: Time) {
         // A thread that sends without writing may report late.
         self.burst.last_activity = self.burst.last_activity.max(Some(now));
     }
 
-    /// Takes note of how long a send call took: samples written within such a time may as well leave together.
+    /// Records the duration of a send call.
     #[inline]
     pub fn note_send_time(&mut self, took: Duration) {
         self.burst.note_send_time(took);
     }
 
-    /// Decides whether the sample that was just committed belongs to a burst.
+    /// Decides whether the sample just committed belongs to a burst.
     #[inline]
     pub(super) fn note_write(&mut self, now: Time, len: usize) {
         if self.config.coalescing.is_none() {
@@ -121,7 +126,8 @@ impl WriterCore {
         }
     }
 
-    /// How many writes follow each other quickly with one that is made now; not counted without coalescing.
+    /// Returns the length of the series of quick writes that a write at `now` would continue; 0
+    /// without coalescing.
     #[inline]
     pub(super) fn quick_writes(&self, now: Time) -> u32 {
         let (Some(coalescing), Some(last)) = (self.config.coalescing, self.burst.last_activity) else {

@@ -1,4 +1,5 @@
-//! The third step of a write: the sample gets its sequence number. And the writes that are made of the three steps.
+//! The third step of a write: assigns the sequence number. Also the functions that combine the
+//! first three steps.
 
 use weir_wire::{SequenceNumber, Timestamp};
 
@@ -13,11 +14,13 @@ use crate::time::Time;
 use crate::window::charge;
 
 impl WriterCore {
-    /// Writes a sample: `fill` gets the room for its payload, `payload_len` bytes, the encapsulation header first.
+    /// Writes a sample. `fill` encodes the payload, `payload_len` bytes including the encapsulation
+    /// header.
     ///
     /// # Errors
-    /// The outer one is that of `fill`, the inner one says why the sample is refused; nothing has happened then.
-    /// `WindowFull` only for KEEP_ALL, or when as much as a resource limit allows is unacknowledged.
+    /// The outer error is that of `fill`, the inner one a refusal. In both cases nothing has
+    /// happened. `WindowFull` is returned only for KEEP_ALL, or if unacknowledged samples reach a
+    /// resource limit.
     #[inline]
     pub fn write<E>(
         &mut self,
@@ -27,14 +30,14 @@ impl WriterCore {
         fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<Result<SequenceNumber, WriteRefused>, E> {
         match self.admit_payload(payload_len) {
-            // The common form gets a copy of the steps without the others.
+            // A copy of the steps for the common form, without the branches of the others.
             Ok(Form::Datagram) => self.write_as(Form::Datagram, now, stamp, payload_len, fill),
             Ok(form) => self.write_as(form, now, stamp, payload_len, fill),
             Err(refused) => Ok(Err(refused)),
         }
     }
 
-    /// The steps of [`WriterCore::write`] after a form was admitted.
+    /// The steps of [`WriterCore::write`] after admission.
     #[inline(always)]
     fn write_as<E>(
         &mut self,
@@ -52,14 +55,14 @@ impl WriterCore {
         Ok(Ok(self.commit(now, stamp.timestamp, form, payload_len, instance)))
     }
 
-    /// Adds a sample to the open batch, if there is one with room for it and nothing else is due: `fill` gets the room
-    /// for its payload. This needs no time and hands nothing out: what ends the batch is a write that does not fit, or
-    /// the timer.
+    /// Adds a sample to the open batch, if it has room and no timer has to be set. `fill` encodes
+    /// the payload.
     ///
-    /// `None`, and nothing has happened: write it by [`WriterCore::write`].
+    /// Reads no clock and hands nothing out: the batch ends with a write that does not fit, or by
+    /// timer. Returns `None` if nothing happened; the caller then uses [`WriterCore::write`].
     ///
     /// # Errors
-    /// That of `fill`; nothing has happened then.
+    /// Those of `fill`; nothing has happened then.
     #[inline]
     pub fn extend_batch<E>(
         &mut self,
@@ -86,8 +89,8 @@ impl WriterCore {
         Ok(Some(sn))
     }
 
-    /// Copies a change into the history: for the changes that carry inline QoS (dispose and unregister), and for
-    /// traffic whose speed does not matter.
+    /// Copies a change into the history: for disposes and unregisters, which carry inline QoS, and
+    /// for samples whose speed does not matter.
     ///
     /// # Errors
     /// As [`WriterCore::write`].
@@ -125,7 +128,7 @@ impl WriterCore {
         Ok(sn)
     }
 
-    /// Makes the payload that was encoded last the next sample.
+    /// Makes the payload encoded last the next sample.
     #[inline(always)]
     fn commit(
         &mut self,
@@ -160,7 +163,7 @@ impl WriterCore {
         self.open = Some(OpenBatch { len: open.len + bytes, samples: open.samples + 1, ..open });
     }
 
-    /// Book-keeping after sample `sn` was laid into the history by itself, `len` bytes.
+    /// Bookkeeping after sample `sn` was stored by itself, `len` bytes.
     #[inline]
     pub(super) fn laid(
         &mut self,
@@ -179,7 +182,7 @@ impl WriterCore {
         self.committed(now, sn, len);
     }
 
-    /// Book-keeping after sample `sn` was laid into the history in `len` new bytes.
+    /// Bookkeeping after sample `sn` was stored in `len` new bytes, by itself or in a batch.
     #[inline]
     fn committed(&mut self, now: Time, sn: SequenceNumber, len: usize) {
         if self.proxies.is_empty() {
@@ -195,13 +198,15 @@ impl WriterCore {
         self.note_write(now, len);
     }
 
-    /// Book-keeping after everything before `unsent` was handed out. Whether reliable readers have to acknowledge it.
+    /// Bookkeeping after everything before `unsent` was handed out. Returns whether reliable
+    /// readers have to acknowledge it.
     #[inline]
     pub(super) fn handed_out(&mut self) -> bool {
         if self.config.is_asynchronous {
             self.replace_unsent();
         } else {
-            // Not earlier: a sample that waits in a burst was written, and leaves, even when the next one replaces it.
+            // Only samples handed out are replaced: a sample held back in a burst is still sent
+            // when the next one replaces it.
             self.instances.replace(&mut self.history, self.unsent.prev(), None);
         }
         if !self.has_reliable {
@@ -211,7 +216,7 @@ impl WriterCore {
         self.has_reliable
     }
 
-    /// There is something that reliable readers have not acknowledged.
+    /// Starts the HEARTBEAT timer, if reliable readers have to acknowledge something.
     #[inline]
     pub(super) fn note_unacknowledged(&mut self, now: Time) {
         if self.heartbeat.next_at.is_none() && self.has_reliable {
@@ -220,7 +225,7 @@ impl WriterCore {
         }
     }
 
-    /// No reader that could ask for it again misses anything that was handed out.
+    /// Counts everything handed out as acknowledged. No reader may be able to request it again.
     #[inline]
     pub(super) fn note_all_acknowledged(&mut self) {
         self.acknowledged = self.unsent.prev();
@@ -228,7 +233,7 @@ impl WriterCore {
         self.seen_charge = self.acknowledged_charge;
     }
 
-    /// Releases the samples that no reader can ask for any more.
+    /// Releases the samples that no reader can request any more.
     pub(super) fn release(&mut self) {
         let last = self.acknowledged.min(self.unsent.prev());
         if self.config.keeps_nothing_for_late_readers() {

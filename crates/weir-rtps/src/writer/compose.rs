@@ -1,4 +1,4 @@
-//! How a writer's datagrams are laid out: RTPS header, INFO_TS, DATA (RTPS 2.5 §9.4).
+//! The layout of a writer's datagrams: RTPS header, INFO_TS, DATA (RTPS 2.5, 9.4).
 
 use weir_wire::{
     DataFragHeader, DataHeader, Emit, EntityId, Header, InfoTimestamp, ParameterId, ParameterListWriter,
@@ -12,7 +12,8 @@ use crate::config;
 pub(super) const PAYLOAD_AT: usize = DATA_AT + DATA_LEN;
 /// Length of a HEARTBEAT submessage, in bytes.
 pub(super) const HEARTBEAT_LEN: usize = 32;
-/// The largest payload, encapsulation header included, that fits one datagram with a HEARTBEAT behind it.
+/// Longest payload, including the encapsulation header, that fits one datagram together with a
+/// HEARTBEAT.
 pub(super) const PAYLOAD_MAX: usize = (config::DATAGRAM_MAX_BYTES - HEARTBEAT_LEN - PAYLOAD_AT) / 4 * 4;
 
 const HEADER_LEN: usize = 20;
@@ -22,24 +23,24 @@ const _: () = assert!(DATA_AT == HEADER_LEN + INFO_TS_LEN);
 pub(super) const DATA_LEN: usize = 24;
 const INLINE_QOS_LEN: usize = 32;
 
-/// Length of the datagram for a payload, which is padded to a multiple of four bytes.
+/// Returns the length of the datagram for a payload, which is padded to a multiple of four bytes.
 #[inline]
 pub(super) const fn datagram_len(payload_len: usize) -> usize {
     PAYLOAD_AT + payload_len.next_multiple_of(4)
 }
 
-/// Length of one more sample in a datagram that has some already.
+/// Returns the length of one more sample in an existing datagram.
 #[inline]
 pub(super) const fn extension_len(payload_len: usize) -> usize {
     DATA_LEN + payload_len.next_multiple_of(4)
 }
 
-/// Upper bound for the length of a datagram that also carries inline QoS.
+/// Returns an upper bound for the length of a datagram with inline QoS.
 pub(super) const fn datagram_len_with_inline_qos(payload_len: usize) -> usize {
     datagram_len(payload_len) + INLINE_QOS_LEN
 }
 
-/// The bytes before the payload, which are the same for every sample but for a few fields.
+/// The bytes before the payload. Only a few fields differ between samples.
 #[derive(Debug)]
 pub(super) struct Template {
     bytes: [u8; PAYLOAD_AT],
@@ -55,7 +56,7 @@ impl Template {
         Self { bytes }
     }
 
-    /// Writes everything but the payload into `extension`, the room of one more sample in a datagram.
+    /// Fills in everything but the payload of one more sample in a datagram.
     #[inline]
     pub(super) fn fill_extension(&self, extension: &mut [u8], sn: SequenceNumber, payload_len: usize) {
         let padded = payload_len.next_multiple_of(4);
@@ -65,7 +66,7 @@ impl Template {
         pad(payload, payload_len, padded);
     }
 
-    /// Writes everything but the payload into `datagram`, whose payload is there already.
+    /// Fills in everything but the payload of a datagram.
     #[inline]
     pub(super) fn fill(
         &self,
@@ -84,7 +85,7 @@ impl Template {
     }
 }
 
-/// Zeroes behind the payload; most need none.
+/// Zeroes the padding behind the payload, if there is any.
 #[inline]
 fn pad(payload: &mut [u8], payload_len: usize, padded: usize) {
     if payload_len < padded {
@@ -92,7 +93,7 @@ fn pad(payload: &mut [u8], payload_len: usize, padded: usize) {
     }
 }
 
-/// Writes what differs from sample to sample into the DATA header.
+/// Writes the fields of the DATA header that differ between samples.
 #[inline]
 fn fill_data(data: &mut [u8], sn: SequenceNumber, padded: usize) {
     data[2..4].copy_from_slice(&((20 + padded) as u16).to_le_bytes());
@@ -100,8 +101,10 @@ fn fill_data(data: &mut [u8], sn: SequenceNumber, padded: usize) {
     data[20..24].copy_from_slice(&(sn.0 as u32).to_le_bytes());
 }
 
-/// Lays out a change with inline QoS (STATUS_INFO, KEY_HASH; RTPS 2.5 §9.6.4.8, §9.6.4.9) or without a
-/// timestamp, and returns its length in bytes.
+/// Writes the datagram of a change that has inline QoS or lacks a timestamp. Returns its length in
+/// bytes.
+///
+/// Inline QoS consists of STATUS_INFO and KEY_HASH (RTPS 2.5, 9.6.4.8, 9.6.4.9).
 pub(super) fn with_inline_qos(
     config: &WriterConfig,
     sn: SequenceNumber,
@@ -139,15 +142,15 @@ pub(super) fn with_inline_qos(
     at + padded
 }
 
-/// Length of everything before a fragment's bytes: RTPS header, INFO_TS, DATA_FRAG header.
+/// Bytes before the payload of a fragment: RTPS header, INFO_TS, DATA_FRAG header.
 pub(super) const FRAGMENT_AT: usize = DATA_AT + 36;
 
-/// The largest fragment, in bytes, in a datagram of at most `datagram_max` bytes.
+/// Returns the size in bytes of the largest fragment in a datagram of at most `datagram_max` bytes.
 pub(super) const fn fragment_size(datagram_max: usize) -> u32 {
     ((datagram_max - FRAGMENT_AT) / 8 * 8) as u32
 }
 
-/// Appends everything before the bytes of one fragment, `len` of them, counted from 0.
+/// Appends the headers of fragment `index`, counted from 0, which has `len` bytes.
 pub(super) fn fragment_header(
     config: &WriterConfig,
     sn: SequenceNumber,
@@ -171,7 +174,7 @@ pub(super) fn fragment_header(
     push(out, &header);
 }
 
-/// The header of every message of this writer.
+/// Returns the RTPS header of every message of this writer.
 pub(super) fn header(config: &WriterConfig) -> Header {
     Header { version: ProtocolVersion::V2_5, vendor: config.vendor, prefix: config.guid.prefix }
 }

@@ -1,8 +1,10 @@
-//! A fast path: a single-sample datagram with which nothing else is due is written and handed out in one step.
+//! The fast path: writes and hands out a single-sample datagram in one step, if nothing else is
+//! due.
 //!
-//! The steps are those of [`WriterCore::write`] and [`WriterCore::poll_transmit`], and bytes and state afterwards are the
-//! same; what those two would find out about other samples, bursts, repairs and HEARTBEATs is known here to be nothing.
-//! A sample that no reader can ask for again does not enter the history.
+//! It leaves the same bytes and state as [`WriterCore::write`] followed by
+//! [`WriterCore::poll_transmit`]. It skips their checks for other samples, bursts, repairs and
+//! HEARTBEATs, because it runs only if none of these is pending. A sample that no reader can
+//! request again does not enter the history.
 
 use super::compose;
 use super::settings::Stamp;
@@ -11,23 +13,23 @@ use crate::config;
 use crate::time::Time;
 use crate::window::charge;
 
-/// The payload of a sample that is sent directly.
+/// The payload of a sample sent by the fast path.
 #[derive(Clone, Copy, Debug)]
 pub struct DirectPayload<'a> {
-    /// Its length in bytes, a multiple of four.
+    /// Length in bytes, a multiple of four.
     pub len: usize,
-    /// A part of it that need not be copied before it is sent; empty: there is none.
+    /// The part of the payload that is sent without being copied first. May be empty.
     pub bulk: &'a [u8],
 }
 
-/// The datagram of a sample that is sent directly, in up to three parts.
+/// The datagram of a sample sent by the fast path, in up to three parts.
 #[derive(Clone, Copy, Debug)]
 pub struct DirectDatagram<'a> {
-    /// All of it, or what precedes the bulk.
+    /// The whole datagram, or what precedes the bulk.
     pub front: &'a [u8],
-    /// That of [`DirectPayload`].
+    /// The bulk of [`DirectPayload`].
     pub bulk: &'a [u8],
-    /// What follows the bulk, if anything.
+    /// What follows the bulk. May be empty.
     pub back: &'a [u8],
 }
 
@@ -42,16 +44,19 @@ impl<'a> DirectDatagram<'a> {
 }
 
 impl WriterCore {
-    /// Writes a sample that leaves at once and alone. `fill` gets the room for its payload and returns where in there
-    /// the bulk belongs, if there is one, leaving that place alone. `send` gets the datagram, to be sent to all of
-    /// [`WriterCore::destinations`] before anything that is handed out later. Work that can wait follows the send: the
-    /// copy of the bulk, if the sample is kept, and the book-keeping.
+    /// Writes and sends a sample in a datagram of its own.
     ///
-    /// `false`, and nothing has happened: write it by [`WriterCore::write`]. That is also so while an answer to a
-    /// HEARTBEAT is awaited: the thread that receives it would wait for this core while the datagram is sent.
+    /// `fill` encodes the payload into the given room. It leaves out the bulk, if there is one, and
+    /// returns where the bulk belongs. `send` sends the datagram to all of
+    /// [`WriterCore::destinations`], before anything that is handed out later. Copying the bulk of
+    /// a kept sample and bookkeeping follow after the send.
+    ///
+    /// Returns `false` if nothing happened; the caller then uses [`WriterCore::write`]. This
+    /// includes the time while the response to a HEARTBEAT is awaited: the thread that receives it
+    /// would have to wait for this core during the send.
     ///
     /// # Errors
-    /// That of `fill`; nothing has happened then.
+    /// Those of `fill`; nothing has happened then.
     #[inline]
     pub fn write_direct<E>(
         &mut self,
@@ -75,7 +80,7 @@ impl WriterCore {
         self.template.fill(datagram, sn, stamp.timestamp, payload_len);
         let instance = match self.instances.are_open() {
             true => Ok(None),
-            // `write` repeats a refusal.
+            // `write` repeats the refusal.
             false => self.admit_instance(stamp.key, len),
         };
         let Ok(instance) = instance else { return Ok(false) };
@@ -102,7 +107,7 @@ impl WriterCore {
         Ok(true)
     }
 
-    /// Whether a datagram of `len` bytes would be all that is to be sent.
+    /// Returns whether a datagram of `len` bytes would be everything to be sent.
     #[inline]
     fn can_leave_alone(&self, now: Time, len: usize) -> bool {
         let is_nothing_due = !(self.heartbeat.is_due || self.heartbeat.is_awaited || self.is_answer_due);
@@ -115,8 +120,8 @@ impl WriterCore {
             && (!self.has_reliable || self.needs_no_heartbeat(now, charge(len)))
     }
 
-    /// Whether reliable readers have so much room that no acknowledgement is needed soon, and the sample brings no
-    /// HEARTBEAT.
+    /// Returns whether reliable readers have so much room that no acknowledgement is needed soon,
+    /// and no HEARTBEAT is due with the sample.
     #[inline]
     fn needs_no_heartbeat(&self, now: Time, cost: u64) -> bool {
         let window = self.window.size();

@@ -1,4 +1,4 @@
-//! The second step of a write: the payload is encoded where it is sent from, and headers are put around it.
+//! The second step of a write: encodes the payload where it is sent from, and adds headers.
 
 use weir_wire::Timestamp;
 
@@ -7,7 +7,7 @@ use super::state::WriterCore;
 use crate::config;
 
 impl WriterCore {
-    /// Encodes a payload in the history, as the sample that is committed next.
+    /// Encodes a payload in the history, as the sample to be committed next.
     #[inline(always)]
     pub(super) fn encode<E>(
         &mut self,
@@ -28,11 +28,12 @@ impl WriterCore {
     }
 }
 
-/// Memory for single-sample datagrams that are not kept. Nobody shares it, so it is always free.
+/// Memory for single-sample datagrams that are not kept. It is never shared, so it is always free.
 #[derive(Debug, Default)]
 pub(super) struct Unkept {
     bytes: Box<[u8]>,
-    /// Where datagrams begin: in the middle of a page, see [`Block::for_sending`](crate::block::Block).
+    /// Where datagrams begin: in the middle of a page, see
+    /// [`Block::for_sending`](crate::block::Block).
     start: usize,
 }
 
@@ -51,12 +52,12 @@ impl Unkept {
         self.start = (START_IN_PAGE + PAGE_BYTES - self.bytes.as_ptr() as usize % PAGE_BYTES) % PAGE_BYTES;
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 }
 
 const PAGE_BYTES: usize = 4096;
-/// Half a page, and a cache line.
+/// Half a page and a cache line.
 const START_IN_PAGE: usize = 2048 + 64;

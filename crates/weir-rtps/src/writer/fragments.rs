@@ -1,4 +1,4 @@
-//! What a writer knows about samples that are too long for a datagram.
+//! State of samples that are too long for one datagram.
 
 use std::collections::VecDeque;
 
@@ -8,37 +8,37 @@ use crate::config;
 use crate::history::{Entry, History};
 use crate::time::Time;
 
-/// How far the first sample that was not handed out yet has left, when it is a large one.
+/// How much of the first unsent sample has been sent, if it is a large one.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
-    /// Its fragments that were handed out.
+    /// Fragments handed out.
     pub(super) sent: u32,
-    /// What was handed out since the last HEARTBEAT_FRAG, charged.
+    /// Bytes charged for fragments since the last HEARTBEAT_FRAG.
     pub(super) since_heartbeat: u64,
     pub(super) count: u32,
-    /// When readers that do not report how far they are get more.
+    /// When readers that do not report their progress are sent more, or when a pause ends.
     pub(super) paced_at: Option<Time>,
-    /// No thread waits to go on with it.
+    /// No application thread waits to continue the sample, so the timer has to.
     pub(super) is_left: bool,
-    /// A quarter of the smallest receive buffer of all readers, charged.
+    /// A quarter of the smallest receive buffer of all readers, as the kernel charges it.
     pub(super) quarter: u64,
 }
 
 impl Fragments {
-    /// Takes in the receive buffers that readers announced, in bytes as their kernels charge them.
+    /// Sets the receive buffers announced by readers, in bytes as their kernels charge them.
     pub(super) fn set_receive_buffers(&mut self, announced: impl Iterator<Item = Option<u32>>) {
         let bytes =
             announced.map(|bytes| bytes.map_or(config::RECEIVE_BUFFER_UNKNOWN_BYTES, u64::from)).min();
-        // No reader slows a writer down to nothing by announcing next to nothing.
+        // The lower bound keeps a reader from slowing the writer down by announcing a tiny buffer.
         self.quarter = bytes.unwrap_or(0).max(config::WINDOW_MIN_BYTES) / 4;
     }
 
-    /// The sample was sent, or is given up.
+    /// Resets the state: the sample was sent or abandoned.
     pub(super) fn end(&mut self) {
         (self.sent, self.since_heartbeat, self.paced_at, self.is_left) = (0, 0, None, false);
     }
 
-    /// Whether a pause between two parts of a sample lasts.
+    /// Returns whether a pause between two parts of the sample continues.
     pub(super) fn is_pausing(&self, now: Time) -> bool {
         self.paced_at.is_some_and(|at| at > now)
     }
@@ -50,20 +50,20 @@ pub(super) struct Filling {
     pub(super) sn: SequenceNumber,
     pub(super) payload_len: usize,
     pub(super) fragment_size: u32,
-    /// Bytes that are filled.
+    /// Bytes filled so far.
     pub(super) filled: usize,
 }
 
-/// The samples of a history that are too long for a datagram, and when they were written: their headers are made when
-/// they leave.
+/// The large samples in a history, with their timestamps. Their headers are made when they are
+/// sent.
 #[derive(Debug)]
 pub(super) struct LargeSamples {
     samples: VecDeque<(SequenceNumber, Timestamp)>,
-    /// At this many, those that are gone are forgotten.
+    /// At this length, removed samples are dropped from the list.
     max: usize,
 }
 
-/// Samples that are remembered beyond those that are there.
+/// Entries kept in addition to twice the surviving samples.
 const SPARE: usize = 16;
 
 impl Default for LargeSamples {
@@ -78,7 +78,7 @@ impl LargeSamples {
         self.samples.is_empty()
     }
 
-    /// Remembers when a sample was written.
+    /// Records the timestamp of a sample.
     pub(super) fn note(&mut self, sn: SequenceNumber, timestamp: Timestamp, history: &History) {
         if self.samples.len() >= self.max {
             self.samples.retain(|(sn, _)| history.entry(*sn).as_ref().is_some_and(Entry::is_alive));
@@ -87,20 +87,20 @@ impl LargeSamples {
         self.samples.push_back((sn, timestamp));
     }
 
-    /// Forgets samples before `first`.
+    /// Drops samples before `first`.
     pub(super) fn release(&mut self, first: SequenceNumber) {
         while self.samples.front().is_some_and(|(sn, _)| *sn < first) {
             self.samples.pop_front();
         }
     }
 
-    /// The first sample from `sn` on.
+    /// Returns the first large sample from `sn` on.
     pub(super) fn next_from(&self, sn: SequenceNumber) -> Option<SequenceNumber> {
         let index = self.samples.partition_point(|(large, _)| *large < sn);
         self.samples.get(index).map(|(large, _)| *large)
     }
 
-    /// When a sample was written.
+    /// Returns the timestamp of a sample.
     pub(super) fn timestamp_of(&self, sn: SequenceNumber) -> Timestamp {
         let found = self.samples.binary_search_by_key(&sn, |(large, _)| *large);
         found.map_or(Timestamp::INVALID, |index| self.samples[index].1)

@@ -1,5 +1,5 @@
-//! The instances that a writer knows: which samples of them it keeps (KEEP_LAST, DDS 1.4 §2.2.3.18), and how many it
-//! may keep (RESOURCE_LIMITS, §2.2.3.19).
+//! The instances of a writer: which of their samples are kept (KEEP_LAST; DDS 1.4, 2.2.3.18), and
+//! how many (RESOURCE_LIMITS; DDS 1.4, 2.2.3.19).
 
 use std::collections::VecDeque;
 
@@ -17,21 +17,23 @@ use crate::qos::History;
 #[derive(Debug)]
 struct Instance {
     key: [u8; 16],
-    /// KEEP_LAST: its last sample that was sent; 0 when there is none.
+    /// KEEP_LAST: the newest sample processed by [`Instances::replace`]; 0 if there is none.
     newest: SequenceNumber,
-    /// KEEP_ALL: how many samples of it are in the history.
+    /// KEEP_ALL: samples of the instance in the history.
     count: u32,
-    /// It was written since it was unregistered last.
+    /// Written or registered since it was last unregistered.
     is_registered: bool,
 }
 
-/// The instances of one writer. Those of a KEEP_ALL writer are looked at only when their number or that of their
-/// samples is limited: it replaces nothing.
+/// The instances of one writer.
+///
+/// A KEEP_ALL writer replaces nothing, so it tracks instances only if their number or their samples
+/// are limited.
 #[derive(Debug)]
 pub(super) struct Instances {
     depth: Option<usize>,
     is_keyed: bool,
-    /// No sample needs to be let in: its instance does not matter, and nothing is limited.
+    /// Every sample is admitted: instances do not matter and nothing is limited.
     is_open: bool,
     is_volatile: bool,
     limits: Limits,
@@ -39,29 +41,33 @@ pub(super) struct Instances {
     table: HashTable<u32>,
     list: Vec<Instance>,
     vacant: Vec<u32>,
-    /// How many are registered.
+    /// Registered instances.
     registered: usize,
-    /// For depths beyond 1: the samples before the newest one, oldest first, by instance.
+    /// For a depth above 1: the samples before the newest one, oldest first, by instance.
     earlier: Vec<VecDeque<SequenceNumber>>,
+    /// KEEP_LAST: samples committed since the last [`Instances::replace`], with their instances.
     unsent: Vec<(u32, SequenceNumber)>,
-    /// A large sample that was replaced while it was on its way: it leaves as a whole, and is then removed.
+    /// A replaced large sample that is still in transmission. It is removed after it was sent
+    /// completely.
     spared: Option<SequenceNumber>,
-    /// Up to here, samples behind the spared one were removed.
+    /// Samples after the spared one were removed up to here.
     removed: SequenceNumber,
-    /// KEEP_ALL: the samples that are in the history, and their instances.
+    /// KEEP_ALL: the samples in the history, with their instances.
     kept: VecDeque<(SequenceNumber, u32)>,
-    /// Instances that were unregistered, disposed as well or not, and the samples that say so, in their order.
+    /// Unregistered instances in order, each with the sample that unregistered it, and whether it
+    /// was disposed as well.
     ended: VecDeque<(u32, SequenceNumber, bool)>,
 }
 
-/// RESOURCE_LIMITS as far as instances are concerned.
+/// The RESOURCE_LIMITS that concern instances.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     samples: usize,
     bytes: usize,
     instances: usize,
     per_instance: usize,
-    /// The number of instances was limited by the application: those that it did not unregister count.
+    /// The application limited the number of instances, so instances count until they are
+    /// unregistered.
     are_instances_limited: bool,
 }
 
@@ -104,17 +110,17 @@ impl Instances {
         }
     }
 
-    /// Whether [`Instances::admit`] lets every sample in, as one of no instance.
+    /// Returns whether [`Instances::admit`] admits every sample, without an instance.
     #[inline]
     pub(super) fn are_open(&self) -> bool {
         self.is_open
     }
 
-    /// The instance that a sample of `len` bytes belongs to, which is made when it is new; up to `last`, everything is
-    /// acknowledged.
+    /// Returns the instance of a sample of `len` bytes, and adds it if it is new. Everything up to
+    /// `last` is acknowledged.
     ///
     /// # Errors
-    /// When one instance more, or one sample more of it, is beyond the limits.
+    /// If the sample or its instance would exceed a limit.
     #[inline]
     pub(super) fn admit(
         &mut self,
@@ -135,7 +141,8 @@ impl Instances {
         }
     }
 
-    /// Whether a sample of `len` bytes of an instance finds room now; a new instance may still be one too many.
+    /// Returns whether a sample of `len` bytes has room now. A new instance may still exceed the
+    /// limit.
     pub(super) fn has_room(&self, key: Option<[u8; 16]>, len: usize, history: &Store) -> bool {
         let known = key.filter(|_| self.is_keyed).and_then(|key| self.find(&key));
         self.check(known, len, history).is_ok()
@@ -156,12 +163,12 @@ impl Instances {
         (self.list[index as usize].count as usize) < self.limits.per_instance
     }
 
-    /// What a writer says when a limit is reached: that waiting helps, if it does.
+    /// Returns the refusal for a reached limit, depending on whether waiting helps.
     fn full(&self) -> WriteRefused {
         if self.is_volatile { WriteRefused::WindowFull } else { WriteRefused::LimitReached }
     }
 
-    /// Whether the next sample of an instance replaces an earlier one, and there is room for what it is longer.
+    /// Returns whether the sample replaces an earlier one and thereby has room.
     #[cold]
     fn finds_room_by_replacing(&self, known: Option<u32>, len: usize, history: &Store) -> bool {
         let depth = self.depth.unwrap_or(1);
@@ -187,7 +194,7 @@ impl Instances {
         self.table.find(self.hasher.hash((*key).into()), |index| list[*index as usize].key == *key).copied()
     }
 
-    /// Registers an instance, which is made when it is new.
+    /// Registers an instance, and adds it if it is new.
     #[cold]
     fn enter(
         &mut self,
@@ -199,7 +206,7 @@ impl Instances {
         if self.registered >= self.limits.instances {
             return Err(WriteRefused::TooManyInstances);
         }
-        // Those that ended take memory as long as somebody may have missed that.
+        // Unregistered instances take memory until all readers have acknowledged the change.
         while self.table.len() >= config::INSTANCES_MAX.max(self.limits.instances) {
             if !self.release_first_ended(history, last) {
                 return Err(WriteRefused::TooManyInstances);
@@ -233,7 +240,7 @@ impl Instances {
         index
     }
 
-    /// Makes an instance known before it is written.
+    /// Registers an instance before it is written.
     ///
     /// # Errors
     /// [`WriteRefused::TooManyInstances`].
@@ -252,7 +259,7 @@ impl Instances {
         Ok(())
     }
 
-    /// Takes note of a new sample of an instance that [`Instances::admit`] named.
+    /// Records a new sample of an instance returned by [`Instances::admit`].
     #[inline]
     pub(super) fn committed(&mut self, instance: Option<u32>, sn: SequenceNumber) {
         let Some(index) = instance else { return };
@@ -264,7 +271,8 @@ impl Instances {
         }
     }
 
-    /// Removes the samples that those up to and with `last` replace, except for the one that is on its way (`amid`).
+    /// Removes the samples replaced by those up to and including `last`, except the one in
+    /// transmission (`amid`).
     #[inline]
     pub(super) fn replace(
         &mut self,
@@ -280,7 +288,7 @@ impl Instances {
         self.replace_keyed(history, depth, amid);
     }
 
-    /// Removes everything up to and with `replaced`.
+    /// Removes everything up to and including `replaced`.
     fn replace_unkeyed(
         &mut self,
         history: &mut Store,
@@ -315,7 +323,7 @@ impl Instances {
         for (index, sn) in self.unsent.drain(..) {
             let previous = core::mem::replace(&mut self.list[index as usize].newest, sn);
             if depth == 1 {
-                // What is not in the history any more is not removed twice.
+                // Has no effect on a sample that was already removed.
                 remove(history, previous);
                 continue;
             }
@@ -334,7 +342,7 @@ impl Instances {
         }
     }
 
-    /// Takes note that sample `sn` says that an instance is unregistered, and perhaps disposed.
+    /// Records that sample `sn` unregisters an instance, and perhaps disposes it.
     pub(super) fn ended(&mut self, instance: Option<u32>, sn: SequenceNumber, is_disposed: bool) {
         let Some(index) = instance else { return };
         self.list[index as usize].is_registered = false;
@@ -344,9 +352,11 @@ impl Instances {
         }
     }
 
-    /// Forgets instances that ended, and everybody knows: up to `last`, all is acknowledged. Those that ended last
-    /// are kept, see [`config::ENDED_INSTANCES_KEPT`], and those that were not disposed: late readers get their
-    /// values.
+    /// Forgets unregistered instances once all readers know: everything up to `last` is
+    /// acknowledged.
+    ///
+    /// Keeps the most recent ones, see [`config::ENDED_INSTANCES_KEPT`], and those that were not
+    /// disposed, because late readers receive their values.
     pub(super) fn release_ended(&mut self, history: &mut Store, last: SequenceNumber) {
         while self.ended.len() > config::ENDED_INSTANCES_KEPT {
             let is_disposed = self.ended.front().is_some_and(|(_, _, is_disposed)| *is_disposed);
@@ -362,7 +372,8 @@ impl Instances {
         }
     }
 
-    /// Forgets the instance that ended first, when everybody knows. Whether something was done.
+    /// Forgets the instance unregistered first, once all readers know. Returns whether anything
+    /// changed.
     fn release_first_ended(&mut self, history: &mut Store, last: SequenceNumber) -> bool {
         let Some(&(index, sn, _)) = self.ended.front().filter(|(_, sn, _)| *sn <= last) else { return false };
         if self.unsent.iter().any(|(other, _)| *other == index) {
@@ -370,7 +381,7 @@ impl Instances {
         }
         self.ended.pop_front();
         let instance = &self.list[index as usize];
-        // It may have come back since.
+        // The instance may have been written again since.
         let is_over = !instance.is_registered && (instance.newest == sn || self.depth.is_none());
         if is_over && instance.count == 0 {
             let newest = instance.newest;
@@ -392,8 +403,8 @@ impl Instances {
         }
     }
 
-    /// Takes note that samples up to `last` are about to be released, and forgets the instances all of whose samples
-    /// lie up to there, once they are many compared to what is left.
+    /// Called before samples up to `last` are released. Forgets the instances without later
+    /// samples, once they are many compared to the rest.
     pub(super) fn released(&mut self, history: &Store, last: SequenceNumber) {
         while let Some((_, index)) = self.kept.front().filter(|(sn, _)| *sn <= last) {
             self.list[*index as usize].count -= 1;
@@ -417,7 +428,7 @@ impl Instances {
         }
     }
 
-    /// Bytes of memory that the instances take.
+    /// Returns the bytes of memory in use.
     pub(super) fn memory(&self) -> usize {
         self.table.allocation_size()
             + self.list.capacity() * size_of::<Instance>()

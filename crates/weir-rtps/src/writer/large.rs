@@ -1,13 +1,15 @@
-//! Large samples leave in fragments (RTPS 2.5, 8.4.14.1), no more at a time than the window allows.
+//! Large samples, sent in fragments (RTPS 2.5, 8.4.14.1), as far as the window allows.
 //!
-//! The payload lies in the history as it was encoded; each fragment is a slice of it behind headers of its own. A
-//! HEARTBEAT_FRAG now and then asks how far the readers are. Weir readers answer each with a NACK_FRAG, whose set may
-//! be empty: everything before its base has arrived. Other readers answer only when something is missing, so they get
-//! more at a fixed pace.
+//! The payload is stored contiguously in the history, or in pieces. A fragment is a slice of it,
+//! preceded by its own headers. From time to time a HEARTBEAT_FRAG asks readers for their progress.
+//! A Weir reader answers each one with a NACK_FRAG, whose set may be empty: everything before its
+//! base has arrived. Other readers answer only if something is missing, so the writer sends to them
+//! at a fixed pace.
 //!
-//! Best-effort readers never answer. Where there are no others, or the others were matched amid the sample, a sample that
-//! would fill more than half of the smallest socket buffer leaves in parts, with pauses between: see
-//! [`config::BEST_EFFORT_PAUSE`].
+//! Best-effort readers never answer. If all readers are best-effort, or the reliable ones were
+//! matched after the sample was begun, a long sample is sent in parts with pauses between them: see
+//! [`config::BEST_EFFORT_PAUSE`]. A sample is long if it would fill more than half of the smallest
+//! socket buffer.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -24,27 +26,32 @@ use crate::time::Time;
 use crate::window::charge;
 
 impl WriterCore {
-    /// Whether a large sample was begun and not finished, for want of room at a reader or for a pause.
+    /// Returns whether a large sample was begun and not finished, because readers have no room or
+    /// because of a pause.
     #[inline]
     pub fn is_amid_sample(&self) -> bool {
         self.fragments.sent > 0
     }
 
-    /// Whether [`WriterCore::poll_transmit`] would send more of the large sample that was begun.
+    /// Returns whether [`WriterCore::poll_transmit`] would send more of the large sample in
+    /// progress.
     pub fn can_go_on(&self, now: Time) -> bool {
         let Some(entry) = self.history.entry(self.unsent) else { return true };
         self.fragments.sent == 0
             || if self.is_counted() { self.has_credit(&entry) } else { !self.fragments.is_pausing(now) }
     }
 
-    /// Nobody waits any longer to go on with the large sample that was begun: from now on [`WriterCore::next_timeout`] asks for
-    /// that as soon as readers have made room.
+    /// Leaves the large sample in progress to the timer, because no thread waits to continue it any
+    /// more.
+    ///
+    /// From now on, [`WriterCore::next_timeout`] is due as soon as readers have made room.
     pub fn leave_sample(&mut self) {
         self.fragments.is_left = self.is_amid_sample();
     }
 
-    /// When a sample that was left goes on: at once, if readers have made room. While a burst is held back behind it, that
-    /// has a time of its own, before which nothing would be sent.
+    /// Returns when a sample left to the timer continues: at once, if readers have made room.
+    ///
+    /// A burst held back behind it has its own timer, before which nothing would be sent.
     pub(super) fn left_sample_timeout(&self) -> Option<Time> {
         if !self.fragments.is_left || self.burst.queued_since.is_some() || !self.is_counted() {
             return None;
@@ -53,14 +60,15 @@ impl WriterCore {
         self.has_credit(&entry).then_some(Time(0))
     }
 
-    /// The end of the pause in a large sample that best-effort readers get, if there is one: until then nothing leaves,
-    /// whatever is received.
+    /// Returns the end of the pause in a large sample sent to best-effort readers.
+    ///
+    /// Nothing is sent before that, whatever is received.
     #[inline]
     pub fn paused_until(&self) -> Option<Time> {
         self.fragments.paced_at.filter(|_| self.is_amid_sample() && !self.is_counted())
     }
 
-    /// Takes in which fragments a reader misses (RTPS 2.5 §8.3.8.12).
+    /// Handles a NACK_FRAG: which fragments a reader is missing (RTPS 2.5, 8.3.8.12).
     pub fn handle_nack_frag(&mut self, now: Time, reader: Guid, nack: &NackFrag) {
         let sn = nack.sequence_number;
         let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && entry.fragment_size != 0);
@@ -82,7 +90,7 @@ impl WriterCore {
             }
         }
         if sn < self.unsent {
-            // Fragments arrive in the order in which they left, but for repairs.
+            // Except for repairs, fragments arrive in the order in which they were sent.
             let looked_to = if seen >= sent { sn } else { sn.prev() };
             proxy.seen = proxy.seen.max(looked_to);
         } else if proxy.see_fragments(sn, seen.min(sent)) {
@@ -98,7 +106,7 @@ impl WriterCore {
         }
     }
 
-    /// Gives readers that do not say how far they are more, when it is time.
+    /// Assumes progress by readers that do not report it, if the time has come.
     pub(super) fn pace_fragments(&mut self, now: Time) {
         if self.fragments.paced_at.is_none_or(|at| at > now) {
             return;
@@ -107,13 +115,16 @@ impl WriterCore {
         let Some(entry) = self.history.entry(self.unsent) else { return };
         let more = (config::FRAGMENT_PACE_BYTES / fragment_charge(&entry)).max(1) as u32;
         let (sn, sent) = (self.unsent, self.fragments.sent);
-        for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && !proxy.tells_fragments()) {
+        for proxy in
+            self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && !proxy.answers_heartbeat_frags())
+        {
             let seen = proxy.seen_fragments(sn);
             proxy.see_fragments(sn, (seen + more).min(sent));
         }
     }
 
-    /// Hands out fragments of the large sample that is next, as far as there is room. Whether that was all.
+    /// Hands out fragments of the next large sample, as far as there is room. Returns whether it is
+    /// complete.
     pub(super) fn send_fragments(&mut self, now: Time, entry: &Entry, out: &mut Outbox) -> bool {
         if !self.is_counted() {
             return self.send_unanswered(now, entry, out);
@@ -133,27 +144,27 @@ impl WriterCore {
         }
         if self.fragments.sent == total {
             self.fragments.end();
-            // Its arrival makes room for the next.
+            // The acknowledgement of this sample makes room for the next one.
             self.heartbeat.is_due = true;
             return true;
         }
         if self.fragments.sent == filled {
-            // More comes at once: what is there is asked about with that.
+            // The next piece follows at once, and its HEARTBEAT_FRAG covers these fragments.
             return false;
         }
         if self.fragments.since_heartbeat > 0 {
             self.heartbeat_frag(sn, &to, out);
         }
         if self.fragments.paced_at.is_none()
-            && self.proxies.iter().any(|p| p.is_reliable && !p.tells_fragments())
+            && self.proxies.iter().any(|p| p.is_reliable && !p.answers_heartbeat_frags())
         {
             self.fragments.paced_at = Some(now + config::FRAGMENT_PACE_INTERVAL);
         }
         false
     }
 
-    /// Hands out fragments to readers of which none ever answers: all of a sample that fits, a part of a longer one.
-    /// Whether that was all.
+    /// Hands out fragments if no reader reports its progress: all of a sample that fits the
+    /// smallest socket buffer, or the next part of a longer one. Returns whether it is complete.
     fn send_unanswered(&mut self, now: Time, entry: &Entry, out: &mut Outbox) -> bool {
         if self.fragments.is_pausing(now) || !self.is_whole(self.unsent) {
             return false;
@@ -161,7 +172,7 @@ impl WriterCore {
         let to = Arc::clone(&self.destinations);
         let (total, cost) = (entry.fragments(), fragment_charge(entry));
         let quarter = self.fragments.quarter.max(1);
-        // The pause is in proportion, so that a longer beginning is no faster.
+        // The pause is proportional to the bytes sent, so that the longer first part is no faster.
         let burst = if self.fragments.sent == 0 { 2 * quarter } else { quarter };
         let mut charged = 0;
         while self.fragments.sent < total && charged < burst {
@@ -178,13 +189,14 @@ impl WriterCore {
         false
     }
 
-    /// Says how many fragments of the sample that is under way there are, to everybody.
+    /// Sends a HEARTBEAT_FRAG for the sample in progress to all readers.
     pub(super) fn heartbeat_amid_sample(&mut self, out: &mut Outbox) {
         let to = Arc::clone(&self.destinations);
         self.heartbeat_frag(self.unsent, &to, out);
     }
 
-    /// Sends the fragments that a reader asked for again, at most a window of them, then says what there is.
+    /// Sends the fragments requested by a reader, at most one window of them, and then a
+    /// HEARTBEAT_FRAG.
     pub(super) fn repair_fragments(&mut self, index: usize, out: &mut Outbox) {
         let mut requested = core::mem::take(&mut self.proxies[index].requested_fragments);
         let to = Arc::clone(&self.proxies[index].destinations);
@@ -214,8 +226,8 @@ impl WriterCore {
         }
     }
 
-    /// Sends fragments of a sample that a reader has nothing of, as many as `budget` allows. The HEARTBEAT that
-    /// follows makes it ask for the others.
+    /// Sends fragments of a sample of which a reader has nothing, as many as `budget` allows. The
+    /// HEARTBEAT after them makes it request the others.
     pub(super) fn repair_large(
         &mut self,
         sn: SequenceNumber,
@@ -235,18 +247,19 @@ impl WriterCore {
         }
     }
 
-    /// The readers that count the fragments of the sample that is next. A reliable one that came later does not put it together,
-    /// and never says how far it is.
+    /// Returns the readers that report their progress in the next sample. A reliable reader matched
+    /// later does not assemble it, and never reports progress.
     fn counting(&self) -> impl Iterator<Item = &ReaderProxy> {
         self.proxies.iter().filter(|proxy| proxy.is_reliable && proxy.start <= self.unsent)
     }
 
-    /// Whether there is such a reader; else fragments leave as to best-effort readers.
+    /// Returns whether a reader reports its progress. Otherwise fragments are sent as to
+    /// best-effort readers.
     fn is_counted(&self) -> bool {
         self.counting().next().is_some()
     }
 
-    /// Whether one more fragment finds room at every reader that counts them.
+    /// Returns whether every reader that reports progress has room for one more fragment.
     fn has_credit(&self, entry: &Entry) -> bool {
         let (sn, cost) = (self.unsent, fragment_charge(entry));
         let seen = self.counting().map(|proxy| proxy.seen_fragments(sn)).min().unwrap_or(self.fragments.sent);
@@ -304,7 +317,7 @@ impl WriterCore {
     }
 }
 
-/// What one fragment of a sample is charged.
+/// Returns the bytes charged for one fragment of a sample.
 pub(super) fn fragment_charge(entry: &Entry) -> u64 {
     charge(compose::FRAGMENT_AT + usize::from(entry.fragment_size))
 }

@@ -1,5 +1,4 @@
-//! How a writer shows that its application is alive when it has nothing to write (DDSI-RTPS 2.5 §8.3.8.6,
-//! §8.4.13).
+//! Assertion of liveliness without a sample (RTPS 2.5, 8.3.8.6, 8.4.13).
 
 use weir_wire::{Heartbeat, InfoDestination, push};
 
@@ -9,8 +8,10 @@ use crate::outbox::Outbox;
 use crate::time::Time;
 
 impl WriterCore {
-    /// Appends a HEARTBEAT with the liveliness flag for every matched reader, best-effort ones included, behind
-    /// everything that was committed. It asks for no answer.
+    /// Appends everything committed, then a HEARTBEAT with the liveliness flag for every matched
+    /// reader.
+    ///
+    /// Best-effort readers receive it as well. It requests no response.
     pub fn assert_liveliness(&mut self, now: Time, out: &mut Outbox) {
         self.flush(now, out);
         let header = compose::header(&self.config);
@@ -76,16 +77,16 @@ mod tests {
         writer.poll_transmit(Time(1), &mut out);
         out.clear();
         writer.assert_liveliness(Time(2), &mut out);
-        let mut told = Vec::new();
+        let mut announced = Vec::new();
         out.for_each_datagram(|to, datagram| {
             for submessage in Message::parse(datagram).unwrap().submessages().map(Result::unwrap) {
                 if let Submessage::Heartbeat(heartbeat) = submessage {
                     assert!(heartbeat.is_final && heartbeat.is_liveliness);
                     assert_eq!(heartbeat.last, SequenceNumber(1));
-                    told.push(to[0].port());
+                    announced.push(to[0].port());
                 }
             }
         });
-        assert_eq!(told, [7413, 7414]);
+        assert_eq!(announced, [7413, 7414]);
     }
 }

@@ -1,8 +1,8 @@
-//! Memory of the history that the application fills itself, outside the lock of the writer.
+//! Loaned blocks, which the application fills without the writer's lock.
 //!
-//! A block is lent, filled, and becomes a part of the history where it is: a large payload is not copied. Small ones
-//! are, because many of them leave by one send only when they lie end to end. Samples that are written meanwhile use
-//! other blocks.
+//! A block is lent, filled, and becomes part of the history in place, so a large payload is not
+//! copied. A small payload is copied, because samples can be sent together only if they are
+//! contiguous. Samples written meanwhile go to other blocks.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -19,12 +19,14 @@ use crate::config;
 use crate::time::Time;
 use crate::window::charge;
 
-/// Bytes that stay free in front of a payload in a block that was lent: the headers of its datagram are put there.
+/// Bytes that stay free before the payload in a loaned block, for the datagram's headers.
 pub const LOAN_FRONT_BYTES: usize = compose::PAYLOAD_AT;
 
 impl WriterCore {
-    /// Lends a block of at least `len` bytes, to be given to [`WriterCore::commit_loan`] or [`WriterCore::take_back`].
-    /// Its contents are left from before.
+    /// Lends a block of at least `len` bytes, for [`WriterCore::commit_loan`] or
+    /// [`WriterCore::take_back`].
+    ///
+    /// Its contents are unspecified.
     ///
     /// # Errors
     /// [`WriteRefused::TooLarge`], [`WriteRefused::TooManyLoans`].
@@ -46,11 +48,13 @@ impl WriterCore {
         self.history.keep(block);
     }
 
-    /// Makes `payload`, a part of a block that was lent, the next sample: its encapsulation header first, padded to a
-    /// multiple of four bytes, at least [`LOAN_FRONT_BYTES`] behind the start of the block.
+    /// Makes `payload`, a range of a loaned block, the next sample.
+    ///
+    /// The payload begins with its encapsulation header and is padded to a multiple of four bytes.
+    /// It starts at least [`LOAN_FRONT_BYTES`] into the block.
     ///
     /// # Errors
-    /// As [`WriterCore::write`]; the block is still lent then.
+    /// As [`WriterCore::write`]. The block is returned, and remains on loan.
     pub fn commit_loan(
         &mut self,
         now: Time,
@@ -86,7 +90,8 @@ impl WriterCore {
         Ok(sn)
     }
 
-    /// How a payload leaves from where it is; `None`: it is copied, to leave with others of its size.
+    /// Returns the form in which the payload is sent in place. `None`: it is copied, to be sent
+    /// together with others.
     fn form_of_loan(&self, block: &Arc<Block>, payload: &Range<usize>) -> Option<Form> {
         let len = compose::datagram_len(payload.len());
         if len + compose::HEARTBEAT_LEN > self.datagram_max {

@@ -1,9 +1,9 @@
-//! Large samples that are filled piece by piece, outside the lock of the writer: what is filled may leave while the next
-//! piece is being filled.
+//! Large samples filled piece by piece without the writer's lock, so that a filled piece is sent
+//! while the next is filled.
 //!
-//! A sample is in the history from its beginning on, and is always the last one there until it is whole: nothing else
-//! may be written meanwhile. Fragments that are not filled are not handed out, nor anything behind them. No thread waits
-//! for a reader while a sample is not whole.
+//! The sample is in the history from the beginning. Until it is complete it is the last one there:
+//! nothing else may be written. Unfilled fragments, and all later samples, are not handed out. No
+//! thread waits for a reader while a sample is incomplete.
 
 use std::sync::Arc;
 
@@ -21,9 +21,11 @@ use crate::history::pieces::piece_len;
 use crate::time::Time;
 
 impl WriterCore {
-    /// Begins a sample that is filled piece by piece, and returns the length of its pieces, in bytes; the last one may be
-    /// shorter. `None`, and nothing has happened: it is too short, or no reader reports how far it is. Write it by
-    /// [`WriterCore::write`].
+    /// Begins a sample that is filled piece by piece. Returns the length of its pieces in bytes;
+    /// the last one may be shorter.
+    ///
+    /// Returns `None` if nothing happened, because the sample is too short, another one is being
+    /// filled, or no reader is reliable. The caller then uses [`WriterCore::write`].
     ///
     /// # Errors
     /// As [`WriterCore::write`].
@@ -50,12 +52,13 @@ impl WriterCore {
         Ok(Some(piece_len(fragment_size)))
     }
 
-    /// Memory for the next piece.
+    /// Lends memory for the next piece.
     pub fn lend_piece(&mut self) -> Arc<Block> {
         self.history.lend_piece()
     }
 
-    /// Makes a block that was lent and filled the next piece of the sample that was begun; the rest of it, if it is the last.
+    /// Makes a filled block the next piece of the sample begun. The last piece completes the
+    /// sample.
     pub fn add_piece(&mut self, piece: Arc<Block>) {
         let Some(filling) = &mut self.filling else { return };
         let sn = filling.sn;
@@ -66,7 +69,8 @@ impl WriterCore {
         self.history.add_piece(sn, piece);
     }
 
-    /// Gives up the sample that was begun, if it is not whole: a GAP tells readers that have a part of it.
+    /// Abandons the sample begun, if it is incomplete. Readers that have a part of it are sent a
+    /// GAP.
     pub fn abandon_pieces(&mut self) {
         if let Some(filling) = self.filling.take() {
             self.history.remove(filling.sn);
@@ -74,7 +78,7 @@ impl WriterCore {
         }
     }
 
-    /// How many of the `total` fragments of a sample may be handed out.
+    /// Returns how many of a sample's `total` fragments may be handed out.
     pub(super) fn filled_fragments(&self, sn: SequenceNumber, total: u32) -> u32 {
         match &self.filling {
             Some(filling) if filling.sn == sn => (filling.filled / filling.fragment_size as usize) as u32,
@@ -82,7 +86,7 @@ impl WriterCore {
         }
     }
 
-    /// Whether all of a sample is there.
+    /// Returns whether a sample is complete.
     pub(super) fn is_whole(&self, sn: SequenceNumber) -> bool {
         self.filling.as_ref().is_none_or(|filling| filling.sn != sn)
     }

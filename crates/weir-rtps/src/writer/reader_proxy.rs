@@ -1,4 +1,4 @@
-//! What a writer knows about one matched reader (RTPS 2.5 §8.4.7.5).
+//! What a writer knows about one matched reader (RTPS 2.5, 8.4.7.5).
 
 use core::time::Duration;
 
@@ -12,19 +12,19 @@ use crate::time::Time;
 /// A reader to be matched.
 #[derive(Debug, Clone)]
 pub struct ReaderProxyConfig {
-    /// Its GUID.
+    /// GUID of the reader.
     pub guid: Guid,
-    /// Whether it asked for reliable delivery.
+    /// Whether the reader requests reliable delivery.
     pub reliable: bool,
-    /// Whether it asked for what was written before (any durability but VOLATILE).
+    /// Whether the reader requests samples written before the match (any durability but VOLATILE).
     pub wants_history: bool,
-    /// Where it receives data.
+    /// The addresses at which the reader receives data.
     pub destinations: Destinations,
-    /// The multicast group to which it listens, too.
+    /// The multicast group that the reader also listens to.
     pub group: Option<GroupRoute>,
-    /// Whose it is.
+    /// Vendor of the reader's engine.
     pub vendor: VendorId,
-    /// What its socket was granted, in bytes as its kernel charges them, when it says so.
+    /// Size of the reader's socket buffer, in bytes as its kernel charges them, if announced.
     pub receive_buffer: Option<u32>,
 }
 
@@ -36,27 +36,31 @@ pub(super) struct ReaderProxy {
     pub(super) destinations: Destinations,
     pub(super) group: Option<GroupRoute>,
     pub(super) receive_buffer: Option<u32>,
-    /// It has everything up to and with this.
+    /// The reader has everything up to and including this sample.
     pub(super) acknowledged: SequenceNumber,
-    /// The first sample that is meant for it: a volatile reader gets nothing from before it was matched.
+    /// The first sample meant for the reader. A volatile reader receives nothing written before the
+    /// match.
     pub(super) start: SequenceNumber,
-    /// The last sample that it is known to have looked for: what was sent before is lost or out of its
-    /// socket's buffer.
+    /// The last sample that the reader is known to have reached: everything sent before was lost or
+    /// has left its socket buffer.
     pub(super) seen: SequenceNumber,
-    /// What it asked for and was not sent yet, in no order.
+    /// Requested samples to be sent again, unordered.
     pub(super) requested: Vec<SequenceNumber>,
-    /// The same for fragments of large samples, counted from 0.
+    /// Requested fragments to be sent again, counted from 0.
     pub(super) requested_fragments: Vec<(SequenceNumber, u32)>,
-    /// The large sample that it is getting, and how many of its fragments it has looked for.
+    /// The large sample in transmission, and how many of its fragments the reader is known to have
+    /// reached.
     fragments_seen: (SequenceNumber, u32),
-    /// Samples below this are no longer there, and it waits for one of them.
+    /// Samples below this were removed, and the reader waits for one of them.
     pub(super) gap_to: Option<SequenceNumber>,
-    /// It is to be told what there is.
+    /// A directed HEARTBEAT is due.
     pub(super) is_heartbeat_due: bool,
-    /// It knows from where on samples are meant for it. Until it has answered a HEARTBEAT that says so, it must
-    /// not see another one: Cyclone DDS takes what the first one announces for written before its time.
+    /// The reader knows the first sample meant for it.
+    ///
+    /// Until it has answered a HEARTBEAT that says so, it must receive no other: Cyclone DDS
+    /// considers everything that its first HEARTBEAT announces as written before the match.
     pub(super) is_introduced: bool,
-    /// Samples from before it was matched are meant for it, too.
+    /// Samples written before the match are meant for the reader as well.
     wants_history: bool,
     vendor: VendorId,
     last_count: Option<(u32, Time)>,
@@ -64,19 +68,19 @@ pub(super) struct ReaderProxy {
     repairs: Repairs,
 }
 
-/// How much a reader was sent again since it last showed that something of it arrived.
+/// The repairs sent to a reader since it last made progress.
 #[derive(Debug)]
 struct Repairs {
-    /// In bytes as the kernel charges them.
+    /// In bytes, as the kernel charges them.
     charged: u64,
-    /// When it gets more, if that is too much.
+    /// When more is sent after the limit was reached.
     more_at: Time,
     delay: Duration,
-    /// The highest fragment number before which it said that nothing is missing, and of which sample.
+    /// Progress in a large sample: no fragment before this number is missing.
     fragments: (SequenceNumber, u32),
-    /// The highest sample that it acknowledged since it started, or started anew.
+    /// The highest sample acknowledged since the last start or restart.
     acknowledged: SequenceNumber,
-    /// When it last started anew.
+    /// When the reader last restarted.
     restarted_at: Option<Time>,
 }
 
@@ -85,7 +89,7 @@ impl Repairs {
         (self.charged, self.delay) = (0, config::REPAIR_DELAY_MIN);
     }
 
-    /// The reader acknowledges everything up to `sn`.
+    /// Records that everything up to `sn` is acknowledged.
     fn acknowledge(&mut self, sn: SequenceNumber) {
         if sn > self.acknowledged {
             self.acknowledged = sn;
@@ -93,8 +97,10 @@ impl Repairs {
         }
     }
 
-    /// The reader starts anew behind `sn`. At most once per [`config::COUNT_TRUST`], so that a peer cannot renew its
-    /// budget by acknowledging and forgetting in turn.
+    /// Records a restart behind `sn`.
+    ///
+    /// At most one per [`config::COUNT_TRUST`] counts, so that a peer cannot renew its budget by
+    /// alternately acknowledging and restarting.
     fn restart(&mut self, now: Time, sn: SequenceNumber) {
         if self.restarted_at.is_none_or(|at| now.since(at) >= config::COUNT_TRUST) {
             self.restarted_at = Some(now);
@@ -105,7 +111,8 @@ impl Repairs {
 }
 
 impl ReaderProxy {
-    /// A reader that gets samples from `start` on; `wants_history`: also those from before it was matched.
+    /// Creates the proxy of a reader whose first sample is `start`. `wants_history`: samples
+    /// written before the match are meant for it.
     pub(super) fn new(
         config: ReaderProxyConfig,
         is_reliable: bool,
@@ -142,7 +149,7 @@ impl ReaderProxy {
         }
     }
 
-    /// Whether an ACKNACK is neither a repetition nor older than one that was seen (counts may wrap).
+    /// Returns whether an ACKNACK is newer than all before it. Counts may wrap.
     pub(super) fn is_news(&mut self, now: Time, acknack: &AckNack) -> bool {
         if is_preemptive(acknack) {
             return true;
@@ -157,9 +164,10 @@ impl ReaderProxy {
         is_news
     }
 
-    /// Whether an ACKNACK that is no news asks for more than the one before it with the same count could name:
-    /// a Weir reader's way to ask for samples that lie further apart than a set reaches. Its base acknowledges
-    /// nothing.
+    /// Returns whether an ACKNACK continues the request of the previous one with the same count.
+    ///
+    /// Weir readers request samples this way that are further apart than one set reaches. The base
+    /// of such an ACKNACK acknowledges nothing.
     pub(super) fn is_continuation(&self, acknack: &AckNack) -> bool {
         self.vendor == VendorId::WEIR
             && self.last_count.is_some_and(|(last, _)| last == acknack.count)
@@ -167,8 +175,10 @@ impl ReaderProxy {
             && acknack.state.base() > self.last_base
     }
 
-    /// Whether it may ask for more repairs now. A reader that gets window after window and acknowledges nothing of it
-    /// is either cut off or has somebody else sent what it asks for.
+    /// Returns whether the reader may request more repairs now.
+    ///
+    /// A reader that is sent window after window and acknowledges nothing is either unreachable,
+    /// or its requests are forged to direct repairs at another host.
     pub(super) fn may_ask(&mut self, now: Time, window: u64) -> bool {
         let limit = config::REPAIR_WINDOWS * window;
         if self.repairs.charged < limit {
@@ -183,12 +193,12 @@ impl ReaderProxy {
         true
     }
 
-    /// It was sent something again.
+    /// Records repairs sent to the reader.
     pub(super) fn note_repaired(&mut self, charged: u64) {
         self.repairs.charged += charged;
     }
 
-    /// It says that no fragment of a sample before `number` is missing.
+    /// Records that no fragment of a sample before `number` is missing.
     pub(super) fn note_fragments(&mut self, sn: SequenceNumber, number: u32) {
         if (sn, number) > self.repairs.fragments {
             self.repairs.fragments = (sn, number);
@@ -196,17 +206,18 @@ impl ReaderProxy {
         }
     }
 
-    /// Whether it answers every HEARTBEAT_FRAG.
-    pub(super) fn tells_fragments(&self) -> bool {
+    /// Returns whether the reader answers every HEARTBEAT_FRAG.
+    pub(super) fn answers_heartbeat_frags(&self) -> bool {
         self.vendor == VendorId::WEIR
     }
 
-    /// How many fragments of a sample it has looked for.
+    /// Returns how many fragments of a sample the reader is known to have reached.
     pub(super) fn seen_fragments(&self, sn: SequenceNumber) -> u32 {
         if self.fragments_seen.0 == sn { self.fragments_seen.1 } else { 0 }
     }
 
-    /// It has looked for so many fragments of a sample. Whether that is news.
+    /// Records that the reader has reached `seen` fragments of a sample. Returns whether that is
+    /// progress.
     pub(super) fn see_fragments(&mut self, sn: SequenceNumber, seen: u32) -> bool {
         let is_news = seen > self.seen_fragments(sn);
         if is_news {
@@ -215,14 +226,16 @@ impl ReaderProxy {
         is_news
     }
 
-    /// Whether an ACKNACK that is news takes back an acknowledgement: the reader lost this writer, found it again, and
-    /// knows nothing of what came before. The writer may not have noticed: losses of one direction end a lease at one
-    /// side only. A volatile reader continues behind what it acknowledged; see [`ReaderProxy::request`].
+    /// Returns whether a new ACKNACK takes back an acknowledgement.
+    ///
+    /// Then the reader lost this writer, found it again, and knows nothing of what was sent before.
+    /// The writer may not have noticed, because losses in one direction end a lease on one side
+    /// only. A volatile reader continues after what it acknowledged; see [`ReaderProxy::request`].
     pub(super) fn starts_anew(&self, acknack: &AckNack) -> bool {
         self.wants_history && !is_preemptive(acknack) && self.acknowledged_by(acknack) < self.acknowledged
     }
 
-    /// The reader starts anew: it is treated as one that was matched just now.
+    /// Restarts the reader, as if it had just been matched.
     pub(super) fn start_anew(&mut self, now: Time, acknack: &AckNack) {
         self.acknowledged = self.acknowledged_by(acknack);
         self.seen = self.acknowledged;
@@ -232,13 +245,14 @@ impl ReaderProxy {
         self.repairs.restart(now, self.acknowledged);
     }
 
-    /// The last sample that an ACKNACK acknowledges of those that are meant for the reader.
+    /// Returns the last sample that an ACKNACK acknowledges, among those meant for the reader.
     fn acknowledged_by(&self, acknack: &AckNack) -> SequenceNumber {
         acknack.state.base().max(SequenceNumber::FIRST).prev().max(self.start.prev())
     }
 
-    /// Takes in an ACKNACK, and says whether something is to be repaired. `first` is the first sample in the
-    /// history, `unsent` the first that was never sent.
+    /// Applies an ACKNACK. Returns whether repairs are due.
+    ///
+    /// `first` is the first sample in the history, `unsent` the first that was never sent.
     pub(super) fn update(
         &mut self,
         acknack: &AckNack,
@@ -249,7 +263,8 @@ impl ReaderProxy {
         let base = acknack.state.base();
         self.is_heartbeat_due |= is_preemptive(acknack) || (!acknack.is_final && acknack.state.is_empty());
         if is_preemptive(acknack) {
-            // A volatile reader that starts anew continues behind what it acknowledged, and must be told so.
+            // A volatile reader that restarts continues after what it acknowledged, and needs a
+            // HEARTBEAT that says so.
             self.is_introduced &= self.wants_history || self.acknowledged < self.start;
             self.start = if self.wants_history { self.start } else { self.acknowledged.next() };
         } else if !self.is_introduced {
@@ -264,8 +279,10 @@ impl ReaderProxy {
         may_ask(self) && self.request(acknack, first, unsent)
     }
 
-    /// Takes in the numbers that an ACKNACK asks for, and says whether something is to be repaired. Each is answered by
-    /// a repair or by a GAP; a volatile reader gets nothing again that it acknowledged.
+    /// Applies the requests in an ACKNACK. Returns whether repairs are due.
+    ///
+    /// Each request is answered by a repair or a GAP. A volatile reader is not sent again what it
+    /// acknowledged.
     pub(super) fn request(
         &mut self,
         acknack: &AckNack,
@@ -287,9 +304,11 @@ impl ReaderProxy {
     }
 }
 
-/// An ACKNACK that acknowledges nothing and only asks for a HEARTBEAT: base 0 (RTI, eProsima) or base 1 with
-/// no number in the set and no final flag (Cyclone DDS and us). With the final flag, base 1 acknowledges a
-/// writer that has nothing: answering it would never end.
+/// Returns whether an ACKNACK acknowledges nothing and only requests a HEARTBEAT.
+///
+/// RTI and eProsima send base 0; Cyclone DDS and Weir send base 1 with an empty set and no final
+/// flag. With the final flag, base 1 acknowledges a writer without samples. Answering that would
+/// never end.
 fn is_preemptive(acknack: &AckNack) -> bool {
     let base = acknack.state.base().0;
     acknack.state.is_empty() && (base == 0 || (base == 1 && !acknack.is_final))

@@ -13,7 +13,7 @@ use crate::qos::{Durability, Reliability};
 use crate::time::Time;
 
 impl WriterCore {
-    /// Adds a reader. A reader that is matched already is replaced.
+    /// Adds a reader, or replaces it if it is already matched.
     pub fn match_reader(&mut self, now: Time, reader: ReaderProxyConfig) {
         self.unmatch_reader(now, reader.guid);
         if self.proxies.len() >= config::PROXIES_MAX {
@@ -26,7 +26,7 @@ impl WriterCore {
         self.readers_changed(now);
     }
 
-    /// Forgets a reader; samples that only it had not acknowledged are released.
+    /// Removes a reader. Samples that only it had not acknowledged are released.
     pub fn unmatch_reader(&mut self, now: Time, guid: Guid) {
         let before = self.proxies.len();
         self.proxies.retain(|proxy| proxy.guid != guid);
@@ -35,7 +35,7 @@ impl WriterCore {
         }
     }
 
-    /// Sends to other addresses from now on.
+    /// Changes the addresses of a reader.
     pub fn move_reader(
         &mut self,
         now: Time,
@@ -66,7 +66,7 @@ impl WriterCore {
             self.seen_charge = self.acknowledged_charge;
             self.heartbeat.next_at = None;
             self.heartbeat.is_due = false;
-            // A sample that waited for room at a reliable reader goes on without it.
+            // A large sample that waited for room at a reliable reader continues without it.
             let is_waiting = self.is_amid_sample() && self.fragments.paced_at.is_none();
             self.fragments.paced_at = if is_waiting { Some(now) } else { self.fragments.paced_at };
         }

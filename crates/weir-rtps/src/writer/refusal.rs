@@ -1,9 +1,10 @@
-//! Why writers refuse samples.
+//! Why a writer refuses samples.
 
-/// Why a sample was not accepted.
+/// Why a sample was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WriteRefused {
-    /// As much as allowed is unacknowledged: wait for acknowledgements and try again.
+    /// Unacknowledged samples fill the window or a resource limit. Wait for acknowledgements and
+    /// try again.
     #[error("the window is full: some matched reader has not acknowledged earlier samples")]
     WindowFull,
     /// The sample is too long.
@@ -14,19 +15,19 @@ pub enum WriteRefused {
         /// The largest size that fits, in bytes.
         max: usize,
     },
-    /// A resource limit is reached, and what is kept for late readers makes no room: waiting does not help.
+    /// Samples kept for late readers fill a resource limit. Waiting does not help.
     #[error(
-        "the history is full, and is kept for readers that come late: raise max_samples, max_samples_per_instance or \
-         max_bytes, or keep less"
+        "the history is full of samples kept for late readers: raise max_samples, max_samples_per_instance or \
+         max_bytes, or keep fewer samples"
     )]
     LimitReached,
-    /// No more instances fit the resource limits.
+    /// Another instance would exceed the resource limits.
     #[error("no room for another instance: unregister some, or raise the resource limit max_instances")]
     TooManyInstances,
-    /// No more memory is lent.
-    #[error("{max} loans are out: write some of them, or drop them")]
+    /// Too many loans are outstanding.
+    #[error("{max} loans are outstanding: write or drop some of them")]
     TooManyLoans {
-        /// How many there may be.
+        /// Most loans at a time.
         max: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! What a writer is told: its configuration, and what belongs to one sample.
+//! The settings of a writer, and the parameters of one write.
 
 use core::time::Duration;
 
@@ -10,39 +10,44 @@ use crate::qos::{Durability, History, Reliability};
 /// The configuration of a writer.
 #[derive(Debug, Clone)]
 pub struct WriterConfig {
-    /// Its GUID.
+    /// GUID of the writer.
     pub guid: Guid,
-    /// The vendor id that its messages carry.
+    /// Vendor id sent in its messages.
     pub vendor: VendorId,
-    /// Whether samples are repaired.
+    /// Whether lost samples are repaired.
     pub reliability: Reliability,
     /// Which samples are kept for repairs.
     pub history: History,
-    /// Whether late readers get what was written before.
+    /// Whether late readers are sent earlier samples.
     pub durability: Durability,
-    /// Most samples in the history. A write beyond it is refused, unless it replaces a sample.
+    /// Most samples in the history. A write beyond that is refused, unless it replaces a sample.
     pub max_samples: Option<u32>,
-    /// Most instances that were written or registered and not unregistered.
+    /// Most registered instances: written or registered, and not unregistered.
     pub max_instances: Option<u32>,
-    /// Most samples of one instance in the history; for KEEP_LAST, the depth is less.
+    /// Most samples of one instance in the history. With KEEP_LAST, the depth is lower and applies
+    /// instead.
     pub max_samples_per_instance: Option<u32>,
     /// Most bytes of samples in the history, with their headers.
     pub max_bytes: Option<usize>,
-    /// Seed of the instance table's hashes: a number that peers cannot guess.
+    /// Seed of the instance table's hashes. Peers must not be able to guess it.
     pub hash_seed: u64,
-    /// Whether writes in quick succession leave together.
+    /// Coalescing of writes in quick succession; `None`: disabled.
     pub coalescing: Option<Coalescing>,
-    /// Whether samples are collected in one message.
+    /// Batching of samples in one message; `None`: disabled.
     pub batch: Option<BatchPolicy>,
-    /// Whether [`WriterCore::poll_published`](super::WriterCore::poll_published) is called by another thread than those
-    /// that write. Samples that were not handed out are bounded then: KEEP_ALL refuses writes beyond
-    /// [`config::UNSENT_MAX_BYTES`] where no reader acknowledges; with KEEP_LAST, each write is followed by
-    /// [`WriterCore::replace_unsent`](super::WriterCore::replace_unsent).
+    /// Whether a thread of its own calls
+    /// [`WriterCore::poll_published`](super::WriterCore::poll_published).
+    ///
+    /// Unsent samples are then bounded. Without reliable readers, KEEP_ALL refuses writes beyond
+    /// [`config::UNSENT_MAX_BYTES`]. With KEEP_LAST,
+    /// [`WriterCore::replace_unsent`](super::WriterCore::replace_unsent) has to be called after
+    /// each write.
     pub is_asynchronous: bool,
 }
 
 impl WriterConfig {
-    /// A best-effort or reliable writer with the defaults of the DDS specification and no coalescing.
+    /// Creates the configuration of a writer with the defaults of the DDS specification and no
+    /// coalescing.
     pub fn new(guid: Guid, reliability: Reliability) -> Self {
         Self {
             guid,
@@ -61,21 +66,22 @@ impl WriterConfig {
         }
     }
 
-    /// Whether samples are released once every matched reader has them. A best-effort writer has no reader that could
-    /// ask for earlier samples.
+    /// Returns whether samples are released once every matched reader has them. Readers of a
+    /// best-effort writer cannot request earlier samples.
     pub(super) fn keeps_nothing_for_late_readers(&self) -> bool {
         self.durability == Durability::Volatile || self.reliability == Reliability::BestEffort
     }
 }
 
-/// Automatic coalescing: samples of a burst, each in a datagram of its own, leave by one send call.
+/// Automatic coalescing: the samples of a burst, each in its own datagram, are sent with one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coalescing {
-    /// Writes closer together than this are a burst.
+    /// Writes closer together than this form a burst.
     pub gap: Duration,
-    /// Longest time that a sample is held back.
+    /// Longest time for which a sample is held back.
     pub delay_max: Duration,
-    /// Largest datagram, in bytes, that leaves in a segmented send: the path MTU less 28. Longer ones leave one by one.
+    /// Largest datagram in a segmented send, in bytes: the path MTU less 28. Longer ones are sent
+    /// one by one.
     pub segment_max: u16,
 }
 
@@ -85,16 +91,19 @@ impl Default for Coalescing {
     }
 }
 
-/// The BATCH policy: many standard DATA submessages in one message, readable by every vendor, with one timestamp, that
-/// of the first sample.
+/// The BATCH policy: many standard DATA submessages in one message.
+///
+/// Any vendor's reader understands it. All samples have the timestamp of the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchPolicy {
-    /// Largest message, headers included, in bytes.
+    /// Largest message including headers, in bytes.
     pub max_bytes: usize,
     /// Most samples in a message.
     pub max_samples: u32,
-    /// Longest time that a message waits for more samples. A full message may wait for more of a burst, no longer than
-    /// this and than [`Coalescing::delay_max`].
+    /// Longest time for which a message waits for more samples.
+    ///
+    /// A full message may be held back in a burst, but no longer than this and
+    /// [`Coalescing::delay_max`].
     pub max_delay: Duration,
 }
 
@@ -103,7 +112,8 @@ pub struct BatchPolicy {
 pub struct Stamp {
     /// The source timestamp.
     pub timestamp: Timestamp,
-    /// The key hash of the instance; `None` for topics without a key, or where the instance does not matter.
+    /// Key hash of the instance; `None` for topics without a key, or if the instance does not
+    /// matter.
     pub key: Option<[u8; 16]>,
 }
 
@@ -116,17 +126,17 @@ pub enum ChangeKind {
     Disposed,
     /// The writer no longer writes the instance.
     Unregistered,
-    /// Both.
+    /// Disposed and unregistered.
     DisposedUnregistered,
 }
 
 /// A change to be copied into the history.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
-    /// What happened.
+    /// What happened to the instance.
     pub kind: ChangeKind,
-    /// The key hash of the instance; `None` for topics without a key.
+    /// Key hash of the instance; `None` for topics without a key.
     pub key: Option<[u8; 16]>,
-    /// The payload with its encapsulation header; the serialized key unless `kind` is `Alive`.
+    /// The payload with its encapsulation header. The serialized key, unless `kind` is `Alive`.
     pub payload: &'a [u8],
 }

@@ -1,4 +1,4 @@
-//! The state of one writer, and what can be asked of it.
+//! The state of one writer, and its getters.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
 use crate::window::Window;
 
-/// One writer. See the module's documentation.
+/// One writer, see the [module's documentation](super).
 #[derive(Debug)]
 pub struct WriterCore {
     pub(super) config: WriterConfig,
@@ -26,61 +26,62 @@ pub struct WriterCore {
     pub(super) history: Store,
     pub(super) instances: Instances,
     pub(super) proxies: Vec<ReaderProxy>,
-    /// Whether one of them is reliable.
+    /// Whether any matched reader is reliable.
     pub(super) has_reliable: bool,
     /// The addresses of all matched readers.
     pub(super) destinations: Destinations,
-    /// How the groups among them are reached.
+    /// The multicast groups among `destinations`, with their interfaces.
     pub(super) routes: Vec<GroupRoute>,
     pub(super) window: Window,
-    /// The first sequence number that was not handed out yet.
+    /// The first sequence number not handed out yet.
     pub(super) unsent: SequenceNumber,
-    /// The last one that all reliable readers have acknowledged.
+    /// The last sample that all reliable readers have acknowledged.
     pub(super) acknowledged: SequenceNumber,
     /// `history.charged_to(acknowledged)`.
     pub(super) acknowledged_charge: u64,
-    /// Charge of everything that is known to have left the sockets of all reliable readers.
+    /// Charge of everything known to have left the sockets of all reliable readers.
     pub(super) seen_charge: u64,
-    /// Some proxy may have something to be sent.
+    /// Some reader may have repairs, a GAP or a HEARTBEAT due.
     pub(super) is_answer_due: bool,
     pub(super) heartbeat: Heartbeat,
     pub(super) burst: Burst,
-    /// The batch that is being filled.
+    /// The batch being filled.
     pub(super) open: Option<OpenBatch>,
     pub(super) large: LargeSamples,
     pub(super) fragments: Fragments,
-    /// Where samples are encoded that are not kept.
+    /// Memory for samples that are sent but not kept.
     pub(super) unkept: Unkept,
-    /// The last sample, while it is not whole.
+    /// The last sample, while it is being filled piece by piece.
     pub(super) filling: Option<Filling>,
-    /// Blocks that are lent to the application.
+    /// Loans outstanding.
     pub(super) loans: usize,
-    /// The longest datagram that reaches every reader unfragmented, as far as is known.
+    /// Longest datagram that reaches every reader unfragmented, as far as known.
     pub(super) datagram_max: usize,
     pub(super) counters: WriterCounters,
 }
 
-/// What a writer counts.
+/// The counters of a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WriterCounters {
-    /// Samples that were handed out again because a reader asked.
+    /// Samples sent again because a reader requested them.
     pub samples_repaired: u64,
-    /// GAPs for samples that are no longer there.
+    /// GAPs for removed samples.
     pub gaps_sent: u64,
-    /// HEARTBEATs, those that rode along included.
+    /// HEARTBEATs, including those in the datagram of a sample.
     pub heartbeats_sent: u64,
-    /// ACKNACKs that were used.
+    /// ACKNACKs that were applied.
     pub acknacks_received: u64,
-    /// Requests for repairs that were put off: the reader was sent much again and acknowledged nothing of it.
+    /// Requests for repairs that were deferred: the reader was sent many repairs and acknowledged
+    /// none.
     pub repairs_held_back: u64,
-    /// Readers that took back what they had acknowledged: they lost the writer and found it again.
+    /// Readers that took back an acknowledgement: they lost the writer and found it again.
     pub readers_restarted: u64,
-    /// ACKNACKs from readers that are not matched, or with numbers that make no sense, or old ones.
+    /// ACKNACKs from unmatched readers, with impossible numbers, or out of date.
     pub acknacks_ignored: u64,
 }
 
 impl WriterCore {
-    /// A writer without readers.
+    /// Creates a writer without readers.
     pub fn new(config: WriterConfig) -> Self {
         Self {
             template: Template::new(&config),
@@ -110,24 +111,25 @@ impl WriterCore {
         }
     }
 
-    /// The writer's GUID.
+    /// Returns the writer's GUID.
     pub fn guid(&self) -> Guid {
         self.config.guid
     }
 
-    /// The number of the last sample; 0 before the first.
+    /// Returns the sequence number of the last sample; 0 before the first.
     #[inline]
     pub fn last_sequence_number(&self) -> SequenceNumber {
         self.history.last()
     }
 
-    /// Whether every reliable reader has acknowledged `sn` and all samples before it.
+    /// Returns whether every reliable reader has acknowledged `sn` and all samples before it.
     #[inline]
     pub fn is_acknowledged(&self, sn: SequenceNumber) -> bool {
         self.acknowledged >= sn || !self.has_reliable
     }
 
-    /// GUIDs of the reliable readers that have not acknowledged the last sample, the one furthest behind first.
+    /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample. The
+    /// one furthest behind comes first.
     pub fn lagging_readers(&self) -> impl Iterator<Item = Guid> + '_ {
         let last = self.history.last();
         let behind = |proxy: &&ReaderProxy| proxy.is_reliable && proxy.acknowledged < last;
@@ -136,73 +138,80 @@ impl WriterCore {
         lagging.into_iter().map(|proxy| proxy.guid)
     }
 
-    /// Where samples are sent: the groups and addresses of all matched readers.
+    /// Returns the groups and addresses of all matched readers.
     pub fn destinations(&self) -> &Destinations {
         &self.destinations
     }
 
-    /// How the multicast groups among [`WriterCore::destinations`] are reached.
+    /// Returns the multicast groups among [`WriterCore::destinations`], with their interfaces.
     pub fn routes(&self) -> &[GroupRoute] {
         &self.routes
     }
 
-    /// Number of matched readers.
+    /// Returns the number of matched readers.
     pub fn matched(&self) -> usize {
         self.proxies.len()
     }
 
-    /// Whether committed samples wait to be handed out.
+    /// Returns whether committed samples wait to be handed out.
     #[inline]
     pub fn has_unsent(&self) -> bool {
         self.unsent < self.history.next()
     }
 
-    /// What was counted.
+    /// Returns the counters.
     pub fn counters(&self) -> WriterCounters {
         self.counters
     }
 
-    /// Bytes of memory that the history and the instances take.
+    /// Returns the bytes of memory used by the history and the instances.
     pub fn memory(&self) -> usize {
         self.history.memory() + self.instances.memory() + self.unkept.len()
     }
 
-    /// Number of samples from the oldest that is kept to the newest, those between that are gone included.
+    /// Returns the number of sequence numbers from the oldest sample kept to the newest, including
+    /// holes.
     pub fn span(&self) -> usize {
         self.history.span()
     }
 
-    /// Number of samples in the history.
+    /// Returns the number of samples in the history.
     pub fn kept(&self) -> usize {
         self.history.len()
     }
 
-    /// The window in bytes as the kernel charges them, and how much of it is in flight.
+    /// Returns the window, and how much of it is in flight, in bytes as the kernel charges them.
     pub fn window(&self) -> (u64, u64) {
         (self.window.size(), self.in_flight())
     }
 
-    /// What may be in a reader's socket: not what it asked for again, nor what was sent before that.
+    /// Returns the bytes that may be in flight or in a reader's socket buffer.
+    ///
+    /// A sample that a reader requested again is no longer in flight, nor is anything sent before
+    /// it.
     #[inline]
     pub(super) fn in_flight(&self) -> u64 {
         self.history.charged() - self.seen_charge
     }
 
-    /// Whether reliable readers have not acknowledged something.
+    /// Returns whether reliable readers have not acknowledged some sample.
     #[inline]
     pub(super) fn has_unacknowledged(&self) -> bool {
         self.has_reliable && self.acknowledged < self.history.last()
     }
 
-    /// Lowers the largest datagram, in bytes: the smallest path MTU to any matched reader, less 28. Longer samples
-    /// leave in fragments, and batches end there.
+    /// Lowers the largest datagram to `bytes`: the smallest path MTU to any matched reader, less
+    /// 28.
+    ///
+    /// Longer samples are sent in fragments. Batches end at this length.
     pub fn limit_segments(&mut self, bytes: u16) {
         self.datagram_max = self.datagram_max.min(usize::from(bytes)).max(config::DATAGRAM_MIN_BYTES);
         if let Some(coalescing) = &mut self.config.coalescing {
             coalescing.segment_max = coalescing.segment_max.min(bytes);
         }
         if let Some(batch) = &mut self.config.batch {
-            // A HEARTBEAT may ride along. What IP had to fragment would be lost with any of its fragments.
+            // Leaves room for a HEARTBEAT. If IP had to fragment the message, losing one fragment
+            // would lose it all.
             batch.max_bytes = batch.max_bytes.min(self.datagram_max - compose::HEARTBEAT_LEN);
         }
     }

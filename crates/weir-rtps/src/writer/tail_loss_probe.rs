@@ -1,8 +1,10 @@
-//! The last sample before a pause: nothing follows that would show its loss.
+//! Tail loss probes: repairs the last sample before a pause, whose loss no later sample would
+//! reveal.
 //!
-//! A HEARTBEAT some milliseconds later does, and costs nothing worth speaking of. Where readers have lately asked for
-//! something again, that is not soon enough: a sample that goes alone brings its HEARTBEAT along, and when no answer
-//! has come after two round trips, it is sent again without being asked for (as RFC 8985 §7 has it for TCP).
+//! Normally a HEARTBEAT some milliseconds later reveals it, at little cost. That is too late if
+//! readers have recently requested repairs. A single-sample datagram then includes its HEARTBEAT.
+//! If no answer arrives within two round trips, the sample is sent again unrequested, like the
+//! probe of TCP (RFC 8985, section 7).
 
 use core::time::Duration;
 
@@ -14,22 +16,22 @@ use crate::config;
 use crate::time::Time;
 
 impl WriterCore {
-    /// A reader has asked for something again.
+    /// Records that a reader requested a repair.
     pub(super) fn note_loss(&mut self, now: Time) {
         self.heartbeat.lossy_until = Some(now + config::LOSS_MEMORY);
     }
 
-    /// Whether losses are to be expected.
+    /// Returns whether losses are to be expected.
     #[inline]
     pub(super) fn is_lossy(&self, now: Time) -> bool {
         self.heartbeat.lossy_until.is_some_and(|until| now < until)
     }
 
-    /// How long after a sample or an acknowledgement the HEARTBEAT for what is not acknowledged goes out.
+    /// Returns the delay from a sample or an acknowledgement to the next HEARTBEAT.
     #[inline]
     pub(super) fn heartbeat_delay(&self, now: Time) -> Duration {
         match self.heartbeat.round_trip {
-            // In a stream, what follows shows what is lost.
+            // In a stream, later samples reveal a loss.
             Some(round_trip) if self.is_tail(self.history.last()) && self.is_lossy(now) => {
                 (round_trip * 2).clamp(config::HEARTBEAT_DELAY_PROBE_MIN, config::HEARTBEAT_DELAY_MIN)
             }
@@ -37,21 +39,21 @@ impl WriterCore {
         }
     }
 
-    /// Whether a sample that was just handed out should bring its HEARTBEAT along: it is not in a stream of others,
+    /// Returns whether a sample just handed out should include its HEARTBEAT: no stream follows,
     /// and losses are to be expected.
     #[inline]
     pub(super) fn brings_heartbeat(&self, now: Time) -> bool {
         self.is_tail(self.unsent.prev()) && self.is_lossy(now)
     }
 
-    /// Whether the samples up to `last` that are not acknowledged are few, and some.
+    /// Returns whether there are unacknowledged samples up to `last`, but only a few.
     #[inline]
     fn is_tail(&self, last: SequenceNumber) -> bool {
         (1..=config::TAIL_SAMPLES_MAX).contains(&(last.0 - self.acknowledged.0))
     }
 
-    /// Sends the last samples again, with a HEARTBEAT, to those who have not acknowledged them, if they are few.
-    /// Whether that is so.
+    /// Sends the last samples again, with a HEARTBEAT, to the readers that have not acknowledged
+    /// them, if they are few. Returns whether it did.
     pub(super) fn probe_tail(&mut self, now: Time) -> bool {
         let last = self.unsent.prev();
         let is_small = |sn: &SequenceNumber| {

@@ -60,7 +60,7 @@ fn write_keyed(
     writer.write_change(now, Some(STAMP.timestamp), change)
 }
 
-/// Every submessage that the writer sends now, in words.
+/// Returns every submessage that the writer sends now, in words.
 fn sent(writer: &mut WriterCore, now: Time) -> Vec<String> {
     let mut out = Outbox::new();
     writer.poll_transmit(now, &mut out);
@@ -123,7 +123,7 @@ fn missing_samples_are_sent_again_and_samples_that_are_gone_become_a_gap() {
     acknack(&mut writer, 2, 6, &[]);
     assert!(writer.is_acknowledged(SequenceNumber(5)));
     assert_eq!(writer.history.len(), 0);
-    // Somebody who was not there for the first five asks for them.
+    // A reader matched later requests the first five.
     let late = Guid::new(GuidPrefix([3; 12]), READER.entity);
     writer.match_reader(Time(0), reader(late, true));
     sent(&mut writer, Time(0));
@@ -147,18 +147,19 @@ fn an_acknack_with_the_count_of_the_one_before_asks_for_more_and_acknowledges_no
 }
 
 #[test]
-fn a_volatile_reader_is_told_where_it_begins_until_it_has_answered() {
+fn a_volatile_reader_gets_heartbeats_that_say_where_it_begins_until_it_answers() {
     let mut writer = WriterCore::new(config(Reliability::Reliable));
     (0..3).for_each(|_| _ = write(&mut writer, Time(0), &[0; 8]));
     writer.match_reader(Time(0), reader(READER, true));
     assert_eq!(sent(&mut writer, Time(0)), ["INFO_DST", "HEARTBEAT 4..3"]);
     (0..2).for_each(|_| _ = write(&mut writer, Time(0), &[0; 8]));
     assert_eq!(sent(&mut writer, Time(0)), ["DATA 4", "DATA 5"]);
-    // Nothing that it could take for the end of what is not meant for it, however long it takes.
+    // No HEARTBEAT may suggest that earlier samples are meant for the reader, however long it
+    // takes.
     let at = writer.next_timeout().unwrap();
     writer.handle_timeout(at);
     assert_eq!(sent(&mut writer, at), ["INFO_DST", "HEARTBEAT 4..3"]);
-    // A question is no answer.
+    // An ACKNACK that only requests a HEARTBEAT is no answer.
     let question = AckNack {
         reader: READER.entity,
         writer: WRITER.entity,
@@ -302,7 +303,7 @@ fn a_burst_leaves_together_and_waits_no_longer_than_allowed() {
     assert!(at.since(Time(99_900)) <= config::COALESCING_DELAY_MAX);
     assert!(!sent(&mut writer, at).is_empty());
     assert!(!writer.has_unsent());
-    // Far apart, they leave one by one.
+    // Writes far apart are sent one by one.
     for n in 1..10 {
         let now = Time(n * 1_000_000);
         write(&mut writer, now, &[0; 36]).unwrap();
@@ -355,7 +356,7 @@ fn a_burst_of_a_keep_last_writer_is_sent_whole() {
 
 #[test]
 fn a_large_sample_leaves_as_its_reader_makes_room() {
-    // Somebody waits to go on with it, or all have left it.
+    // Either a thread waits to continue the sample, or it is left to the timer.
     [false, true].into_iter().for_each(send_large_sample);
 }
 
@@ -411,7 +412,7 @@ fn where_losses_are_expected_a_lone_sample_brings_its_heartbeat_and_is_sent_agai
     sent(&mut writer, Time(0));
     write(&mut writer, Time(0), &[0; 8]).unwrap();
     assert_eq!(sent(&mut writer, Time(0)), ["DATA 1"]);
-    // Its loss is told; from now on losses are expected.
+    // The reader reports a loss; from now on losses are expected.
     acknack(&mut writer, 1, 1, &[1]);
     assert_eq!(sent(&mut writer, Time(1)), ["DATA 1", "INFO_DST", "HEARTBEAT 1..1"]);
     acknack(&mut writer, 2, 2, &[]);
@@ -420,7 +421,8 @@ fn where_losses_are_expected_a_lone_sample_brings_its_heartbeat_and_is_sent_agai
     acknack(&mut writer, 3, 3, &[]);
     write(&mut writer, Time(1), &[0; 8]).unwrap();
     assert_eq!(sent(&mut writer, Time(1)), ["DATA 3", "HEARTBEAT 3..3"]);
-    // No answer comes within two round trips, again and again; then only a HEARTBEAT is left to try.
+    // No answer arrives within two round trips, repeatedly. After the last probe only HEARTBEATs
+    // follow.
     for _ in 0..config::TAIL_PROBES_MAX {
         let at = writer.next_timeout().unwrap();
         assert!(at < Time(0) + config::HEARTBEAT_DELAY_MIN);
@@ -431,7 +433,7 @@ fn where_losses_are_expected_a_lone_sample_brings_its_heartbeat_and_is_sent_agai
     writer.handle_timeout(at);
     assert_eq!(sent(&mut writer, at), ["HEARTBEAT 3..3"]);
     acknack(&mut writer, 4, 4, &[]);
-    // In time the loss is forgotten.
+    // After some time the loss is forgotten.
     let later = Time(1) + config::LOSS_MEMORY;
     write(&mut writer, later, &[0; 8]).unwrap();
     assert_eq!(sent(&mut writer, later), ["DATA 4"]);
@@ -449,7 +451,7 @@ fn what_was_sent_is_announced_although_a_large_sample_waits_for_room_behind_it()
     let large = write(&mut writer, Time(0), &[0; 90_000]).unwrap();
     let first = sent(&mut writer, Time(0));
     assert!(first.iter().all(|word| word != "DATA_FRAG"), "there is no room for a fragment: {first:?}");
-    // All of that is lost, and is announced for as long as nobody answers.
+    // All of that is lost, and is announced until a reader answers.
     for _ in 0..20 {
         let at = writer.next_timeout().unwrap();
         writer.handle_timeout(at);

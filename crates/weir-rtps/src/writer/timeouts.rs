@@ -1,12 +1,12 @@
-//! What a writer does when time has passed.
+//! The timeouts of a writer.
 
 use super::state::WriterCore;
 use crate::config;
 use crate::time::Time;
 
 impl WriterCore {
-    /// What is due: HEARTBEATs for what nobody has acknowledged. Transmissions follow by
-    /// [`WriterCore::poll_transmit`].
+    /// Does what is due: HEARTBEATs for unacknowledged samples. [`WriterCore::poll_transmit`] then
+    /// sends them.
     pub fn handle_timeout(&mut self, now: Time) {
         self.pace_fragments(now);
         if self.heartbeat.next_at.is_some_and(|at| at <= now) {
@@ -19,10 +19,12 @@ impl WriterCore {
         }
     }
 
-    /// When [`WriterCore::handle_timeout`] and [`WriterCore::poll_transmit`] want to be called next.
+    /// Returns when [`WriterCore::handle_timeout`] and [`WriterCore::poll_transmit`] have to be
+    /// called next.
     #[inline]
     pub fn next_timeout(&self) -> Option<Time> {
-        // A burst, a batch and a large sample that is on its way wait for what comes of them.
+        // Only unsent samples have further timers: of a burst, a batch, or a large sample in
+        // transmission.
         if self.has_unsent() { self.next_timeout_of_unsent() } else { self.heartbeat.next_at }
     }
 

@@ -1,4 +1,5 @@
-//! What a writer sends: new samples to everybody, repairs and GAPs to those who asked, HEARTBEATs.
+//! The fourth step of a write: sends new samples and HEARTBEATs to all readers, repairs and GAPs to
+//! single ones.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -13,8 +14,10 @@ use crate::outbox::{Destinations, Item, Outbox};
 use crate::time::Time;
 
 impl WriterCore {
-    /// Appends everything that is to be sent now to `out`: samples that were committed and not yet sent,
-    /// unless a burst is still being collected, then what is due to single readers.
+    /// Appends to `out` everything to be sent now.
+    ///
+    /// First the committed samples, unless a burst or a batch is held back, then HEARTBEATs, then
+    /// what is due to single readers.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
         if self.has_unsent() && self.should_send(now) {
@@ -29,8 +32,10 @@ impl WriterCore {
         self.poll_answers(out);
     }
 
-    /// Appends only what is due to single readers: for a thread that took in their acknowledgements and must
-    /// not overtake the one that sends new samples.
+    /// Appends only what is due to single readers.
+    ///
+    /// For a thread that received their acknowledgements: it must not overtake the thread that
+    /// sends new samples.
     #[inline]
     pub fn poll_answers(&mut self, out: &mut Outbox) {
         if self.is_answer_due {
@@ -38,14 +43,14 @@ impl WriterCore {
         }
     }
 
-    /// Appends everything that was committed, also when a burst is still being collected.
+    /// Appends everything committed, including what a burst or a batch holds back.
     pub fn flush(&mut self, now: Time, out: &mut Outbox) {
         self.release_held();
         self.poll_transmit(now, out);
     }
 
-    /// Appends everything that was committed, and takes the next write for the first of its kind: the application
-    /// has begun to wait for something.
+    /// Appends everything committed, and makes the next write start a new burst, because the
+    /// application has begun to wait.
     pub fn end_burst(&mut self, now: Time, out: &mut Outbox) {
         self.interrupt_burst();
         self.poll_transmit(now, out);
@@ -69,14 +74,15 @@ impl WriterCore {
             return;
         }
         let since_last = self.history.charged() - self.heartbeat.charged;
-        // A large sample that waits for room comes by here again and again, and sends nothing.
+        // A large sample that waits for room passes here repeatedly without sending anything.
         let has_sent = out.items.len() > first_item;
         if since_last >= self.window.size() / config::HEARTBEAT_WINDOW_SHARE
             || (has_sent && self.brings_heartbeat(now))
         {
             self.heartbeat.is_due = true;
         }
-        // A HEARTBEAT that is due anyway rides behind the last sample, unless that is a fragment.
+        // A HEARTBEAT that is due is added to the last sample's datagram, unless that is a
+        // fragment.
         let can_ride =
             out.items[first_item..].last().is_some_and(|item| item.slice.is_some() && !item.is_scratch_first);
         if self.heartbeat.is_due && can_ride {
@@ -85,7 +91,7 @@ impl WriterCore {
         }
     }
 
-    /// Appends everything before `end`, large samples as far as there is room for their fragments.
+    /// Appends everything before `end`; of large samples, the fragments for which there is room.
     fn append_new(&mut self, now: Time, end: SequenceNumber, to: &Destinations, out: &mut Outbox) {
         while self.unsent < end {
             let next_large = self.large.next_from(self.unsent).filter(|sn| *sn < end);
@@ -99,16 +105,16 @@ impl WriterCore {
             if entry.is_some_and(|entry| !self.send_fragments(now, &entry, out)) || !self.is_whole(stop) {
                 break;
             }
-            // All of it, or nobody is there any more to get the rest.
+            // The sample is complete, or no reader is left to receive the rest.
             self.fragments.end();
             self.unsent = stop.next();
         }
     }
 
-    /// Puts a HEARTBEAT behind the last item: into its datagram when it is one, as a last, shorter datagram
-    /// when it is several.
+    /// Adds a HEARTBEAT to the last item: into its datagram, or as a shorter last datagram if there
+    /// are several.
     fn ride_along(&mut self, now: Time, out: &mut Outbox) {
-        if self.tell_each_reader(now) {
+        if self.heartbeat_each_reader(now) {
             return;
         }
         let heartbeat = self.next_heartbeat(now, EntityId::UNKNOWN, self.history.first());
@@ -127,7 +133,8 @@ impl WriterCore {
         if !self.has_unacknowledged() {
             return;
         }
-        // Unsent samples of a burst must not be announced: they would be asked for before they are sent.
+        // Unsent samples of a burst must not be announced: readers would request them before they
+        // are sent.
         if self.is_amid_sample() {
             self.heartbeat_amid_sample(out);
         } else if self.has_unsent() {
@@ -136,11 +143,11 @@ impl WriterCore {
             if out.items.len() > before {
                 return;
             }
-            // What is next is a large sample that waits for room. The answer makes it: the end of what was sent, and
-            // what announced it, may be lost.
+            // The next sample is a large one that waits for room. The answer to this HEARTBEAT
+            // makes room: the last samples sent, or the HEARTBEAT that announced them, may be lost.
             self.heartbeat.is_due = false;
         }
-        if self.tell_each_reader(now) {
+        if self.heartbeat_each_reader(now) {
             return;
         }
         let heartbeat = self.next_heartbeat(now, EntityId::UNKNOWN, self.history.first());
@@ -152,8 +159,9 @@ impl WriterCore {
         });
     }
 
-    /// While some reader is not introduced, everybody gets a HEARTBEAT of his own instead of one for all.
-    fn tell_each_reader(&mut self, now: Time) -> bool {
+    /// Replaces a common HEARTBEAT by one for each reader while some reader is not introduced.
+    /// Returns whether it did.
+    fn heartbeat_each_reader(&mut self, now: Time) -> bool {
         if self.proxies.iter().all(|proxy| proxy.is_introduced) {
             return false;
         }
@@ -186,7 +194,7 @@ impl WriterCore {
         }
     }
 
-    /// Appends the samples of `range` that are still there, as few sends as possible.
+    /// Appends the surviving samples of `range`, in as few sends as possible.
     pub(super) fn append_samples(&self, range: Range<SequenceNumber>, to: &Destinations, out: &mut Outbox) {
         if to.is_empty() {
             return;
@@ -218,13 +226,14 @@ impl WriterCore {
         }
     }
 
-    /// Appends a datagram by itself. Apart, so that it does not carry the loop over several.
+    /// Appends a single datagram. Not inlined, to keep the loop over several out of this path.
     #[inline(never)]
     fn append_single(&self, entry: &Entry, to: &Destinations, out: &mut Outbox) {
         self.append_datagram(None, entry, 1, to, out);
     }
 
-    /// Adds a datagram to the last item, behind `previous`, or begins another item.
+    /// Adds a datagram to the last item, if it follows `previous` directly, or else begins another
+    /// item.
     #[inline(always)]
     fn append_datagram(
         &self,

@@ -210,7 +210,7 @@ fn a_buffer_is_given_away_with_its_message_and_the_next_one_is_received_into_the
     let other = buffer.as_ptr();
     send(&sender, &receiver, &[b"kept", b"gone"]);
     assert_eq!(receiver.recv_batch(&mut batch, 2, Wait::Block).unwrap(), 2);
-    assert_eq!(batch.lone_datagram_len(), None, "there are two");
+    assert_eq!(batch.single_datagram_len(), None, "there are two");
     assert!(batch.exchange_first(&mut buffer));
     assert_eq!((batch.messages().len(), batch.get(0).is_none()), (0, true));
     send(&sender, &receiver, &[b"next", b"last"]);
@@ -219,7 +219,7 @@ fn a_buffer_is_given_away_with_its_message_and_the_next_one_is_received_into_the
     assert_eq!(&buffer[..4], b"kept");
     send(&sender, &receiver, &[b"alone"]);
     assert_eq!(receiver.recv_batch(&mut batch, 2, Wait::Block).unwrap(), 1);
-    assert_eq!(batch.lone_datagram_len(), Some(5));
+    assert_eq!(batch.single_datagram_len(), Some(5));
     let mut wrong = vec![0; 99].into_boxed_slice();
     assert!(!batch.exchange_first(&mut wrong), "the kernel would write beyond its end");
     assert_eq!(batch.get(0).map(|message| message.bytes), Some(&b"alone"[..]));

@@ -9,7 +9,7 @@ fn writer() -> WriterCore {
     matched(Reliability::Reliable)
 }
 
-/// A writer with a reader that has seen everything.
+/// Returns a writer with a reader that has acknowledged everything.
 fn matched(reliability: Reliability) -> WriterCore {
     let config = WriterConfig { history: History::KeepAll, ..WriterConfig::new(WRITER, reliability) };
     let mut writer = WriterCore::new(config);
@@ -23,12 +23,12 @@ fn acknack(writer: &mut WriterCore, count: u32, base: i64) {
     common::acknack(writer, count, base, &[]);
 }
 
-/// A payload of `len` bytes, none of which are like their neighbours.
+/// Returns a payload of `len` bytes, no two neighbours of which are equal.
 fn payload(len: usize) -> Vec<u8> {
     (0..len).map(|n| (n % 251) as u8).collect()
 }
 
-/// A block with a payload in it, as the application fills it.
+/// Returns a block filled with a payload, as an application does it.
 fn filled(writer: &mut WriterCore, payload: &[u8]) -> (Arc<Block>, Range<usize>) {
     let mut block = writer.lend(LOAN_FRONT_BYTES + 8 + payload.len()).unwrap();
     let range = LOAN_FRONT_BYTES + 8..LOAN_FRONT_BYTES + 8 + payload.len();

@@ -25,7 +25,7 @@ fn acknack(writer: &mut WriterCore, count: u32, base: i64) {
     common::acknack(writer, count, base, &[]);
 }
 
-/// The reader has looked for all fragments up to this one, counted from 1.
+/// The reader reports that it has reached all fragments up to this one, counted from 1.
 fn progress(writer: &mut WriterCore, sn: i64, fragment: u32) {
     let nack = NackFrag {
         reader: READER.entity,
@@ -37,7 +37,7 @@ fn progress(writer: &mut WriterCore, sn: i64, fragment: u32) {
     writer.handle_nack_frag(Time(0), READER, &nack);
 }
 
-/// The bytes of the fragments that leave now, end to end, and whether a HEARTBEAT_FRAG follows.
+/// Returns the bytes of the fragments sent now, concatenated, and whether a HEARTBEAT_FRAG follows.
 fn sent(writer: &mut WriterCore) -> (Vec<u8>, bool) {
     sent_at(writer, Time(0))
 }
@@ -89,7 +89,7 @@ fn what_is_filled_leaves_and_nothing_else() {
             if bytes.is_empty() {
                 break;
             }
-            // The window is small yet: it is asked for room.
+            // The window is still small, so the writer asks for room.
             if is_asked {
                 progress(&mut writer, 1, so_far.div_ceil(len / 4) as u32);
             }
@@ -143,7 +143,7 @@ fn memory_is_used_again_the_last_first() {
     }
     assert_eq!(places.len(), LEN.div_ceil(config::PIECE_BYTES - 4096));
     assert_eq!(writer.memory(), memory);
-    // A sample larger than what is kept leaves no more than that behind.
+    // Of a sample larger than the limit for spare memory, no more than the limit is kept.
     let huge = 2 * config::LARGE_BUFFERS_MAX_BYTES;
     let len = writer.begin_pieces(Time(0), STAMP, huge).unwrap().unwrap();
     for _ in 0..huge.div_ceil(len) {
@@ -164,7 +164,7 @@ fn a_sample_that_is_not_whole_waits_though_its_readers_have_gone() {
     add(&mut writer, parts[0]);
     assert!(!sent(&mut writer).0.is_empty());
     writer.unmatch_reader(Time(0), READER);
-    // The best-effort reader that is left gets nothing before all is there.
+    // The remaining best-effort reader is sent nothing until the sample is complete.
     let other = Guid::new(GuidPrefix([3; 12]), READER.entity);
     writer.match_reader(Time(0), reader(other, false, 8 << 20));
     for part in &parts[1..] {
@@ -192,7 +192,7 @@ fn a_reader_that_comes_while_a_sample_is_on_its_way_does_not_hold_it_up() {
 }
 
 #[test]
-fn what_nobody_counts_any_more_leaves_with_pauses() {
+fn a_sample_leaves_with_pauses_once_no_reader_reports_progress() {
     let mut writer = writer(History::KeepAll, 0);
     let (best_effort, late) = (Guid { prefix: GuidPrefix([3; 12]), ..READER }, GuidPrefix([4; 12]));
     writer.match_reader(Time(0), reader(best_effort, false, 212_992));
@@ -201,7 +201,8 @@ fn what_nobody_counts_any_more_leaves_with_pauses() {
     whole.chunks(len).for_each(|part| _ = add(&mut writer, part));
     let (first, _) = sent(&mut writer);
     assert!(writer.is_amid_sample());
-    // The one that counts goes; the one that comes gets what is written from now on.
+    // The reader that reports progress leaves. The new one receives only what is written from now
+    // on.
     writer.unmatch_reader(Time(0), READER);
     writer.match_reader(Time(0), reader(Guid { prefix: late, ..READER }, true, 8 << 20));
     let (next, _) = sent(&mut writer);
@@ -216,7 +217,7 @@ fn what_nobody_counts_any_more_leaves_with_pauses() {
 }
 
 #[test]
-fn a_sample_that_is_given_up_is_told_to_be_gone() {
+fn an_abandoned_sample_becomes_a_gap() {
     let mut writer = writer(History::KeepAll, 8 << 20);
     let (whole, len) = (payload(), begin(&mut writer));
     add(&mut writer, &whole[..len]);
@@ -236,7 +237,7 @@ fn a_sample_that_is_given_up_is_told_to_be_gone() {
             .count();
     });
     assert_eq!(gaps, 1);
-    // The room that it took is free again when the reader has seen that.
+    // The sample's room is free again once the reader has passed it.
     acknack(&mut writer, 3, 2);
     let next = Change { kind: ChangeKind::Alive, key: None, payload: &[0; 8] };
     writer.write_change(Time(0), Some(STAMP.timestamp), next).unwrap();

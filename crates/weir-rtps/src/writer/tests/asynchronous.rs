@@ -1,4 +1,4 @@
-//! Samples that another thread hands out than the one that writes them.
+//! Samples handed out by another thread than the one that writes them.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn asynchronous_with(config: WriterConfig) -> WriterCore {
     writer
 }
 
-/// As a thread writes that another one sends for.
+/// Writes as a thread does whose samples another one sends.
 fn write(writer: &mut WriterCore, now: Time, payload: &[u8]) -> Result<SequenceNumber, WriteRefused> {
     let written = super::write(writer, now, payload);
     writer.replace_unsent();
@@ -26,14 +26,14 @@ fn write_key(writer: &mut WriterCore, key: u8, len: usize) {
     writer.replace_unsent();
 }
 
-/// The samples that leave now.
+/// Returns the samples sent now.
 fn samples(writer: &mut WriterCore, now: Time) -> Vec<String> {
     let mut words = sent(writer, now);
     words.retain(|word| word.starts_with("DATA"));
     words
 }
 
-/// Writes until there is no room, and says how often that went well.
+/// Writes until there is no room. Returns the number of samples written.
 fn fill(writer: &mut WriterCore, len: usize) -> u64 {
     let payload = vec![7; len];
     let mut written = 0;
@@ -44,7 +44,7 @@ fn fill(writer: &mut WriterCore, len: usize) -> u64 {
 }
 
 #[test]
-fn what_nobody_acknowledges_is_bounded_until_it_is_sent() {
+fn samples_without_acknowledgement_are_bounded_until_they_are_sent() {
     let mut writer = asynchronous(History::KeepAll, Reliability::BestEffort);
     let one = charge(compose::datagram_len(32));
     for _ in 0..3 {
@@ -59,7 +59,7 @@ fn what_nobody_acknowledges_is_bounded_until_it_is_sent() {
         assert!(writer.has_room_for(None, 32));
         assert_eq!(writer.history.len(), 0);
     }
-    // One sample that is longer than all that may wait finds room when nothing waits.
+    // A sample longer than the limit for unsent bytes has room if nothing else is unsent.
     assert!(writer.has_room_for(None, 100 << 20));
     assert_eq!(fill(&mut writer, 100 << 20), 1);
 }
@@ -72,7 +72,7 @@ fn what_is_not_sent_counts_as_in_flight_where_readers_acknowledge() {
     assert_eq!(written, window / charge(compose::datagram_len(32)));
     let sent_so_far = samples(&mut writer, Time(0)).len() as u64;
     assert_eq!(sent_so_far, written);
-    // Sending made no room, an acknowledgement does.
+    // Sending made no room; an acknowledgement does.
     assert_eq!((fill(&mut writer, 32), writer.makes_room_by_sending()), (0, false));
     acknack(&mut writer, 1, written as i64 + 1, &[]);
     assert!(fill(&mut writer, 32) >= written);
@@ -92,14 +92,14 @@ fn keep_last_replaces_what_was_not_sent() {
         assert_eq!(fill(&mut writer, 32), 100_000);
         assert!(writer.history.len() == 2 && writer.memory() < 1 << 20, "{}", writer.memory());
         assert!(!writer.is_handed_out(SequenceNumber(99_999)));
-        assert!(writer.is_handed_out(SequenceNumber(99_998)), "nobody waits for what was replaced");
+        assert!(writer.is_handed_out(SequenceNumber(99_998)), "replaced samples count as handed out");
         assert_eq!(samples(&mut writer, Time(0)), ["DATA 99999", "DATA 100000"]);
         assert!(samples(&mut writer, Time(0)).is_empty());
     }
 }
 
 #[test]
-fn a_reader_is_told_that_what_was_replaced_is_gone() {
+fn a_gap_covers_replaced_samples() {
     let mut writer = asynchronous(History::KeepLast(1), Reliability::Reliable);
     (0..5).for_each(|_| _ = write(&mut writer, Time(0), &[0; 8]).unwrap());
     assert_eq!(samples(&mut writer, Time(0)), ["DATA 5"]);
@@ -141,8 +141,8 @@ fn a_large_sample_that_is_on_its_way_is_not_replaced() {
         for _ in 0..1_000 {
             write_key(&mut writer, 1, 100_000);
         }
-        assert_eq!(writer.history.len(), 2, "the one that is on its way, and the last");
-        // Nobody is left to slow it down: the rest of it leaves, and the last one behind it.
+        assert_eq!(writer.history.len(), 2, "the one in transmission, and the last");
+        // No reader is left to slow it down: the rest of the sample leaves, and then the last one.
         writer.unmatch_reader(Time(0), READER);
         writer.match_reader(Time(0), reader(READER, false));
         writer.handle_timeout(Time(1));

@@ -1,4 +1,4 @@
-//! Samples that are collected in one message.
+//! Samples collected in one message.
 
 use super::*;
 
@@ -75,14 +75,14 @@ fn full_batches_of_a_burst_leave_by_one_send() {
         sends += out.items.len();
         datagrams += out.items.iter().map(|item| u64::from(item.datagrams)).sum::<u64>();
         samples += out.items.iter().map(|item| u64::from(item.samples)).sum::<u64>();
-        // Sent: nobody holds the block any more.
+        // After the send, the block is unshared.
         out.clear();
     }
     assert!(samples > 98_000 && samples / datagrams == 136, "{samples} samples in {datagrams}");
     assert!(datagrams / sends as u64 >= 5, "{datagrams} datagrams in {sends} sends");
 }
 
-/// Adds a sample to the batch that is being filled.
+/// Adds a sample to the open batch.
 fn extend(writer: &mut WriterCore, payload: &[u8]) -> Option<SequenceNumber> {
     let fill = |room: &mut [u8]| {
         room.copy_from_slice(payload);
@@ -91,7 +91,7 @@ fn extend(writer: &mut WriterCore, payload: &[u8]) -> Option<SequenceNumber> {
     writer.extend_batch(payload.len(), None, fill).unwrap()
 }
 
-/// Everything that the writer sends, byte by byte.
+/// Returns everything that the writer sends, byte by byte.
 fn datagrams(writer: &mut WriterCore, now: Time) -> Vec<Vec<u8>> {
     let mut out = Outbox::new();
     writer.poll_transmit(now, &mut out);
@@ -143,7 +143,7 @@ fn nothing_is_added_where_there_is_no_batch_or_no_room() {
     let mut out = Outbox::new();
     writer.flush(Time(0), &mut out);
     assert_eq!(extend(&mut writer, &[0; 36]), None, "it was sent");
-    // Memory that is being sent from stays as it is.
+    // Memory being sent from does not change.
     write(&mut writer, Time(0), &[0; 36]).unwrap();
     let block = out.items[0].slice.clone();
     writer.flush(Time(0), &mut out);
@@ -170,20 +170,21 @@ fn the_timer_of_a_batch_that_is_filled_quickly_is_that_of_the_batch() {
         write(&mut writer, Time(n * 100), &[0; 36]).unwrap();
         assert!(sent(&mut writer, Time(n * 100)).is_empty());
     }
-    // Nothing could leave earlier: a timer that fired would be due again at once.
+    // Nothing can be sent earlier, so a timer that expired earlier would be due again at once.
     assert_eq!(writer.next_timeout(), Some(Time(0) + Duration::from_millis(10)));
 }
 
 #[test]
 fn a_full_batch_waits_for_the_burst_no_longer_than_a_batch_may() {
     let max_delay = Duration::from_micros(50);
-    // Four samples fill a message, 272 bytes; the first one is full when the fifth sample comes.
+    // Four samples fill a message, 272 bytes. A message is found full when the fifth sample is
+    // written.
     let mut writer = coalescing(272, max_delay);
     for n in 0..=48 {
         write(&mut writer, Time(n * 1_000), &[0; 36]).unwrap();
         assert!(sent(&mut writer, Time(n * 1_000)).is_empty());
     }
-    // The writer stops: the message that was begun last is not what the full ones wait for.
+    // The writer stops. The full messages do not wait for the one begun last.
     let at = writer.next_timeout().unwrap();
     assert!(at <= Time(4_000) + max_delay, "{at:?}");
     assert_eq!(sent(&mut writer, at).len(), 48);
@@ -227,7 +228,8 @@ fn there_is_no_room_for_a_large_sample_where_a_write_of_it_is_refused() {
         write(&mut writer, Time(0), &[0; 1_000]).unwrap();
         sent(&mut writer, Time(0));
     }
-    // Its fragments are charged 34 560 bytes, of which a quarter of the window must be there; in one piece it would be 23 323.
+    // Its fragments are charged 34 560 bytes, and a quarter of the window has to be free. A single
+    // datagram would be charged 23 323 bytes.
     assert_eq!(write(&mut writer, Time(0), &[0; 20_000]), Err(WriteRefused::WindowFull));
     assert!(!writer.has_room_for(None, 20_000), "{:?}", writer.window());
 }

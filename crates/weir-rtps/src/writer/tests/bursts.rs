@@ -79,8 +79,8 @@ fn a_burst_whose_readers_are_gone_needs_no_timer() {
     assert_eq!(writer.next_timeout(), None);
 }
 
-/// Writes by a schedule, one sample each `interval` ns, where a write takes 100 ns and a send `send` us; returns how long the
-/// longest of them waited in the writer.
+/// Writes one sample every `interval` ns; a write takes 100 ns and a send `send_us` µs. Returns the
+/// longest time that a sample waited in the writer.
 fn longest_wait_on_schedule(interval: u64, send_us: u64) -> u64 {
     let mut writer = coalescing();
     let (mut now, mut first_waiting, mut longest) = (0, 0, 0);
@@ -88,7 +88,7 @@ fn longest_wait_on_schedule(interval: u64, send_us: u64) -> u64 {
         now = (n * interval).max(now + 100);
         write(&mut writer, Time(now), &[0; 36]).unwrap();
         if !sent(&mut writer, Time(now)).is_empty() {
-            // The beginning is not in full swing.
+            // Skips the beginning, before coalescing has adapted.
             longest = if n > 400 { longest.max(now - first_waiting * interval) } else { 0 };
             first_waiting = n + 1;
             now += send_us * 1_000;
@@ -103,10 +103,11 @@ fn longest_wait_on_schedule(interval: u64, send_us: u64) -> u64 {
 fn an_application_that_keeps_to_its_schedule_waits_for_little_more_than_the_send_before() {
     for interval in [250, 320, 500, 1_000] {
         let longest = longest_wait_on_schedule(interval, 3);
-        // A send is under way, its samples are caught up with, and one send's time is waited for.
+        // The bound: a send in progress, catching up with its samples, and the duration of one
+        // send.
         assert!(longest <= 6_000 + 2 * interval, "{interval} ns apart: {longest} ns");
     }
-    // Who is behind for good fills its sends.
+    // A writer that is permanently behind fills its sends.
     let longest = longest_wait_on_schedule(90, 3);
     assert!(longest > 20_000, "{longest} ns");
 }
@@ -118,7 +119,7 @@ fn a_long_run_of_writes_is_looked_after_less_often() {
         for n in 0..count {
             let now = Time(from + n * 100);
             write(writer, now, &[0; 36]).unwrap();
-            // The last one waits.
+            // The last sample is held back.
             if n + 1 < count || !writer.has_unsent() {
                 sent(writer, now);
             }
@@ -130,14 +131,14 @@ fn a_long_run_of_writes_is_looked_after_less_often() {
     let mut writer = coalescing();
     let long = run(&mut writer, 0, 80_000);
     assert!((490_000..=500_000).contains(&long), "{long}");
-    // More are not waited for longer.
+    // A longer run does not extend the wait.
     let longest = run(&mut writer, 80_000 * 100, 320_000);
     assert!((990_000..=1_000_000).contains(&longest), "{longest}");
-    // After a pause it begins anew.
+    // After a pause the wait is short again.
     sent(&mut writer, Time(41_000_000));
     let short = run(&mut writer, 42_000_000, 10_000);
     assert!((190_000..=200_000).contains(&short), "{short}");
-    // Whoever allows less gets less.
+    // A lower `delay_max` is respected.
     let coalescing = Some(Coalescing { delay_max: Duration::from_micros(300), ..Coalescing::default() });
     let mut strict = WriterCore::new(WriterConfig { coalescing, ..config(Reliability::BestEffort) });
     strict.match_reader(Time(0), reader(READER, false));

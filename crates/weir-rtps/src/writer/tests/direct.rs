@@ -1,10 +1,10 @@
-//! A sample that is written and handed out in one step is one that took two.
+//! The fast path leaves the same bytes and state as the general path.
 
 use super::*;
 
 const LATER: Guid = Guid::new(GuidPrefix([3; 12]), EntityId::user_reader(1, false));
 
-/// Two writers to which the same happens, one of which takes the short way where there is one.
+/// Two writers with the same history, one of which uses the fast path where it applies.
 struct Twins {
     one: WriterCore,
     other: WriterCore,
@@ -47,7 +47,7 @@ impl Twins {
             Ok::<_, ()>(())
         };
         let first = self.one.write(now, Stamp { key, ..STAMP }, size, fill);
-        // A part of the payload may be left where it lies.
+        // A part of the payload may be sent without being copied.
         let start = self.random(size as u32 + 1) as usize;
         let octets = &payload[start..][..self.random((size - start) as u32 + 1) as usize];
         let fill_around = |room: &mut [u8]| {
@@ -71,7 +71,7 @@ impl Twins {
         }
     }
 
-    /// Something else happens.
+    /// Makes something other than a write happen.
     fn event(&mut self) {
         let last = self.one.last_sequence_number().0;
         let known = self.one.acknowledged.0;
@@ -122,7 +122,7 @@ impl Twins {
         for step in 0..4_000 {
             self.now = self.now.plus_nanos(gaps[(step / 50) % gaps.len()].into());
             match self.random(10) {
-                // What comes of it may be due when the next sample is written.
+                // Its consequences may be due when the next sample is written.
                 0 => self.event(),
                 1 => {
                     self.event();
@@ -154,7 +154,7 @@ fn samples_that_leave_alone_are_the_same_with_the_same_state_behind_them() {
         for (reliability, is_reliable) in [
             (Reliability::BestEffort, false),
             (Reliability::Reliable, true),
-            // A reader that asked for less than is offered.
+            // A reader that requests less than is offered.
             (Reliability::Reliable, false),
         ] {
             for durability in [Durability::Volatile, Durability::TransientLocal] {

@@ -33,7 +33,7 @@ fn a_hot_instance_among_many_does_not_make_the_history_grow() {
     let mut hot = |writer: &mut WriterCore, writes: u32| {
         for _ in 0..writes {
             rng = rng.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // One write in 64 is to a random instance, so that every block gets a survivor.
+            // One write in 64 goes to a random instance, so that every block has a survivor.
             let n = if rng >> 26 == 0 { rng >> 4 & 0xffff } else { 7 };
             write_instance(writer, n, 64).unwrap();
         }
@@ -42,7 +42,7 @@ fn a_hot_instance_among_many_does_not_make_the_history_grow() {
     hot(&mut writer, 1_000_000);
     let memory = hot(&mut writer, 1_000_000);
     assert_eq!(writer.kept(), 100_000);
-    // 120 bytes each with headers, as much again for what is dead, and the indices.
+    // 120 bytes each with headers, as much again for dead bytes, and the indices.
     assert!(memory < 48 << 20, "{memory}");
     writer.match_reader(Time(0), ReaderProxyConfig { wants_history: true, ..reader(READER, true) });
     sent(&mut writer, Time(0));
@@ -52,7 +52,7 @@ fn a_hot_instance_among_many_does_not_make_the_history_grow() {
 }
 
 #[test]
-fn a_long_hole_is_told_at_once() {
+fn a_long_hole_is_reported_at_once() {
     let config =
         WriterConfig { durability: Durability::TransientLocal, ..keyed_config(History::KeepLast(1)) };
     let mut writer = WriterCore::new(config);
@@ -88,7 +88,7 @@ fn keep_all_waits_when_the_limit_of_samples_is_reached_and_keep_last_replaces() 
         write_instance(&mut writer, n, 8).unwrap();
         sent(&mut writer, Time(0));
     }
-    // One more instance has to wait until some sample is acknowledged.
+    // Another instance has to wait until a sample is acknowledged.
     assert_eq!(write_instance(&mut writer, 3, 8), Err(WriteRefused::WindowFull));
     acknack(&mut writer, 1, 5, &[]);
     write_instance(&mut writer, 3, 8).unwrap();
@@ -150,7 +150,7 @@ fn bytes_are_limited_whatever_the_size_of_samples() {
     }
     assert_eq!(write_instance(&mut writer, 10, 40), Err(WriteRefused::LimitReached));
     write_instance(&mut writer, 9, 80).unwrap();
-    // It would replace less than it takes.
+    // It would replace fewer bytes than it takes.
     assert_eq!(write_instance(&mut writer, 8, 80), Err(WriteRefused::LimitReached));
     assert!(matches!(write_instance(&mut writer, 8, 950), Err(WriteRefused::TooLarge { .. })));
     assert!(writer.history.live_bytes() <= 1000);

@@ -8,14 +8,15 @@ fn best_effort(receive_buffer: Option<u32>) -> WriterCore {
     writer
 }
 
-/// How many fragments leave now.
+/// Returns how many fragments are sent now.
 fn fragments(writer: &mut WriterCore, now: Time) -> usize {
     let words = sent(writer, now);
     assert!(words.iter().all(|word| word == "DATA_FRAG"), "{words:?}");
     words.len()
 }
 
-/// Writes a sample and sends all of it: how many fragments leave at a time, and how long that takes.
+/// Writes a sample and sends all of it. Returns how many fragments are sent at a time, and how long
+/// it takes.
 fn parts(writer: &mut WriterCore, len: usize) -> (Vec<usize>, Duration) {
     write(writer, Time(0), &vec![7; len]).unwrap();
     let mut now = Time(0);
@@ -40,13 +41,14 @@ fn a_long_sample_leaves_in_parts_that_the_smallest_socket_holds() {
     let stock = Some(212_992);
     let (sent, time) = parts(&mut best_effort(stock), 1_000_000);
     assert_eq!(sent, [[2].as_slice(), &[1; 14]].concat());
-    // 1.1 MB as the kernel charges it, a quarter of the buffer each 250 us.
+    // 1.1 MB as the kernel charges it, a quarter of the buffer every 250 µs.
     assert!(time > Duration::from_micros(4_900) && time < Duration::from_micros(5_500), "{time:?}");
-    // Who announces nothing has the stock size, and who announces next to nothing holds nobody up for long.
+    // A reader that announces no buffer size counts as having the default, and a tiny buffer slows
+    // the writer only up to a limit.
     assert_eq!(parts(&mut best_effort(None), 1_000_000), (sent.clone(), time));
     let (_, longest) = parts(&mut best_effort(Some(1)), 1_000_000);
     assert!(longest < 3 * time, "{longest:?}");
-    // The smallest of several counts.
+    // The smallest of several buffers counts.
     let mut writer = best_effort(Some(8 << 20));
     let other = Guid::new(GuidPrefix([3; 12]), READER.entity);
     writer.match_reader(Time(0), ReaderProxyConfig { receive_buffer: stock, ..reader(other, false) });
@@ -61,7 +63,7 @@ fn what_half_of_the_smallest_socket_holds_leaves_at_once() {
         let (sent, time) = parts(&mut best_effort(receive_buffer), len);
         assert_eq!((sent.len(), time), (1, Duration::ZERO), "{len}");
     }
-    // What follows a sample waits behind its pauses.
+    // The next sample waits for the pauses of the one before it.
     let mut writer = best_effort(None);
     write(&mut writer, Time(0), &[0; 200_000]).unwrap();
     write(&mut writer, Time(0), &[0; 8]).unwrap();

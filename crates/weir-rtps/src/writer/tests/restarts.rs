@@ -1,8 +1,9 @@
-//! Readers that lost the writer, found it again and start anew, while the writer noticed nothing.
+//! Readers that lost the writer, found it again and restart, while the writer noticed nothing.
 
 use super::*;
 
-/// A writer with five samples, all acknowledged by a reader; `wants_history`: both keep and want history.
+/// Returns a writer with five samples, all acknowledged by a reader. `wants_history`: the writer
+/// keeps history and the reader wants it.
 fn acknowledged(wants_history: bool) -> WriterCore {
     let durability = if wants_history { Durability::TransientLocal } else { Durability::Volatile };
     let mut writer = WriterCore::new(WriterConfig { durability, ..config(Reliability::Reliable) });
@@ -15,7 +16,7 @@ fn acknowledged(wants_history: bool) -> WriterCore {
     writer
 }
 
-/// An ACKNACK long after the last one, with a count that starts anew.
+/// Sends an ACKNACK long after the last one, with a count that starts again.
 fn late_acknack(writer: &mut WriterCore, now: Time, base: i64, missing: &[i64]) {
     let mut state = SequenceNumberSet::new(SequenceNumber(base));
     missing.iter().for_each(|sn| _ = state.insert(SequenceNumber(*sn)));
@@ -33,7 +34,7 @@ fn a_reader_that_starts_anew_gets_the_history_again() {
     assert_eq!(writer.counters().readers_restarted, 1);
     let repairs = ["DATA 1", "DATA 2", "DATA 3", "DATA 4", "DATA 5", "INFO_DST", "HEARTBEAT 1..5"];
     assert_eq!(sent(&mut writer, LATER), repairs);
-    // If that is lost, the reader is asked again.
+    // If that is lost, a HEARTBEAT requests another answer.
     assert!(writer.next_timeout().is_some_and(|at| at <= LATER + config::HEARTBEAT_DELAY_MAX));
     acknack(&mut writer, 2, 6, &[]);
     assert!(writer.is_acknowledged(SequenceNumber(5)));
@@ -42,7 +43,7 @@ fn a_reader_that_starts_anew_gets_the_history_again() {
 #[test]
 fn a_volatile_reader_that_starts_anew_gets_nothing_again_that_it_acknowledged() {
     let mut writer = acknowledged(false);
-    // Another reader holds the history up.
+    // Another reader keeps the samples in the history.
     let other = Guid::new(GuidPrefix([3; 12]), READER.entity);
     writer.match_reader(Time(2), reader(other, true));
     (0..2).for_each(|_| _ = write(&mut writer, Time(2), &[0; 8]).unwrap());
@@ -53,7 +54,7 @@ fn a_volatile_reader_that_starts_anew_gets_nothing_again_that_it_acknowledged() 
 }
 
 #[test]
-fn a_volatile_reader_that_asks_where_to_begin_is_told_to_go_on_behind_what_it_acknowledged() {
+fn a_volatile_reader_that_asks_where_to_begin_continues_after_what_it_acknowledged() {
     let mut writer = acknowledged(false);
     write(&mut writer, Time(2), &[0; 8]).unwrap();
     sent(&mut writer, Time(2));
@@ -61,7 +62,7 @@ fn a_volatile_reader_that_asks_where_to_begin_is_told_to_go_on_behind_what_it_ac
     let question = AckNack { reader: READER.entity, writer: WRITER.entity, state, count: 0, is_final: false };
     writer.handle_acknack(LATER, READER, &question);
     assert_eq!(sent(&mut writer, LATER), ["INFO_DST", "HEARTBEAT 6..5"]);
-    // Sample 6, which it has not acknowledged, is announced only after its answer.
+    // Sample 6, which the reader has not acknowledged, is announced only after its answer.
     late_acknack(&mut writer, LATER, 6, &[]);
     assert_eq!(sent(&mut writer, LATER), ["INFO_DST", "HEARTBEAT 6..6"]);
 }
@@ -71,7 +72,7 @@ fn an_old_acknack_that_arrives_late_takes_nothing_back_for_good() {
     let mut writer = acknowledged(true);
     late_acknack(&mut writer, LATER, 3, &[]);
     assert!(!writer.is_acknowledged(SequenceNumber(3)));
-    // The HEARTBEAT that follows brings on the true one.
+    // The next HEARTBEAT causes a correct ACKNACK.
     writer.handle_timeout(LATER + config::HEARTBEAT_DELAY_MIN);
     assert_eq!(sent(&mut writer, LATER + config::HEARTBEAT_DELAY_MIN), ["HEARTBEAT 1..5"]);
     acknack(&mut writer, 8, 6, &[]);
