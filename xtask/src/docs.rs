@@ -30,8 +30,8 @@ pub(crate) fn write(environment: &Environment) -> Outcome {
 }
 
 /// Measures everything with a release build of `weir`, or with the given one, and writes the pages anew.
-pub(crate) fn measure(environment: &Environment, weir: Option<&Path>) -> Outcome {
-    let measured = measure::all(environment, weir, &environment.root.join(RESULTS));
+pub(crate) fn measure(environment: &Environment, weir: Option<&Path>, only: &[&str]) -> Outcome {
+    let measured = measure::all(environment, weir, only, &environment.root.join(RESULTS));
     outcome(measured.and_then(|()| Docs::new(environment)).and_then(|docs| docs.write()))
 }
 

@@ -40,9 +40,9 @@ fn main() -> ExitCode {
         ["seeds"] => ci::run_one("seeds", steps::seeds),
         // By itself it writes what ci only compares.
         ["docs"] => ci::run_one("docs", docs::write),
-        ["docs", "--measure"] => ci::run_one("docs", |environment| docs::measure(environment, None)),
-        ["docs", "--measure", weir] => {
-            ci::run_one("docs", |environment| docs::measure(environment, Some(weir.as_ref())))
+        ["docs", "--measure"] => ci::run_one("docs", |environment| docs::measure(environment, None, &[])),
+        ["docs", "--measure", weir, only @ ..] => {
+            ci::run_one("docs", |environment| docs::measure(environment, Some(weir.as_ref()), only))
         }
         ["help" | "--help" | "-h"] => {
             print!("{}", usage());
@@ -74,7 +74,7 @@ fn refuse(reason: &str) -> ExitCode {
 
 fn usage() -> String {
     let mut text = String::from(
-        "Usage: cargo xtask ci | STEP... | sim --seeds N | docs [--measure [WEIR]]\n\n  ci           every step below, in this order\n",
+        "Usage: cargo xtask ci | STEP... | sim --seeds N | docs [--measure [WEIR [RESULTS...]]]\n\n  ci           every step below, in this order\n",
     );
     for step in steps::ALL {
         text += &format!("  {:<12} {}\n", step.name, step.about);

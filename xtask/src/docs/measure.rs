@@ -17,11 +17,22 @@ pub(super) fn names() -> Vec<&'static str> {
     RUNS.iter().map(|(name, _)| *name).chain([PUBLISHED]).collect()
 }
 
-/// Measures everything into `results`, in about half an hour. What is there is replaced run by run.
+/// Measures everything into `results`, in about half an hour, or `only` some of it, such as `overview`. What is there is
+/// replaced run by run.
 ///
 /// # Errors
 /// When a command fails; results that are complete by then are kept.
-pub(super) fn all(environment: &Environment, weir: Option<&Path>, results: &Path) -> Result<(), String> {
+pub(super) fn all(
+    environment: &Environment,
+    weir: Option<&Path>,
+    only: &[&str],
+    results: &Path,
+) -> Result<(), String> {
+    let known: Vec<&str> = RUNS.iter().map(|(name, _)| stem(name)).chain([PUBLISHED, "session"]).collect();
+    if let Some(unknown) = only.iter().find(|name| !known.contains(name)) {
+        return Err(format!("no results are named {unknown:?}: there are {}\n", known.join(", ")));
+    }
+    let is_wanted = |name: &str| only.is_empty() || only.contains(&name);
     let built = environment.root.join("peers").join(BUILT);
     let weir = weir.map_or(built, Path::to_owned);
     if !weir.is_file() {
@@ -31,22 +42,34 @@ pub(super) fn all(environment: &Environment, weir: Option<&Path>, results: &Path
     if scratch.exists() {
         fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}\n", scratch.display()))?;
     }
-    for (name, options) in RUNS {
+    for (name, options) in RUNS.iter().filter(|(name, _)| is_wanted(stem(name))) {
         let folder = scratch.join(name);
         run(&weir, options, &folder)?;
         let text = read(&folder.join("results.jsonl"))?;
         write_file(&results.join(name), &redacted(&text, options)?)?;
     }
-    let folder = scratch.join(PUBLISHED);
-    run(&weir, PUBLISHED_RUN, &folder)?;
-    for entry in fs::read_dir(&folder).map_err(|error| format!("{}: {error}\n", folder.display()))? {
+    if is_wanted(PUBLISHED) {
+        published(&weir, &scratch.join(PUBLISHED), &results.join(PUBLISHED))?;
+    }
+    if is_wanted("session") { session(environment) } else { Ok(()) }
+}
+
+/// The name of results without their ending.
+fn stem(name: &str) -> &str {
+    name.trim_end_matches(".jsonl")
+}
+
+/// Measures the published reference tables.
+fn published(weir: &Path, folder: &Path, results: &Path) -> Result<(), String> {
+    run(weir, PUBLISHED_RUN, folder)?;
+    for entry in fs::read_dir(folder).map_err(|error| format!("{}: {error}\n", folder.display()))? {
         let path = entry.map_err(|error| error.to_string())?.path();
         let name = path.file_name().unwrap_or_default();
         if path.extension().is_some_and(|extension| extension == "txt") {
-            write_file(&results.join(PUBLISHED).join(name), &read(&path)?)?;
+            write_file(&results.join(name), &read(&path)?)?;
         }
     }
-    session(environment)
+    Ok(())
 }
 
 /// Writes the page of hpcbench's commands, by the test that runs them.

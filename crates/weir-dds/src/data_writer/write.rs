@@ -83,7 +83,7 @@ impl Inner {
     /// given.
     ///
     /// Waits up to `max_blocking_time` for room.
-    #[inline]
+    #[inline(never)]
     pub(super) fn write<T: DdsType>(
         &self,
         source: Source<'_, T>,
@@ -95,6 +95,9 @@ impl Inner {
     }
 
     /// [`Inner::write`] in a turn that has already begun.
+    ///
+    /// Always inlined, so that the loop of a typed value carries no other source.
+    #[inline(always)]
     fn write_in_turn<T: DdsType>(
         &self,
         (mut now, mut turn): (Time, Turn<'_>),

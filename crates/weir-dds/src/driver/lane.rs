@@ -179,7 +179,7 @@ impl Lane {
     ///
     /// Everything that a writer sends leaves here, except the fast path's samples and the repairs
     /// sent by receiving threads.
-    #[inline]
+    #[inline(always)]
     fn transmit(
         &self,
         outlet: &Outlet,
@@ -221,7 +221,7 @@ impl Lane {
 
     /// Ends a turn: sends what was written, or arranges for it to be sent in time. Returns `None`
     /// if this thread sends nothing.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&self, outlet: &Outlet, turn: Turn<'_>, now: Time) -> Option<Transmitted> {
         let Turn { core, sends } = turn;
         match sends {
@@ -245,7 +245,7 @@ impl Lane {
     /// Asserts the writer's liveliness on the network.
     pub(crate) fn assert_liveliness(&self, outlet: &Outlet, now: Time) {
         let sending = self.sending.lock();
-        self.send_here(outlet, (self.core.lock(), sending), now, Occasion::Assertion);
+        self.send_here_on(outlet, (self.core.lock(), sending), now, Occasion::Assertion);
     }
 
     /// Sends what automatic coalescing holds back, because the application has begun to wait.
@@ -256,7 +256,7 @@ impl Lane {
     fn send_on(&self, outlet: &Outlet, turn: Turn<'_>, now: Time, occasion: Occasion) {
         let Turn { mut core, sends } = turn;
         match sends {
-            Sends::Here(sending) => _ = self.send_here(outlet, (core, sending), now, occasion),
+            Sends::Here(sending) => _ = self.send_here_on(outlet, (core, sending), now, occasion),
             Sends::Publisher(publishing) => {
                 core.replace_unsent();
                 match occasion {
@@ -270,7 +270,19 @@ impl Lane {
         }
     }
 
-    #[inline]
+    /// [`Lane::send_here`] on the occasions whose speed matters less: one copy for all of them.
+    #[inline(never)]
+    fn send_here_on(
+        &self,
+        outlet: &Outlet,
+        locked: (MutexGuard<'_, WriterState>, MutexGuard<'_, Sending>),
+        now: Time,
+        occasion: Occasion,
+    ) -> Transmitted {
+        self.send_here(outlet, locked, now, occasion)
+    }
+
+    #[inline(always)]
     fn send_here(
         &self,
         outlet: &Outlet,
@@ -294,7 +306,7 @@ impl Lane {
         if is_last {
             core.leave_sample();
         }
-        self.send_here(outlet, (core, sending), clock::now(), Occasion::Write)
+        self.send_here_on(outlet, (core, sending), clock::now(), Occasion::Write)
     }
 
     /// Sends the pieces of a large sample encoded so far, within the turn that writes it.
@@ -339,7 +351,7 @@ impl Lane {
         let mut sending = self.sending.lock();
         let mut core = self.core.lock();
         sending.report(&mut core);
-        self.send_here(outlet, (core, sending), clock::now(), Occasion::Publish)
+        self.send_here_on(outlet, (core, sending), clock::now(), Occasion::Publish)
     }
 
     /// Makes the publishing thread, if there is one, check the core.

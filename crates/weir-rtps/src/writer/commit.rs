@@ -21,7 +21,7 @@ impl WriterCore {
     /// The outer error is that of `fill`, the inner one a refusal. In both cases nothing has
     /// happened. `WindowFull` is returned only for KEEP_ALL, or if unacknowledged samples reach a
     /// resource limit.
-    #[inline]
+    #[inline(always)]
     pub fn write<E>(
         &mut self,
         now: Time,
