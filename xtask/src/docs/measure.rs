@@ -17,8 +17,8 @@ pub(super) fn names() -> Vec<&'static str> {
     RUNS.iter().map(|(name, _)| *name).chain([PUBLISHED]).collect()
 }
 
-/// Measures everything into `results`, in about half an hour, or `only` some of it, such as `overview`. What is there is
-/// replaced run by run.
+/// Measures everything into `results`, in about half an hour, or `only` some of it, such as
+/// `overview`. What is there is replaced run by run.
 ///
 /// # Errors
 /// When a command fails; results that are complete by then are kept.
