@@ -230,7 +230,7 @@ fn point_cells(of: Option<(&Group<'_>, &Point<'_>)>, options: &ReportOptions) ->
         cell("ratio_low", ratio.map(|interval| rounded(interval.low))),
         cell("ratio_high", ratio.map(|interval| rounded(interval.high))),
         cell("pairs", found.map(|found| found.pairs)),
-        cell("verdict", found.map(|found| found.verdict.key())),
+        cell("verdict", found.map(|found| found.verdict.name())),
     ]
 }
 

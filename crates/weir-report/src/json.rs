@@ -63,7 +63,7 @@ fn comparison(found: &Comparison, relative_to: &str) -> Value {
         "ratio": rounded(found.ratio),
         "interval_95": ends(found.interval),
         "pairs": found.pairs,
-        "verdict": found.verdict.key(),
+        "verdict": found.verdict.name(),
     })
 }
 

@@ -71,7 +71,7 @@ pub(super) fn create_writer(
         _ => Failure::environment(error),
     };
     if let Some(folder) = folder {
-        return ResultsWriter::create_with_peer(folder, environment, peer).map_err(failure);
+        return ResultsWriter::create(folder, environment, peer).map_err(failure);
     }
     // 20261121T200000Z; a second run in the same second gets a number.
     let time = environment.date.replace(['-', ':'], "");
@@ -80,7 +80,7 @@ pub(super) fn create_writer(
         PathBuf::from("weir-results").join(format!("{time}{suffix}"))
     };
     let free = (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000));
-    ResultsWriter::create_with_peer(&free, environment, peer).map_err(failure)
+    ResultsWriter::create(&free, environment, peer).map_err(failure)
 }
 
 /// The file of this program.
