@@ -161,8 +161,8 @@ fn at_rest(domain: u32) -> Vec<AtRest> {
         });
         AtRest {
             name: name.to_owned(),
-            resident: Some(file.clone().and_then(|file| footprint::resident_bytes(&file, domain))),
-            stripped: Some(file.and_then(|file| footprint::stripped_bytes(&file))),
+            resident: file.clone().and_then(|file| footprint::resident_bytes(&file, domain)),
+            stripped: file.and_then(|file| footprint::stripped_bytes(&file)),
         }
     };
     ["hello_publisher", "hello_subscriber"].into_iter().map(of).collect()
