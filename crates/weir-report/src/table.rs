@@ -63,7 +63,7 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
     text
 }
 
-/// Draws a table; `is_right` tells which columns are aligned to the right.
+/// Draws a table; `is_right` selects the columns that are aligned to the right.
 pub(crate) fn drawn<R: Into<Row>>(
     headings: impl Into<Row>,
     rows: impl IntoIterator<Item = R>,
