@@ -108,10 +108,7 @@ pub(crate) fn metadata(environment: &Environment) -> Result<Metadata, String> {
 }
 
 fn ask(environment: &Environment, arguments: &[&str]) -> Result<Value, String> {
-    let finished = process::run(&mut environment.cargo(arguments), steps::BUILD_LIMIT);
-    if !finished.is_success {
-        return Err(finished.text);
-    }
+    let finished = process::run(&mut environment.cargo(arguments), steps::BUILD_LIMIT)?;
     serde_json::from_str(&finished.stdout).map_err(|error| format!("cargo metadata is no JSON: {error}"))
 }
 
