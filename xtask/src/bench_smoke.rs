@@ -87,12 +87,10 @@ fn compare_with_file(folder: &Path, cases: usize) -> Result<usize, String> {
     if lines != cases + 1 {
         return Err(format!("{} has {lines} lines for {cases} cases", path.display()));
     }
-    let is_json = |line: &str| serde_json::from_str::<Value>(line).is_ok();
-    if text.lines().all(is_json) {
-        Ok(cases)
-    } else {
-        Err(format!("{} has a line that is not JSON", path.display()))
+    if text.lines().any(|line| serde_json::from_str::<Value>(line).is_err()) {
+        return Err(format!("{} has a line that is not JSON", path.display()));
     }
+    Ok(cases)
 }
 
 /// Cases that the defaults must include: engine, test, reliability if it matters.

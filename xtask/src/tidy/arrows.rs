@@ -141,13 +141,8 @@ pub(crate) fn check(metadata: &Metadata) -> Vec<Complaint> {
         }
     }
     for name in PURE {
-        for found in metadata
-            .closures
-            .get(*name)
-            .into_iter()
-            .flatten()
-            .filter(|found| IMPURE.contains(&found.as_str()))
-        {
+        let built_from = metadata.closures.get(*name).into_iter().flatten();
+        for found in built_from.filter(|found| IMPURE.contains(&found.as_str())) {
             complain(name, format!("{name} touches no operating system, but is built from {found}"));
         }
     }

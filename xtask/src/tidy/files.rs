@@ -34,12 +34,11 @@ const MACHINE_FOLDERS: &[(&str, &str)] = &[("/ho", "me/"), ("/Us", "ers/"), ("/w
 
 /// Applies every rule of this module to one file.
 pub(crate) fn check(file: &File) -> Vec<Complaint> {
-    let mut complaints = Vec::new();
     if BINARY_FOLDERS.iter().any(|folder| file.path.starts_with(folder)) {
-        complaints
-            .extend((file.size > 4096).then(|| file.complain(0, "corpus file over 4096 bytes: shrink it")));
-        return complaints;
+        let complaint = || file.complain(0, "corpus file over 4096 bytes: shrink it");
+        return (file.size > 4096).then(complaint).into_iter().collect();
     }
+    let mut complaints = Vec::new();
     let is_known = NAMES.contains(&file.path.as_str()) || EXTENSIONS.contains(&file.extension());
     if !is_known {
         complaints.push(file.complain(0, "does not belong here (or is missing in xtask/src/tidy/files.rs)"));
