@@ -35,10 +35,9 @@ use node::{GROUP, META_PORT, Node, USER_PORT};
 pub fn run(data: &[u8]) {
     let mut world = World::new();
     let mut input = Input(data);
-    while let Some(operation) = input.byte() {
-        if world.apply(operation, &mut input).is_none() {
-            break;
-        }
+    while let Some(operation) = input.byte()
+        && world.apply(operation, &mut input).is_some()
+    {
         world.settle();
         world.check_bounds();
     }
