@@ -208,7 +208,8 @@ fn keys_in_xcdr2_are_delimited_in_payloads_and_plain_in_hashes() {
     assert_eq!(payload, [
         0, 9, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0,
     ]);
-    let key = DependsOnEncoding::decode_key(&mut payload_reader_of::<DependsOnEncoding>(&payload).unwrap()).unwrap();
+    let key = DependsOnEncoding::decode_key(&mut payload_reader_of::<DependsOnEncoding>(&payload).unwrap())
+        .unwrap();
     assert_eq!(key, DependsOnEncoding { value: 0.0, ..value.clone() });
 
     assert_eq!(from_key_payload::<DependsOnEncoding>(&payload), Ok(key.clone()));
@@ -221,11 +222,13 @@ fn keys_in_xcdr2_are_delimited_in_payloads_and_plain_in_hashes() {
     to_payload_in(&value, Encoding::Xcdr2, &mut sample).unwrap();
     let mut copied = [0; 16];
     let mut writer = CdrWriter::new(&mut copied, Endianness::Big, Encoding::PlainXcdr2);
-    DependsOnEncoding::copy_key(&mut payload_reader_of::<DependsOnEncoding>(&sample).unwrap(), &mut writer).unwrap();
+    DependsOnEncoding::copy_key(&mut payload_reader_of::<DependsOnEncoding>(&sample).unwrap(), &mut writer)
+        .unwrap();
     assert_eq!(copied, plain);
     let mut delimited = [0; 24];
     let mut writer = CdrWriter::new(&mut delimited, Endianness::Little, Encoding::Xcdr2);
-    DependsOnEncoding::copy_key(&mut payload_reader_of::<DependsOnEncoding>(&sample).unwrap(), &mut writer).unwrap();
+    DependsOnEncoding::copy_key(&mut payload_reader_of::<DependsOnEncoding>(&sample).unwrap(), &mut writer)
+        .unwrap();
     assert_eq!(delimited, payload[4..]);
 }
 
