@@ -22,6 +22,20 @@ pub(super) enum Role {
     Subscriber,
 }
 
+impl Role {
+    /// Its name, and the option that sets its number.
+    pub(super) fn named(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Publisher => ("publisher", "-pidMultiPubTest"),
+            Self::Subscriber => ("subscriber", "-sidMultiSubTest"),
+        }
+    }
+
+    pub(super) fn other(self) -> Self {
+        if self == Self::Publisher { Self::Subscriber } else { Self::Publisher }
+    }
+}
+
 /// What an end is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct EndKind {
@@ -40,13 +54,9 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    pub(super) fn open(node: &Node, settings: &NodeSettings, role: Role) -> Result<Self, EndpointError> {
-        let ours = EndKind {
-            role,
-            keyed: settings.keyed,
-            reliable: settings.reliable,
-            transient_local: settings.transient_local,
-        };
+    pub(super) fn open(node: &Node, role: Role) -> Result<Self, EndpointError> {
+        let NodeSettings { keyed, reliable, transient_local, .. } = node.settings;
+        let ours = EndKind { role, keyed, reliable, transient_local };
         let topic = node.participant.create_topic(ENDS).map_err(failed)?;
         let qos = DataReaderQos::default().reliable().keep_all().transient_local();
         let reader = node.participant.create_subscriber().create_datareader(&topic, qos).map_err(failed)?;
@@ -89,9 +99,8 @@ impl EndKind {
         if self.role == other.role {
             return None;
         }
-        let who = if other.role == Role::Publisher { "publisher" } else { "subscriber" };
-        let (keyed, reliable) = (other.keyed != self.keyed, other.reliable != self.reliable);
-        if keyed {
+        let (who, _) = other.role.named();
+        if other.keyed != self.keyed {
             let type_of = |kind: Self| if kind.keyed { "TestDataKeyed_t" } else { "TestData_t" };
             return Some(format!(
                 "a {who} was found whose TYPE does not match: it has {}, we have {}; give both ends -keyed or none",
@@ -99,7 +108,7 @@ impl EndKind {
                 type_of(self)
             ));
         }
-        if reliable {
+        if other.reliable != self.reliable {
             let is = |kind: Self| if kind.reliable { "RELIABLE" } else { "BEST_EFFORT" };
             return Some(format!(
                 "a {who} was found whose RELIABILITY does not match: it has {}, we have {}; give both ends -bestEffort \

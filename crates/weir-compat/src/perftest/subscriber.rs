@@ -11,11 +11,10 @@ use weir_telemetry::LossWatch;
 
 use super::message::{self, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
-use super::probe::{Probe, Role};
+use super::probe::Role;
 use super::raw;
-use super::reading::read;
 use super::receiver::{Received, Receiver, ReceiverListener, Since};
-use super::settings::{Receive, SubscriberSettings};
+use super::settings::SubscriberSettings;
 use super::waiting::Waiting;
 use super::{End, Event};
 use weir_bench::endpoint::EndpointError;
@@ -59,23 +58,13 @@ fn run<T: Owned>(
     let node = Node::open(&settings.node)?;
     let echo = node.writer::<T>(LATENCY, Batch::default())?;
     let receiver = Arc::new(Receiver::new(settings, echo));
-    let listener =
-        (settings.node.receive == Receive::Listener).then(|| ReceiverListener(Arc::clone(&receiver)));
     let announcement = node.announcement_writer()?;
-    let reader = node.reader(THROUGHPUT, listener)?;
+    let (reader, reading) = node.reader(THROUGHPUT, Some(ReceiverListener(Arc::clone(&receiver))))?;
     node.place_threads()?;
     let ends = Ends { reader, receiver, announcement, sid: settings.sid, last_said: Mutex::new(None) };
-    let stop = AtomicBool::new(false);
     let loss_watch = LossWatch::start(None);
-    let end = std::thread::scope(|scope| {
-        if let Receive::Thread { delay, count } = settings.node.receive {
-            let (ends, stop) = (&ends, &stop);
-            scope.spawn(move || read(&ends.reader, delay, count, stop, || ends.receiver.drain(&ends.reader)));
-        }
-        let end = watch(&node, &ends, settings, interrupted, on_event);
-        stop.store(true, Ordering::Relaxed);
-        end
-    })?;
+    let end = watch(&node, &ends, settings, interrupted, on_event)?;
+    drop(reading);
     let kernel_drops = node.participant.receive_drops().into();
     Ok(ends.receiver.tally().received(end, kernel_drops, loss_watch.counters()))
 }
@@ -89,8 +78,7 @@ fn watch<T: Owned>(
     on_event: &mut dyn FnMut(Event),
 ) -> Result<End, EndpointError> {
     let publishers = settings.num_publishers;
-    let probe = Probe::open(node, &settings.node, Role::Subscriber)?;
-    let mut waiting = Some(Waiting::new(probe, &settings.node));
+    let mut waiting = Some(Waiting::start(node, Role::Subscriber, publishers)?);
     on_event(Event::Stage(format!("Waiting to discover {publishers} publishers ...")));
     while ends.reader.wait_for_publications(publishers, SECOND / 5).is_err() {
         if interrupted.load(Ordering::Relaxed) {
@@ -98,14 +86,13 @@ fn watch<T: Owned>(
         }
         if let Some(waiting) = &mut waiting {
             let found = ends.reader.subscription_matched_status().current_count;
-            waiting.look(Role::Publisher, found, publishers, on_event);
+            waiting.look(found, on_event);
         }
         // Early publishers may be done before later ones start.
         ends.announce_if_new(settings)?;
     }
     on_event(Event::Stage("Waiting for data ...".to_owned()));
     let mut since = Since::default();
-    let mut is_serving = false;
     let mut next_ns = clock::now_ns() + SECOND.as_nanos() as u64;
     let end = loop {
         ends.announce_if_new(settings)?;
@@ -115,13 +102,11 @@ fn watch<T: Owned>(
             // Ctrl-C does not wake this thread.
             ends.receiver.news.wait_for(&mut tally, left.min(Duration::from_millis(100)));
         }
-        let (is_finished, has_begun) = (tally.is_finished(), tally.has_begun);
+        let (is_finished, has_begun) = (tally.is_finished(), tally.heard() > 0);
         let has_all = tally.has_all(publishers as usize);
         drop(tally);
-        if has_all && !is_serving {
-            is_serving = true;
-            // It is no longer needed, and would disturb the run.
-            waiting = None;
+        // Waiting is no longer needed then, and would disturb the run.
+        if has_all && waiting.take().is_some() {
             let description = ends.receiver.tally().description;
             description.into_iter().for_each(|description| on_event(Event::Described(description)));
         }
@@ -142,7 +127,7 @@ fn watch<T: Owned>(
                 // number, only one is served.
                 let heard = ends.receiver.tally().heard() as u32;
                 let found = if heard > 0 { heard } else { matched.len() as u32 };
-                waiting.look(Role::Publisher, found, publishers, on_event);
+                waiting.look(found, on_event);
             }
             if has_begun && ends.receiver.tally().misses_one(&matched) {
                 break End::PeerGone;
