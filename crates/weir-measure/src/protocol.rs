@@ -144,30 +144,23 @@ fn greet<P: Protocol>(
     }
 }
 
-/// Sends a request and waits for the response to it.
-pub fn ask<P: Protocol>(control: &mut Connection, request: &P::Request) -> Result<P::Response, MeasureError> {
+/// Sends a request and waits for the response to it, which `read` takes if it is the expected one.
+pub fn ask<P: Protocol, T>(
+    control: &mut Connection,
+    request: &P::Request,
+    read: impl FnOnce(P::Response) -> Option<T>,
+) -> Result<T, MeasureError> {
     control.send(request)?;
     let line = control.receive_line(PATIENCE)?;
-    match refusal::<P>(&line) {
-        Some(reason) => Err(MeasureError::Refused(reason)),
-        None => Ok(P::Response::parse(&line).ok_or(ControlError::Nonsense(line))?),
-    }
+    P::Response::parse(&line).and_then(read).ok_or_else(|| unexpected::<P>(line))
 }
 
 /// The error for a line that does not belong here: a refusal, or nonsense.
 #[must_use]
 pub fn unexpected<P: Protocol>(line: String) -> MeasureError {
-    match refusal::<P>(&line) {
-        Some(reason) => MeasureError::Refused(reason),
-        None => ControlError::Nonsense(line).into(),
-    }
-}
-
-/// The reason of a refusal.
-fn refusal<P: Protocol>(line: &str) -> Option<String> {
-    match P::answer(P::Response::parse(line)?) {
-        Some(Answer::Refused(reason)) => Some(reason),
-        _ => None,
+    match P::Response::parse(&line).and_then(P::answer) {
+        Some(Answer::Refused(reason)) => MeasureError::Refused(reason),
+        _ => ControlError::Nonsense(line).into(),
     }
 }
 

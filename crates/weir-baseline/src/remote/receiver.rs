@@ -13,7 +13,7 @@ use super::reports::ReceiveReport;
 use crate::Receiver;
 
 /// The result of one flow's receiver.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FlowReceived {
     counts: SequenceCounts,
     lost_in_warmup: u64,
@@ -106,19 +106,7 @@ impl Arrivals {
             numbers: Numbers::starting_at(0),
             window: Window::new(point.warmup),
             ahead_ns,
-            seen: FlowReceived {
-                counts: SequenceCounts::default(),
-                lost_in_warmup: 0,
-                window: None,
-                arrivals: 0,
-                system_calls: 0,
-                corrupt: 0,
-                strangers: 0,
-                reorder_extent_max: 0,
-                reorder_extent_sum: 0,
-                longest_gap: 0,
-                times,
-            },
+            seen: FlowReceived { times, ..FlowReceived::default() },
         }
     }
 

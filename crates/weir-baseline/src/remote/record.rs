@@ -64,7 +64,7 @@ fn blank(point: &Point, is_ipv6: bool, direction: Direction) -> Case {
 }
 
 fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Direction) {
-    let (client, server) = (measured.client_telemetry.clone(), measured.server_telemetry.clone());
+    let (client, server) = (measured.client_telemetry.clone(), measured.server.telemetry.clone());
     (case.evidence.publisher_telemetry, case.evidence.subscriber_telemetry) = match direction {
         Direction::Forward => (client, server),
         Direction::Reverse => (server, client),
@@ -73,9 +73,9 @@ fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Directi
         case.figures.latency_us = Some(ping.summary);
         case.figures.duration_s = Some(seconds(Duration::from_nanos(ping.measured_in_ns)));
         case.figures.publisher = Some(ping.process);
-        case.figures.subscriber = Some(measured.server_process);
+        case.figures.subscriber = Some(measured.server.process);
         enter_buffers(case, ping.buffers, ping.buffers);
-        let ends = [ping.drops.clone(), measured.server_drops.clone()];
+        let ends = [ping.drops.clone(), measured.server.drops.clone()];
         case.evidence.loss_attribution = Some(round_trip_loss(ping.summary.lost, &ends));
         if ping.summary.count == 0 {
             case.evidence.warnings.push(Warning::NothingReceived);
