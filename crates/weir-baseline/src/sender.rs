@@ -120,23 +120,16 @@ impl Sender {
         if bytes.is_empty() {
             return Ok(());
         }
-        let outcome = match self.mode {
+        let (item_bytes, segment) = match self.mode {
             UdpMode::Send => return send_counted(&self.aim, &mut self.counts, socket, bytes),
-            UdpMode::Sendmmsg => {
-                let items = bytes.chunks_exact(self.size).map(|datagram| Outgoing::datagram(None, datagram));
-                match &mut self.aim {
-                    Aim::Peer(scratch) => socket.send_all(items, scratch),
-                    Aim::To(_, scratch) => socket.send_all_to(items, scratch),
-                }
-            }
-            UdpMode::Gso => {
-                let segment = u16::try_from(self.size).unwrap_or(u16::MAX);
-                let train = Outgoing { to: None, head: bytes, tail: &[], segment, joins: false };
-                match &mut self.aim {
-                    Aim::Peer(scratch) => socket.send_all([train], scratch),
-                    Aim::To(_, scratch) => socket.send_all_to([train], scratch),
-                }
-            }
+            UdpMode::Sendmmsg => (self.size, 0),
+            UdpMode::Gso => (bytes.len(), u16::try_from(self.size).unwrap_or(u16::MAX)),
+        };
+        let items =
+            bytes.chunks(item_bytes).map(|item| Outgoing { segment, ..Outgoing::datagram(None, item) });
+        let outcome = match &mut self.aim {
+            Aim::Peer(scratch) => socket.send_all(items, scratch),
+            Aim::To(_, scratch) => socket.send_all_to(items, scratch),
         };
         self.count(outcome)
     }

@@ -83,34 +83,6 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A client's answer to a server that asks for the secret.
-pub(crate) fn answer(
-    named: &str,
-    secret: Option<&Secret>,
-    numbers: &Numbers,
-) -> Result<String, MeasureError> {
-    let unknown = || MeasureError::Secret(format!("the server at {named} asks for a secret (--secret-file)"));
-    Ok(secret.ok_or_else(unknown)?.proof(Side::Client, numbers))
-}
-
-/// Checks that the server has the secret, if the client has one.
-pub(crate) fn check_server(
-    named: &str,
-    secret: Option<&Secret>,
-    numbers: Option<Numbers>,
-    proof: Option<&str>,
-) -> Result<(), MeasureError> {
-    let Some(secret) = secret else { return Ok(()) };
-    let is_known =
-        numbers.zip(proof).is_some_and(|(numbers, proof)| secret.accepts(Side::Server, &numbers, proof));
-    if is_known {
-        return Ok(());
-    }
-    Err(MeasureError::Secret(format!(
-        "the server at {named} does not prove that it knows the secret (--secret-file)"
-    )))
-}
-
 /// The role in a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {

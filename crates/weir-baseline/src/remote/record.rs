@@ -17,24 +17,16 @@ use super::reports::{ReceiveReport, SendReport};
 /// Returns one case for each direction, or one for round trips. Without a measurement, the reason.
 #[must_use]
 pub fn cases(point: &Point, is_ipv6: bool, measured: Result<&Measured, String>) -> Vec<Case> {
-    let directions: Vec<Direction> =
-        [(point.forward, Direction::Forward), (point.reverse, Direction::Reverse)]
-            .into_iter()
-            .filter_map(|(sends, direction)| sends.then_some(direction))
-            .collect();
-    directions
-        .into_iter()
-        .map(|direction| {
-            let mut case = blank(point, is_ipv6, direction);
-            match &measured {
-                Ok(measured) => enter(&mut case, point, measured, direction),
-                Err(reason) => {
-                    case.evidence.not_measured = Some(NotMeasured::Failed { reason: reason.clone() })
-                }
-            }
-            case
-        })
-        .collect()
+    let case_of = |direction| {
+        let mut case = blank(point, is_ipv6, direction);
+        match &measured {
+            Ok(measured) => enter(&mut case, point, measured, direction),
+            Err(reason) => case.evidence.not_measured = Some(NotMeasured::Failed { reason: reason.clone() }),
+        }
+        case
+    };
+    let directions = [(point.forward, Direction::Forward), (point.reverse, Direction::Reverse)];
+    directions.into_iter().filter(|(sends, _)| *sends).map(|(_, direction)| case_of(direction)).collect()
 }
 
 /// A case without figures.

@@ -15,6 +15,7 @@ use crate::hpcbench::flow::{self, Pace, joined};
 use crate::hpcbench::report::{Buffers, Heading, ctime};
 use crate::hpcbench::server::Udptest;
 use crate::hpcbench::settings::{Mode, Settings};
+use crate::hpcbench::system_log::host_name;
 use crate::hpcbench::trial::Trial;
 
 /// How long the server may take to answer.
@@ -174,10 +175,6 @@ fn supervise(
         Some(Response::Counted(counted)) => Ok(counted),
         _ => Err(unexpected::<Udptest>(line)),
     }
-}
-
-pub(super) fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]

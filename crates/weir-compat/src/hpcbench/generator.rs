@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use weir_udp::{Interface, SocketOptions, UdpSocket, interfaces};
 
-use super::Console;
 use crate::hpcbench::control::Counted;
 use crate::hpcbench::flow::{self, Pace};
-use crate::hpcbench::settings::Settings;
+use crate::hpcbench::settings::{Console, Settings};
 use crate::hpcbench::trial::mbps;
 use weir_measure::{MeasureError, resolve};
 

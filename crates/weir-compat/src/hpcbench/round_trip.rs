@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 use weir_baseline::{receive_one, send};
 use weir_results::WaitStrategy;
 
-use super::Console;
 use super::connection::Connection;
 use super::files::{ReportFile, Watch};
 use crate::hpcbench::datagram::payload;
 use crate::hpcbench::flow;
 use crate::hpcbench::report;
-use crate::hpcbench::settings::Settings;
+use crate::hpcbench::settings::{Console, Settings};
 use weir_measure::MeasureError;
 
 /// The least length of a pass; the number of round trips is found by doubling.

@@ -12,13 +12,12 @@ use weir_measure::{
 use weir_results::{UdpMode, WaitStrategy};
 use weir_udp::UdpSocket;
 
-use crate::hpcbench::connection::host_name;
 use crate::hpcbench::control::{Counted, Request, Response, VERSION};
 use crate::hpcbench::datagram::TrialId;
 use crate::hpcbench::flow::{self, Pace, joined};
 use crate::hpcbench::report::ctime;
 use crate::hpcbench::settings::DATAGRAM_BYTES_MAX;
-use crate::hpcbench::system_log::SystemLog;
+use crate::hpcbench::system_log::{SystemLog, host_name};
 
 /// How long a client may take to introduce itself.
 const GREETING: Duration = Duration::from_secs(10);

@@ -1,11 +1,15 @@
 //! The settings of a test, and which are refused.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use weir_measure::{Family, MeasureError, Secret};
 
 use crate::hpcbench::plot::PlotData;
+
+/// Receives text for the console: lines, without the last line end.
+pub type Console<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
 
 /// The largest datagram, as in hpcbench.
 pub const DATAGRAM_BYTES_MAX: u64 = 65_000;

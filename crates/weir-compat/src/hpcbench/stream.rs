@@ -2,13 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Console;
 use super::connection::Connection;
 use super::files::{ReportFile, Watch, write_beside};
 use crate::hpcbench::flow::Pace;
 use crate::hpcbench::plot;
 use crate::hpcbench::report;
-use crate::hpcbench::settings::{Mode, Settings};
+use crate::hpcbench::settings::{Console, Mode, Settings};
 use crate::hpcbench::trial::Trial;
 use weir_measure::MeasureError;
 

@@ -9,11 +9,11 @@ use weir_bench::payload::SampleHeader;
 use weir_measure::{clock, nanos, pause};
 use weir_results::LatencyKind;
 
-use super::echoes::{Echo, Echoes, Published};
+use super::echoes::{Echoes, Published};
+use super::event::{Echo, End, Event};
 use super::message::{self, Kind};
 use super::pacing::CHECK;
 use super::settings::PublisherSettings;
-use super::{End, Event};
 
 /// A publisher's run, and what it shares with the thread that started it.
 pub(super) struct Run<'a> {

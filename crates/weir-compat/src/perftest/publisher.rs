@@ -12,7 +12,8 @@ use weir_telemetry::LossWatch;
 
 use super::announcement::{Roll, RollListener};
 use super::drive::{Carrier, Run};
-use super::echoes::{Echo, Published};
+use super::echoes::Published;
+use super::event::{Echo, End, Event};
 use super::message::{self, DESCRIPTION_BYTES, Farewell, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::probe::Role;
@@ -20,7 +21,6 @@ use super::raw;
 use super::reading::Reading;
 use super::settings::PublisherSettings;
 use super::waiting::Waiting;
-use super::{End, Event};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::{HEADER_BYTES, SampleHeader, key_of, wire_sequence};
 use weir_bench::test_data::{KeyedTestData, Owned, TestData};

@@ -8,26 +8,11 @@ use weir_dds::{DataReader, DataReaderListener, DataWriter, Guid, SampleSeq};
 use weir_measure::{Numbers, SEGMENTS_MAX, clock, stream_loss};
 use weir_results::{DropCounters, LossAttribution, SequenceCounts};
 
-use super::End;
+use super::event::{End, Interval};
 use super::message::{Description, Farewell, Kind};
 use super::settings::SubscriberSettings;
 use weir_bench::payload::{HEADER_BYTES, ReceivedSample};
 use weir_bench::test_data::Owned;
-
-/// One second of the subscriber.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Interval {
-    /// Size of the samples, header included.
-    pub data_len: usize,
-    /// Samples so far.
-    pub samples: u64,
-    /// Samples in this interval.
-    pub new_samples: u64,
-    /// How long the interval was.
-    pub length: Duration,
-    /// Samples missing so far.
-    pub lost: u64,
-}
 
 /// What a subscriber found.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,7 @@ use weir_dds::{DataReader, DataWriter};
 use weir_measure::clock;
 use weir_telemetry::LossWatch;
 
+use super::event::{End, Event};
 use super::message::{self, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::probe::Role;
@@ -16,7 +17,6 @@ use super::raw;
 use super::receiver::{Received, Receiver, ReceiverListener, Since};
 use super::settings::SubscriberSettings;
 use super::waiting::Waiting;
-use super::{End, Event};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::test_data::{KeyedTestData, Owned, TestData};
 

@@ -2,7 +2,7 @@
 
 use weir_measure::clock;
 
-use super::Event;
+use super::event::Event;
 use super::node::Node;
 use super::probe::{Probe, Role};
 use weir_bench::endpoint::EndpointError;

@@ -12,11 +12,11 @@ use weir_results::WaitStrategy;
 use weir_udp::{UdpSocket, Wait};
 
 use super::super::drive::{Carrier, Run};
-use super::super::echoes::{Echo, Published};
+use super::super::echoes::Published;
+use super::super::event::{Echo, End, Event};
 use super::super::message::{self, Kind};
-use super::super::settings::PublisherSettings;
-use super::super::{End, Event};
-use super::{ALIVE, RAW_BYTES_MAX, RawPeer, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
+use super::super::settings::{PublisherSettings, RawPeer};
+use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::{self, HEADER_BYTES, SampleHeader, wire_sequence};
 
@@ -78,15 +78,14 @@ fn targets(settings: &PublisherSettings, peers: &[RawPeer]) -> Result<Vec<Socket
     let wanted = settings.num_subscribers as usize;
     let mut targets = Vec::new();
     for peer in peers {
-        match peer.sid {
-            Some(sid) => targets.push(SocketAddrV4::new(peer.address, port(domain, sid)?)),
-            None => {
-                // A single host without a number stands for all subscribers.
-                let count = if peers.len() == 1 { settings.num_subscribers } else { 1 };
-                for sid in 0..count {
-                    targets.push(SocketAddrV4::new(peer.address, port(domain, sid)?));
-                }
-            }
+        let (first, count) = match peer.sid {
+            Some(sid) => (sid, 1),
+            // A single host without a number stands for all subscribers.
+            None if peers.len() == 1 => (0, settings.num_subscribers),
+            None => (0, 1),
+        };
+        for number in 0..count {
+            targets.push(SocketAddrV4::new(peer.address, port(domain, first + number)?));
         }
     }
     if targets.len() != wanted {

@@ -11,10 +11,10 @@ use weir_results::WaitStrategy;
 use weir_telemetry::LossWatch;
 use weir_udp::{RecvBatch, UdpSocket};
 
+use super::super::event::{End, Event};
 use super::super::message::{self, Kind};
 use super::super::receiver::{Limits, Received, Since, Tally};
 use super::super::settings::SubscriberSettings;
-use super::super::{End, Event};
 use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
 use weir_bench::endpoint::EndpointError;
 
