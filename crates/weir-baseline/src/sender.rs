@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 
 use weir_results::UdpMode;
 use weir_udp::{
-    MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo, UdpSocket,
-    is_transient,
+    MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendScratch, SendScratchTo, UdpSocket, is_transient,
 };
 
 /// Sends one datagram, to the connected peer or `to`. Returns false when the system refused it this
@@ -131,22 +130,17 @@ impl Sender {
             Aim::Peer(scratch) => socket.send_all(items, scratch),
             Aim::To(_, scratch) => socket.send_all_to(items, scratch),
         };
-        self.count(outcome)
+        self.counts.datagrams += outcome.datagrams + outcome.refused;
+        self.counts.system_calls += outcome.system_calls;
+        self.counts.refused += outcome.refused;
+        self.counts.gso_fallbacks += outcome.gso_fallbacks;
+        outcome.last_error.map_or(Ok(()), lost)
     }
 
     /// Sends one datagram, of any size, at once.
     #[inline]
     pub fn send(&mut self, socket: &UdpSocket, datagram: &[u8]) -> io::Result<()> {
         send_counted(&self.aim, &mut self.counts, socket, datagram)
-    }
-
-    #[inline]
-    fn count(&mut self, outcome: SendOutcome) -> io::Result<()> {
-        self.counts.datagrams += outcome.datagrams + outcome.refused;
-        self.counts.system_calls += outcome.system_calls;
-        self.counts.refused += outcome.refused;
-        self.counts.gso_fallbacks += outcome.gso_fallbacks;
-        outcome.last_error.map_or(Ok(()), lost)
     }
 }
 

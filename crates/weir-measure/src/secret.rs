@@ -69,7 +69,10 @@ impl Secret {
     #[expect(clippy::expect_used, reason = "HMAC takes keys of every length")]
     fn mac(&self, side: Side, numbers: &Numbers) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
-        mac.update(side.label());
+        mac.update(match side {
+            Side::Client => b"weir udp client 1\0",
+            Side::Server => b"weir udp server 1\0",
+        });
         // Both have a fixed length, so that no two exchanges look the same.
         mac.update(&numbers.server.0);
         mac.update(&numbers.client.0);
@@ -88,15 +91,6 @@ impl fmt::Debug for Secret {
 pub(crate) enum Side {
     Client,
     Server,
-}
-
-impl Side {
-    fn label(self) -> &'static [u8] {
-        match self {
-            Self::Client => b"weir udp client 1\0",
-            Self::Server => b"weir udp server 1\0",
-        }
-    }
 }
 
 /// The random numbers of an exchange.

@@ -121,7 +121,7 @@ impl Client {
         check_buffers(point.size_bytes as u64, granted(ends.buffers), granted(buffers), |_| {
             "smaller datagrams (--sizes) or larger buffers (--socket-buffer) are needed".to_owned()
         })?;
-        ends.connect(point, self.local, self.peer, Role::Client, &ports)?;
+        ends.connect(point, self.peer, &ports)?;
         self.expect(&Request::Connect { ports: ends.ports() }, &Response::Connected)?;
         let is_timed = point.datagrams_per_s.is_some();
         let before = self.clocks(is_timed)?;

@@ -143,7 +143,7 @@ impl Client<'_, '_> {
                 Some(Request::Connect { ports })
                     if ports.len() == point.flows as usize && !ports.contains(&0) =>
                 {
-                    ends.connect(point, self.session.local, self.session.peer, Role::Server, &ports)?;
+                    ends.connect(point, self.session.peer, &ports)?;
                     self.say(&Response::Connected)?;
                 }
                 Some(Request::Clock) => self.tell_time()?,

@@ -7,7 +7,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use weir_baseline::Receiver;
-use weir_measure::{Idle, Schedule, nanos, now_ns, wait_until};
+use weir_measure::{Drain, Idle, Schedule, nanos, now_ns, wait_until};
 use weir_results::WaitStrategy;
 use weir_telemetry::thread_times;
 use weir_udp::{SocketOptions, UdpSocket, Wait, affinity};
@@ -160,29 +160,25 @@ pub(crate) fn receive(
     let mut receiver = Receiver::with_buffers(BATCH, DATAGRAM_BYTES_MAX as usize).without_sources();
     let mut begin = Some(begin);
     let mut arrivals = Arrivals::default();
-    let (mut quiet_since, mut told_at): (Option<Instant>, Option<Instant>) = (None, None);
+    let mut drain = Drain::new(QUIET, DRAIN);
     while !halt.load(Ordering::Relaxed) {
         let is_sent = sent.load(Ordering::Relaxed);
-        if is_sent && told_at.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
-            break;
-        }
         // Once the peer is done, what has arrived is all there is, but for datagrams in flight.
-        let has_arrived = if is_sent && arrivals.end.is_some() {
+        let is_ended = is_sent && arrivals.end.is_some();
+        let has_arrived = if is_ended {
             receiver.receive_now(socket)?
         } else {
             receiver.receive(socket, WaitStrategy::Block, CHECK)?
         };
-        if !has_arrived {
-            let since = *quiet_since.get_or_insert_with(Instant::now);
-            if is_sent && (arrivals.end.is_some() || since.elapsed() >= QUIET) {
-                break;
+        if has_arrived {
+            drain.arrived(now_ns());
+            arrivals.take(&receiver, id);
+            if let Some(begin) = arrivals.start.and_then(|_| begin.take()) {
+                begin();
             }
-            continue;
         }
-        quiet_since = None;
-        arrivals.take(&receiver, id);
-        if let Some(begin) = arrivals.start.and_then(|_| begin.take()) {
-            begin();
+        if is_sent && (drain.is_over(now_ns()) || (is_ended && !has_arrived)) {
+            break;
         }
     }
     Ok(arrivals.finished())

@@ -99,31 +99,23 @@ impl EndKind {
         if self.role == other.role {
             return None;
         }
-        let (who, _) = other.role.named();
-        if other.keyed != self.keyed {
-            let type_of = |kind: Self| if kind.keyed { "TestDataKeyed_t" } else { "TestData_t" };
-            return Some(format!(
-                "a {who} was found whose TYPE does not match: it has {}, we have {}; give both ends -keyed or none",
-                type_of(other),
-                type_of(self)
-            ));
-        }
-        if other.reliable != self.reliable {
-            let is = |kind: Self| if kind.reliable { "RELIABLE" } else { "BEST_EFFORT" };
-            return Some(format!(
-                "a {who} was found whose RELIABILITY does not match: it has {}, we have {}; give both ends -bestEffort \
-                 or none",
-                is(other),
-                is(self)
-            ));
-        }
         let (writer, reader) = if self.role == Role::Publisher { (self, other) } else { (other, self) };
-        (reader.transient_local && !writer.transient_local).then(|| {
-            format!(
-                "a {who} was found whose DURABILITY does not match: the publisher has VOLATILE, the subscriber asks for \
-                 TRANSIENT_LOCAL; give the publisher -durability 1, too"
-            )
-        })
+        let (policy, how, advice) = if other.keyed != self.keyed {
+            let type_of = |kind: Self| if kind.keyed { "TestDataKeyed_t" } else { "TestData_t" };
+            let how = format!("it has {}, we have {}", type_of(other), type_of(self));
+            ("TYPE", how, "both ends -keyed or none")
+        } else if other.reliable != self.reliable {
+            let is = |kind: Self| if kind.reliable { "RELIABLE" } else { "BEST_EFFORT" };
+            let how = format!("it has {}, we have {}", is(other), is(self));
+            ("RELIABILITY", how, "both ends -bestEffort or none")
+        } else if reader.transient_local && !writer.transient_local {
+            let how = "the publisher has VOLATILE, the subscriber asks for TRANSIENT_LOCAL";
+            ("DURABILITY", how.to_owned(), "the publisher -durability 1, too")
+        } else {
+            return None;
+        };
+        let (who, _) = other.role.named();
+        Some(format!("a {who} was found whose {policy} does not match: {how}; give {advice}"))
     }
 }
 

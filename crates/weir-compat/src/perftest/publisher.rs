@@ -210,6 +210,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
     }
 }
 
+/// Nothing has to be flushed: the engine's batching policy bounds how long a sample waits.
 impl<T: Owned> Carrier for Publisher<'_, T> {
     fn wait_for_subscribers(&mut self, run: &mut Run<'_>) -> Result<End, EndpointError> {
         let wanted = self.settings.num_subscribers;
@@ -331,11 +332,6 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         }
         self.unacknowledged += 1;
         self.insist(|publisher| publisher.writer.write(&publisher.sample))
-    }
-
-    fn flush(&mut self) -> Result<(), EndpointError> {
-        // The engine's batching policy bounds how long a sample waits.
-        Ok(())
     }
 
     /// Echoes of earlier pings arrive too late: those pings are lost already.

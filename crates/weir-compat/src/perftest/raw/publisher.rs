@@ -267,10 +267,6 @@ impl Carrier for UdpCarrier<'_, '_> {
         Ok(if end == End::Complete { End::PeerGone } else { end })
     }
 
-    fn key(&self, _: u64) -> [u8; 4] {
-        [0; 4]
-    }
-
     fn octets(&mut self) -> &mut [u8] {
         &mut self.sample[HEADER_BYTES..]
     }
