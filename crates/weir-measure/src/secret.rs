@@ -32,12 +32,8 @@ impl Secret {
         if (Self::BYTES_MIN..=Self::BYTES_MAX).contains(&bytes.len()) {
             return Ok(Self(bytes.to_vec()));
         }
-        Err(MeasureError::Secret(format!(
-            "a secret has {} to {} bytes, this one {}",
-            Self::BYTES_MIN,
-            Self::BYTES_MAX,
-            bytes.len()
-        )))
+        let (min, max, length) = (Self::BYTES_MIN, Self::BYTES_MAX, bytes.len());
+        Err(MeasureError::Secret(format!("a secret has {min} to {max} bytes, this one {length}")))
     }
 
     /// Random text for a secret between two processes.

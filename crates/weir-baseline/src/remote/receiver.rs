@@ -64,7 +64,7 @@ struct Arrivals {
 }
 
 /// Delays of datagrams that follow a schedule.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Times {
     delays: LatencyRecorder,
     /// Jitter so far, and the previous transit time, nanoseconds.
@@ -88,11 +88,7 @@ impl Times {
 
 impl Arrivals {
     fn new(point: &Point, mark: u32, ahead_ns: i64) -> Self {
-        let times = point.datagrams_per_s.map(|_| Times {
-            delays: LatencyRecorder::new(),
-            jitter_ns: 0.0,
-            transit_ns: None,
-        });
+        let times = point.datagrams_per_s.map(|_| Times::default());
         Self {
             size: point.size_bytes,
             mark,
@@ -118,12 +114,9 @@ impl Arrivals {
     #[inline]
     fn accept(&mut self, datagram: &[u8], now: u64) {
         self.seen.report.arrivals += 1;
-        let header = match Header::read(datagram) {
-            Some(header) if header.mark == self.mark => header,
-            _ => {
-                self.seen.report.strangers += 1;
-                return;
-            }
+        let Some(header) = Header::read(datagram).filter(|header| header.mark == self.mark) else {
+            self.seen.report.strangers += 1;
+            return;
         };
         if datagram.len() != self.size {
             self.seen.report.corrupt += 1;

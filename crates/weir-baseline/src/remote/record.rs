@@ -57,10 +57,11 @@ fn blank(point: &Point, is_ipv6: bool, direction: Direction) -> Case {
 
 fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Direction) {
     let (client, server) = (measured.client_telemetry.clone(), measured.server.telemetry.clone());
-    (case.evidence.publisher_telemetry, case.evidence.subscriber_telemetry) = match direction {
-        Direction::Forward => (client, server),
-        Direction::Reverse => (server, client),
+    let (telemetry, stream) = match direction {
+        Direction::Forward => ((client, server), &measured.forward),
+        Direction::Reverse => ((server, client), &measured.reverse),
     };
+    (case.evidence.publisher_telemetry, case.evidence.subscriber_telemetry) = telemetry;
     if let Some(ping) = &measured.round_trip {
         case.figures.latency_us = Some(ping.summary);
         case.figures.duration_s = Some(seconds(Duration::from_nanos(ping.measured_in_ns)));
@@ -74,11 +75,7 @@ fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Directi
         }
         return;
     }
-    let found = match direction {
-        Direction::Forward => measured.forward.as_ref(),
-        Direction::Reverse => measured.reverse.as_ref(),
-    };
-    let Some((sent, received)) = found else {
+    let Some((sent, received)) = stream else {
         case.evidence.not_measured =
             Some(NotMeasured::Failed { reason: "one of the ends brought no figures".to_owned() });
         return;

@@ -161,10 +161,8 @@ pub(super) fn send_report(flows: Vec<FlowSent>, ends: &Ends, usage: Usage) -> Se
         report.system_calls += flow.counts.system_calls;
         report.refused += flow.counts.refused;
         report.gso_fallbacks += flow.counts.gso_fallbacks;
-        match (&mut lags, flow.lags) {
-            (Some(all), Some(one)) => all.merge(&one),
-            (all @ None, one) => *all = one,
-            (Some(_), None) => {}
+        if let Some(flow_lags) = flow.lags {
+            lags.get_or_insert_with(LatencyRecorder::new).merge(&flow_lags);
         }
     }
     let us = |ns: u64| (ns as f64).round() / 1e3;

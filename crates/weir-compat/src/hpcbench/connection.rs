@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use weir_measure::{
-    Connection as Control, ControlError, MeasureError, Message, ask, check_buffers, connect, nanos,
-    unexpected, with_port,
+    Connection as Control, MeasureError, Message, ask, check_buffers, connect, nanos, unexpected, with_port,
 };
 use weir_udp::UdpSocket;
 
@@ -113,29 +112,10 @@ impl Connection {
         })
     }
 
-    /// Lets the server echo.
-    pub(super) fn start_echo(&mut self) -> Result<(), MeasureError> {
-        flow::drain(&self.socket);
-        self.expect_ready(&Request::Echo)
-    }
-
-    /// Ends what [`start_echo`](Self::start_echo) began.
-    pub(super) fn end_echo(&mut self) -> Result<(), MeasureError> {
-        self.expect_ready(&Request::Sent)
-    }
-
     /// Whether the server is still there.
     pub(super) fn check(&mut self) -> Result<(), MeasureError> {
-        match self.control.receive_line(Duration::from_millis(1)) {
-            Err(ControlError::Silent(_)) => Ok(()),
-            Err(error) => Err(error.into()),
-            Ok(line) => Err(unexpected::<Udptest>(line)),
-        }
-    }
-
-    /// Lets the server read its host's counters.
-    pub(super) fn watch(&mut self) -> Result<(), MeasureError> {
-        self.expect_ready(&Request::Watch)
+        let line = self.control.poll_line()?;
+        line.map_or(Ok(()), |line| Err(unexpected::<Udptest>(line)))
     }
 
     /// The server's system log.
@@ -147,7 +127,8 @@ impl Connection {
         Ok(self.control.receive_bytes(bytes as usize, PATIENCE)?)
     }
 
-    fn expect_ready(&mut self, request: &Request) -> Result<(), MeasureError> {
+    /// Sends a request and waits until the server is ready for it, or has done it.
+    pub(super) fn expect_ready(&mut self, request: &Request) -> Result<(), MeasureError> {
         let is_ready = |response| (response == Response::Ready).then_some(());
         ask::<Udptest, _>(&mut self.control, request, is_ready)
     }

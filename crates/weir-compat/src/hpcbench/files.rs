@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::connection::Connection;
+use super::control::Request;
 use crate::hpcbench::settings::Settings;
 use crate::hpcbench::system_log::SystemLog;
 use weir_measure::{MeasureError, pause};
@@ -46,7 +47,7 @@ impl<'a> Watch<'a> {
     pub(super) fn look(&mut self, connection: &mut Connection) -> Result<(), MeasureError> {
         if self.output.is_some() {
             self.client.watch();
-            connection.watch()?;
+            connection.expect_ready(&Request::Watch)?;
         }
         Ok(())
     }

@@ -85,10 +85,10 @@ const EXPONENTIAL_COLUMNS: &str = "\
 /// The row of a trial; numbers start at 1.
 pub(crate) fn row(mode: Mode, number: usize, trial: &Trial) -> String {
     let (network, local) = (trial.network_mbps(), trial.local_mbps());
-    let (client, server) = (&trial.client, &trial.server);
     let (lost, loss) = (trial.lost_packets(), trial.loss_rate());
-    let (sent_packets, sent_bytes) = (client.sent_packets, client.sent_bytes);
-    let (recv_packets, recv_bytes) = (server.recv_packets, server.recv_bytes);
+    let Trial { write_bytes, client, server } = trial;
+    let (Counted { sent_packets, sent_bytes, .. }, Counted { recv_packets, recv_bytes, .. }) =
+        (client, server);
     match mode {
         Mode::Bidirectional => format!(
             "{number:<3}{network:>10.3}{local:>11.3}{sent_packets:>9}{sent_bytes:>12}{recv_packets:>9}{recv_bytes:>12}\
@@ -96,9 +96,8 @@ pub(crate) fn row(mode: Mode, number: usize, trial: &Trial) -> String {
             client.recv_packets, client.recv_bytes, server.sent_packets, server.sent_bytes
         ),
         Mode::Exponential => format!(
-            "{number:<3}{:>6}{network:>10.3}{local:>10.3}{sent_packets:>10}{sent_bytes:>12}{recv_packets:>10}{recv_bytes:>12}\
-             {lost:>10}{loss:>10.3}\n",
-            trial.write_bytes
+            "{number:<3}{write_bytes:>6}{network:>10.3}{local:>10.3}{sent_packets:>10}{sent_bytes:>12}{recv_packets:>10}{recv_bytes:>12}\
+             {lost:>10}{loss:>10.3}\n"
         ),
         _ => format!(
             "{number:<3}{network:>13.4}{local:>12.4}{sent_packets:>11}{sent_bytes:>12}{recv_packets:>11}{recv_bytes:>12}\

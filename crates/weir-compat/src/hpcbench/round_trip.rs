@@ -7,6 +7,7 @@ use weir_baseline::{receive_one, send};
 use weir_results::WaitStrategy;
 
 use super::connection::Connection;
+use super::control::Request;
 use super::files::{ReportFile, Watch};
 use crate::hpcbench::datagram::payload;
 use crate::hpcbench::flow;
@@ -66,7 +67,8 @@ impl Test<'_, '_> {
     fn measure(&mut self) -> Result<(), MeasureError> {
         self.watch.look(&mut self.connection)?;
         self.watch.idle(&mut self.connection, self.halt)?;
-        self.connection.start_echo()?;
+        flow::drain(&self.connection.socket);
+        self.connection.expect_ready(&Request::Echo)?;
         let iterations = self.search()?;
         let (heading, bytes) = (&self.connection.heading, self.message.len() as u64);
         self.report.write(&report::round_trip_heading(heading, bytes, iterations))?;
@@ -82,7 +84,7 @@ impl Test<'_, '_> {
             self.say(&row)?;
             self.watch.look(&mut self.connection)?;
         }
-        self.connection.end_echo()?;
+        self.connection.expect_ready(&Request::Sent)?;
         self.watch.idle(&mut self.connection, self.halt)
     }
 

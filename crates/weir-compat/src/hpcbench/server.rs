@@ -109,7 +109,7 @@ impl Client<'_, '_> {
             let line = self.session.control.receive_line(IDLE)?;
             match Request::parse(&line) {
                 Some(Request::Setup { port, datagram, buffer, tos }) => {
-                    self.setup(port, datagram, buffer, tos)?;
+                    self.setup(port, datagram, buffer, tos)?
                 }
                 Some(Request::Trial { trial, size, both, time_ns, message, rate }) => {
                     let pace = Pace {

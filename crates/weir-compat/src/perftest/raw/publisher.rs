@@ -37,9 +37,8 @@ pub(in crate::perftest) fn publish(
 ) -> Result<Published, EndpointError> {
     let most = settings.data_len.max(settings.batch_bytes);
     if most > RAW_BYTES_MAX {
-        return Err(EndpointError::Engine(format!(
-            "a datagram has at most {RAW_BYTES_MAX} bytes, not {most}"
-        )));
+        let text = format!("a datagram has at most {RAW_BYTES_MAX} bytes, not {most}");
+        return Err(EndpointError::Engine(text));
     }
     settings.node.threads.prepare()?;
     settings.node.threads.apply()?;
