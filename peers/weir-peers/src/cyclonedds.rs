@@ -1,7 +1,5 @@
 //! Eclipse Cyclone DDS; its settings become its XML configuration.
 
-use std::fmt::Write as _;
-
 use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, Setting};
 
 use crate::foreign::CYCLONEDDS;
@@ -83,22 +81,12 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
 
 /// The whole configuration; it overrides files and environment variables.
 fn configuration(options: &NodeOptions) -> String {
-    let element = |path: &[&str], name: &str| {
-        let Some(value) = options.settings.get(name).filter(|value| !value.is_empty()) else {
-            return String::new();
-        };
-        let mut xml = String::new();
-        path.iter().for_each(|tag| {
-            let _ = write!(xml, "<{tag}>");
-        });
-        xml.push_str(value);
-        path.iter().rev().for_each(|tag| {
-            // Attributes are in the opening tag only.
-            let _ = write!(xml, "</{}>", tag.split(' ').next().unwrap_or(tag));
-        });
-        xml
+    let value = |name: &str| options.settings.get(name).filter(|value| !value.is_empty());
+    let element = |tag: &str, name: &str| match value(name) {
+        Some(value) => format!("<{tag}>{value}</{tag}>"),
+        None => String::new(),
     };
-    let buffer = |tag: &str, name: &str| match options.settings.get(name).filter(|value| !value.is_empty()) {
+    let buffer = |tag: &str, name: &str| match value(name) {
         Some(value) => format!("<{tag} min='default' max='{value}'/>"),
         None => String::new(),
     };
@@ -108,13 +96,13 @@ fn configuration(options: &NodeOptions) -> String {
          <Discovery><ParticipantIndex>auto</ParticipantIndex></Discovery>\
          <Internal>{}{}<Watermarks>{}{}{}</Watermarks>{}</Internal>{}</Domain></CycloneDDS>",
         options.interface,
-        element(&["MaxMessageSize"], "max_message_size"),
-        element(&["FragmentSize"], "fragment_size"),
+        element("MaxMessageSize", "max_message_size"),
+        element("FragmentSize", "fragment_size"),
         buffer("SocketReceiveBufferSize", "socket_receive_buffer"),
         buffer("SocketSendBufferSize", "socket_send_buffer"),
-        element(&["WhcHigh"], "whc_high"),
-        element(&["WhcHighInit"], "whc_high_init"),
-        element(&["WhcAdaptive"], "whc_adaptive"),
+        element("WhcHigh", "whc_high"),
+        element("WhcHighInit", "whc_high_init"),
+        element("WhcAdaptive", "whc_adaptive"),
         options.settings.get("internal_xml").map_or("", String::as_str),
         options.settings.get("domain_xml").map_or("", String::as_str),
     )

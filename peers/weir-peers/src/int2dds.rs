@@ -12,10 +12,9 @@ use int2dds::core::error::DdsError;
 use int2dds::domain::domain_participant::DomainParticipant;
 use int2dds::domain::domain_participant_factory::DomainParticipantFactory;
 use int2dds::domain::qos::PARTICIPANT_QOS_DEFAULT;
-use int2dds::infrastructure::qos_policy::{
-    HistoryQosPolicy, HistoryQosPolicyKind, ReliabilityQosPolicy, ReliabilityQosPolicyKind,
-    ResourceLimitsQosPolicy,
-};
+use int2dds::infrastructure::qos_policy::HistoryQosPolicyKind::{KeepAll, KeepLast};
+use int2dds::infrastructure::qos_policy::ReliabilityQosPolicyKind::{BestEffort, Reliable};
+use int2dds::infrastructure::qos_policy::{HistoryQosPolicy, ReliabilityQosPolicy, ResourceLimitsQosPolicy};
 use int2dds::infrastructure::status::StatusMask;
 use int2dds::publication::data_writer::DataWriter;
 use int2dds::publication::qos::{DataWriterQos, PUBLISHER_QOS_DEFAULT};
@@ -162,25 +161,20 @@ fn choose_interface(options: &NodeOptions) -> Result<(), PeerError> {
     Ok(())
 }
 
+fn duration(time: Duration) -> int2dds::core::time::Duration {
+    int2dds::core::time::Duration::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+}
+
 fn reliability(options: &NodeOptions) -> ReliabilityQosPolicy {
-    let nanos = i64::try_from(options.max_blocking_time.as_nanos()).unwrap_or(i64::MAX);
     ReliabilityQosPolicy {
-        kind: if options.is_reliable {
-            ReliabilityQosPolicyKind::Reliable
-        } else {
-            ReliabilityQosPolicyKind::BestEffort
-        },
-        max_blocking_time: int2dds::core::time::Duration::from_nanos(nanos),
+        kind: if options.is_reliable { Reliable } else { BestEffort },
+        max_blocking_time: duration(options.max_blocking_time),
     }
 }
 
 fn history(options: &NodeOptions) -> Result<HistoryQosPolicy, PeerError> {
     Ok(HistoryQosPolicy {
-        kind: if options.keeps_all {
-            HistoryQosPolicyKind::KeepAll
-        } else {
-            HistoryQosPolicyKind::KeepLast(1)
-        },
+        kind: if options.keeps_all { KeepAll } else { KeepLast(1) },
         strict: options.setting("history_strict")?.unwrap_or(true),
     })
 }
@@ -241,13 +235,11 @@ struct IntNode<T> {
     participant: Option<DomainParticipant>,
 }
 
-impl<T: Data> Writer for IntNode<T> {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        self.writer.write(header, octets)
-    }
-}
-
 impl<T: Data> Node for IntNode<T> {
+    fn writer(&self) -> &dyn Writer {
+        &*self.writer
+    }
+
     fn matches(&self) -> Matches {
         let count = |handles: Result<Vec<InstanceHandle>, DdsError>| {
             handles.ok().and_then(|handles| u32::try_from(handles.len()).ok()).unwrap_or(0)
@@ -258,12 +250,9 @@ impl<T: Data> Node for IntNode<T> {
         }
     }
 
-    fn flush(&self) {}
-
     fn wait_for_acknowledgments(&self, timeout: Duration) -> bool {
-        let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
-        let timeout = int2dds::core::time::Duration::from_nanos(nanos);
-        self.writer.writer.as_ref().is_none_or(|writer| writer.wait_for_acknowledgments(timeout).is_ok())
+        let wait = |writer: &DataWriter<T>| writer.wait_for_acknowledgments(duration(timeout)).is_ok();
+        self.writer.writer.as_ref().is_none_or(wait)
     }
 }
 

@@ -171,13 +171,11 @@ struct RustNode {
     read_topic: Option<String>,
 }
 
-impl Writer for RustNode {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        self.writer.write(header, octets)
-    }
-}
-
 impl Node for RustNode {
+    fn writer(&self) -> &dyn Writer {
+        &*self.writer
+    }
+
     fn matches(&self) -> Matches {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         self.writer.look_for_readers();
@@ -189,8 +187,6 @@ impl Node for RustNode {
         });
         Matches { readers, writers: count(writers) }
     }
-
-    fn flush(&self) {}
 
     fn wait_for_acknowledgments(&self, timeout: Duration) -> bool {
         self.writer
