@@ -23,4 +23,4 @@ pub use header::Header;
 pub use known::{KNOWN, Known};
 pub use node::{Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 pub use peer::{Abilities, Calls, Open, Peer};
-pub use settings::{Setting, Settings};
+pub use settings::{Setting, Settings, settings};

@@ -21,7 +21,8 @@ use rusteron_media_driver::{
     AeronOfferError, AeronPublication, AeronSubscription, AeronUnavailableImageLogger, Handler,
 };
 use weir_peer_api::{
-    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Writer, Written,
+    settings,
 };
 
 use crate::worker::Worker;
@@ -29,14 +30,14 @@ use crate::worker::Worker;
 pub(crate) const DEFAULT: Peer = Peer {
     name: "aeron",
     about: "Aeron over UDP, default configuration, media driver embedded: no DDS; never sleeps with --wait spin",
-    settings: &settings("", "", ""),
+    settings: &settings(SETTINGS, ["", "", "", "", "16777216", "", "256"]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "aeron-tuned",
     about: "Aeron with datagrams of 64 kB, a larger window and large socket buffers",
-    settings: &settings("65472", "2097152", "4194304"),
+    settings: &settings(SETTINGS, ["65472", "2097152", "4194304", "4194304", "16777216", "", "256"]),
     ..BASE
 };
 
@@ -56,29 +57,21 @@ const BASE: Peer = Peer {
     calls: Calls { open, version },
 };
 
-const fn settings(mtu: &'static str, window: &'static str, buffer: &'static str) -> [Setting; 7] {
-    [
-        Setting::new(
-            "mtu_length",
-            mtu,
-            "aeron.mtu.length, bytes: the largest datagram; messages are gathered into it. Empty: 1408",
-        ),
-        Setting::new(
-            "rcv_initial_window_length",
-            window,
-            "aeron.rcv.initial.window.length, bytes; empty: 128 KiB",
-        ),
-        Setting::new("socket_receive_buffer", buffer, "aeron.socket.so_rcvbuf, bytes; empty: 128 KiB"),
-        Setting::new("socket_send_buffer", buffer, "aeron.socket.so_sndbuf, bytes; empty: the system's"),
-        Setting::new("term_buffer_length", "16777216", "aeron.term.buffer.length, bytes"),
-        Setting::new(
-            "idle_strategy",
-            "",
-            "what driver and poller do without work: spin, yield or backoff; empty: spin with --wait spin, else backoff",
-        ),
-        Setting::new("duty_cycle_offers", "256", "a writer runs the driver itself after so many samples"),
-    ]
-}
+const SETTINGS: [(&str, &str); 7] = [
+    (
+        "mtu_length",
+        "aeron.mtu.length, bytes: the largest datagram; messages are gathered into it. Empty: 1408",
+    ),
+    ("rcv_initial_window_length", "aeron.rcv.initial.window.length, bytes; empty: 128 KiB"),
+    ("socket_receive_buffer", "aeron.socket.so_rcvbuf, bytes; empty: 128 KiB"),
+    ("socket_send_buffer", "aeron.socket.so_sndbuf, bytes; empty: the system's"),
+    ("term_buffer_length", "aeron.term.buffer.length, bytes"),
+    (
+        "idle_strategy",
+        "what driver and poller do without work: spin, yield or backoff; empty: spin with --wait spin, else backoff",
+    ),
+    ("duty_cycle_offers", "a writer runs the driver itself after so many samples"),
+];
 
 fn version() -> String {
     Aeron::version_full().to_owned()

@@ -1,20 +1,20 @@
 //! Eclipse Cyclone DDS; its settings become its XML configuration.
 
-use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, Setting};
+use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, settings};
 
 use crate::foreign::CYCLONEDDS;
 
 pub(crate) const DEFAULT: Peer = Peer {
     name: "cyclonedds",
     about: "Eclipse Cyclone DDS, default configuration on one interface; its own write batching for batches",
-    settings: &settings("14720B", "1344B", "", "", "500kB", "30kB"),
+    settings: &settings(SETTINGS, ["14720B", "1344B", "", "", "500kB", "30kB", "true", "", ""]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "cyclonedds-tuned",
     about: "Eclipse Cyclone DDS with large messages, a higher writer watermark and large socket buffers",
-    settings: &settings("65500B", "65000B", "4MB", "4MB", "2MB", "500kB"),
+    settings: &settings(SETTINGS, ["65500B", "65000B", "4MB", "4MB", "2MB", "500kB", "true", "", ""]),
     ..BASE
 };
 
@@ -26,50 +26,17 @@ const BASE: Peer = Peer {
     calls: Calls { open, version },
 };
 
-const fn settings(
-    message: &'static str,
-    fragment: &'static str,
-    receive: &'static str,
-    send: &'static str,
-    high: &'static str,
-    init: &'static str,
-) -> [Setting; 9] {
-    [
-        Setting::new(
-            "max_message_size",
-            message,
-            "General/MaxMessageSize: the largest datagram; also the limit of a batch",
-        ),
-        Setting::new(
-            "fragment_size",
-            fragment,
-            "General/FragmentSize: size of the fragments of larger samples",
-        ),
-        Setting::new(
-            "socket_receive_buffer",
-            receive,
-            "Internal/SocketReceiveBufferSize[@max]; empty: Cyclone DDS's default",
-        ),
-        Setting::new(
-            "socket_send_buffer",
-            send,
-            "Internal/SocketSendBufferSize[@max]; empty: Cyclone DDS's default",
-        ),
-        Setting::new(
-            "whc_high",
-            high,
-            "Internal/Watermarks/WhcHigh: unacknowledged bytes at which a writer waits",
-        ),
-        Setting::new(
-            "whc_high_init",
-            init,
-            "Internal/Watermarks/WhcHighInit: initial value of the adaptive watermark",
-        ),
-        Setting::new("whc_adaptive", "true", "Internal/Watermarks/WhcAdaptive"),
-        Setting::new("internal_xml", "", "more elements of Internal"),
-        Setting::new("domain_xml", "", "more elements of Domain"),
-    ]
-}
+const SETTINGS: [(&str, &str); 9] = [
+    ("max_message_size", "General/MaxMessageSize: the largest datagram; also the limit of a batch"),
+    ("fragment_size", "General/FragmentSize: size of the fragments of larger samples"),
+    ("socket_receive_buffer", "Internal/SocketReceiveBufferSize[@max]; empty: Cyclone DDS's default"),
+    ("socket_send_buffer", "Internal/SocketSendBufferSize[@max]; empty: Cyclone DDS's default"),
+    ("whc_high", "Internal/Watermarks/WhcHigh: unacknowledged bytes at which a writer waits"),
+    ("whc_high_init", "Internal/Watermarks/WhcHighInit: initial value of the adaptive watermark"),
+    ("whc_adaptive", "Internal/Watermarks/WhcAdaptive"),
+    ("internal_xml", "more elements of Internal"),
+    ("domain_xml", "more elements of Domain"),
+];
 
 fn version() -> String {
     CYCLONEDDS.version()

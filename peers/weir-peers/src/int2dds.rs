@@ -25,7 +25,8 @@ use int2dds::subscription::sample_info::{InstanceStateKind, SampleStateKind, Vie
 use int2dds::topic::DdsType;
 use int2dds::topic::qos::TOPIC_QOS_DEFAULT;
 use weir_peer_api::{
-    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Writer, Written,
+    settings,
 };
 
 use crate::test_data::test_data;
@@ -33,39 +34,25 @@ use crate::test_data::test_data;
 pub(crate) const DEFAULT: Peer = Peer {
     name: "int2dds",
     about: "int2dds, a DDS in Rust, default configuration; UDP, taken in a listener",
-    settings: &settings("", "true", ""),
+    settings: &settings(SETTINGS, ["", "true", ""]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "int2dds-tuned",
     about: "int2dds with a limit to unacknowledged samples and large socket buffers",
-    settings: &settings("1000", "false", "4194304"),
+    settings: &settings(SETTINGS, ["1000", "false", "4194304"]),
     ..BASE
 };
 
 const BASE: Peer =
     Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, version } };
 
-const fn settings(samples: &'static str, strict: &'static str, buffer: &'static str) -> [Setting; 3] {
-    [
-        Setting::new(
-            "max_samples",
-            samples,
-            "ResourceLimitsQosPolicy.max_samples of the writer of a stream; empty: unlimited",
-        ),
-        Setting::new(
-            "history_strict",
-            strict,
-            "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps acknowledged samples",
-        ),
-        Setting::new(
-            "socket_buffer",
-            buffer,
-            "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: int2dds's default (1 MiB to receive)",
-        ),
-    ]
-}
+const SETTINGS: [(&str, &str); 3] = [
+    ("max_samples", "ResourceLimitsQosPolicy.max_samples of the writer of a stream; empty: unlimited"),
+    ("history_strict", "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps acknowledged samples"),
+    ("socket_buffer", "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: int2dds's default (1 MiB to receive)"),
+];
 
 fn version() -> String {
     "1.0.0".to_owned()
