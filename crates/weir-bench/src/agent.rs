@@ -141,16 +141,20 @@ impl Agent {
         }
         let (stop, start) = (signal.stop_flag(), (watch, clock::now_ns()));
         match (case.is_stream(), self.role) {
-            (true, Role::Publisher) => self.run(engine.open_publisher(&case)?, start, |end, schedule| {
-                throughput::run_publisher(end, &case, schedule).map(Outcome::Publisher)
-            }),
-            (true, Role::Subscriber) => self.run(engine.open_subscriber(&case)?, start, |end, schedule| {
-                throughput::run_subscriber(end, &case, &signal, schedule).map(Outcome::Subscriber)
-            }),
-            (false, Role::Publisher) => self.run(engine.open_pinger(&case)?, start, |end, _| {
+            (true, Role::Publisher) => {
+                self.run(engine.open_publisher(&case)?.as_mut(), start, |end, schedule| {
+                    throughput::run_publisher(end, &case, schedule).map(Outcome::Publisher)
+                })
+            }
+            (true, Role::Subscriber) => {
+                self.run(engine.open_subscriber(&case)?.as_mut(), start, |end, schedule| {
+                    throughput::run_subscriber(end, &case, &signal, schedule).map(Outcome::Subscriber)
+                })
+            }
+            (false, Role::Publisher) => self.run(engine.open_pinger(&case)?.as_mut(), start, |end, _| {
                 latency::run_pinger(end, &case, stop).map(Outcome::Pinger)
             }),
-            (false, Role::Subscriber) => self.run(engine.open_ponger(&case)?, start, |end, _| {
+            (false, Role::Subscriber) => self.run(engine.open_ponger(&case)?.as_mut(), start, |end, _| {
                 end.echo(stop).map(|echoed| Outcome::Ponger { echoed })
             }),
         }
@@ -160,7 +164,7 @@ impl Agent {
     /// closes it: the other end may need retransmissions.
     fn run<E: End + ?Sized>(
         &mut self,
-        mut end: Box<E>,
+        end: &mut E,
         (watch, opened_ns): (Watch, u64),
         measure: impl FnOnce(&mut E, Option<Schedule>) -> Result<Outcome, EndpointError>,
     ) -> Result<(), Failure> {
@@ -180,7 +184,7 @@ impl Agent {
         if self.role == Role::Subscriber {
             self.control.send(&FromAgent::Started)?;
         }
-        let outcome = measure(&mut *end, schedule)?;
+        let outcome = measure(end, schedule)?;
         let buffers = end.report().buffers;
         let watched = watching.stop(outcome.samples());
         let report = Box::new(AgentReport { outcome, watched, buffers, joined, trace: end.trace() });

@@ -63,8 +63,11 @@ trait Data: dust_dds::xtypes::type_support::TypeSupport + Send + Sync + 'static 
     fn parts(&self) -> (Header, &[u8]);
 }
 
-test_data!(TestData);
-test_data!(KeyedTestData, #[dust_dds(key)]);
+test_data!(
+    #[derive(DdsType)]
+    TestData
+);
+test_data!(#[derive(DdsType)] KeyedTestData, #[dust_dds(key)]);
 
 fn failed(error: DdsError) -> PeerError {
     PeerError::Engine(format!("{error:?}"))

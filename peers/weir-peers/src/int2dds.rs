@@ -73,10 +73,11 @@ trait Data: DdsType + Clone + Send + Sync + 'static {
 }
 
 test_data!(
+    #[derive(DdsType)]
     #[dds_type(extensibility = "Final")]
     TestData
 );
-test_data!(#[dds_type(extensibility = "Final")] KeyedTestData, #[dds(key)]);
+test_data!(#[derive(DdsType)] #[dds_type(extensibility = "Final")] KeyedTestData, #[dds(key)]);
 
 fn failed(error: DdsError) -> PeerError {
     PeerError::Engine(error.to_string())

@@ -25,7 +25,7 @@ mod foreign;
 mod int2dds;
 #[cfg(feature = "rustdds")]
 mod rustdds;
-#[cfg(any(feature = "dust_dds", feature = "int2dds"))]
+#[cfg(any(feature = "dust_dds", feature = "int2dds", feature = "rustdds"))]
 mod test_data;
 #[cfg(any(feature = "aeron", feature = "dust_dds", feature = "zeromq"))]
 mod worker;
