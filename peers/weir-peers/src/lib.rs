@@ -7,8 +7,8 @@
 //! - [`catalogue`]: the engines of this build
 //! - `foreign`: engines behind a C interface, with all unsafe code of this crate; `cyclonedds` and `fastdds`:
 //!   what is specific to each
-//! - `aeron`, `dust_dds`, `int2dds`, `rustdds`, `zenoh`, `zeromq`: engines with an interface for Rust; `worker`: the thread
-//!   that receives for some of them
+//! - `aeron`, `dust_dds`, `int2dds`, `rustdds`, `zenoh`, `zeromq`: engines with an interface for Rust
+//! - `worker`: the thread that receives for some of them
 
 #[cfg(feature = "aeron")]
 mod aeron;
