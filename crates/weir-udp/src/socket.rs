@@ -116,8 +116,10 @@ impl UdpSocket {
     pub fn bind(options: &SocketOptions) -> Result<Self, UdpError> {
         let socket = Socket::new(Domain::for_address(options.bind), Type::DGRAM, Some(Protocol::UDP))
             .map_err(|source| UdpError::Open { source })?;
-        let recv_buffer = check(options, "SO_RCVBUF", grant(&socket, options.recv_buffer, &RECV_BUFFER))?;
-        let send_buffer = check(options, "SO_SNDBUF", grant(&socket, options.send_buffer, &SEND_BUFFER))?;
+        let recv_buffer = grant(&socket, options.recv_buffer, &RECV_BUFFER)
+            .map_err(|source| refused(options, "SO_RCVBUF", source))?;
+        let send_buffer = grant(&socket, options.send_buffer, &SEND_BUFFER)
+            .map_err(|source| refused(options, "SO_SNDBUF", source))?;
         configure(&socket, options)?;
         socket
             .bind(&options.bind.into())
@@ -306,61 +308,70 @@ fn grant(socket: &Socket, asked: Option<usize>, option: &BufferOption) -> io::Re
 /// Sets everything except the buffer sizes.
 fn configure(socket: &Socket, options: &SocketOptions) -> Result<(), UdpError> {
     let fd = socket.as_fd();
+    let check = |option: &'static str, result: io::Result<()>| {
+        result.map_err(|source| refused(options, option, source))
+    };
     if options.reuse_address {
-        check(options, "SO_REUSEADDR", socket.set_reuse_address(true))?;
+        check("SO_REUSEADDR", socket.set_reuse_address(true))?;
     }
     if let Some(us) = options.busy_poll_us {
         let us = i32::try_from(us).unwrap_or(i32::MAX);
-        check(options, "SO_BUSY_POLL", sys::set_option(fd, libc::SOL_SOCKET, libc::SO_BUSY_POLL, us))?;
+        check("SO_BUSY_POLL", sys::set_option(fd, libc::SOL_SOCKET, libc::SO_BUSY_POLL, us))?;
     }
     if options.gro {
-        check(options, "UDP_GRO", sys::set_option(fd, libc::SOL_UDP, libc::UDP_GRO, 1))?;
+        check("UDP_GRO", sys::set_option(fd, libc::SOL_UDP, libc::UDP_GRO, 1))?;
     }
     if options.broadcast {
-        check(options, "SO_BROADCAST", socket.set_broadcast(true))?;
+        check("SO_BROADCAST", socket.set_broadcast(true))?;
     }
     if options.timestamps {
-        let set = sys::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
-        check(options, "SO_TIMESTAMPNS", set)?;
+        check("SO_TIMESTAMPNS", sys::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1))?;
     }
-    check(options, "SO_RXQ_OVFL", sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1))?;
+    check("SO_RXQ_OVFL", sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1))?;
     match options.bind {
-        SocketAddr::V4(_) => configure_v4(socket, options),
-        SocketAddr::V6(_) => configure_v6(socket, options),
+        SocketAddr::V4(_) => configure_v4(socket, options, check),
+        SocketAddr::V6(_) => configure_v6(socket, options, check),
     }
 }
 
 /// Sets options that only IPv4 has, or has under another name.
-fn configure_v4(socket: &Socket, options: &SocketOptions) -> Result<(), UdpError> {
+fn configure_v4(
+    socket: &Socket,
+    options: &SocketOptions,
+    check: impl Fn(&'static str, io::Result<()>) -> Result<(), UdpError>,
+) -> Result<(), UdpError> {
     if let Some(octet) = options.type_of_service {
-        check(options, "IP_TOS", socket.set_tos_v4(octet.into()))?;
+        check("IP_TOS", socket.set_tos_v4(octet.into()))?;
     }
     if let Some(interface) = options.multicast_interface {
-        check(options, "IP_MULTICAST_IF", socket.set_multicast_if_v4(&interface))?;
+        check("IP_MULTICAST_IF", socket.set_multicast_if_v4(&interface))?;
     }
-    check(options, "IP_MULTICAST_LOOP", socket.set_multicast_loop_v4(options.multicast_loop))?;
-    check(options, "IP_MULTICAST_TTL", socket.set_multicast_ttl_v4(options.multicast_ttl))?;
+    check("IP_MULTICAST_LOOP", socket.set_multicast_loop_v4(options.multicast_loop))?;
+    check("IP_MULTICAST_TTL", socket.set_multicast_ttl_v4(options.multicast_ttl))?;
     // By default Linux delivers to a socket bound to all addresses the groups that *other* sockets
     // joined, on interfaces that this one does not use.
-    check(options, "IP_MULTICAST_ALL", socket.set_multicast_all_v4(false))
+    check("IP_MULTICAST_ALL", socket.set_multicast_all_v4(false))
 }
 
 /// Sets options that only IPv6 has, or has under another name.
-fn configure_v6(socket: &Socket, options: &SocketOptions) -> Result<(), UdpError> {
-    check(options, "IPV6_V6ONLY", socket.set_only_v6(true))?;
+fn configure_v6(
+    socket: &Socket,
+    options: &SocketOptions,
+    check: impl Fn(&'static str, io::Result<()>) -> Result<(), UdpError>,
+) -> Result<(), UdpError> {
+    check("IPV6_V6ONLY", socket.set_only_v6(true))?;
     if let Some(octet) = options.type_of_service {
-        check(options, "IPV6_TCLASS", socket.set_tclass_v6(octet.into()))?;
+        check("IPV6_TCLASS", socket.set_tclass_v6(octet.into()))?;
     }
     if let Some(index) = options.multicast_interface_index {
-        check(options, "IPV6_MULTICAST_IF", socket.set_multicast_if_v6(index))?;
+        check("IPV6_MULTICAST_IF", socket.set_multicast_if_v6(index))?;
     }
-    check(options, "IPV6_MULTICAST_LOOP", socket.set_multicast_loop_v6(options.multicast_loop))?;
-    check(options, "IPV6_MULTICAST_HOPS", socket.set_multicast_hops_v6(options.multicast_ttl))?;
-    check(options, "IPV6_MULTICAST_ALL", socket.set_multicast_all_v6(false))
+    check("IPV6_MULTICAST_LOOP", socket.set_multicast_loop_v6(options.multicast_loop))?;
+    check("IPV6_MULTICAST_HOPS", socket.set_multicast_hops_v6(options.multicast_ttl))?;
+    check("IPV6_MULTICAST_ALL", socket.set_multicast_all_v6(false))
 }
 
-/// Adds advice to the refusal of an option.
-fn check<T>(options: &SocketOptions, option: &'static str, result: io::Result<T>) -> Result<T, UdpError> {
+fn refused(options: &SocketOptions, option: &'static str, source: io::Error) -> UdpError {
     let advice = match option {
         "SO_BUSY_POLL" => "more than net.core.busy_read needs CAP_NET_ADMIN: run without busy polling",
         "UDP_GRO" => "the kernel must be 5.0 or later: run without GRO",
@@ -370,7 +381,7 @@ fn check<T>(options: &SocketOptions, option: &'static str, result: io::Result<T>
         "IPV6_MULTICAST_ALL" => "the kernel must be 4.20 or later",
         _ => "the kernel must be 4.12 or later",
     };
-    result.map_err(|source| UdpError::Option { option, advice, address: options.bind, source })
+    UdpError::Option { option, advice, address: options.bind, source }
 }
 
 fn local_address(socket: &Socket) -> Option<SocketAddr> {
