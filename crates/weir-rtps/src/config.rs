@@ -65,8 +65,11 @@ pub const NACK_RETRY_FIRST: Duration = Duration::from_millis(2);
 /// First repetition of an unanswered negative acknowledgement after that, as a minimum; doubled
 /// each time.
 pub const NACK_RETRY_MIN: Duration = Duration::from_micros(250);
-/// Maximum time between negative acknowledgements while samples are missing.
+/// Maximum time between negative acknowledgements while samples are missing and the writer is heard.
 pub const NACK_RETRY_MAX: Duration = Duration::from_millis(500);
+/// The same while nothing comes from the writer. When it is back, its HEARTBEATs are answered at once. An address that
+/// somebody else gave as a writer's gets little.
+pub const NACK_RETRY_SILENT_MAX: Duration = Duration::from_secs(16);
 /// Negative acknowledgements of new gaps are at least this share of the measured round trip
 /// apart...
 pub const NACK_PACE_SHARE: u64 = 4;

@@ -27,7 +27,7 @@ use crate::time::Time;
 pub(super) struct Announcer {
     prefix: GuidPrefix,
     vendor: VendorId,
-    /// The announcement; it never changes.
+    /// The announcement.
     payload: Vec<u8>,
     /// The group and the initial peers.
     everywhere: Destinations,
@@ -83,6 +83,13 @@ impl Announcer {
             is_closing: false,
             replies: BTreeSet::new(),
         }
+    }
+
+    /// Announces other addresses, as soon and as often as at the start.
+    pub(super) fn restart(&mut self, config: &ParticipantConfig, now: Time) {
+        self.payload.clear();
+        spdp::encode(&announcement(config), &mut self.payload);
+        self.schedule = Schedule::new(config, now);
     }
 
     pub(super) fn next_at(&self) -> Time {

@@ -259,6 +259,19 @@ impl BuiltinEndpoints {
         }
     }
 
+    /// Asks a participant for an acknowledgement, wherever it usually receives.
+    pub(super) fn ask(&mut self, prefix: GuidPrefix, to: &Destinations, out: &mut Outbox) {
+        let exchange = &mut self.publications;
+        exchange.writer.ask_reader(Guid::new(prefix, exchange.ids.reader), to, out);
+    }
+
+    /// Returns whether a participant has acknowledged one of our announcements.
+    pub(super) fn has_acknowledged(&self, prefix: GuidPrefix) -> bool {
+        [&self.publications, &self.subscriptions].into_iter().any(|exchange| {
+            exchange.writer.has_acknowledged_some(Guid::new(prefix, exchange.ids.reader))
+        })
+    }
+
     fn exchanges(&mut self) -> [&mut Exchange; 3] {
         [&mut self.publications, &mut self.subscriptions, &mut self.messages]
     }

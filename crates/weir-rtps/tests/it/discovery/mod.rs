@@ -3,6 +3,7 @@
 mod fragments;
 mod hostile;
 mod liveliness;
+mod moved;
 mod multicast;
 mod world;
 
