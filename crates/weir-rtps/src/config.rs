@@ -65,8 +65,11 @@ pub const NACK_RETRY_FIRST: Duration = Duration::from_millis(2);
 /// First repetition of an unanswered negative acknowledgement after that, as a minimum; doubled
 /// each time.
 pub const NACK_RETRY_MIN: Duration = Duration::from_micros(250);
-/// Maximum time between negative acknowledgements while samples are missing.
+/// Maximum time between negative acknowledgements while samples are missing and the writer is heard.
 pub const NACK_RETRY_MAX: Duration = Duration::from_millis(500);
+/// The same while nothing comes from the writer. When it is back, its HEARTBEATs are answered at once. An address that
+/// somebody else gave as a writer's gets little.
+pub const NACK_RETRY_SILENT_MAX: Duration = Duration::from_secs(16);
 /// Negative acknowledgements of new gaps are at least this share of the measured round trip
 /// apart...
 pub const NACK_PACE_SHARE: u64 = 4;
@@ -87,6 +90,10 @@ pub const REPAIR_WINDOWS: u64 = 8;
 pub const REPAIR_DELAY_MIN: Duration = Duration::from_millis(5);
 /// See [`REPAIR_DELAY_MIN`].
 pub const REPAIR_DELAY_MAX: Duration = Duration::from_millis(500);
+
+/// Maximum time after an announcement through the multicast group during which the group is trusted to reach its sender:
+/// four periods of the participants that announce themselves most rarely.
+pub const GROUP_TRUST_MAX: Duration = Duration::from_secs(120);
 
 /// Maximum number of preemptive ACKNACKs. After that, the builtin endpoints send one for each
 /// announcement of the participant.

@@ -1,6 +1,7 @@
 //! Events of discovery for the application: participants, matches and incompatible endpoints.
 
 use core::net::SocketAddrV4;
+use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
@@ -108,7 +109,7 @@ pub struct RemoteEndpoint {
     /// Its vendor.
     pub vendor: VendorId,
     /// Its offered or requested policies.
-    pub qos: Qos,
+    pub qos: Arc<Qos>,
     /// The address to send to: the best of its addresses.
     pub destinations: Destinations,
     /// The multicast group that it has also joined, if it can be reached through it.

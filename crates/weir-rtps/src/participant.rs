@@ -9,36 +9,46 @@
 //!
 //! There is one file per concern: `announcer` sends announcements of the participant, `receive`
 //! parses messages, `builtin` exchanges endpoints reliably, `remote` keeps remote participants,
-//! `local` the local endpoints, `matching` compares them, `liveliness` asserts the local writers.
+//! `claims` tells moved ones from forged ones, `addresses` changes our own, `local` keeps the local
+//! endpoints, `matching` compares them, `news` queues the events of that, `liveliness` asserts the
+//! local writers.
 
+mod addresses;
 mod announcer;
 mod builtin;
+mod claims;
 mod config;
 mod counters;
+mod deadlines;
 mod liveliness;
 mod local;
 mod local_endpoint;
 mod matching;
+mod news;
 mod reachability;
 mod receive;
 mod remote;
 mod remote_participant;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use weir_wire::{EntityId, Guid, GuidPrefix};
+use weir_wire::{EntityId, GuidPrefix};
 
 use announcer::Announcer;
 use builtin::BuiltinEndpoints;
+use deadlines::Deadlines;
 use liveliness::Assertions;
-use local_endpoint::{LocalEntry, Pair};
+use local_endpoint::LocalEntry;
+use news::{News, Next};
 use reachability::Reachability;
 use remote_participant::RemoteParticipant;
 
 use crate::discovery_event::DiscoveryEvent;
-use crate::outbox::Outbox;
+use crate::outbox::{Destinations, Outbox};
+use crate::packing::Packing;
 use crate::time::Time;
 
+pub use addresses::OwnAddresses;
 pub use config::{Interface, ParticipantConfig};
 pub use counters::DiscoveryCounters;
 pub use local_endpoint::{LocalEndpoint, LocalEndpointError};
@@ -53,9 +63,13 @@ pub struct ParticipantCore {
     assertions: Assertions,
     locals: BTreeMap<EntityId, LocalEntry>,
     remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
-    /// By local endpoint and remote one, of those that share a topic.
-    pairs: BTreeMap<(EntityId, Guid), Pair>,
-    events: VecDeque<DiscoveryEvent>,
+    deadlines: Deadlines,
+    /// Participants to be asked for an answer, and where.
+    questions: Vec<(GuidPrefix, Destinations)>,
+    news: News,
+    /// What the builtin endpoints send, before it is packed.
+    unpacked: Outbox,
+    packing: Packing,
     counters: DiscoveryCounters,
     is_closed: bool,
 }
@@ -71,8 +85,11 @@ impl ParticipantCore {
             assertions: Assertions::default(),
             locals: BTreeMap::new(),
             remotes: BTreeMap::new(),
-            pairs: BTreeMap::new(),
-            events: VecDeque::new(),
+            deadlines: Deadlines::default(),
+            questions: Vec::new(),
+            news: News::default(),
+            unpacked: Outbox::new(),
+            packing: Packing::default(),
             counters: DiscoveryCounters::default(),
             is_closed: false,
             config,
@@ -85,7 +102,7 @@ impl ParticipantCore {
             return;
         }
         self.announcer.handle_timeout(now);
-        self.expire_leases(now);
+        self.look_at_participants(now);
         self.liveliness_timeout(now);
         self.builtin.handle_timeout(now);
     }
@@ -97,22 +114,36 @@ impl ParticipantCore {
         if self.is_closed {
             return None;
         }
-        let leases = self.remotes.values().map(RemoteParticipant::expires_at).filter(|&at| at < Time::MAX);
-        let leases = leases.chain(self.next_liveliness());
-        leases.chain(self.builtin.next_timeout()).chain([self.announcer.next_at()]).min()
+        let due = self.deadlines.next().into_iter().chain(self.next_liveliness());
+        due.chain(self.builtin.next_timeout()).chain([self.announcer.next_at()]).min()
     }
 
     /// Appends all datagrams that are to be sent now.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
         // The announcement goes first: only participants that know us understand the rest.
-        self.announcer.poll_transmit(&self.remotes, out);
-        self.builtin.poll_transmit(now, out);
+        self.announcer.poll_transmit(now, &self.remotes, out);
+        self.builtin.poll_transmit(now, &mut self.unpacked);
+        for (prefix, to) in self.questions.drain(..) {
+            self.builtin.ask(prefix, &to, &mut self.unpacked);
+        }
+        self.packing.pack(&mut self.unpacked, out);
         self.announcer.poll_farewell(&self.remotes, out);
     }
 
-    /// Returns the next event for the application. Events are in the order in which they happened.
+    /// Returns the next event for the application. Events are in the order in which they happened, but what happened
+    /// repeatedly to a pair of endpoints is told once, in the first place.
     pub fn poll_event(&mut self) -> Option<DiscoveryEvent> {
-        self.events.pop_front()
+        loop {
+            match self.news.next()? {
+                Next::Event(event) => return Some(event),
+                // Its data are gone only if the pair is, of which the next change tells.
+                Next::Pair(pair, change) => {
+                    if let Some(event) = self.pair_event(pair, change) {
+                        return Some(event);
+                    }
+                }
+            }
+        }
     }
 
     /// Renews the lease of a participant that has sent user data.
@@ -133,7 +164,7 @@ impl ParticipantCore {
         }
         self.announcer.close();
         self.locals.clear();
-        self.pairs.clear();
+        self.news.forget_pairs();
         self.is_closed = true;
     }
 
@@ -156,11 +187,11 @@ impl ParticipantCore {
         self.builtin.memory()
     }
 
-    /// Returns the memory of announcements in bytes: ours, and remote ones that wait for earlier
-    /// ones.
+    /// Returns the memory in bytes of announcements (ours, and remote ones that wait for earlier ones), of the relations
+    /// of endpoints, and of waiting events.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.builtin.memory() + self.builtin.waiting_memory()
+        self.builtin.memory() + self.builtin.waiting_memory() + self.news.memory()
     }
 
     /// Returns the number of known remote participants.

@@ -29,7 +29,7 @@ use crate::writer::ChangeKind;
 pub(super) struct Announcer {
     prefix: GuidPrefix,
     vendor: VendorId,
-    /// The announcement; it never changes.
+    /// The announcement.
     payload: Vec<u8>,
     /// The group and the initial peers.
     everywhere: Destinations,
@@ -87,6 +87,13 @@ impl Announcer {
         }
     }
 
+    /// Announces other addresses, as soon and as often as at the start.
+    pub(super) fn restart(&mut self, config: &ParticipantConfig, now: Time) {
+        self.payload.clear();
+        spdp::encode(&announcement(config), &mut self.payload);
+        self.schedule = Schedule::new(config, now);
+    }
+
     pub(super) fn next_at(&self) -> Time {
         self.schedule.next_at
     }
@@ -113,6 +120,7 @@ impl Announcer {
 
     pub(super) fn poll_transmit(
         &mut self,
+        now: Time,
         remotes: &BTreeMap<GuidPrefix, RemoteParticipant>,
         out: &mut Outbox,
     ) {
@@ -125,7 +133,8 @@ impl Announcer {
             self.announce(&Arc::clone(&self.everywhere), None, out);
             // Multicast may not get through. Not directed: a directed announcement means "you are
             // new to me".
-            for remote in remotes.values().filter(|remote| remote.has_answered) {
+            let is_apart = |remote: &&RemoteParticipant| remote.has_answered && remote.grouped_to < now;
+            for remote in remotes.values().filter(is_apart) {
                 self.announce(&remote.metatraffic, None, out);
             }
         }

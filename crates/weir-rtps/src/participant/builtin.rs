@@ -240,7 +240,10 @@ impl BuiltinEndpoints {
     pub(super) fn handle_timeout(&mut self, now: Time) {
         for exchange in self.exchanges() {
             exchange.writer.handle_timeout(now);
-            exchange.reader.handle_timeout(now);
+            // It visits all writers; most time-outs are of others.
+            if exchange.reader.next_timeout().is_some_and(|at| at <= now) {
+                exchange.reader.handle_timeout(now);
+            }
         }
     }
 
@@ -257,6 +260,19 @@ impl BuiltinEndpoints {
             exchange.writer.poll_transmit(now, out);
             exchange.reader.poll_transmit(now, out);
         }
+    }
+
+    /// Asks a participant for an acknowledgement, wherever it usually receives.
+    pub(super) fn ask(&mut self, prefix: GuidPrefix, to: &Destinations, out: &mut Outbox) {
+        let exchange = &mut self.publications;
+        exchange.writer.ask_reader(Guid::new(prefix, exchange.ids.reader), to, out);
+    }
+
+    /// Returns whether a participant has acknowledged one of our announcements.
+    pub(super) fn has_acknowledged(&self, prefix: GuidPrefix) -> bool {
+        [&self.publications, &self.subscriptions]
+            .into_iter()
+            .any(|exchange| exchange.writer.has_acknowledged_some(Guid::new(prefix, exchange.ids.reader)))
     }
 
     fn exchanges(&mut self) -> [&mut Exchange; 3] {

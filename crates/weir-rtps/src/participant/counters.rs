@@ -38,6 +38,11 @@ pub struct DiscoveryCounters {
     pub matches_over_limit: u64,
     /// Participants that were silent for longer than their lease.
     pub leases_expired: u64,
+    /// Changed announcements that waited, because their participant had changed just before.
+    pub changes_held_back: u64,
+    /// Announcements and goodbyes of a known participant from another host that were not believed: the participant
+    /// answered at its known addresses, or nobody answered at the new ones.
+    pub claims_refused: u64,
     /// Responses to new participants suppressed by the limit.
     pub replies_suppressed: u64,
 }

@@ -115,7 +115,7 @@ impl ParticipantCore {
         }
         for (entity, entry) in &mut self.locals {
             if entry.lease.as_mut().is_some_and(|lease| lease.expire(now)) {
-                self.events.push_back(DiscoveryEvent::LivelinessLost { writer: *entity });
+                self.news.push(DiscoveryEvent::LivelinessLost { writer: *entity });
             }
         }
     }
@@ -136,7 +136,7 @@ impl ParticipantCore {
         }
         self.builtin.assert_liveliness(now, kind);
         // Readers of this participant do not receive its metatraffic.
-        self.events.push_back(DiscoveryEvent::LivelinessAsserted { prefix: self.config.guid_prefix, kind });
+        self.news.push(DiscoveryEvent::LivelinessAsserted { prefix: self.config.guid_prefix, kind });
     }
 
     /// Processes the participant messages that have arrived.
@@ -157,7 +157,7 @@ impl ParticipantCore {
             .get(&prefix)
             .is_some_and(|remote| remote.endpoints.values().any(|entry| offers(&entry.endpoint.qos)));
         if has_such_writers {
-            self.events.push_back(DiscoveryEvent::LivelinessAsserted { prefix, kind });
+            self.news.push(DiscoveryEvent::LivelinessAsserted { prefix, kind });
         }
     }
 }

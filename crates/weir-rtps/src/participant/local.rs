@@ -1,5 +1,6 @@
 //! The local endpoints: announced to and matched with all participants.
 
+use core::net::SocketAddrV4;
 use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid};
@@ -8,6 +9,8 @@ use super::ParticipantCore;
 use super::local_endpoint::{LocalEndpoint, LocalEndpointError, LocalEntry, manual_lease};
 use super::remote_participant::kind_of;
 use crate::discovery_event::RemoteEndpoint;
+use crate::multicast::GroupRoute;
+use crate::outbox::Destinations;
 use crate::sedp::EndpointKind;
 use crate::time::Time;
 
@@ -50,20 +53,12 @@ impl ParticipantCore {
         let entity = endpoint.entity;
         let guid = Guid::new(self.config.guid_prefix, entity);
         let receive_buffer = (self.config.receive_buffer > 0).then_some(self.config.receive_buffer);
-        let addresses =
-            if endpoint.unicast.is_empty() { &self.config.default_unicast } else { &endpoint.unicast }
-                .clone();
-        // All our own addresses lead here; loopback, if used, is the shortest path.
-        let own = addresses.iter().copied().min_by_key(|address| !address.ip().is_loopback());
-        let own = own.ok_or(LocalEndpointError::NoAddress)?;
-        let destinations = Arc::from([own]);
-        let group = self.reachability.group_route(*own.ip(), endpoint.multicast.as_slice());
-        // Peers consider an endpoint's own addresses complete.
-        let unicast = if endpoint.multicast.is_some() { addresses } else { endpoint.unicast };
+        let (destinations, group) =
+            self.own_path(&endpoint.unicast, endpoint.multicast).ok_or(LocalEndpointError::NoAddress)?;
         let entry = LocalEntry {
             topic: endpoint.topic,
             type_name: endpoint.type_name,
-            unicast,
+            unicast: endpoint.unicast,
             multicast: endpoint.multicast,
             kind,
             lease: manual_lease(now, kind, &endpoint.qos),
@@ -71,19 +66,31 @@ impl ParticipantCore {
             seen: RemoteEndpoint {
                 guid,
                 vendor: self.config.vendor,
-                qos: endpoint.qos,
+                qos: Arc::new(endpoint.qos),
                 destinations,
                 group,
                 receive_buffer,
                 delimits_keys: true,
             },
         };
-        self.builtin.announce(now, kind, &entry.data())?;
+        self.builtin.announce(now, kind, &entry.data(&self.config.default_unicast))?;
         let is_known = self.locals.insert(entity, entry).is_some();
         self.writers_changed(now);
         self.match_local(entity);
         self.match_remote(guid, is_known);
         Ok(())
+    }
+
+    /// Returns where endpoints of this participant send to an endpoint of it.
+    pub(super) fn own_path(
+        &self,
+        unicast: &[SocketAddrV4],
+        multicast: Option<SocketAddrV4>,
+    ) -> Option<(Destinations, Option<GroupRoute>)> {
+        let addresses = if unicast.is_empty() { &self.config.default_unicast } else { unicast };
+        // All our own addresses lead here; loopback, if used, is the shortest path.
+        let own = addresses.iter().copied().min_by_key(|address| !address.ip().is_loopback())?;
+        Some((Arc::from([own]), self.reachability.group_route(*own.ip(), multicast.as_slice())))
     }
 
     fn remove_endpoint(&mut self, now: Time, kind: EndpointKind, entity: EntityId) {
@@ -95,7 +102,7 @@ impl ParticipantCore {
         let guid = Guid::new(self.config.guid_prefix, entity);
         self.builtin.dispose(now, kind, guid);
         self.announce_anew(now, kind);
-        self.forget_pairs_of_local(entity);
+        self.news.forget_local(entity);
         self.unmatch_remote(guid);
     }
 
@@ -108,7 +115,7 @@ impl ParticipantCore {
         }
         for entry in entries {
             // The instance exists, so nothing is refused.
-            let _never_refused = self.builtin.announce(now, kind, &entry.data());
+            let _never_refused = self.builtin.announce(now, kind, &entry.data(&self.config.default_unicast));
         }
     }
 

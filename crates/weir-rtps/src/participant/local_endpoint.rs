@@ -62,6 +62,7 @@ pub enum LocalEndpointError {
 pub(super) struct LocalEntry {
     pub(super) topic: String,
     pub(super) type_name: String,
+    /// Its own addresses, if any.
     pub(super) unicast: Vec<SocketAddrV4>,
     pub(super) multicast: Option<SocketAddrV4>,
     pub(super) kind: EndpointKind,
@@ -82,15 +83,18 @@ impl LocalEntry {
         self.seen.guid
     }
 
-    /// Returns the endpoint's announcement.
-    pub(super) fn data(&self) -> EndpointData {
+    /// Returns the endpoint's announcement. `default_unicast`: the participant's addresses.
+    pub(super) fn data(&self, default_unicast: &[SocketAddrV4]) -> EndpointData {
         let seen = &self.seen;
+        // Peers consider an endpoint's own addresses complete.
+        let has_only_group = self.multicast.is_some() && self.unicast.is_empty();
+        let unicast = if has_only_group { default_unicast } else { &self.unicast };
         EndpointData {
             guid: seen.guid,
             topic: self.topic.clone(),
             type_name: self.type_name.clone(),
-            qos: seen.qos.clone(),
-            unicast: Locators { addresses: self.unicast.clone(), skipped: 0 },
+            qos: Qos::clone(&seen.qos),
+            unicast: Locators { addresses: unicast.to_vec(), skipped: 0 },
             multicast: Locators { addresses: self.multicast.into_iter().collect(), skipped: 0 },
             expects_inline_qos: false,
             receive_buffer: seen.receive_buffer.filter(|_| self.kind == EndpointKind::Reader),

@@ -5,6 +5,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::ParticipantCore;
 use super::local_endpoint::Pair;
+use super::news::{Change, PairKey};
 use super::remote_participant::kind_of;
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
@@ -49,17 +50,7 @@ impl ParticipantCore {
     /// Notifies the matched local endpoints that an endpoint is gone.
     pub(super) fn unmatch_remote(&mut self, remote: Guid) {
         for local in self.locals_opposite(remote.entity) {
-            self.set_pair(local, remote, None, None);
-        }
-    }
-
-    /// Removes the matches of a local endpoint that is gone itself.
-    pub(super) fn forget_pairs_of_local(&mut self, local: EntityId) {
-        let first = (local, Guid::from_bytes([0; 16]));
-        let last = (local, Guid::from_bytes([0xff; 16]));
-        let pairs: Vec<_> = self.pairs.range(first..=last).map(|(pair, _)| *pair).collect();
-        for pair in pairs {
-            self.pairs.remove(&pair);
+            self.set_pair(local, remote, None, false);
         }
     }
 
@@ -72,30 +63,27 @@ impl ParticipantCore {
         let Some(ours) = self.locals.get(&local) else { return };
         let ours =
             Side { entity: local, topic: &ours.topic, type_name: &ours.type_name, qos: &ours.seen.qos };
+        if self.remotes.get(&remote.prefix).is_some_and(|participant| !participant.has_answered) {
+            return;
+        }
         let Some((theirs, _)) = self.other_side(remote) else { return };
         let now = match kind_of(local) {
             Some(EndpointKind::Writer) => compare(&ours, &theirs),
             _ => compare(&theirs, &ours),
         };
-        let before = self.pairs.get(&(local, remote)).copied();
+        let before = self.news.relation((local, remote));
         let is_new_match = now == Some(Pair::Matched) && before != now;
         let now = if is_new_match && !self.has_room_for_match(local, remote.prefix) { None } else { now };
         self.counters.matches_over_limit += u64::from(is_new_match && now.is_none());
-        let Some((_, endpoint)) = self.other_side(remote) else { return };
-        if now != before || (is_changed && now == Some(Pair::Matched)) {
-            let endpoint = endpoint.clone();
-            self.set_pair(local, remote, now, Some(endpoint));
+        if now != before || is_changed {
+            self.set_pair(local, remote, now, is_changed);
         }
     }
 
     /// Returns whether a local endpoint has room for one more match with a participant.
     fn has_room_for_match(&self, local: EntityId, prefix: GuidPrefix) -> bool {
-        let first = (local, Guid::new(prefix, EntityId([0; 4])));
-        let last = (local, Guid::new(prefix, EntityId([0xff; 4])));
-        let matched = |pair: &Pair| *pair == Pair::Matched;
         self.locals.get(&local).is_some_and(|entry| entry.matches < config::PROXIES_MAX)
-            && self.pairs.range(first..=last).filter(|(_, pair)| matched(pair)).count()
-                < config::PROXIES_PER_PARTICIPANT_MAX
+            && self.news.matches_with(local, prefix) < config::PROXIES_PER_PARTICIPANT_MAX
     }
 
     /// Returns the data of an endpoint that may be a local one.
@@ -111,41 +99,35 @@ impl ParticipantCore {
         Some((Side { entity, topic, type_name, qos: &entry.endpoint.qos }, &entry.endpoint))
     }
 
-    /// Stores the relation of two endpoints and reports changes. `remote` is present whenever they
-    /// match.
-    fn set_pair(&mut self, local: EntityId, guid: Guid, now: Option<Pair>, remote: Option<RemoteEndpoint>) {
-        let key = (local, guid);
-        let before = match now {
-            Some(pair) => self.pairs.insert(key, pair),
-            None => self.pairs.remove(&key),
-        };
-        let is_writer = kind_of(local) == Some(EndpointKind::Writer);
-        let was_matched = before == Some(Pair::Matched);
+    /// Stores the relation of two endpoints. `is_changed`: the data of the remote one are new.
+    fn set_pair(&mut self, local: EntityId, remote: Guid, now: Option<Pair>, is_changed: bool) {
+        let key = (local, remote);
+        let was_matched = self.news.relation(key) == Some(Pair::Matched);
         if let Some(entry) = self.locals.get_mut(&local) {
             entry.matches += usize::from(now == Some(Pair::Matched));
             entry.matches -= usize::from(was_matched);
         }
-        if was_matched && now != before {
-            self.events.push_back(if is_writer {
-                DiscoveryEvent::ReaderUnmatched { writer: local, reader: guid }
-            } else {
-                DiscoveryEvent::WriterUnmatched { reader: local, writer: guid }
-            });
-        }
-        match (now, remote) {
-            (Some(Pair::Incompatible(policy)), _) if now != before => self.events.push_back(if is_writer {
+        self.news.set(key, now, is_changed);
+    }
+
+    /// Returns the event for a change of a pair, with the data that it has now.
+    pub(super) fn pair_event(&self, (local, guid): PairKey, change: Change) -> Option<DiscoveryEvent> {
+        let is_writer = kind_of(local) == Some(EndpointKind::Writer);
+        let remote = || self.other_side(guid).map(|(_, endpoint)| endpoint.clone());
+        Some(match (change, is_writer) {
+            (Change::Matched, true) => DiscoveryEvent::ReaderMatched { writer: local, reader: remote()? },
+            (Change::Matched, false) => DiscoveryEvent::WriterMatched { reader: local, writer: remote()? },
+            (Change::Changed, true) => DiscoveryEvent::ReaderChanged { writer: local, reader: remote()? },
+            (Change::Changed, false) => DiscoveryEvent::WriterChanged { reader: local, writer: remote()? },
+            (Change::Unmatched, true) => DiscoveryEvent::ReaderUnmatched { writer: local, reader: guid },
+            (Change::Unmatched, false) => DiscoveryEvent::WriterUnmatched { reader: local, writer: guid },
+            (Change::Incompatible(policy), true) => {
                 DiscoveryEvent::OfferedIncompatibleQos { writer: local, reader: guid, policy }
-            } else {
+            }
+            (Change::Incompatible(policy), false) => {
                 DiscoveryEvent::RequestedIncompatibleQos { reader: local, writer: guid, policy }
-            }),
-            (Some(Pair::Matched), Some(remote)) => self.events.push_back(match (is_writer, was_matched) {
-                (true, false) => DiscoveryEvent::ReaderMatched { writer: local, reader: remote },
-                (true, true) => DiscoveryEvent::ReaderChanged { writer: local, reader: remote },
-                (false, false) => DiscoveryEvent::WriterMatched { reader: local, writer: remote },
-                (false, true) => DiscoveryEvent::WriterChanged { reader: local, writer: remote },
-            }),
-            _ => {}
-        }
+            }
+        })
     }
 }
 

@@ -5,12 +5,12 @@
 //! are not in. The address from which the announcement arrived is the best evidence.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
 
 use super::config::{Interface, ParticipantConfig};
 use super::remote_participant::RemoteParticipant;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
+use crate::spdp::ParticipantData;
 
 /// Our own addresses.
 #[derive(Clone, Debug)]
@@ -59,18 +59,33 @@ impl Reachability {
         unicast: &[SocketAddrV4],
         multicast: &[SocketAddrV4],
     ) -> Option<(Destinations, Option<GroupRoute>)> {
-        let address = self
-            .choose(unicast, remote.from)
-            .or_else(|| self.choose(&remote.data.default_unicast.addresses, remote.from))?;
+        let choose = |data: &ParticipantData, from| {
+            self.choose(unicast, from).or_else(|| self.choose(&data.default_unicast.addresses, from))
+        };
+        let address = choose(&remote.data, remote.from)?;
+        let beside = remote.beside.as_ref().and_then(|there| choose(&there.data, there.from));
         let has_none = unicast.is_empty() && multicast.is_empty();
         let groups = if has_none { &remote.data.default_multicast.addresses } else { multicast };
-        Some((Arc::from([address]), self.group_route(*address.ip(), groups)))
+        let group = self.group_route(*address.ip(), groups);
+        Some((one_or_both(address, beside).into(), group))
+    }
+
+    /// Returns where to send discovery traffic to a participant.
+    pub(super) fn metatraffic(&self, remote: &RemoteParticipant) -> Vec<SocketAddrV4> {
+        let choose = |data: &ParticipantData, from| self.choose(&data.metatraffic_unicast.addresses, from);
+        let beside = remote.beside.as_ref().and_then(|there| choose(&there.data, there.from));
+        choose(&remote.data, remote.from).map_or_else(Vec::new, |address| one_or_both(address, beside))
+    }
+
+    /// Returns whether a source address is one of this host.
+    pub(super) fn is_on_this_host(&self, from: Ipv4Addr) -> bool {
+        from.is_loopback() || self.own.contains(&from)
     }
 
     /// Returns the rank of an address, 0 is best. `None`: sending to it would reach another host,
     /// or many.
     fn rank(&self, address: Ipv4Addr, from: Ipv4Addr) -> Option<u8> {
-        let is_on_this_host = from.is_loopback() || self.own.contains(&from);
+        let is_on_this_host = self.is_on_this_host(from);
         if address.is_loopback() {
             let we_use_it = self.own.iter().any(Ipv4Addr::is_loopback);
             return is_on_this_host.then_some(if we_use_it { 0 } else { 5 });
@@ -86,6 +101,10 @@ impl Reachability {
         }
         Some(if self.interfaces.iter().any(|interface| interface.is_neighbour(address)) { 3 } else { 4 })
     }
+}
+
+fn one_or_both(address: SocketAddrV4, beside: Option<SocketAddrV4>) -> Vec<SocketAddrV4> {
+    core::iter::once(address).chain(beside.filter(|other| *other != address)).collect()
 }
 
 impl Interface {

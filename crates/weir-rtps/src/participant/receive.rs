@@ -14,7 +14,8 @@ use weir_wire::{
 };
 
 use super::ParticipantCore;
-use super::remote_participant::kind_of;
+use super::claims::What;
+use super::remote_participant::{kind_of, names};
 use crate::discovery_data::DiscoveryDataError;
 use crate::inline_qos;
 use crate::receiver::submessages::{self, Sink};
@@ -29,6 +30,7 @@ struct Receiver<'a> {
     now: Time,
     /// The source address.
     from: SocketAddrV4,
+    is_from_group: bool,
     source_vendor: VendorId,
     /// Whether the submessages are for this participant only.
     is_directed: bool,
@@ -38,6 +40,15 @@ impl ParticipantCore {
     /// Handles a datagram that arrived `from` there on a metatraffic address. Invalid content is
     /// counted and dropped.
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddrV4, datagram: &[u8]) {
+        self.handle(now, from, datagram, false);
+    }
+
+    /// As [`handle_datagram`](Self::handle_datagram), for one that arrived through the multicast group.
+    pub fn handle_group_datagram(&mut self, now: Time, from: SocketAddrV4, datagram: &[u8]) {
+        self.handle(now, from, datagram, true);
+    }
+
+    fn handle(&mut self, now: Time, from: SocketAddrV4, datagram: &[u8], is_from_group: bool) {
         if self.is_closed {
             return;
         }
@@ -52,7 +63,8 @@ impl ParticipantCore {
         }
         self.assert_alive(now, source);
         let source_vendor = message.header.vendor;
-        let mut receiver = Receiver { core: self, now, from, source_vendor, is_directed: false };
+        let mut receiver =
+            Receiver { core: self, now, from, is_from_group, source_vendor, is_directed: false };
         if submessages::walk(message.submessages(), own, source, None, &mut receiver).is_err() {
             self.counters.malformed_submessages += 1;
         }
@@ -132,13 +144,21 @@ impl Sink for Receiver<'_> {
             core.counters.unknown_participant += 1;
             return;
         };
+        let (host, has_answered) = (*self.from.ip(), remote.has_answered);
+        if remote.is_at(host) {
+            remote.home_heard_at = now;
+        }
+        remote.claims.heard_from(host);
+        let is_named = names(&remote.data, host);
         if self.is_directed {
-            remote.has_answered = true;
             core.introduce_now(now, source);
         }
         let is_pad = matches!(submessage, Submessage::Pad);
         let is_used = is_pad || core.builtin.handle(now, source, submessage, timestamp);
         core.counters.ignored_submessages += u64::from(!is_used);
+        if !has_answered && (is_named || core.builtin.has_acknowledged(source)) {
+            core.participant_answers(source);
+        }
     }
 
     fn source(&mut self, info: &InfoSource) {
@@ -165,15 +185,14 @@ impl Receiver<'_> {
             let prefix = spdp::decode_key(payload)
                 .or(key_hash.map(Guid::from_bytes))
                 .map_or(source, |guid| guid.prefix);
-            // A goodbye on behalf of a participant on another host is ignored. If it is true, the
-            // lease will expire.
-            let is_its_own =
-                prefix == source && core.remotes.get(&prefix).is_none_or(|remote| remote.is_at(*from.ip()));
-            return if is_its_own {
+            if prefix != source {
+                core.counters.foreign_announcements += 1;
+            } else if core.remotes.get(&prefix).is_none_or(|remote| remote.is_at(*from.ip())) {
                 core.participant_lost(*now, prefix);
             } else {
-                core.counters.foreign_announcements += 1;
-            };
+                core.claimed(*now, prefix, *from.ip(), What::Left);
+            }
+            return;
         }
         let Payload::Data(payload) = data.payload else {
             core.counters.refused_announcements += 1;
@@ -186,10 +205,14 @@ impl Receiver<'_> {
                 core.counters.other_domain += 1;
             }
             Ok(data) => {
-                let is_directed = self.is_directed;
+                // Sent to us directly: it has received from us, unless another host names its addresses.
+                let is_directed = self.is_directed && names(&data, *from.ip());
                 core.participant_announced(*now, *from.ip(), data, is_directed);
-                if is_directed && let Some(remote) = core.remotes.get_mut(&source) {
-                    remote.has_answered = true;
+                if self.is_from_group {
+                    core.heard_by_group(*now, source, *from.ip());
+                }
+                if is_directed && core.remotes.get(&source).is_some_and(|remote| !remote.has_answered) {
+                    core.participant_answers(source);
                 }
             }
         }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
 use super::ParticipantCore;
-use super::remote_participant::{RemoteEntry, RemoteParticipant};
+use super::claims::{Claims, What};
+use super::remote_participant::{Announcement, RemoteEntry, RemoteParticipant};
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use crate::sedp::EndpointData;
@@ -26,26 +27,53 @@ impl ParticipantCore {
         let prefix = data.prefix;
         let skipped =
             data.metatraffic_unicast.skipped + data.default_unicast.skipped + data.default_multicast.skipped;
-        let Some(remote) = self.remotes.get_mut(&prefix) else {
+        let Some(remote) = self.remotes.get(&prefix) else {
             self.counters.locators_skipped += u64::from(skipped);
             return self.participant_discovered(now, from, data, is_directed);
         };
         if !remote.is_introduced {
             self.introduce(now, prefix, is_directed);
-            return self.participant_changed(now, from, data);
         }
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         remote.last_heard = now;
+        let is_home = remote.is_at(from);
+        if is_home {
+            remote.home_heard_at = now;
+        }
         self.builtin.prompt_participant(now, prefix);
         if remote.data != data {
             self.counters.locators_skipped += u64::from(skipped);
-            return self.participant_changed(now, from, data);
+            return self.participant_differs(now, from, data, is_home);
         }
+        // A change that waits was taken back.
+        remote.held = None;
         // A participant sends to us directly when we are new to it. If we have known it for a
         // while, it has lost us and all our data: restart the exchange.
         if is_directed && now.since(remote.discovered_at) > INTRODUCTION_TIME {
             remote.discovered_at = now;
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
         }
+    }
+
+    /// Handles an announcement that differs from what is known.
+    fn participant_differs(&mut self, now: Time, from: Ipv4Addr, data: ParticipantData, is_home: bool) {
+        let prefix = data.prefix;
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        if remote.is_beside(from, &data) {
+            return self.heard_beside(now, prefix);
+        }
+        let there = Box::new(Announcement { from, data });
+        // Nothing is known for certain of a participant that has not answered, so nothing is lost by a change.
+        if !is_home && remote.has_answered {
+            return self.claimed(now, prefix, from, What::Moved(there));
+        }
+        if now >= remote.may_change_at() {
+            return self.participant_changed(now, from, there.data);
+        }
+        self.counters.changes_held_back += 1;
+        let at = remote.may_change_at();
+        remote.held = Some(there);
+        self.deadlines.look_by(prefix, &mut remote.due_at, at);
     }
 
     fn participant_discovered(
@@ -64,7 +92,7 @@ impl ParticipantCore {
             return;
         }
         let prefix = data.prefix;
-        self.events.push_back(DiscoveryEvent::ParticipantDiscovered {
+        self.news.push(DiscoveryEvent::ParticipantDiscovered {
             prefix,
             vendor: data.vendor,
             name: data.entity_name.clone(),
@@ -78,9 +106,18 @@ impl ParticipantCore {
             has_answered: false,
             is_introduced: false,
             endpoints: BTreeMap::new(),
+            changed_at: None,
+            held: None,
+            claims: Claims::default(),
+            beside: None,
+            home_heard_at: now,
+            grouped_to: Time::ZERO,
+            due_at: Time::MAX,
             data,
         };
-        self.remotes.insert(prefix, remote);
+        let remote = self.remotes.entry(prefix).or_insert(remote);
+        let at = remote.next_look();
+        self.deadlines.look_by(prefix, &mut remote.due_at, at);
         self.introduce(now, prefix, is_directed);
     }
 
@@ -129,51 +166,95 @@ impl ParticipantCore {
         self.remotes.len() < limit
     }
 
-    fn participant_changed(&mut self, now: Time, from: Ipv4Addr, data: ParticipantData) {
-        let Some(address) = self.reachability.choose(&data.metatraffic_unicast.addresses, from) else {
+    /// Replaces what a participant has announced.
+    pub(super) fn participant_changed(&mut self, now: Time, from: Ipv4Addr, data: ParticipantData) {
+        if self.reachability.choose(&data.metatraffic_unicast.addresses, from).is_none() {
             self.counters.unreachable += 1;
             return;
-        };
-        let Some(remote) = self.remotes.get_mut(&data.prefix) else { return };
-        let is_moved = remote.metatraffic.first() != Some(&address)
-            || remote.data.builtin_endpoints != data.builtin_endpoints
-            || remote.data.vendor != data.vendor;
+        }
+        let prefix = data.prefix;
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        let is_other =
+            remote.data.builtin_endpoints != data.builtin_endpoints || remote.data.vendor != data.vendor;
+        remote.held = None;
+        remote.changed_at = Some(now);
         remote.from = from;
         remote.lease = data.lease.max(self.config.remote_lease_min);
         remote.data = data;
-        if is_moved {
-            remote.metatraffic = Arc::from([address]);
-        }
-        if is_moved && remote.is_introduced {
+        let at = remote.next_look();
+        self.deadlines.look_by(prefix, &mut remote.due_at, at);
+        if is_other && remote.is_introduced {
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
         }
+        self.paths_changed(now, prefix);
+    }
+
+    /// Chooses the addresses of a participant and its endpoints anew.
+    pub(super) fn paths_changed(&mut self, now: Time, prefix: GuidPrefix) {
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        let metatraffic = self.reachability.metatraffic(remote);
+        if remote.metatraffic[..] != metatraffic[..] && !metatraffic.is_empty() {
+            remote.metatraffic = Arc::from(metatraffic);
+            if remote.is_introduced {
+                self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+            }
+        }
         // Its endpoints' default addresses may have changed.
-        let prefix = remote.data.prefix;
         let entities: Vec<_> = remote.endpoints.keys().copied().collect();
         for entity in entities {
             self.refresh_endpoint(prefix, entity);
         }
     }
 
+    /// An announcement came through the multicast group. On the same host, ours go the same way back.
+    pub(super) fn heard_by_group(&mut self, now: Time, prefix: GuidPrefix, from: Ipv4Addr) {
+        if self.reachability.is_on_this_host(from)
+            && let Some(remote) = self.remotes.get_mut(&prefix)
+        {
+            remote.grouped_to = now + remote.lease.min(config::GROUP_TRUST_MAX);
+        }
+    }
+
+    /// A participant receives what we send: its endpoints are matched.
+    pub(super) fn participant_answers(&mut self, prefix: GuidPrefix) {
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        remote.has_answered = true;
+        let endpoints: Vec<_> = remote.endpoints.keys().map(|entity| Guid::new(prefix, *entity)).collect();
+        for endpoint in endpoints {
+            self.match_remote(endpoint, false);
+        }
+    }
+
     /// Removes a participant and all its endpoints.
     pub(super) fn participant_lost(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.remove(&prefix) else { return };
+        self.deadlines.remove(prefix, remote.due_at);
         for entity in remote.endpoints.keys() {
             self.unmatch_remote(Guid::new(prefix, *entity));
         }
         self.builtin.unmatch_participant(now, prefix);
-        self.events.push_back(DiscoveryEvent::ParticipantLost { prefix });
+        self.news.push(DiscoveryEvent::ParticipantLost { prefix });
     }
 
-    /// Removes the participants that were silent for longer than their lease.
-    pub(super) fn expire_leases(&mut self, now: Time) {
-        let is_expired =
-            |remote: &RemoteParticipant| remote.expires_at() <= now && remote.expires_at() < Time::MAX;
-        let expired: Vec<_> =
-            self.remotes.iter().filter(|(_, remote)| is_expired(remote)).map(|(prefix, _)| *prefix).collect();
-        for prefix in expired {
-            self.counters.leases_expired += 1;
-            self.participant_lost(now, prefix);
+    /// Does what is due about remote participants: expired leases, changes held back, claims.
+    pub(super) fn look_at_participants(&mut self, now: Time) {
+        while let Some(prefix) = self.deadlines.pop(now) {
+            let Some(remote) = self.remotes.get_mut(&prefix) else { continue };
+            remote.due_at = Time::MAX;
+            if remote.expires_at() <= now {
+                self.counters.leases_expired += 1;
+                self.participant_lost(now, prefix);
+                continue;
+            }
+            let may_change_at = remote.may_change_at();
+            if let Some(held) = remote.held.take_if(|_| may_change_at <= now) {
+                self.participant_changed(now, held.from, held.data);
+            }
+            self.settle_claims(now, prefix);
+            if let Some(remote) = self.remotes.get_mut(&prefix) {
+                let at = remote.next_look();
+                self.deadlines.look_by(prefix, &mut remote.due_at, at);
+            }
         }
     }
 
@@ -207,7 +288,7 @@ impl ParticipantCore {
             endpoint: RemoteEndpoint {
                 guid: data.guid,
                 vendor: remote.vendor(),
-                qos: data.qos,
+                qos: Arc::new(data.qos),
                 destinations,
                 group,
                 receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),

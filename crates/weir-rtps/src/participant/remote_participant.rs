@@ -1,10 +1,12 @@
 //! The state of one remote participant and its endpoints.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use weir_wire::{EntityId, VendorId};
 
+use super::claims::Claims;
 use crate::discovery_event::RemoteEndpoint;
 use crate::outbox::Destinations;
 use crate::sedp::EndpointKind;
@@ -21,13 +23,35 @@ pub(super) struct RemoteParticipant {
     pub(super) metatraffic: Destinations,
     pub(super) discovered_at: Time,
     pub(super) last_heard: Time,
-    pub(super) lease: core::time::Duration,
-    /// Whether it has sent to us directly: then its address is not forged by a host that cannot
-    /// receive from us.
+    pub(super) lease: Duration,
+    /// Whether it receives what we send: it sent us more than announcements, from an address that it has named, or it
+    /// has acknowledged one of our announcements. Its endpoints are matched only then, so that a host that forges
+    /// another one's address cannot direct samples or requests there.
     pub(super) has_answered: bool,
     /// Whether it was sent our announcement, and matched with our builtin endpoints.
     pub(super) is_introduced: bool,
     pub(super) endpoints: BTreeMap<EntityId, RemoteEntry>,
+    /// When its data last changed.
+    pub(super) changed_at: Option<Time>,
+    /// The newest announcement, if it came too soon after the last change.
+    pub(super) held: Option<Box<Announcement>>,
+    /// What other hosts say in its name.
+    pub(super) claims: Claims,
+    /// A second host that answers in its name. Everything is sent there, too.
+    pub(super) beside: Option<Box<Announcement>>,
+    /// When something last came from a host that it has named.
+    pub(super) home_heard_at: Time,
+    /// Until then, announcements to the multicast group reach it, too.
+    pub(super) grouped_to: Time,
+    /// Its place in the queue of [`Deadlines`](super::deadlines::Deadlines).
+    pub(super) due_at: Time,
+}
+
+/// An announcement and its source.
+#[derive(Debug)]
+pub(super) struct Announcement {
+    pub(super) from: Ipv4Addr,
+    pub(super) data: ParticipantData,
 }
 
 /// A remote endpoint.
@@ -44,20 +68,40 @@ pub(super) struct RemoteEntry {
 impl RemoteParticipant {
     /// Returns when it counts as lost if nothing more is received.
     pub(super) fn expires_at(&self) -> Time {
-        let lease = if self.has_answered { self.lease } else { self.lease.min(UNANSWERED_LEASE_MAX) };
-        self.last_heard + lease
+        let max = if self.has_answered { LEASE_MAX } else { UNANSWERED_LEASE_MAX };
+        self.last_heard + self.lease.min(max)
+    }
+
+    /// Returns when it is to be looked at next.
+    pub(super) fn next_look(&self) -> Time {
+        let held_to = self.held.as_ref().map_or(Time::MAX, |_| self.may_change_at());
+        self.expires_at().min(held_to).min(self.claims.next_at().unwrap_or(Time::MAX))
+    }
+
+    /// Returns when its next change may be applied.
+    pub(super) fn may_change_at(&self) -> Time {
+        self.changed_at.map_or(Time::ZERO, |at| at + CHANGE_PERIOD)
     }
 
     /// Returns whether its announcements name the host, or came from there.
     pub(super) fn is_at(&self, host: Ipv4Addr) -> bool {
-        let named =
-            self.data.metatraffic_unicast.addresses.iter().chain(&self.data.default_unicast.addresses);
-        self.from == host || named.into_iter().any(|address| *address.ip() == host)
+        self.from == host || names(&self.data, host)
+    }
+
+    /// Returns whether the announcement is the one of the second host.
+    pub(super) fn is_beside(&self, from: Ipv4Addr, data: &ParticipantData) -> bool {
+        self.beside.as_ref().is_some_and(|there| there.from == from && there.data == *data)
     }
 
     pub(super) fn vendor(&self) -> VendorId {
         self.data.vendor
     }
+}
+
+/// Returns whether an announcement names the host as a unicast address.
+pub(super) fn names(data: &ParticipantData, host: Ipv4Addr) -> bool {
+    let mut named = data.metatraffic_unicast.addresses.iter().chain(&data.default_unicast.addresses);
+    named.any(|address| *address.ip() == host)
 }
 
 /// Returns the kind of endpoint of an entity id; `None` if it is not an application's writer or
@@ -73,4 +117,9 @@ pub(super) fn kind_of(entity: EntityId) -> Option<EndpointKind> {
 /// Maximum time for which a silent participant is kept that has not sent to us directly, whatever
 /// its lease: longer than the 30 s between announcements that the specification proposes (DDSI-RTPS
 /// 2.5 §9.6.1.4).
-const UNANSWERED_LEASE_MAX: core::time::Duration = core::time::Duration::from_secs(35);
+const UNANSWERED_LEASE_MAX: Duration = Duration::from_secs(35);
+/// Maximum time for which a silent participant is kept, whatever its lease: an infinite one must not keep what we know
+/// of a participant, and what we send it, for ever.
+const LEASE_MAX: Duration = Duration::from_secs(3600);
+/// Minimum time between two changes of a participant: a change concerns all its endpoints and their matches.
+const CHANGE_PERIOD: Duration = Duration::from_millis(100);

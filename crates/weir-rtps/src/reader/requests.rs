@@ -165,12 +165,17 @@ impl RepairRequests {
     pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
         if self.retry_at.is_some_and(|at| at <= now) {
             self.retry_at = None;
-            self.retry_delay = (self.retry_delay * 2).min(config::NACK_RETRY_MAX);
-            self.round_trip.raise_guess(self.retry_delay);
+            self.retry_delay = (self.retry_delay * 2).min(config::NACK_RETRY_SILENT_MAX);
+            self.round_trip.raise_guess(self.retry_delay.min(config::NACK_RETRY_MAX));
             self.is_forced = true;
             return true;
         }
         self.deferred_to.is_some_and(|at| at <= now)
+    }
+
+    /// Records that the writer is there: unanswered requests are repeated sooner again.
+    pub(super) fn note_heartbeat(&mut self) {
+        self.retry_delay = self.retry_delay.min(config::NACK_RETRY_MAX);
     }
 
     /// When a request is due at the latest.

@@ -219,6 +219,7 @@ impl WriterProxy {
         self.is_answer_wanted |= !heartbeat.is_final;
         // A HEARTBEAT for this reader alone follows the requested repairs.
         self.requests.is_prompted |= heartbeat.reader != EntityId::UNKNOWN;
+        self.requests.note_heartbeat();
         lost
     }
 

@@ -48,8 +48,7 @@ impl WriterCore {
             let mut requested = core::mem::take(&mut proxy.requested);
             let gap_to = proxy.gap_to.take();
             let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
-            let (guid, to, start) = (proxy.guid, Arc::clone(&proxy.destinations), proxy.start);
-            let is_introduced = proxy.is_introduced;
+            let (guid, to) = (proxy.guid, Arc::clone(&proxy.destinations));
             if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
                 continue;
             }
@@ -57,20 +56,36 @@ impl WriterCore {
             requested.clear();
             self.proxies[index].requested = requested;
             self.proxies[index].note_repaired(charged);
-            let first = start.max(self.history.first());
-            // Directed HEARTBEATs share the counter, but do not move the timer.
-            self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
-            self.counters.heartbeats_sent += 1;
-            let heartbeat = Heartbeat {
-                reader: guid.entity,
-                writer: self.config.guid.entity,
-                first,
-                last: if is_introduced { self.unsent.prev().max(first.prev()) } else { first.prev() },
-                count: self.heartbeat.count,
-                is_final: false,
-                is_liveliness: false,
-            };
+            let heartbeat = self.heartbeat_for(index);
             self.send_reply(guid, &to, gap_to, &gone, &heartbeat, out);
+        }
+    }
+
+    /// Sends a reader a HEARTBEAT that requests an acknowledgement, to any address: the acknowledgement shows that the
+    /// reader is there.
+    pub fn ask_reader(&mut self, reader: Guid, to: &Destinations, out: &mut Outbox) {
+        let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == reader && proxy.is_reliable)
+        else {
+            return;
+        };
+        let heartbeat = self.heartbeat_for(index);
+        self.send_reply(reader, to, None, &[], &heartbeat, out);
+    }
+
+    /// Returns the HEARTBEAT for one reader. Directed HEARTBEATs share the counter, but do not move the timer.
+    fn heartbeat_for(&mut self, index: usize) -> Heartbeat {
+        let proxy = &self.proxies[index];
+        let first = proxy.start.max(self.history.first());
+        self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
+        self.counters.heartbeats_sent += 1;
+        Heartbeat {
+            reader: proxy.guid.entity,
+            writer: self.config.guid.entity,
+            first,
+            last: if proxy.is_introduced { self.unsent.prev().max(first.prev()) } else { first.prev() },
+            count: self.heartbeat.count,
+            is_final: false,
+            is_liveliness: false,
         }
     }
 

@@ -50,6 +50,11 @@ impl WriterCore {
         }
     }
 
+    /// Returns whether a reader has acknowledged a sample.
+    pub fn has_acknowledged_some(&self, reader: Guid) -> bool {
+        self.proxies.iter().any(|proxy| proxy.guid == reader && proxy.acknowledged >= proxy.start)
+    }
+
     fn readers_changed(&mut self, now: Time) {
         self.has_reliable = self.proxies.iter().any(|proxy| proxy.is_reliable);
         let plan = Plan::new(self.proxies.iter().map(|proxy| (&proxy.destinations, proxy.group)));

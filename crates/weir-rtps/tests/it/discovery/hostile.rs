@@ -20,7 +20,7 @@ use weir_wire::{
 use super::world::{Datagram, GROUP, World, config, endpoint, matched, prefix};
 
 /// A DATA message of a participant that may not exist.
-fn data(
+pub(super) fn data(
     source: GuidPrefix,
     writer: EntityId,
     number: i64,
@@ -49,7 +49,7 @@ fn data(
 }
 
 /// The payload of an announcement with an address for responses.
-fn announcement(source: GuidPrefix, answer_to: SocketAddrV4) -> Vec<u8> {
+pub(super) fn announcement(source: GuidPrefix, answer_to: SocketAddrV4) -> Vec<u8> {
     let mut payload = vec![0, 3, 0, 0];
     let mut list = ParameterListWriter::new(&mut payload);
     list.guid(ParameterId::PARTICIPANT_GUID, Guid::new(source, EntityId::PARTICIPANT));

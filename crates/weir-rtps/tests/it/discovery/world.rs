@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use weir_netsim::{Link, Network};
 use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
-use weir_rtps::participant::{LocalEndpoint, ParticipantConfig, ParticipantCore};
+use weir_rtps::participant::{LocalEndpoint, OwnAddresses, ParticipantConfig, ParticipantCore};
 use weir_rtps::qos::Qos;
 use weir_rtps::time::Time;
 use weir_wire::{EntityId, Guid, GuidPrefix};
@@ -86,6 +86,32 @@ impl World {
         node.is_up = false;
         self.network.close(node.address);
         self.bound.remove(&node.address);
+    }
+
+    /// The addresses of a participant.
+    pub(crate) fn addresses(&self, node: usize) -> OwnAddresses {
+        let config = self.nodes[node].core.config();
+        OwnAddresses {
+            metatraffic_unicast: config.metatraffic_unicast.clone(),
+            default_unicast: config.default_unicast.clone(),
+            interfaces: config.interfaces.clone(),
+            multicast_interfaces: config.multicast_interfaces.clone(),
+        }
+    }
+
+    /// Gives a participant's host another address in place of the one that it has.
+    pub(crate) fn readdress(&mut self, node: usize, host: Ipv4Addr) {
+        let mut addresses = self.addresses(node);
+        let address = SocketAddrV4::new(host, METATRAFFIC_PORT);
+        addresses.metatraffic_unicast = vec![address];
+        addresses.default_unicast = vec![SocketAddrV4::new(host, USER_PORT)];
+        let before = core::mem::replace(&mut self.nodes[node].address, address);
+        self.network.close(before);
+        self.bound.remove(&before);
+        self.bind(address);
+        self.network.join(GROUP, address);
+        let now = self.now;
+        self.nodes[node].core.set_addresses(now, addresses);
     }
 
     fn bind(&mut self, address: SocketAddrV4) {

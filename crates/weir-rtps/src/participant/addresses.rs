@@ -1,0 +1,67 @@
+//! The host's addresses change while the participant runs: an interface appears, disappears, or gets another address.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use weir_wire::{EntityId, GuidPrefix};
+
+use super::ParticipantCore;
+use super::config::Interface;
+use super::reachability::Reachability;
+use crate::time::Time;
+
+/// The addresses of this host that a participant uses. Fields as in
+/// [`ParticipantConfig`](crate::participant::ParticipantConfig).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnAddresses {
+    /// Addresses for receiving discovery.
+    pub metatraffic_unicast: Vec<SocketAddrV4>,
+    /// Addresses of endpoints without their own.
+    pub default_unicast: Vec<SocketAddrV4>,
+    /// Addresses of this host and their networks.
+    pub interfaces: Vec<Interface>,
+    /// Addresses from which user data may be sent by multicast.
+    pub multicast_interfaces: Vec<Ipv4Addr>,
+}
+
+impl ParticipantCore {
+    /// Uses other addresses of this host from now on.
+    ///
+    /// Announces them at once, and chooses anew where to send to every peer. Endpoints stay matched. While a host has
+    /// no address at all, keep the old ones.
+    pub fn set_addresses(&mut self, now: Time, addresses: OwnAddresses) {
+        if self.is_closed {
+            return;
+        }
+        self.config.metatraffic_unicast = addresses.metatraffic_unicast;
+        self.config.default_unicast = addresses.default_unicast;
+        self.config.interfaces = addresses.interfaces;
+        self.config.multicast_interfaces = addresses.multicast_interfaces;
+        self.reachability = Reachability::new(&self.config);
+        self.announcer.restart(&self.config, now);
+        let locals: Vec<EntityId> = self.locals.keys().copied().collect();
+        for local in locals {
+            self.local_paths_changed(now, local);
+        }
+        let remotes: Vec<GuidPrefix> = self.remotes.keys().copied().collect();
+        for prefix in remotes {
+            self.paths_changed(now, prefix);
+        }
+    }
+
+    fn local_paths_changed(&mut self, now: Time, local: EntityId) {
+        let Some(entry) = self.locals.get(&local) else { return };
+        let Some((destinations, group)) = self.own_path(&entry.unicast, entry.multicast) else { return };
+        let Some(entry) = self.locals.get_mut(&local) else { return };
+        if entry.multicast.is_some() && entry.unicast.is_empty() {
+            // Its announcement names the participant's addresses. The instance exists, so nothing is refused.
+            let data = entry.data(&self.config.default_unicast);
+            let _never_refused = self.builtin.announce(now, entry.kind(), &data);
+        }
+        if (&entry.seen.destinations, entry.seen.group) != (&destinations, group) {
+            entry.seen.destinations = destinations;
+            entry.seen.group = group;
+            let guid = entry.guid();
+            self.match_remote(guid, true);
+        }
+    }
+}

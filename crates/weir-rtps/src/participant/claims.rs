@@ -1,0 +1,162 @@
+//! Moved or forged? A participant that speaks from a host that it has never named has moved, or another host speaks in
+//! its name. Without DDS Security the two look alike, and the other host answers whatever it is asked. What it cannot
+//! do is keep the participant from answering at its known addresses.
+//!
+//! So a claim from a new host waits [`CLAIM_TIME`], while both hosts are asked with HEARTBEATs, which every engine
+//! answers. If nothing comes from the known host, the claim holds. If both answer, the new address is used beside the
+//! known one. A goodbye from a new host waits likewise.
+
+use core::net::Ipv4Addr;
+use core::time::Duration;
+use std::sync::Arc;
+
+use weir_wire::GuidPrefix;
+
+use super::ParticipantCore;
+use super::remote_participant::{Announcement, RemoteParticipant};
+use crate::outbox::Destinations;
+use crate::time::Time;
+
+/// What another host says in a participant's name.
+#[derive(Debug)]
+pub(super) struct Claim {
+    from: Ipv4Addr,
+    what: What,
+    since: Time,
+    next_question: Time,
+    /// More than an announcement came from there: somebody there receives what we send.
+    is_answered: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    /// Its addresses are these.
+    Moved(Box<Announcement>),
+    /// It has left the domain.
+    Left,
+}
+
+/// Claims from a host that a participant never named.
+#[derive(Debug, Default)]
+pub(super) struct Claims(Vec<Claim>);
+
+impl Claims {
+    /// Adds a claim, or replaces what the same host claimed before. `false`: there are too many.
+    fn add(&mut self, now: Time, from: Ipv4Addr, what: What) -> bool {
+        if let Some(known) = self.0.iter_mut().find(|claim| claim.from == from) {
+            known.what = what;
+            return true;
+        }
+        let has_room = self.0.len() < CLAIMS_MAX;
+        if has_room {
+            self.0.push(Claim { from, what, since: now, next_question: now, is_answered: false });
+        }
+        has_room
+    }
+
+    /// Records that something other than an announcement came from a host.
+    pub(super) fn heard_from(&mut self, host: Ipv4Addr) {
+        self.0.iter_mut().filter(|claim| claim.from == host).for_each(|claim| claim.is_answered = true);
+    }
+
+    /// Returns when a question or a decision is due.
+    pub(super) fn next_at(&self) -> Option<Time> {
+        self.0.iter().map(|claim| claim.next_question.min(claim.since + CLAIM_TIME)).min()
+    }
+}
+
+impl ParticipantCore {
+    /// A host that the participant has not named speaks in its name.
+    pub(super) fn claimed(&mut self, now: Time, prefix: GuidPrefix, from: Ipv4Addr, what: What) {
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        if remote.claims.add(now, from, what) {
+            self.deadlines.look_by(prefix, &mut remote.due_at, now);
+        } else {
+            self.counters.claims_refused += 1;
+        }
+    }
+
+    /// Asks and decides what is due about the claims on a participant.
+    pub(super) fn settle_claims(&mut self, now: Time, prefix: GuidPrefix) {
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        let mut claims = core::mem::take(&mut remote.claims.0);
+        let mut decided = Vec::new();
+        claims.retain_mut(|claim| {
+            let is_over = now >= claim.since + CLAIM_TIME;
+            if is_over {
+                decided.push((
+                    claim.from,
+                    claim.since,
+                    claim.is_answered,
+                    core::mem::replace(&mut claim.what, What::Left),
+                ));
+            } else if now >= claim.next_question {
+                claim.next_question = now + QUESTION_PERIOD;
+                self.questions.extend(questions(&self.reachability, remote, prefix, claim));
+            }
+            !is_over
+        });
+        remote.claims.0 = claims;
+        for (from, since, is_answered, what) in decided {
+            self.decide(now, prefix, (from, since, is_answered), what);
+        }
+    }
+
+    fn decide(
+        &mut self,
+        now: Time,
+        prefix: GuidPrefix,
+        (from, since, is_answered): (Ipv4Addr, Time, bool),
+        what: What,
+    ) {
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        // The new host may have become a known one.
+        let is_home_alive = remote.home_heard_at > since && !remote.is_at(from);
+        match what {
+            What::Left if !is_home_alive => self.participant_lost(now, prefix),
+            What::Moved(there) if is_answered && !is_home_alive => {
+                remote.beside = None;
+                self.participant_changed(now, there.from, there.data);
+            }
+            What::Moved(there) if is_answered => {
+                remote.beside = Some(there);
+                self.paths_changed(now, prefix);
+            }
+            _ => self.counters.claims_refused += 1,
+        }
+    }
+
+    /// The host of [`RemoteParticipant::beside`] announced itself again. It becomes the only one when the known host has
+    /// been silent for half of the lease.
+    pub(super) fn heard_beside(&mut self, now: Time, prefix: GuidPrefix) {
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        if now.since(remote.home_heard_at) < remote.lease / 2 {
+            return;
+        }
+        if let Some(there) = remote.beside.take() {
+            self.participant_changed(now, there.from, there.data);
+        }
+    }
+}
+
+/// Returns whom to ask about a claim: the known host, and the claimed one.
+fn questions(
+    reachability: &super::reachability::Reachability,
+    remote: &RemoteParticipant,
+    prefix: GuidPrefix,
+    claim: &Claim,
+) -> impl Iterator<Item = (GuidPrefix, Destinations)> {
+    let claimed = match &claim.what {
+        What::Moved(there) => reachability.choose(&there.data.metatraffic_unicast.addresses, there.from),
+        What::Left => None,
+    };
+    let there = claimed.map(|address| Arc::from([address]));
+    core::iter::once(Arc::clone(&remote.metatraffic)).chain(there).map(move |to| (prefix, to))
+}
+
+/// How long a claim waits for an answer from the known host.
+const CLAIM_TIME: Duration = Duration::from_secs(1);
+/// Time between two questions: three answers may be lost.
+const QUESTION_PERIOD: Duration = Duration::from_millis(250);
+/// Hosts that may claim one participant at a time. More than one, so that a forger does not keep the true one out.
+const CLAIMS_MAX: usize = 4;

@@ -1,0 +1,223 @@
+//! The events that wait for the driver.
+//!
+//! A peer chooses how often its endpoints change, so changes are not queued one by one. Each pair of endpoints has at
+//! most one place in the queue. When its turn comes, the driver gets the difference between what it was told last and
+//! what is true now, with the newest data: at most two events per pair, however long the queue was not read.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use weir_wire::{EntityId, Guid, GuidPrefix};
+
+use super::local_endpoint::Pair;
+use crate::discovery_event::DiscoveryEvent;
+
+/// A local endpoint and another one of its topic.
+pub(super) type PairKey = (EntityId, Guid);
+
+/// The relations of all pairs, and what the driver was told of them.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    pairs: BTreeMap<PairKey, PairState>,
+    queue: VecDeque<Queued>,
+}
+
+#[derive(Debug)]
+enum Queued {
+    Event(DiscoveryEvent),
+    Pair(PairKey),
+}
+
+/// The next event.
+#[derive(Debug)]
+pub(super) enum Next {
+    Event(DiscoveryEvent),
+    Pair(PairKey, Change),
+}
+
+/// What changed about a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Matched,
+    /// Still matched, with other data.
+    Changed,
+    Unmatched,
+    Incompatible(crate::qos::PolicyId),
+}
+
+#[derive(Debug, Default)]
+struct PairState {
+    now: Option<Pair>,
+    told: Option<Pair>,
+    /// The match that was told has ended since, perhaps to begin anew.
+    has_ended: bool,
+    /// The other endpoint's data changed since the match was told.
+    is_changed: bool,
+    is_queued: bool,
+}
+
+impl News {
+    /// Queues an event that is not about a pair, unless it repeats the last one.
+    pub(super) fn push(&mut self, event: DiscoveryEvent) {
+        if !matches!(self.queue.back(), Some(Queued::Event(last)) if *last == event) {
+            self.queue.push_back(Queued::Event(event));
+        }
+    }
+
+    /// Returns the relation of a pair.
+    pub(super) fn relation(&self, key: PairKey) -> Option<Pair> {
+        self.pairs.get(&key)?.now
+    }
+
+    /// Returns how many endpoints of a participant a local endpoint matches.
+    pub(super) fn matches_with(&self, local: EntityId, prefix: GuidPrefix) -> usize {
+        let first = (local, Guid::new(prefix, EntityId([0; 4])));
+        let last = (local, Guid::new(prefix, EntityId([0xff; 4])));
+        self.pairs.range(first..=last).filter(|(_, state)| state.now == Some(Pair::Matched)).count()
+    }
+
+    /// Sets the relation of a pair. `is_changed`: if it still matches, its data are new.
+    pub(super) fn set(&mut self, key: PairKey, now: Option<Pair>, is_changed: bool) {
+        let state = self.pairs.entry(key).or_default();
+        state.has_ended |= state.now == Some(Pair::Matched) && now != state.now;
+        state.is_changed |= is_changed;
+        state.now = now;
+        if !state.is_queued && state.has_news() {
+            state.is_queued = true;
+            self.queue.push_back(Queued::Pair(key));
+        } else if !state.is_queued && now.is_none() {
+            self.pairs.remove(&key);
+        }
+    }
+
+    /// Forgets the pairs of a local endpoint that is gone: nothing more is told of them.
+    pub(super) fn forget_local(&mut self, local: EntityId) {
+        let (first, last) = (Guid::from_bytes([0; 16]), Guid::from_bytes([0xff; 16]));
+        let pairs: Vec<_> = self.pairs.range((local, first)..=(local, last)).map(|(key, _)| *key).collect();
+        for key in pairs {
+            self.pairs.remove(&key);
+        }
+    }
+
+    /// Forgets all pairs.
+    pub(super) fn forget_pairs(&mut self) {
+        self.pairs.clear();
+    }
+
+    /// Takes the next event.
+    pub(super) fn next(&mut self) -> Option<Next> {
+        loop {
+            let key = match self.queue.pop_front()? {
+                Queued::Event(event) => return Some(Next::Event(event)),
+                Queued::Pair(key) => key,
+            };
+            let Some(state) = self.pairs.get_mut(&key) else { continue };
+            let change = state.take_change();
+            state.is_queued = state.has_news();
+            if state.is_queued {
+                self.queue.push_front(Queued::Pair(key));
+            } else if state.now.is_none() {
+                self.pairs.remove(&key);
+            }
+            if let Some(change) = change {
+                return Some(Next::Pair(key, change));
+            }
+        }
+    }
+
+    /// Returns the memory of pairs and waiting events, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.queue.capacity() * size_of::<Queued>() + self.pairs.len() * size_of::<(PairKey, PairState)>()
+    }
+}
+
+impl PairState {
+    fn has_news(&self) -> bool {
+        let is_told = self.told == Some(Pair::Matched);
+        self.told != self.now || (is_told && (self.has_ended || self.is_changed))
+    }
+
+    /// Returns the next difference, which from then on is told.
+    fn take_change(&mut self) -> Option<Change> {
+        let was_matched = self.told == Some(Pair::Matched);
+        if core::mem::take(&mut self.has_ended) && was_matched {
+            self.told = None;
+            return Some(Change::Unmatched);
+        }
+        let is_changed = core::mem::take(&mut self.is_changed);
+        let before = core::mem::replace(&mut self.told, self.now);
+        match self.now {
+            Some(Pair::Matched) if was_matched => is_changed.then_some(Change::Changed),
+            Some(Pair::Matched) => Some(Change::Matched),
+            Some(Pair::Incompatible(policy)) => (before != self.now).then_some(Change::Incompatible(policy)),
+            None => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qos::PolicyId;
+
+    const KEY: PairKey =
+        (EntityId([0, 0, 1, 2]), Guid { prefix: GuidPrefix([7; 12]), entity: EntityId([0, 0, 1, 7]) });
+    const MATCHED: Option<Pair> = Some(Pair::Matched);
+    const REFUSED: Option<Pair> = Some(Pair::Incompatible(PolicyId::Reliability));
+
+    fn changes(news: &mut News) -> Vec<Change> {
+        core::iter::from_fn(|| news.next())
+            .map(|next| match next {
+                Next::Pair(KEY, change) => change,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_pair_that_changes_often_has_one_place_in_the_queue() {
+        let mut news = News::default();
+        news.set(KEY, MATCHED, false);
+        assert_eq!(changes(&mut news), [Change::Matched]);
+        (0..1000).for_each(|_| news.set(KEY, MATCHED, true));
+        assert_eq!(news.queue.len(), 1);
+        assert_eq!(changes(&mut news), [Change::Changed]);
+        for _ in 0..1000 {
+            news.set(KEY, None, false);
+            news.set(KEY, MATCHED, false);
+        }
+        assert_eq!(news.queue.len(), 1);
+        assert_eq!(changes(&mut news), [Change::Unmatched, Change::Matched]);
+        assert_eq!(changes(&mut news), []);
+    }
+
+    #[test]
+    fn a_match_that_ends_before_it_is_told_is_not_told() {
+        let mut news = News::default();
+        news.set(KEY, MATCHED, false);
+        news.set(KEY, None, false);
+        assert_eq!(changes(&mut news), []);
+        assert_eq!((news.pairs.len(), news.relation(KEY)), (0, None));
+    }
+
+    #[test]
+    fn a_pair_goes_through_every_relation() {
+        let mut news = News::default();
+        news.set(KEY, REFUSED, false);
+        assert_eq!(changes(&mut news), [Change::Incompatible(PolicyId::Reliability)]);
+        news.set(KEY, MATCHED, true);
+        assert_eq!(changes(&mut news), [Change::Matched]);
+        news.set(KEY, REFUSED, true);
+        assert_eq!(changes(&mut news), [Change::Unmatched, Change::Incompatible(PolicyId::Reliability)]);
+        news.set(KEY, None, false);
+        assert_eq!(changes(&mut news), []);
+        assert!(news.pairs.is_empty());
+    }
+
+    #[test]
+    fn a_local_endpoint_that_is_gone_is_told_nothing_more() {
+        let mut news = News::default();
+        news.set(KEY, MATCHED, false);
+        news.forget_local(KEY.0);
+        assert_eq!(changes(&mut news), []);
+    }
+}
