@@ -211,6 +211,7 @@ impl Node {
                         group: reader.group,
                         vendor: reader.vendor,
                         receive_buffer: reader.receive_buffer,
+                        segment_max: u16::MAX,
                     },
                 ),
                 DiscoveryEvent::ReaderUnmatched { reader, .. } => self.writer.unmatch_reader(now, reader),

@@ -83,8 +83,7 @@ impl Driver {
                 let segment_max = segment_max(&reader.destinations);
                 let mut core = writer.lane.core();
                 let group = reader.group.filter(|_| writer.uses_multicast);
-                core.move_reader(now, reader.guid, reader.destinations, group);
-                core.limit_segments(segment_max);
+                core.move_reader(now, reader.guid, reader.destinations, group, segment_max);
                 drop(core);
                 writer.lane.connect();
                 writer.lane.notify_publisher();
@@ -181,9 +180,9 @@ impl Driver {
                 group: reader.group.filter(|_| writer.uses_multicast),
                 vendor: reader.vendor,
                 receive_buffer: reader.receive_buffer,
+                segment_max,
             },
         );
-        core.limit_segments(segment_max);
         core.poll_answers(out);
         if let Some(at) = core.next_timeout() {
             self.outlet.timers.arm(at);
