@@ -25,6 +25,7 @@ mod instances;
 mod limits;
 mod matched;
 mod raw_sample;
+mod registrations;
 mod rejection;
 mod requests;
 mod ring;
@@ -44,7 +45,9 @@ use weir_wire::{
 };
 
 use crate::block::Block;
-use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, REORDER_SHARED_SAMPLES, UNMATCHED_WRITERS_MAX};
+use crate::config::{
+    DEPARTED_WRITERS_MAX, LIVELINESS_LEASE_MIN, PROXIES_MAX, REORDER_SHARED_SAMPLES, UNMATCHED_WRITERS_MAX,
+};
 use crate::key_hasher::Key;
 use crate::liveliness::{Lease, LivelinessChangedStatus};
 use crate::outbox::{Destinations, Outbox};
@@ -141,8 +144,7 @@ impl ReaderCore {
         {
             self.delivery.counters.writers_forgotten += u64::from(self.departed.add(guid, position));
         }
-        self.delivery.cache.writer_gone(guid);
-        self.room_was_made();
+        self.writer_gone(guid);
     }
 
     /// Declares that a matched writer keeps samples from before the match.
@@ -191,11 +193,13 @@ impl ReaderCore {
         self.writers.list.iter().map(|proxy| proxy.guid)
     }
 
-    /// Sets the liveliness that a matched writer offers. Its lease begins now. Without this call
-    /// the writer counts as alive until it is unmatched.
+    /// Sets the liveliness that a matched writer offers. Its lease begins now, and lasts at least
+    /// [`LIVELINESS_LEASE_MIN`]. Without this call the writer counts as alive until it is unmatched.
     pub fn set_liveliness(&mut self, now: Time, writer: Guid, policy: Liveliness) {
         if let Some(proxy) = self.writers.get_mut(writer) {
-            proxy.lease = Lease::new(now, policy);
+            self.delivery.counters.leases_raised += u64::from(policy.lease < LIVELINESS_LEASE_MIN);
+            let lease = policy.lease.max(LIVELINESS_LEASE_MIN);
+            proxy.lease = Lease::new(now, Liveliness { lease, ..policy });
             self.is_timeout_news = true;
         }
     }
@@ -359,6 +363,9 @@ impl ReaderCore {
             drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
             proxy.restart();
             self.delivery.counters.writers_restarted += 1;
+        } else if proxy.takes_back_leap(now, heartbeat) {
+            drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
+            self.delivery.counters.leaps_taken_back += 1;
         }
         let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
@@ -399,8 +406,7 @@ impl ReaderCore {
     pub fn handle_timeout(&mut self, now: Time) {
         for index in 0..self.writers.list.len() {
             if let Some(expired) = self.writers.expire(index, now) {
-                self.delivery.cache.writer_gone(expired);
-                self.room_was_made();
+                self.writer_gone(expired);
             }
         }
         for proxy in &mut self.writers.list {
@@ -529,6 +535,12 @@ impl ReaderCore {
                 None => _ = self.unmatched.add(writer, sn),
             }
         }
+    }
+
+    /// Updates the instances of a writer that is not there any more.
+    fn writer_gone(&mut self, writer: Guid) {
+        self.delivery.counters.instances_left += self.delivery.cache.writer_gone(writer);
+        self.room_was_made();
     }
 
     #[inline]

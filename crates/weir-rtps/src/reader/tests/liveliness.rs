@@ -152,3 +152,13 @@ fn a_writer_that_leaves_is_neither_alive_nor_not_alive() {
     assert_eq!(counts(&mut reader), (0, 0, -1, 0));
     assert_eq!(reader.take_liveliness_changed().last_publication_handle, Some(OTHER));
 }
+
+#[test]
+fn a_lease_of_nothing_is_raised_so_that_a_timer_has_a_rest() {
+    let mut reader = reader(LivelinessKind::ManualByTopic, &[ONE]);
+    for lease in [Duration::ZERO, Duration::from_micros(1)] {
+        reader.set_liveliness(ms(7), ONE, Liveliness { kind: LivelinessKind::ManualByTopic, lease });
+        assert_eq!(reader.next_timeout(), Some(ms(7) + LIVELINESS_LEASE_MIN));
+    }
+    assert_eq!(reader.counters().leases_raised, 2);
+}
