@@ -103,6 +103,10 @@ pub const REPAIR_HOSTS_MAX: usize = 256;
 /// ... and for how long unknown hosts begin with nothing after one was forgotten: they may be the same.
 pub const REPAIR_HOST_MEMORY: Duration = Duration::from_secs(3600);
 
+/// Maximum time after an announcement through the multicast group during which the group is trusted to reach its sender:
+/// four periods of the participants that announce themselves most rarely.
+pub const GROUP_TRUST_MAX: Duration = Duration::from_secs(120);
+
 /// Maximum number of preemptive ACKNACKs. After that, the builtin endpoints send one for each
 /// announcement of the participant.
 pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;
