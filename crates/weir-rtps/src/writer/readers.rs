@@ -150,7 +150,10 @@ impl WriterCore {
     /// Returns whether anything may be sent to the host of a reader again.
     pub(super) fn may_repair(&mut self, now: Time, index: usize) -> bool {
         let bytes = self.sample_bytes();
-        let repairs = self.budgets.settle(now, &self.proxies[index].destinations, bytes);
+        let proxy = &self.proxies[index];
+        // The kernel charges more than the bytes of a sample.
+        let outstanding = self.history.charged() - self.history.charged_to(proxy.acknowledged);
+        let repairs = self.budgets.settle(now, &proxy.destinations, bytes, outstanding);
         self.counters.repairs_held_back += u64::from(repairs == Repairs::Exhausted);
         self.counters.repairs_paced += u64::from(repairs == Repairs::Paced);
         repairs == Repairs::Due

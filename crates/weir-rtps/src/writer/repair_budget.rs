@@ -9,7 +9,7 @@
 //!   loss thus goes on, slowly;
 //! - never more than that for what the history holds now. Other samples cannot be requested.
 //!
-//! When three eighths are spent, the path seems to carry less than what is sent. Answers then get shorter and rarer, so that
+//! When three eighths of what belongs to unacknowledged samples are spent, the path seems to carry less than what is sent. Answers then get shorter and rarer, so that
 //! the rest suffices.
 //!
 //! The history for a late joiner is first sent when it is requested. It counts once for each address that the host has
@@ -91,8 +91,8 @@ struct Host {
     balance: i64,
     /// History that the host was never sent.
     unsent_history: u64,
-    /// The most that the account may hold, as when it was last settled.
-    max: u64,
+    /// What the account holds if nothing was sent again of what the reader that asks has not acknowledged.
+    full: u64,
     /// `sent` up to which the account has income, while there are readers.
     counted: u64,
     /// `written` when the last reader left that wanted history.
@@ -177,10 +177,18 @@ impl RepairBudgets {
     }
 
     /// Adds the income of the hosts at these addresses. Returns what the most fortunate of them may be sent.
-    pub(super) fn settle(&mut self, now: Time, to: &[SocketAddrV4], bytes: SampleBytes) -> Repairs {
+    /// `outstanding`: bytes that the reader that asks has not acknowledged, at most.
+    pub(super) fn settle(
+        &mut self,
+        now: Time,
+        to: &[SocketAddrV4],
+        bytes: SampleBytes,
+        outstanding: u64,
+    ) -> Repairs {
         let mut most = Repairs::Exhausted;
         for host in self.hosts.iter_mut().filter(|host| to.iter().any(|address| *address.ip() == host.ip)) {
             host.settle(now, bytes);
+            host.full = host.limit(bytes.kept.min(outstanding));
             most = most.max(match host.available() {
                 0 => Repairs::Exhausted,
                 _ if now < host.paced_until => Repairs::Paced,
@@ -195,8 +203,8 @@ impl RepairBudgets {
     pub(super) fn allowed(&self, to: &Destinations, window: u64) -> (Destinations, Room) {
         let available = |address: &SocketAddrV4| self.host(*address.ip()).map_or(0, Host::available);
         let hosts = to.iter().filter_map(|address| self.host(*address.ip()));
-        let (bytes, max) = hosts.map(|host| (host.available(), host.max)).max().unwrap_or((0, 0));
-        let burst = bytes.saturating_sub(quick_until(max)).max(config::REPAIR_BURST_BYTES);
+        let (bytes, quick) = hosts.map(|host| (host.available(), host.quick())).max().unwrap_or((0, 0));
+        let burst = quick.max(config::REPAIR_BURST_BYTES);
         let room = Room { charge: window, bytes, burst, charged: 0, taken: 0, is_held_back: false };
         if bytes == 0 || to.iter().all(|address| available(address) > 0) {
             return (Arc::clone(to), room);
@@ -233,7 +241,7 @@ impl Host {
             most: if is_known { Addresses::default() } else { Addresses { all: 1, historic: most } },
             balance: if is_known { config::REPAIR_FREE_BYTES.cast_signed() } else { 0 },
             unsent_history: 0,
-            max: 0,
+            full: 0,
             counted: bytes.written,
             missed_from: bytes.written,
             refilled_at: now,
@@ -280,12 +288,27 @@ impl Host {
             income = income.saturating_add(first_sent.saturating_mul(config::REPAIR_SHARE));
             self.counted = bytes.sent;
         }
-        let kept = bytes.kept.saturating_mul(self.most.all);
-        self.max = kept.saturating_mul(config::REPAIR_SHARE).saturating_add(config::REPAIR_FREE_BYTES);
-        self.unsent_history = self.unsent_history.min(kept);
-        let max = i64::try_from(self.max).unwrap_or(i64::MAX);
-        self.balance = self.balance.saturating_add_unsigned(income).min(max);
+        self.unsent_history = self.unsent_history.min(bytes.kept.saturating_mul(self.most.all));
+        let limit = i64::try_from(self.limit(bytes.kept)).unwrap_or(i64::MAX);
+        self.balance = self.balance.saturating_add_unsigned(income).min(limit);
         self.settled_at = now;
+    }
+
+    /// What may be sent again of this many bytes.
+    fn limit(&self, bytes: u64) -> u64 {
+        let first_sent = bytes.saturating_mul(self.most.all);
+        first_sent.saturating_mul(config::REPAIR_SHARE).saturating_add(config::REPAIR_FREE_BYTES)
+    }
+
+    /// What is left, with the income from history that was not sent yet.
+    fn left(&self) -> u64 {
+        let history = self.unsent_history.saturating_mul(config::REPAIR_SHARE + 1);
+        history.saturating_add_signed(self.balance)
+    }
+
+    /// How much may be sent as fast as it is requested.
+    fn quick(&self) -> u64 {
+        self.left().saturating_sub(self.full / 8 * 5)
     }
 
     /// What may be sent on request, in bytes.
@@ -298,14 +321,10 @@ impl Host {
         self.unsent_history -= first;
         let income = first.saturating_mul(config::REPAIR_SHARE);
         self.balance = self.balance.saturating_add_unsigned(income).saturating_sub_unsigned(bytes - first);
-        let (left, mut pace) = (self.available(), config::REPAIR_PACE);
-        if left >= quick_until(self.max) {
-            return;
+        if self.quick() == 0 {
+            let halves = (1..=3).take_while(|halves| self.left() < self.full >> halves).count();
+            self.paced_until = self.settled_at + config::REPAIR_PACE * 4_u32.pow(halves as u32);
         }
-        for _ in (1..=3).take_while(|halves| left < self.max >> halves) {
-            pace *= 4;
-        }
-        self.paced_until = self.settled_at + pace;
     }
 }
 
@@ -335,11 +354,6 @@ impl Room {
     pub(super) fn is_held_back(&self) -> bool {
         self.is_held_back
     }
-}
-
-/// Down to this balance, repairs are sent as fast as they are requested.
-fn quick_until(max: u64) -> u64 {
-    max / 8 * 5
 }
 
 #[cfg(test)]

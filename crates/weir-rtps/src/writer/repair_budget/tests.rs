@@ -31,7 +31,7 @@ fn readers(
 
 /// What the host with the fullest account may be sent.
 fn available(budgets: &mut RepairBudgets, now: Time, hosts: &[u32], bytes: SampleBytes) -> u64 {
-    budgets.settle(now, &to(hosts), bytes);
+    budgets.settle(now, &to(hosts), bytes, u64::MAX);
     budgets.allowed(&to(hosts), u64::MAX).1.bytes
 }
 
@@ -180,17 +180,39 @@ fn answers_get_shorter_and_rarer_when_much_is_spent() {
     assert_eq!(burst(&budgets) / 1_000, quick / 1_000);
     budgets.spend(&to(&[1]), quick - 100_000);
     assert_eq!(burst(&budgets), 100_000);
-    assert_eq!(budgets.settle(SOON, &to(&[1]), bytes), Repairs::Due);
+    assert_eq!(budgets.settle(SOON, &to(&[1]), bytes, u64::MAX), Repairs::Due);
     for (spent, pauses) in [(200_000, 1), (all / 4, 4), (all / 8, 16), (all / 8, 64)] {
         budgets.spend(&to(&[1]), spent);
         assert_eq!(burst(&budgets), 65_000, "{spent}");
         let pause = pace * pauses;
         let early = SOON + (pause - Duration::from_nanos(1));
-        assert_eq!(budgets.settle(early, &to(&[1]), bytes), Repairs::Paced);
-        assert_eq!(budgets.settle(SOON + pause, &to(&[1]), bytes), Repairs::Due);
-        budgets.settle(SOON, &to(&[1]), bytes);
+        assert_eq!(budgets.settle(early, &to(&[1]), bytes, u64::MAX), Repairs::Paced);
+        assert_eq!(budgets.settle(SOON + pause, &to(&[1]), bytes, u64::MAX), Repairs::Due);
+        budgets.settle(SOON, &to(&[1]), bytes, u64::MAX);
     }
     // A single datagram is never too long.
     let (_, mut room) = budgets.allowed(&to(&[1]), u64::MAX);
     assert!(room.take(70_000, 65_500) && !room.take(1, 100));
+}
+
+#[test]
+fn what_a_late_joiner_was_never_sent_is_sent_as_fast_as_it_is_requested() {
+    let mut budgets = RepairBudgets::default();
+    let bytes = kept(10_000_000);
+    readers(&mut budgets, SOON, 1, (1, 1), bytes);
+    for _ in 0..100 {
+        assert_eq!(budgets.settle(SOON, &to(&[1]), bytes, u64::MAX), Repairs::Due);
+        budgets.spend(&to(&[1]), 100_000);
+    }
+    assert_eq!(available(&mut budgets, SOON, &[1], bytes), FREE + 20_000_000);
+}
+
+#[test]
+fn a_reader_that_acknowledged_all_but_little_is_repaired_at_once_however_much_is_kept_for_others() {
+    let mut budgets = RepairBudgets::default();
+    let bytes = SampleBytes { kept: 100_000_000, ..kept(200_000_000) };
+    readers(&mut budgets, SOON, 1, (1, 0), kept(199_000_000));
+    budgets.settle(SOON, &to(&[1]), bytes, 100_000);
+    budgets.spend(&to(&[1]), 500_000);
+    assert_eq!(budgets.settle(SOON, &to(&[1]), bytes, 100_000), Repairs::Due);
 }
