@@ -89,8 +89,8 @@ pub const REPAIR_SHARE: u64 = 2;
 pub const REPAIR_FREE_BYTES: u64 = 64 * 1024;
 /// ... and as many again at this interval, so that a reader behind heavy loss goes on.
 pub const REPAIR_INTERVAL: Duration = Duration::from_millis(500);
-/// Once three eighths of that are spent, the path seems to carry less than what is sent: an answer then holds at most this
-/// many bytes of repairs, ...
+/// Once three eighths of that are spent, the path seems to carry less than what is sent. An answer then holds at most
+/// this many bytes of repairs, ...
 pub const REPAIR_BURST_BYTES: u64 = 64 * 1024;
 /// ... and the next one follows after this time, or after four times as long for each half of the rest that is spent.
 /// What is left then suffices to repair everything, unless most of it is lost again.
@@ -191,8 +191,8 @@ pub const READER_BORROWED_MIN_BYTES: usize = 2048;
 pub const READER_BORROWED_MAX_BYTES: usize = READER_CHUNK_BYTES / 2;
 /// Spare chunks that a reader keeps for reuse.
 pub const READER_CHUNKS_SPARE_MAX: usize = 64;
-/// Shortest liveliness lease of a remote writer. A peer may announce any; each end of a lease takes work, and no network
-/// lets a reader notice silence sooner.
+/// Shortest liveliness lease of a remote writer. A peer may announce any. Each end of a lease takes work, and sooner no
+/// reader can tell silence from a delay of the network.
 pub const LIVELINESS_LEASE_MIN: Duration = Duration::from_millis(1);
 /// Remote endpoints for which one local endpoint keeps state.
 pub const PROXIES_MAX: usize = 1024;

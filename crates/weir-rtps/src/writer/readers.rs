@@ -104,7 +104,7 @@ impl WriterCore {
         }
     }
 
-    /// Tells the accounts of hosts at which of their addresses there are readers now.
+    /// Updates the accounts of the hosts at these addresses: the readers there have changed.
     fn hosts_changed(&mut self, now: Time, changed: &[SocketAddrV4]) {
         let bytes = self.sample_bytes();
         for (index, address) in changed.iter().enumerate() {

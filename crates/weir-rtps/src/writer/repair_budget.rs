@@ -9,8 +9,8 @@
 //!   loss thus goes on, slowly;
 //! - never more than that for what the history holds now. Other samples cannot be requested.
 //!
-//! When three eighths of what belongs to unacknowledged samples are spent, the path seems to carry less than what is sent. Answers then get shorter and rarer, so that
-//! the rest suffices.
+//! When three eighths of what belongs to unacknowledged samples are spent, the path seems to carry less than what is
+//! sent. Answers then get shorter and rarer, so that the rest suffices.
 //!
 //! The history for a late joiner is first sent when it is requested. It counts once for each address that the host has
 //! at the same time, as new samples do, and not again when readers return.

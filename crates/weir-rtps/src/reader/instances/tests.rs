@@ -519,7 +519,7 @@ fn a_writer_that_comes_and_goes_costs_as_much_as_it_wrote_whatever_others_wrote(
     assert_eq!(topic.reader.counters().instances_left, 0);
     for round in 0..100 {
         topic.match_writer(2);
-        // One that the other writer writes as well, one that ends, and one that nobody writes any more afterwards.
+        // One that the other writer writes as well, one that ends, and one that has no writer afterwards.
         topic.write(2, 5, 8);
         topic.write(2, 1_000_001, 8);
         topic.unregister(2, 1_000_001);
