@@ -27,6 +27,7 @@
 //! | `instances` | KEEP_LAST and RESOURCE_LIMITS |
 //! | `readers`, `reader_proxy` | matched readers |
 //! | `acknowledgements`, `answers` | ACKNACKs, and the repairs and GAPs that answer them |
+//! | `repair_budget` | how much may be sent again to a host |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
 //! | `asynchronous` | writers whose samples another thread hands out |
 
@@ -50,6 +51,7 @@ mod pieces;
 mod reader_proxy;
 mod readers;
 mod refusal;
+mod repair_budget;
 mod settings;
 mod state;
 mod tail_loss_probe;

@@ -99,8 +99,7 @@ impl Driver {
                 let segment_max = segment_max(&reader.destinations);
                 let mut core = writer.lane.core();
                 let group = reader.group.filter(|_| writer.uses_multicast);
-                core.move_reader(now, reader.guid, reader.destinations, group);
-                core.limit_segments(segment_max);
+                core.move_reader(now, reader.guid, reader.destinations, group, segment_max);
                 drop(core);
                 followed.connect(writer);
                 writer.lane.notify_publisher();
@@ -191,9 +190,9 @@ impl Driver {
                 group: reader.group.filter(|_| writer.uses_multicast),
                 vendor: reader.vendor,
                 receive_buffer: reader.receive_buffer,
+                segment_max,
             },
         );
-        core.limit_segments(segment_max);
         core.poll_answers(out);
         self.outlet.arm(core.next_timeout());
     }

@@ -14,25 +14,22 @@ impl WriterCore {
     pub fn handle_acknack(&mut self, now: Time, reader: Guid, acknack: &AckNack) {
         let next = self.history.next();
         let first = self.history.first();
-        let (unsent, window) = (self.unsent, self.window.size());
-        let repairs_held_back = &mut self.counters.repairs_held_back;
-        let mut may_ask = |proxy: &mut ReaderProxy| {
-            let may_ask = acknack.state.is_empty() || proxy.may_ask(now, window);
-            *repairs_held_back += u64::from(!may_ask);
-            may_ask
-        };
-        let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == reader && proxy.is_reliable)
-        else {
+        let unsent = self.unsent;
+        let is_meant = |proxy: &ReaderProxy| proxy.guid == reader && proxy.is_reliable;
+        let Some(index) = self.proxies.iter().position(is_meant) else {
             self.counters.acknacks_ignored += 1;
             return;
         };
+        let proxy = &mut self.proxies[index];
         if acknack.state.base() > next {
             self.counters.acknacks_ignored += 1;
         } else if proxy.is_news(now, acknack) {
             self.counters.acknacks_received += 1;
+            let may_ask = acknack.state.is_empty() || self.may_repair(now, index);
+            let proxy = &mut self.proxies[index];
             let is_anew = proxy.starts_anew(acknack);
             if is_anew {
-                proxy.start_anew(now, acknack);
+                proxy.start_anew(acknack);
             }
             let is_loss = proxy.update(acknack, first, unsent, may_ask);
             self.is_answer_due |= is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some();
@@ -47,8 +44,9 @@ impl WriterCore {
                 self.update_acknowledged(now);
             }
         } else if proxy.is_continuation(acknack) {
-            self.is_answer_due |=
-                may_ask(proxy) && proxy.request(acknack, first, unsent) || proxy.gap_to.is_some();
+            let may_ask = self.may_repair(now, index);
+            let proxy = &mut self.proxies[index];
+            self.is_answer_due |= may_ask && proxy.request(acknack, first, unsent) || proxy.gap_to.is_some();
             self.update_acknowledged(now);
         } else {
             self.counters.acknacks_ignored += 1;

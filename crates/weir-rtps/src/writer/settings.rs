@@ -73,6 +73,24 @@ impl WriterConfig {
     }
 }
 
+/// Lengths as configured. The paths to the matched readers may limit them further.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Configured {
+    /// [`Coalescing::segment_max`].
+    pub(super) segment_max: u16,
+    /// [`BatchPolicy::max_bytes`].
+    pub(super) batch_bytes: usize,
+}
+
+impl Configured {
+    pub(super) fn of(config: &WriterConfig) -> Self {
+        Self {
+            segment_max: config.coalescing.map_or(u16::MAX, |coalescing| coalescing.segment_max),
+            batch_bytes: config.batch.map_or(0, |batch| batch.max_bytes),
+        }
+    }
+}
+
 /// Automatic coalescing: the samples of a burst, each in its own datagram, are sent with one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coalescing {

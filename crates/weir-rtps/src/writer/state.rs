@@ -5,13 +5,14 @@ use std::sync::Arc;
 use weir_wire::{Guid, SequenceNumber};
 
 use super::burst::{Burst, OpenBatch};
-use super::compose::{self, Template};
+use super::compose::Template;
 use super::encode::Unkept;
 use super::fragments::{Filling, Fragments, LargeSamples};
 use super::heartbeat::Heartbeat;
 use super::instances::Instances;
 use super::reader_proxy::ReaderProxy;
-use super::settings::WriterConfig;
+use super::repair_budget::RepairBudgets;
+use super::settings::{Configured, WriterConfig};
 use crate::config;
 use crate::history::History as Store;
 use crate::multicast::GroupRoute;
@@ -21,7 +22,10 @@ use crate::window::Window;
 /// One writer, see the [module's documentation](super).
 #[derive(Debug)]
 pub struct WriterCore {
+    /// As configured, but for lengths that the paths to the readers limit.
     pub(super) config: WriterConfig,
+    /// These lengths as configured.
+    pub(super) configured: Configured,
     pub(super) template: Template,
     pub(super) history: Store,
     pub(super) instances: Instances,
@@ -57,6 +61,7 @@ pub struct WriterCore {
     pub(super) loans: usize,
     /// Longest datagram that reaches every reader unfragmented, as far as known.
     pub(super) datagram_max: usize,
+    pub(super) budgets: RepairBudgets,
     pub(super) counters: WriterCounters,
 }
 
@@ -71,9 +76,13 @@ pub struct WriterCounters {
     pub heartbeats_sent: u64,
     /// ACKNACKs that were applied.
     pub acknacks_received: u64,
-    /// Requests for repairs that were deferred: the reader was sent many repairs and acknowledged
-    /// none.
+    /// Requests for repairs that were not fulfilled, or not all: the reader's host was sent many repairs, compared to
+    /// what was first sent to it.
     pub repairs_held_back: u64,
+    /// Requests for repairs that were put off for a moment, because much was sent again before.
+    pub repairs_paced: u64,
+    /// Hosts without matched readers whose repairs were forgotten to make room for others.
+    pub hosts_forgotten: u64,
     /// Readers that took back an acknowledgement: they lost the writer and found it again.
     pub readers_restarted: u64,
     /// ACKNACKs from unmatched readers, with impossible numbers, or out of date.
@@ -85,6 +94,7 @@ impl WriterCore {
     pub fn new(config: WriterConfig) -> Self {
         Self {
             template: Template::new(&config),
+            configured: Configured::of(&config),
             history: Store::new(config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
             instances: Instances::new(&config),
             proxies: Vec::new(),
@@ -106,6 +116,7 @@ impl WriterCore {
             filling: None,
             loans: 0,
             datagram_max: config::SEGMENTED_MAX_BYTES,
+            budgets: RepairBudgets::default(),
             counters: WriterCounters::default(),
             config,
         }
@@ -164,9 +175,9 @@ impl WriterCore {
         self.counters
     }
 
-    /// Returns the bytes of memory used by the history and the instances.
+    /// Returns the bytes of memory used by the history, the instances, and the accounts of hosts.
     pub fn memory(&self) -> usize {
-        self.history.memory() + self.instances.memory() + self.unkept.len()
+        self.history.memory() + self.instances.memory() + self.unkept.len() + self.budgets.memory()
     }
 
     /// Returns the number of sequence numbers from the oldest sample kept to the newest, including
@@ -198,21 +209,5 @@ impl WriterCore {
     #[inline]
     pub(super) fn has_unacknowledged(&self) -> bool {
         self.has_reliable && self.acknowledged < self.history.last()
-    }
-
-    /// Lowers the largest datagram to `bytes`: the smallest path MTU to any matched reader, less
-    /// 28.
-    ///
-    /// Longer samples are sent in fragments. Batches end at this length.
-    pub fn limit_segments(&mut self, bytes: u16) {
-        self.datagram_max = self.datagram_max.min(usize::from(bytes)).max(config::DATAGRAM_MIN_BYTES);
-        if let Some(coalescing) = &mut self.config.coalescing {
-            coalescing.segment_max = coalescing.segment_max.min(bytes);
-        }
-        if let Some(batch) = &mut self.config.batch {
-            // Leaves room for a HEARTBEAT. If IP had to fragment the message, losing one fragment
-            // would lose it all.
-            batch.max_bytes = batch.max_bytes.min(self.datagram_max - compose::HEARTBEAT_LEN);
-        }
     }
 }

@@ -19,6 +19,7 @@ mod batches;
 mod bursts;
 mod direct;
 mod limits;
+mod paths;
 mod pauses;
 mod restarts;
 
@@ -39,6 +40,7 @@ pub(super) fn reader(guid: Guid, reliable: bool) -> ReaderProxyConfig {
         group: None,
         vendor: VendorId::WEIR,
         receive_buffer: Some(8 << 20),
+        segment_max: u16::MAX,
     }
 }
 
