@@ -23,6 +23,9 @@ pub struct Interface {
     pub netmask: Ipv4Addr,
     /// Whether the interface is up.
     pub is_up: bool,
+    /// Whether it can carry packets now (`IFF_RUNNING`): the cable is plugged in, the radio link
+    /// stands.
+    pub has_carrier: bool,
     /// Whether it is a loopback interface.
     pub is_loopback: bool,
     /// Whether it claims to support multicast. Loopback does not, but does support it.
@@ -50,6 +53,7 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
             address,
             netmask: entry.netmask.as_ref().and_then(ipv4).unwrap_or(Ipv4Addr::BROADCAST),
             is_up: entry.flags.contains(InterfaceFlags::IFF_UP),
+            has_carrier: entry.flags.contains(InterfaceFlags::IFF_RUNNING),
             is_loopback: entry.flags.contains(InterfaceFlags::IFF_LOOPBACK),
             is_multicast: entry.flags.contains(InterfaceFlags::IFF_MULTICAST),
             mtu,
