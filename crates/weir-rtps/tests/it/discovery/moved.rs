@@ -4,7 +4,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
 use weir_rtps::discovery_event::DiscoveryEvent;
-use weir_rtps::participant::{OwnAddresses, ParticipantCore};
+use weir_rtps::participant::ParticipantCore;
 use weir_rtps::qos::{Qos, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::{sedp, spdp};
