@@ -106,6 +106,13 @@ impl DomainParticipant {
         self.handle.driver.prefix
     }
 
+    /// Returns the number of discovered participants, of any vendor, in this domain.
+    ///
+    /// Participants of this process count as well, except this one.
+    pub fn discovered_participants(&self) -> usize {
+        self.handle.driver.discovery.participants()
+    }
+
     /// Returns the granted receive buffer of the user data socket, in bytes.
     ///
     /// The value is the kernel's accounting size. It may be less than requested: see `sysctl
@@ -120,6 +127,8 @@ impl DomainParticipant {
     }
 
     /// Returns the address at which user data is received.
+    ///
+    /// 0.0.0.0 if it is received at several addresses, or at one that may be replaced.
     pub fn user_address(&self) -> SocketAddrV4 {
         self.handle.driver.channel.socket.local_addr()
     }
