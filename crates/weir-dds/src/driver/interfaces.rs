@@ -23,8 +23,8 @@ pub(crate) struct Choice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selected {
     pub(super) interfaces: Vec<Interface>,
-    /// Those and the ones that are up but lead nowhere now.
-    allowed: Vec<Ipv4Addr>,
+    /// Those that are chosen but lead nowhere now.
+    idle: Vec<Interface>,
 }
 
 impl Choice {
@@ -58,13 +58,13 @@ impl Choice {
                 interfaces.push(interface.clone());
             }
         }
-        let allowed = interfaces.iter().map(|it| it.address).collect();
         // Without a carrier, an interface leads nowhere. Peers are not to send there, nor are we, unless there is
         // nothing better: an unplugged cable is mostly plugged in again.
+        let mut idle = Vec::new();
         if interfaces.iter().any(|it| it.has_carrier && !it.is_loopback) {
-            interfaces.retain(|it| it.has_carrier || it.is_loopback);
+            (interfaces, idle) = interfaces.into_iter().partition(|it| it.has_carrier || it.is_loopback);
         }
-        (!interfaces.is_empty()).then_some(Selected { interfaces, allowed })
+        (!interfaces.is_empty()).then_some(Selected { interfaces, idle })
     }
 
     /// Returns the address to bind the sockets to.
@@ -74,8 +74,9 @@ impl Choice {
 
     /// Returns the addresses at which sockets bound to [`Choice::bind_address`] may receive; empty:
     /// any.
-    pub(super) fn only_at<'a>(&self, selected: &'a Selected) -> &'a [Ipv4Addr] {
-        if self.names.is_empty() || self.only.is_some() { &[] } else { &selected.allowed }
+    pub(super) fn only_at(&self, selected: &Selected) -> Vec<Ipv4Addr> {
+        let is_restricted = !self.names.is_empty() && self.only.is_none();
+        selected.chosen().filter(|_| is_restricted).map(|it| it.address).collect()
     }
 
     /// Returns the only address that is selected, if no other one can take its place: loopback, or
@@ -108,10 +109,17 @@ impl Selected {
         announced.map(|interface| SocketAddrV4::new(interface.address, port)).collect()
     }
 
+    fn chosen(&self) -> impl Iterator<Item = &Interface> {
+        self.interfaces.iter().chain(&self.idle)
+    }
+
     /// Returns the interfaces on which to join groups, with the first address of each.
+    ///
+    /// Idle ones too: if a carrier is back, announcements of peers may arrive before the kernel
+    /// reports it.
     pub(super) fn places(&self) -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
-        for place in self.addresses() {
+        for place in self.chosen().map(place) {
             if !places.iter().any(|known| known.index == place.index) {
                 places.push(place);
             }
@@ -119,9 +127,9 @@ impl Selected {
         places
     }
 
-    /// Returns all addresses, with their interfaces.
+    /// Returns the addresses in use, with their interfaces.
     pub(super) fn addresses(&self) -> impl Iterator<Item = Place> {
-        self.interfaces.iter().map(|it| Place { index: it.index, address: it.address })
+        self.interfaces.iter().map(place)
     }
 
     /// Returns the addresses from which multicast can be sent. Loopback lacks the flag but supports
@@ -140,6 +148,10 @@ impl Selected {
 /// Lists the interfaces that are up, with their IPv4 addresses.
 pub(super) fn up() -> std::io::Result<Vec<Interface>> {
     Ok(weir_udp::interfaces()?.into_iter().filter(|interface| interface.is_up).collect())
+}
+
+fn place(interface: &Interface) -> Place {
+    Place { index: interface.index, address: interface.address }
 }
 
 fn is_named(interface: &Interface, name: &str) -> bool {
@@ -206,8 +218,7 @@ mod tests {
         for (names, only_at) in [
             (&[][..], &[][..]),
             (&["eth1"], &[second]),
-            // A carrier that is missing may be back before this is noticed.
-            (&["lo", "eth1", "eth0"], &[lo, second, first]),
+            (&["lo", "eth0", "eth1"], &[lo, second, first]),
         ] {
             let mut choice = choice(names);
             let selected = choice.select(&up).unwrap();
@@ -248,5 +259,9 @@ mod tests {
         let places: Vec<_> = selected.places().iter().map(|it| (it.index, it.address.octets()[3])).collect();
         assert_eq!(places, [(2, 20), (3, 30)]);
         assert_eq!(selected.addresses().count(), 3);
+        let mut up = up;
+        up[2].has_carrier = false;
+        let unplugged = choice(&[]).select(&up).unwrap();
+        assert_eq!((unplugged.places(), unplugged.addresses().count()), (selected.places(), 2));
     }
 }

@@ -103,9 +103,9 @@ impl Driver {
     fn use_interfaces(&self, selected: &Selected) -> bool {
         let mut is_complete = true;
         let only_at = self.network.choice.only_at(selected);
-        let (unicast, user) = (&self.meta.unicast, &self.channel.socket);
+        let (unicast, user) = (&self.meta.unicast, &*self.channel.socket);
         if !only_at.is_empty() {
-            is_complete &= unicast.receive_only_at(only_at).is_ok() && user.receive_only_at(only_at).is_ok();
+            is_complete &= [unicast, user].iter().all(|socket| socket.receive_only_at(&only_at).is_ok());
         }
         is_complete &= self.meta.join(selected).is_ok();
         is_complete &= self.channel.groups.move_to(selected.places());

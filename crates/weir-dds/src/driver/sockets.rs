@@ -48,7 +48,7 @@ pub(crate) fn open(
     selected: &Selected,
 ) -> Result<(UdpSocket, MetaSockets)> {
     let address = choice.bind_address();
-    let only_at = choice.only_at(selected).to_vec();
+    let only_at = choice.only_at(selected);
     for id in 0..PARTICIPANTS_PER_HOST_MAX {
         let meta_port = ports::metatraffic_unicast_port(domain_id, id);
         let user_port = ports::user_unicast_port(domain_id, id);

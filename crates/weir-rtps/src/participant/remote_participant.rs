@@ -81,9 +81,10 @@ impl RemoteParticipant {
         self.changed_at.map_or(Time::ZERO, |at| at + CHANGE_PERIOD)
     }
 
-    /// Returns whether its announcements name the host, or came from there.
+    /// Returns whether its announcements name the host, or came from there. One that waits came from such a host, too.
     pub(super) fn is_at(&self, host: Ipv4Addr) -> bool {
-        self.from == host || names(&self.data, host)
+        let waiting = self.held.as_ref().is_some_and(|held| names(&held.data, host));
+        waiting || self.from == host || names(&self.data, host)
     }
 
     /// Returns whether the announcement is the one of the second host.
