@@ -41,17 +41,7 @@ fn pair(ours: &[u8], theirs: &[u8]) -> ParticipantCore {
     let writer = EntityId::user_writer(1, false);
     core.add_writer(Time::ZERO, endpoint(writer, "Square", Qos::for_writer())).unwrap();
     let (them, from) = (prefix(1), SocketAddrV4::new(on(1, 2), METATRAFFIC_PORT));
-    let mut announcement = vec![0, 3, 0, 0];
-    let mut list = ParameterListWriter::new(&mut announcement);
-    list.guid(ParameterId::PARTICIPANT_GUID, Guid::new(them, EntityId::PARTICIPANT));
-    list.u32(ParameterId::BUILTIN_ENDPOINT_SET, spdp::builtin_endpoints::WEIR);
-    for network in theirs {
-        let at = |port| Locator::udp_v4(SocketAddrV4::new(on(*network, 2), port));
-        list.locator(ParameterId::METATRAFFIC_UNICAST_LOCATOR, at(METATRAFFIC_PORT));
-        list.locator(ParameterId::DEFAULT_UNICAST_LOCATOR, at(USER_PORT));
-    }
-    list.finish();
-    core.handle_datagram(Time::ZERO, from, &data(them, EntityId::SPDP_WRITER, 1, None, &announcement));
+    announce(&mut core, Time::ZERO, theirs, 1);
     let mut reader = vec![0, 3, 0, 0];
     let mut list = ParameterListWriter::new(&mut reader);
     list.guid(ParameterId::ENDPOINT_GUID, Guid::new(them, EntityId::user_reader(1, false)));
@@ -61,6 +51,22 @@ fn pair(ours: &[u8], theirs: &[u8]) -> ParticipantCore {
     let reader = data(them, EntityId::SEDP_SUBSCRIPTIONS_WRITER, 1, None, &reader);
     core.handle_datagram(Time::ZERO, from, &reader);
     core
+}
+
+/// Announces addresses of host 2 over a network.
+fn announce(core: &mut ParticipantCore, now: Time, theirs: &[u8], over: u8) {
+    let mut payload = vec![0, 3, 0, 0];
+    let mut list = ParameterListWriter::new(&mut payload);
+    list.guid(ParameterId::PARTICIPANT_GUID, Guid::new(prefix(1), EntityId::PARTICIPANT));
+    list.u32(ParameterId::BUILTIN_ENDPOINT_SET, spdp::builtin_endpoints::WEIR);
+    for network in theirs {
+        let at = |port| Locator::udp_v4(SocketAddrV4::new(on(*network, 2), port));
+        list.locator(ParameterId::METATRAFFIC_UNICAST_LOCATOR, at(METATRAFFIC_PORT));
+        list.locator(ParameterId::DEFAULT_UNICAST_LOCATOR, at(USER_PORT));
+    }
+    list.finish();
+    let from = SocketAddrV4::new(on(over, 2), METATRAFFIC_PORT);
+    core.handle_datagram(now, from, &data(prefix(1), EntityId::SPDP_WRITER, 1 + now.0 as i64, None, &payload));
 }
 
 /// Where the writer sends to, by the last event.
@@ -107,4 +113,20 @@ fn a_peer_behind_a_router_is_not_taken_for_a_neighbour() {
     assert_eq!(destination(&mut core), Some(on(1, 2)));
     core.set_addresses(Time(1), addresses(&[3, 2]));
     assert_eq!(destination(&mut core), None);
+}
+
+#[test]
+fn a_peer_whose_links_change_quickly_is_followed_within_a_tenth_of_a_second() {
+    const MS: u64 = 1_000_000;
+    let mut core = pair(&[1, 2], &[1, 2]);
+    assert_eq!(destination(&mut core), Some(on(1, 2)));
+    announce(&mut core, Time(1000 * MS), &[2], 2);
+    assert_eq!(destination(&mut core), Some(on(2, 2)));
+    // Too soon after that change, so it has to wait.
+    announce(&mut core, Time(1010 * MS), &[1, 2], 2);
+    announce(&mut core, Time(1020 * MS), &[1], 1);
+    assert_eq!(destination(&mut core), None);
+    core.handle_timeout(Time(1100 * MS));
+    assert_eq!(destination(&mut core), Some(on(1, 2)));
+    assert_eq!(core.counters().claims_refused, 0);
 }
