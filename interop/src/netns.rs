@@ -95,7 +95,8 @@ impl Cable {
         self.one.ip(&format!("link delete weir{number}"));
     }
 
-    /// Loses `percent` percent of the packets in either direction from now on, at random.
+    /// Loses `percent` percent of the UDP packets of cable 0 in either direction from now on, at
+    /// random.
     ///
     /// # Panics
     ///

@@ -1,6 +1,8 @@
 //! Interfaces and addresses that change while participants run. The participants follow, and stay
 //! matched.
 
+use std::time::Duration;
+
 use weir_dds::{MulticastGroup, ParticipantSettings};
 use weir_interop::Requirement;
 use weir_interop::netns::Cable;
@@ -124,6 +126,25 @@ fn a_link_that_goes_down_at_one_end_only_is_left_by_both() {
         cable.plug_through_switch(1);
         fail_over(&cable, &settings);
     }
+}
+
+#[test]
+fn a_link_that_dies_unnoticed_is_left_when_announcements_arrive_over_the_other_one_only() {
+    if !Requirement::Netns.is_met() {
+        return;
+    }
+    let cable = Cable::unplugged();
+    cable.plug(0);
+    cable.plug(1);
+    // Announced every second.
+    let settings =
+        ParticipantSettings { lease_duration: Duration::from_secs(3), ..ParticipantSettings::default() };
+    let mut pair = Pair::start(&cable, &settings);
+    pair.wait_for_match();
+    pair.exchange("the match");
+    cable.lose(100);
+    pair.exchange("one of two links lost everything");
+    pair.check_match();
 }
 
 /// Takes down one of two links, at either end.

@@ -45,7 +45,7 @@ impl ParticipantCore {
         let remotes: Vec<GuidPrefix> = self.remotes.keys().copied().collect();
         for prefix in remotes {
             if let Some(remote) = self.remotes.get_mut(&prefix) {
-                remote.from = self.reachability.source(remote);
+                (remote.from, remote.elsewhere_since) = (self.reachability.source(remote), None);
             }
             self.paths_changed(now, prefix);
         }

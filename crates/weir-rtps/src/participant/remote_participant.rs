@@ -41,6 +41,8 @@ pub(super) struct RemoteParticipant {
     pub(super) beside: Option<Box<Announcement>>,
     /// When something last came from a host that it has named.
     pub(super) home_heard_at: Time,
+    /// Since when its announcements have come from other addresses that it names, and nothing from [`Self::from`].
+    pub(super) elsewhere_since: Option<Time>,
     /// Its place in the queue of [`Deadlines`](super::deadlines::Deadlines).
     pub(super) due_at: Time,
 }
@@ -92,6 +94,34 @@ impl RemoteParticipant {
         self.beside.as_ref().is_some_and(|there| there.from == from && there.data == *data)
     }
 
+    /// Records that something came from a host. Returns whether it is one of its own.
+    pub(super) fn heard_from(&mut self, now: Time, host: Ipv4Addr) -> bool {
+        if host == self.from {
+            self.elsewhere_since = None;
+        }
+        let is_home = self.is_at(host);
+        if is_home {
+            self.home_heard_at = now;
+        }
+        is_home
+    }
+
+    /// Records that an unchanged announcement came from a host. Returns whether that has become the better path: the
+    /// host is named, and nothing came from [`Self::from`] between two such announcements.
+    ///
+    /// A participant announces itself from all its addresses at once, so all that works is heard in every round.
+    pub(super) fn has_moved_to(&mut self, now: Time, host: Ipv4Addr) -> bool {
+        if host == self.from || !names(&self.data, host) {
+            return false;
+        }
+        let since = *self.elsewhere_since.get_or_insert(now);
+        let has_moved = now.since(since) >= ROUND_MIN;
+        if has_moved {
+            (self.from, self.elsewhere_since) = (host, None);
+        }
+        has_moved
+    }
+
     pub(super) fn vendor(&self) -> VendorId {
         self.data.vendor
     }
@@ -120,5 +150,7 @@ const UNANSWERED_LEASE_MAX: Duration = Duration::from_secs(35);
 /// Maximum time for which a silent participant is kept, whatever its lease: an infinite one must not keep what we know
 /// of a participant, and what we send it, for ever.
 const LEASE_MAX: Duration = Duration::from_secs(3600);
+/// Announcements at least this far apart are two rounds, not one from several addresses.
+const ROUND_MIN: Duration = Duration::from_secs(1);
 /// Minimum time between two changes of a participant: a change concerns all its endpoints and their matches.
 const CHANGE_PERIOD: Duration = Duration::from_millis(100);

@@ -130,3 +130,25 @@ fn a_peer_whose_links_change_quickly_is_followed_within_a_tenth_of_a_second() {
     assert_eq!(destination(&mut core), Some(on(1, 2)));
     assert_eq!(core.counters().claims_refused, 0);
 }
+
+#[test]
+fn a_path_on_which_nothing_arrives_any_more_is_left_after_two_announcements() {
+    const S: u64 = 1_000_000_000;
+    let mut core = pair(&[1, 2], &[1, 2]);
+    assert_eq!(destination(&mut core), Some(on(1, 2)));
+    // As long as both arrive, their order does not matter.
+    for second in [6, 12, 18] {
+        announce(&mut core, Time(second * S), &[1, 2], 2);
+        announce(&mut core, Time(second * S + 1), &[1, 2], 1);
+    }
+    announce(&mut core, Time(24 * S), &[1, 2], 2);
+    announce(&mut core, Time(24 * S + 50_000_000), &[1, 2], 2);
+    assert_eq!(destination(&mut core), None);
+    announce(&mut core, Time(30 * S), &[1, 2], 2);
+    assert_eq!(destination(&mut core), Some(on(2, 2)));
+    // An address that it does not name is no path.
+    for second in [36, 42] {
+        announce(&mut core, Time(second * S), &[1, 2], 3);
+    }
+    assert_eq!(destination(&mut core), None);
+}
