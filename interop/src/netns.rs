@@ -106,7 +106,8 @@ impl Cable {
             end.run("nft add table netdev weir");
             let hook = format!("{{ type filter hook ingress device {} priority 0; }}", Self::INTERFACE);
             end.nft(&["add", "chain", "netdev", "weir", "loss", &hook]);
-            let which = if percent < 100 { format!("numgen random mod 100 < {percent} ") } else { String::new() };
+            let which =
+                if percent < 100 { format!("numgen random mod 100 < {percent} ") } else { String::new() };
             let rule = format!("ip protocol udp {which}counter drop");
             end.nft(&["add", "rule", "netdev", "weir", "loss", &rule]);
         }

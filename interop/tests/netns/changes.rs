@@ -129,6 +129,29 @@ fn a_link_that_goes_down_at_one_end_only_is_left_by_both() {
 }
 
 #[test]
+fn samples_that_are_refused_while_there_is_no_route_arrive_later() {
+    if !Requirement::Netns.is_met() {
+        return;
+    }
+    for settings in settings() {
+        let cable = Cable::lay();
+        let mut pair = Pair::start(&cable, &settings);
+        pair.wait_for_match();
+        pair.exchange("the match");
+        cable.one.ip("route delete 10.77.0.0/24 dev weir0");
+        (0..3).for_each(|_| pair.write());
+        let refused = pair.writer.send_counters().refused;
+        cable.one.ip("route add 10.77.0.0/24 dev weir0 src 10.77.0.1");
+        pair.wait_for_all("the route was back");
+        if settings.data_multicast.is_none() {
+            assert!(refused >= 3, "{refused}");
+        }
+        pair.exchange("the route was back");
+        pair.check_match();
+    }
+}
+
+#[test]
 fn a_link_that_dies_unnoticed_is_left_when_announcements_arrive_over_the_other_one_only() {
     if !Requirement::Netns.is_met() {
         return;

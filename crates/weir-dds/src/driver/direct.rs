@@ -135,3 +135,28 @@ impl DerefMut for WriterState {
         &mut self.core
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
+    use rustix::io::Errno;
+    use weir_udp::{SocketOptions, UdpSocket};
+
+    use super::*;
+    use crate::driver::timers::Timers;
+
+    #[test]
+    fn a_connected_socket_is_left_when_its_path_is_lost_and_not_when_a_datagram_is() {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
+        let outlet = Outlet::new(Arc::new(socket), Timers::new().unwrap());
+        let mut counters = SendCounters::default();
+        let mut to = Destinations::from([address]);
+        note_refused(&outlet, &Errno::NOBUFS.into(), &mut counters, &mut to);
+        assert!(!to.is_empty() && !outlet.take_lost_path());
+        note_refused(&outlet, &Errno::INVAL.into(), &mut counters, &mut to);
+        assert!(to.is_empty() && outlet.take_lost_path());
+        assert_eq!(counters.refused, 2);
+    }
+}

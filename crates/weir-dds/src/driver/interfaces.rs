@@ -215,11 +215,9 @@ mod tests {
         let mut up = [interface(1, "lo", 1), interface(2, "eth0", 20), interface(3, "eth1", 30)];
         up[1].has_carrier = false;
         let [lo, first, second] = [0, 1, 2].map(|index: usize| up[index].address);
-        for (names, only_at) in [
-            (&[][..], &[][..]),
-            (&["eth1"], &[second]),
-            (&["lo", "eth0", "eth1"], &[lo, second, first]),
-        ] {
+        for (names, only_at) in
+            [(&[][..], &[][..]), (&["eth1"], &[second]), (&["lo", "eth0", "eth1"], &[lo, second, first])]
+        {
             let mut choice = choice(names);
             let selected = choice.select(&up).unwrap();
             choice.only = choice.lasting_address(&selected);

@@ -286,6 +286,28 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_path_is_left_until_the_socket_is_opened_anew() {
+        let reader = socket();
+        let to = [reader.local_addr()];
+        let outlet = outlet();
+        let mut sender = Sender::default();
+        sender.connect(&to, &[]);
+        assert!(sender.connection_to(&to).is_some() && !sender.has_lost_path());
+        sender.lose_path(&outlet);
+        assert!(sender.connection_to(&to).is_none() && sender.has_lost_path());
+        assert!(outlet.take_lost_path() && !outlet.take_lost_path());
+        send(&mut sender, &to);
+        sender.disconnect();
+        sender.connect(&to, &[]);
+        assert!(sender.connection_to(&to).is_some() && !sender.has_lost_path());
+        send(&mut sender, &to);
+        assert_eq!(sender.counters.datagrams, 2);
+        // There is no route to a broadcast address for a socket that does not allow it.
+        sender.connect(&[SocketAddrV4::new(Ipv4Addr::BROADCAST, 1)], &[]);
+        assert!(sender.has_lost_path());
+    }
+
+    #[test]
     fn a_group_and_the_addresses_beside_it_get_one_datagram_each() {
         let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 77, 9), socket().local_addr().port());
         let route = GroupRoute { group, interface: Ipv4Addr::LOCALHOST };
