@@ -46,6 +46,8 @@ impl ParticipantCore {
         for prefix in remotes {
             if let Some(remote) = self.remotes.get_mut(&prefix) {
                 (remote.from, remote.elsewhere_since) = (self.reachability.source(remote), None);
+                // It may not have joined the group on the interfaces that are there.
+                remote.grouped_to = Time::ZERO;
             }
             self.paths_changed(now, prefix);
         }

@@ -112,6 +112,7 @@ impl ParticipantCore {
             beside: None,
             home_heard_at: now,
             elsewhere_since: None,
+            grouped_to: Time::ZERO,
             due_at: Time::MAX,
             data,
         };
@@ -203,6 +204,15 @@ impl ParticipantCore {
         let entities: Vec<_> = remote.endpoints.keys().copied().collect();
         for entity in entities {
             self.refresh_endpoint(prefix, entity);
+        }
+    }
+
+    /// An announcement came through the multicast group. On the same host, ours go the same way back.
+    pub(super) fn heard_by_group(&mut self, now: Time, prefix: GuidPrefix, from: Ipv4Addr) {
+        if self.reachability.is_on_this_host(from)
+            && let Some(remote) = self.remotes.get_mut(&prefix)
+        {
+            remote.grouped_to = now + remote.lease.min(config::GROUP_TRUST_MAX);
         }
     }
 

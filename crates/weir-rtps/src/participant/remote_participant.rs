@@ -43,6 +43,8 @@ pub(super) struct RemoteParticipant {
     pub(super) home_heard_at: Time,
     /// Since when its announcements have come from other addresses that it names, and nothing from [`Self::from`].
     pub(super) elsewhere_since: Option<Time>,
+    /// Until then, announcements to the multicast group reach it, too.
+    pub(super) grouped_to: Time,
     /// Its place in the queue of [`Deadlines`](super::deadlines::Deadlines).
     pub(super) due_at: Time,
 }
