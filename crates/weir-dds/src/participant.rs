@@ -135,7 +135,8 @@ impl DomainParticipant {
 
     /// Returns the datagrams that the kernel dropped at the user data socket.
     ///
-    /// They arrived while its receive buffer was full.
+    /// They arrived while its receive buffer was full, or, if the settings name interfaces, were sent
+    /// to another address.
     pub fn receive_drops(&self) -> u32 {
         let channel = &self.handle.driver.channel;
         let of = |socket: &weir_udp::UdpSocket| socket.kernel_drops().unwrap_or(0);

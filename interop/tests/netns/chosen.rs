@@ -33,14 +33,14 @@ fn what_is_sent_to_another_interface_is_not_accepted() {
         // Announces itself to every port of theirs on weir0, to the witness last.
         let unicast = |id| ports::metatraffic_unicast_port(DOMAIN, id);
         let group = ports::metatraffic_multicast(DOMAIN).as_ref().map(SocketAddrV4::port);
-        let mut stranger = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
+        let mut outsider = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
         for port in [group, unicast(0), unicast(1)] {
-            stranger = stranger.peer(Peer { address: Ipv4Addr::new(10, 77, 0, 1), port });
+            outsider = outsider.peer(Peer { address: Ipv4Addr::new(10, 77, 0, 1), port });
         }
-        let _stranger_writer = writer(other, &participant(other, &stranger));
+        let _outsider_writer = writer(other, &participant(other, &outsider));
         one.within(|| witness_reader.wait_for_publications(1, LIMIT).unwrap());
         assert_eq!(witness.discovered_participants(), 1, "{names:?}");
-        // What this one sends arrives after what the stranger has sent.
+        // What this one sends arrives after what the outsider has sent.
         let friend = participant(one, &interfaces(names));
         let _friend_writer = writer(one, &friend);
         one.within(|| careful_reader.wait_for_publications(1, LIMIT).unwrap());

@@ -88,10 +88,11 @@ impl Groups {
         let mut members = self.members.lock();
         let Members { places: known, list } = &mut *members;
         *known = places;
-        let renew = |it: &mut Member| {
-            it.joined.renew(&it.socket, *it.group.ip(), known).is_ok() || !it.joined.is_empty()
-        };
-        list.iter_mut().fold(true, |is_complete, member| renew(member) && is_complete)
+        let mut is_complete = true;
+        for Member { group, socket, joined, .. } in list {
+            is_complete &= joined.renew(socket, *group.ip(), known).is_ok() || !joined.is_empty();
+        }
+        is_complete
     }
 
     /// Returns the sockets of all groups.

@@ -189,7 +189,7 @@ mod tests {
         Choice { names: names.iter().map(|name| (*name).to_owned()).collect(), only: None }
     }
 
-    /// The last octets of the announced addresses.
+    /// The last bytes of the announced addresses.
     fn announced(choice: &Choice, up: &[Interface]) -> Option<Vec<u8>> {
         let announced = choice.select(up)?.announced(7);
         Some(announced.iter().map(|address| address.ip().octets()[3]).collect())

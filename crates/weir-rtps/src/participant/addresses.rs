@@ -25,9 +25,9 @@ pub struct OwnAddresses {
 impl ParticipantCore {
     /// Uses other addresses of this host from now on.
     ///
-    /// Announces them at once, and chooses anew where to send to every peer. Endpoints stay matched. A peer whose
-    /// announcements came over a network that is gone is sent to at its address on a network that is there. While a host
-    /// has no address at all, keep the old ones.
+    /// Announces them at once, and chooses anew where to send to every peer. Endpoints stay matched. If a peer's
+    /// announcements came over a network that is gone, its address on another network is used. While a host has no
+    /// address at all, keep the old ones.
     pub fn set_addresses(&mut self, now: Time, addresses: OwnAddresses) {
         if self.is_closed {
             return;

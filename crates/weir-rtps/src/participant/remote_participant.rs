@@ -111,7 +111,7 @@ impl RemoteParticipant {
     /// Records that an unchanged announcement came from a host. Returns whether that has become the better path: the
     /// host is named, and nothing came from [`Self::from`] between two such announcements.
     ///
-    /// A participant announces itself from all its addresses at once, so all that works is heard in every round.
+    /// A participant announces itself from all its addresses at once, so every path that works carries each round.
     pub(super) fn has_moved_to(&mut self, now: Time, host: Ipv4Addr) -> bool {
         if host == self.from || !names(&self.data, host) {
             return false;
