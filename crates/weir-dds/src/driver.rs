@@ -6,6 +6,7 @@
 //! | `shared` | the state shared by all threads and handles of a participant |
 //! | `start` | starts and stops a participant |
 //! | `interfaces`, `sockets` | the network interfaces in use, and the participant's sockets |
+//! | `network`, `memberships` | follows changes of the interfaces; groups joined on each |
 //! | `endpoints`, `routes` | local writers and readers, and the table that finds them for a datagram |
 //! | **sending** | |
 //! | `lane` | a writer's core and its sending state, each behind a lock; every general send |
@@ -36,6 +37,8 @@ mod listener_thread;
 pub(crate) mod listeners;
 mod liveliness;
 mod matching;
+mod memberships;
+mod network;
 mod outlet;
 pub(crate) mod publishing;
 mod publishing_thread;

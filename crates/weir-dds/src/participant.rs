@@ -106,6 +106,13 @@ impl DomainParticipant {
         self.handle.driver.prefix
     }
 
+    /// Returns the number of discovered participants, of any vendor, in this domain.
+    ///
+    /// Participants of this process count as well, except this one.
+    pub fn discovered_participants(&self) -> usize {
+        self.handle.driver.discovery.participants()
+    }
+
     /// Returns the granted receive buffer of the user data socket, in bytes.
     ///
     /// The value is the kernel's accounting size. It may be less than requested: see `sysctl
@@ -120,13 +127,16 @@ impl DomainParticipant {
     }
 
     /// Returns the address at which user data is received.
+    ///
+    /// 0.0.0.0 if it is received at several addresses, or at one that may be replaced.
     pub fn user_address(&self) -> SocketAddrV4 {
         self.handle.driver.channel.socket.local_addr()
     }
 
     /// Returns the datagrams that the kernel dropped at the user data socket.
     ///
-    /// They arrived while its receive buffer was full.
+    /// They arrived while its receive buffer was full, or, if the settings name interfaces, were sent
+    /// to another address.
     pub fn receive_drops(&self) -> u32 {
         let channel = &self.handle.driver.channel;
         let of = |socket: &weir_udp::UdpSocket| socket.kernel_drops().unwrap_or(0);

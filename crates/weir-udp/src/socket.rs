@@ -11,7 +11,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::UdpError;
-use crate::sys;
+use crate::{filter, sys};
 
 /// Options for opening a socket. `SocketOptions { bind, ..Default::default() }` is a plain socket.
 #[derive(Clone, Debug)]
@@ -19,6 +19,9 @@ pub struct SocketOptions {
     /// The local address; port 0 lets the kernel choose one. Its family is the socket's: an IPv6
     /// socket carries IPv6 only.
     pub bind: SocketAddr,
+    /// Receives only datagrams that were sent to one of these addresses, see
+    /// [`UdpSocket::receive_only_at`]; empty: to any that the socket is bound to. IPv4 only.
+    pub only_at: Vec<Ipv4Addr>,
     /// Shares the port with other sockets that set this (`SO_REUSEADDR`). Meant for multicast,
     /// where each of them receives every datagram; only one of them receives unicast.
     pub reuse_address: bool,
@@ -60,6 +63,7 @@ impl SocketOptions {
     pub fn new(bind: impl Into<SocketAddr>) -> Self {
         Self {
             bind: bind.into(),
+            only_at: Vec::new(),
             reuse_address: false,
             recv_buffer: None,
             send_buffer: None,
@@ -348,6 +352,9 @@ fn configure_v4(
     }
     check("IP_MULTICAST_LOOP", socket.set_multicast_loop_v4(options.multicast_loop))?;
     check("IP_MULTICAST_TTL", socket.set_multicast_ttl_v4(options.multicast_ttl))?;
+    if !options.only_at.is_empty() {
+        check("SO_ATTACH_FILTER", filter::attach(socket, &options.only_at))?;
+    }
     // By default Linux delivers to a socket bound to all addresses the groups that *other* sockets
     // joined, on interfaces that this one does not use.
     check("IP_MULTICAST_ALL", socket.set_multicast_all_v4(false))
@@ -377,6 +384,7 @@ fn refused(options: &SocketOptions, option: &'static str, source: io::Error) -> 
         "UDP_GRO" => "the kernel must be 5.0 or later: run without GRO",
         "IP_MULTICAST_IF" => "no interface of this host has this address (ip -4 addr lists them)",
         "IPV6_MULTICAST_IF" => "no interface of this host has this number (ip link lists them)",
+        "SO_ATTACH_FILTER" => "name fewer addresses",
         "IP_MULTICAST_TTL" | "IPV6_MULTICAST_HOPS" => "use a value from 0 to 255",
         "IPV6_MULTICAST_ALL" => "the kernel must be 4.20 or later",
         _ => "the kernel must be 4.12 or later",

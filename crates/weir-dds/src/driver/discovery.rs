@@ -32,6 +32,11 @@ impl Discovery {
         Self { state, changed: Condvar::new(), epoch: Mutex::new(0) }
     }
 
+    /// Returns the number of remote participants.
+    pub(crate) fn participants(&self) -> usize {
+        self.state.lock().core.remote_participants()
+    }
+
     /// Wakes threads that wait for matches.
     pub(super) fn announce_change(&self) {
         *self.epoch.lock() += 1;

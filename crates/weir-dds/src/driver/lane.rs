@@ -376,7 +376,31 @@ impl Lane {
 
     /// Opens the sockets for changed destinations, see [`Sender::connect`].
     pub(crate) fn connect(&self) {
+        self.open_sockets(&mut self.sending.lock());
+    }
+
+    /// Opens all sockets anew, because the host's addresses or routes have changed.
+    pub(crate) fn reconnect(&self, outlet: &Outlet) {
         let mut sending = self.sending.lock();
+        sending.sender.disconnect();
+        self.open_sockets(&mut sending);
+        if sending.sender.has_lost_path() {
+            outlet.note_lost_path();
+        }
+    }
+
+    /// As [`Lane::reconnect`], if a socket has lost its path.
+    pub(crate) fn restore_path(&self, outlet: &Outlet) {
+        let is_lost = {
+            let sending = self.sending.lock();
+            sending.sender.has_lost_path() || self.core.lock().has_lost_path()
+        };
+        if is_lost {
+            self.reconnect(outlet);
+        }
+    }
+
+    fn open_sockets(&self, sending: &mut Sending) {
         let (destinations, routes) = {
             let core = self.core.lock();
             (Arc::clone(core.destinations()), core.routes().to_vec())

@@ -11,6 +11,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 use super::channel::Channel;
 use super::discovery::Discovery;
 use super::listeners::Listeners;
+use super::network::Network;
 use super::outlet::Outlet;
 use super::routes::Routes;
 use super::sockets::MetaSockets;
@@ -35,6 +36,7 @@ pub(crate) struct Driver {
     pub(crate) discovery: Discovery,
     pub(crate) listeners: Listeners,
     pub(crate) meta: MetaSockets,
+    pub(super) network: Network,
     /// The multicast group of readers that do not name one.
     pub(super) data_multicast: Option<SocketAddrV4>,
     pub(super) uses_multicast: bool,

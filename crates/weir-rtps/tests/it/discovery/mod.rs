@@ -5,6 +5,7 @@ mod hostile;
 mod liveliness;
 mod moved;
 mod multicast;
+mod two_links;
 mod world;
 
 use core::time::Duration;
