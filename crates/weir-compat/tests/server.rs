@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weir_baseline::WeirUdp;
 use weir_compat::hpcbench::{Response, Udptest};
-use weir_measure::{LINE_BYTES_MAX, Message, Protocol, Server, ServerSettings};
+use weir_measure::{Family, LINE_BYTES_MAX, Message, Protocol, Secret, Server, ServerSettings, connect};
 
 fn settings<P: Protocol>() -> ServerSettings {
     ServerSettings {
@@ -23,7 +23,11 @@ fn settings<P: Protocol>() -> ServerSettings {
 
 /// A server on its own thread, and what it logs.
 fn start<P: Protocol>() -> (SocketAddr, mpsc::Receiver<String>) {
-    let server = Server::<P>::bind(settings::<P>()).unwrap();
+    start_with::<P>(settings::<P>())
+}
+
+fn start_with<P: Protocol>(settings: ServerSettings) -> (SocketAddr, mpsc::Receiver<String>) {
+    let server = Server::<P>::bind(settings).unwrap();
     let address = server.address().unwrap();
     let (sender, log) = mpsc::channel();
     std::thread::spawn(move || {
@@ -84,6 +88,24 @@ fn sessions_beyond_the_limit_are_told_so_and_places_become_free() {
     drop(served.pop());
     wait_for(&log, "session ended");
     assert_eq!(Peer::new(address).ask("WEIR-UDPTEST version=1"), "WEIR-UDPSERVER version=1");
+}
+
+#[test]
+fn idle_connections_do_not_keep_out_a_client_that_knows_the_secret() {
+    let is_kept_out = [is_kept_out_by_idle_connections::<Udptest>(), is_kept_out_by_idle_connections::<WeirUdp>()];
+    assert_eq!(is_kept_out, [false, false]);
+}
+
+fn is_kept_out_by_idle_connections<P: Protocol>() -> bool {
+    let secret = Secret::new(b"correct horse").unwrap();
+    let settings = ServerSettings { secret: Some(secret.clone()), ..settings::<P>() };
+    let (address, _log) = start_with::<P>(settings);
+    // Connections are accepted in order, so all of them are there before the client.
+    let mut idle: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let client = connect::<P>("127.0.0.1", address.port(), Family::Any, Some(&secret));
+    // The oldest made room.
+    assert_eq!(idle[0].read(&mut [0]).unwrap(), 0);
+    client.is_err()
 }
 
 #[test]

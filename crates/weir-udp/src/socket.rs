@@ -27,6 +27,8 @@ pub struct SocketOptions {
     pub recv_buffer: Option<usize>,
     /// Requested send buffer in bytes, as for `recv_buffer`.
     pub send_buffer: Option<usize>,
+    /// Exceeds the host's limits of both buffers if the process may (`SO_RCVBUFFORCE`, `SO_SNDBUFFORCE`).
+    pub force_buffers: bool,
     /// Lets the kernel coalesce equal datagrams of one sender (`UDP_GRO`). Only
     /// [`UdpSocket::recv_batch`] can separate them: leave it off when using [`UdpSocket::recv`].
     pub gro: bool,
@@ -63,6 +65,7 @@ impl SocketOptions {
             reuse_address: false,
             recv_buffer: None,
             send_buffer: None,
+            force_buffers: true,
             gro: false,
             gso: true,
             busy_poll_us: None,
@@ -116,9 +119,9 @@ impl UdpSocket {
     pub fn bind(options: &SocketOptions) -> Result<Self, UdpError> {
         let socket = Socket::new(Domain::for_address(options.bind), Type::DGRAM, Some(Protocol::UDP))
             .map_err(|source| UdpError::Open { source })?;
-        let recv_buffer = grant(&socket, options.recv_buffer, &RECV_BUFFER)
+        let recv_buffer = grant(&socket, options.recv_buffer, &RECV_BUFFER, options.force_buffers)
             .map_err(|source| refused(options, "SO_RCVBUF", source))?;
-        let send_buffer = grant(&socket, options.send_buffer, &SEND_BUFFER)
+        let send_buffer = grant(&socket, options.send_buffer, &SEND_BUFFER, options.force_buffers)
             .map_err(|source| refused(options, "SO_SNDBUF", source))?;
         configure(&socket, options)?;
         socket
@@ -290,7 +293,12 @@ const MEMINFO_VALUES: usize = 9;
 const MEMINFO_DROPS: usize = 8;
 
 /// Requests a buffer size and returns what the kernel granted.
-fn grant(socket: &Socket, asked: Option<usize>, option: &BufferOption) -> io::Result<usize> {
+fn grant(
+    socket: &Socket,
+    asked: Option<usize>,
+    option: &BufferOption,
+    may_force: bool,
+) -> io::Result<usize> {
     let fd = socket.as_fd();
     let granted = || sys::option(fd, libc::SOL_SOCKET, option.plain).map(|size| size as usize);
     let Some(asked) = asked else { return granted() };
@@ -298,7 +306,7 @@ fn grant(socket: &Socket, asked: Option<usize>, option: &BufferOption) -> io::Re
     let value = i32::try_from(asked).unwrap_or(i32::MAX).min(i32::MAX / 2);
     sys::set_option(fd, libc::SOL_SOCKET, option.plain, value)?;
     // Without clamping, the kernel reports double the number.
-    if granted()? < value as usize * 2 {
+    if may_force && granted()? < value as usize * 2 {
         // Without CAP_NET_ADMIN this is refused, and the clamped size stays.
         let _ = sys::set_option(fd, libc::SOL_SOCKET, option.force, value);
     }

@@ -24,7 +24,7 @@ impl Ends {
         let receives = if role == Role::Client { point.reverse } else { point.forward };
         let interface = point.multicast.and_then(|_| interface_of(local.ip()));
         let index = interface.map(|(_, index)| index);
-        let joined = point.multicast.filter(|_| role == Role::Server);
+        let joined = point.multicast.filter(|_| role != Role::Client);
         let bind = joined.map_or(with_port(local, 0), |group| on_interface(group, 0, index));
         let options = SocketOptions {
             recv_buffer: point.buffer_bytes,
@@ -37,6 +37,7 @@ impl Ends {
             },
             multicast_interface_index: point.multicast.and(index),
             multicast_ttl: point.multicast_ttl.into(),
+            force_buffers: role != Role::Server { is_trusted: false },
             ..SocketOptions::new(bind)
         };
         let sockets: Vec<UdpSocket> =
@@ -75,7 +76,7 @@ impl Ends {
         role: Role,
         ports: &[u16],
     ) -> Result<(), UdpError> {
-        if point.multicast.is_some() && role == Role::Server {
+        if point.multicast.is_some() && role != Role::Client {
             return Ok(());
         }
         let index = point.multicast.and_then(|_| interface_of(local.ip())).map(|(_, index)| index);
@@ -102,5 +103,8 @@ impl Ends {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Client,
-    Server,
+    Server {
+        /// The client knows the secret, so it may exceed the host's limit of buffer sizes, if the server may.
+        is_trusted: bool,
+    },
 }

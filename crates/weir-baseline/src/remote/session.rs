@@ -71,15 +71,13 @@ impl Protocol for WeirUdp {
         }
     }
 
-    fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
-        serve(session)
+    fn greet(session: &mut Session<'_>) -> Result<(), SessionError> {
+        greet(session)
     }
-}
 
-/// Serves a client until it closes the connection.
-fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
-    greet(session)?;
-    Client { session }.run()
+    fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
+        Client { session }.run()
+    }
 }
 
 /// Checks the client's version and secret.
@@ -117,6 +115,10 @@ impl Client<'_, '_> {
         }
     }
 
+    fn role(&self) -> Role {
+        Role::Server { is_trusted: self.session.is_authenticated() }
+    }
+
     fn say(&mut self, response: &Response) -> Result<(), ControlError> {
         self.session.control.send(response)
     }
@@ -132,7 +134,7 @@ impl Client<'_, '_> {
         let opened = self
             .check(point)
             .map_err(SessionError::Refused)
-            .and_then(|()| Ok(Ends::open(point, self.session.local, Role::Server)?));
+            .and_then(|()| Ok(Ends::open(point, self.session.local, self.role())?));
         let mut ends = match opened {
             Ok(ends) => ends,
             Err(error) => {
@@ -148,7 +150,7 @@ impl Client<'_, '_> {
                 Some(Request::Connect { ports })
                     if ports.len() == point.flows as usize && !ports.contains(&0) =>
                 {
-                    ends.connect(point, self.session.local, self.session.peer, Role::Server, &ports)?;
+                    ends.connect(point, self.session.local, self.session.peer, self.role(), &ports)?;
                     self.say(&Response::Connected)?;
                 }
                 Some(Request::Clock) => self.tell_time()?,
