@@ -92,7 +92,8 @@ fn sessions_beyond_the_limit_are_told_so_and_places_become_free() {
 
 #[test]
 fn idle_connections_do_not_keep_out_a_client_that_knows_the_secret() {
-    let is_kept_out = [is_kept_out_by_idle_connections::<Udptest>(), is_kept_out_by_idle_connections::<WeirUdp>()];
+    let is_kept_out =
+        [is_kept_out_by_idle_connections::<Udptest>(), is_kept_out_by_idle_connections::<WeirUdp>()];
     assert_eq!(is_kept_out, [false, false]);
 }
 

@@ -134,12 +134,13 @@ mod tests {
 
     #[test]
     fn the_oldest_connection_of_a_host_goes_when_its_places_are_full() {
-        assert_eq!(closed(&["10.0.0.1"; 8]), []);
+        assert!(closed(&["10.0.0.1"; 8]).is_empty());
         let mut hosts = vec!["10.0.0.9"];
         hosts.extend(["10.0.0.1"; 10]);
         assert_eq!(closed(&hosts), [1, 2]);
         // One network of IPv6 is one host.
-        let networks = ["fe80::1", "fe80::2", "fe80::3", "fe80::4", "fe80::5", "fe80::6", "fe80::7", "fe80::8"];
+        let networks =
+            ["fe80::1", "fe80::2", "fe80::3", "fe80::4", "fe80::5", "fe80::6", "fe80::7", "fe80::8"];
         assert_eq!(closed(&[&networks[..], &["fe80::9"]].concat()), [0]);
     }
 
@@ -160,8 +161,7 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let greetings = Arc::<Greetings>::default();
         let peer = listener.local_addr().unwrap();
-        let begun: Vec<_> =
-            (0..100).filter_map(|_| greetings.begin(&stream, peer).unwrap()).collect();
+        let begun: Vec<_> = (0..100).filter_map(|_| greetings.begin(&stream, peer).unwrap()).collect();
         assert_eq!(begun.len(), 2 * PLACES_MAX);
     }
 }

@@ -154,7 +154,8 @@ fn serve<P: Protocol>(
     let local = canonical(stream.local_addr()?);
     let mut control = Connection::new(stream, P::REQUEST_BYTES_MAX)?;
     control.receive_by(Some(Instant::now() + GREETING));
-    let mut session = Session { control, local, peer, settings, place: Place::Greeting(greeting), active, log };
+    let mut session =
+        Session { control, local, peer, settings, place: Place::Greeting(greeting), active, log };
     let served = P::greet(&mut session).and_then(|()| session.admit()).and_then(|()| P::serve(&mut session));
     match served {
         Ok(()) | Err(SessionError::Control(ControlError::Closed)) => Ok(()),

@@ -293,12 +293,7 @@ const MEMINFO_VALUES: usize = 9;
 const MEMINFO_DROPS: usize = 8;
 
 /// Requests a buffer size and returns what the kernel granted.
-fn grant(
-    socket: &Socket,
-    asked: Option<usize>,
-    option: &BufferOption,
-    may_force: bool,
-) -> io::Result<usize> {
+fn grant(socket: &Socket, asked: Option<usize>, option: &BufferOption, may_force: bool) -> io::Result<usize> {
     let fd = socket.as_fd();
     let granted = || sys::option(fd, libc::SOL_SOCKET, option.plain).map(|size| size as usize);
     let Some(asked) = asked else { return granted() };
