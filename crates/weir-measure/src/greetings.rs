@@ -71,6 +71,13 @@ impl Greetings {
 }
 
 impl State {
+    /// Frees a place. Returns whether it was taken.
+    fn remove(&mut self, number: u64) -> bool {
+        let before = self.waiting.len();
+        self.waiting.retain(|waiting| waiting.number != number);
+        self.waiting.len() < before
+    }
+
     /// Returns the connection to close for a new one of `host`: that host's oldest if it has all its places, or else
     /// the oldest of a host with most places.
     fn oldest_to_close(&self, host: IpAddr) -> Option<usize> {
@@ -86,11 +93,18 @@ impl State {
     }
 }
 
+impl Greeting {
+    /// Frees the place: the peer has introduced itself. Returns `false` if its connection was closed before.
+    pub(crate) fn end(&self) -> bool {
+        self.of.lock().remove(self.number)
+    }
+}
+
 impl Drop for Greeting {
     fn drop(&mut self) {
         let mut state = self.of.lock();
         state.guards -= 1;
-        state.waiting.retain(|waiting| waiting.number != self.number);
+        state.remove(self.number);
     }
 }
 
@@ -126,6 +140,11 @@ mod tests {
         let begun: Vec<_> = hosts.iter().enumerate().map(begin).collect();
         assert!(greetings.lock().waiting.len() <= PLACES_MAX);
         let closed = begun.iter().filter_map(|begun| begun.closed.map(|peer| peer.port())).collect();
+        let closed_by_us = |begun: &&Begun| begun.closed.is_some();
+        assert_eq!(
+            begun.iter().filter(closed_by_us).count(),
+            begun.iter().filter(|it| !it.greeting.end()).count()
+        );
         drop(begun);
         let state = greetings.lock();
         assert!(state.waiting.is_empty() && state.guards == 0);

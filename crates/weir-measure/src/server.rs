@@ -219,8 +219,11 @@ impl Session<'_> {
 
     /// Gives the client a place for its session, unless it has one.
     fn admit(&mut self) -> Result<(), SessionError> {
-        if let Place::Session(_) = self.place {
-            return Ok(());
+        match &self.place {
+            Place::Session(_) => return Ok(()),
+            // Closed to make room for others: it must not take a place from them, either.
+            Place::Greeting(greeting) if !greeting.end() => return Err(ControlError::Closed.into()),
+            Place::Greeting(_) => {}
         }
         let most = self.settings.sessions_max;
         let place = SessionPlace::take(self.active, most).ok_or_else(|| {
@@ -268,7 +271,6 @@ pub enum SessionError {
 
 /// The place that a connection has.
 enum Place {
-    #[expect(dead_code, reason = "held for its drop")]
     Greeting(Greeting),
     #[expect(dead_code, reason = "held for its drop")]
     Session(SessionPlace),
