@@ -22,6 +22,7 @@
 //! | `assertions`, `liveliness` | reports assertions by the application to discovery |
 //! | `events`, `listeners`, `listener_thread` | listener calls for statuses |
 //! | `timers`, `timer_thread` | metatraffic and timers |
+//! | `failure` | what follows when a thread panics |
 
 mod assertions;
 pub(crate) mod channel;
@@ -29,6 +30,7 @@ mod direct;
 mod discovery;
 pub(crate) mod endpoints;
 pub(crate) mod events;
+pub(crate) mod failure;
 mod groups;
 mod interfaces;
 pub(crate) mod lane;

@@ -36,7 +36,7 @@ impl Discovery {
         self.changed.notify_all();
     }
 
-    /// Sleeps until `is_done` after a change of matches, or until `deadline`. Returns whether it is
+    /// Sleeps until `is_done` after a change of matches or a failure, or until `deadline`. Returns whether it is
     /// done.
     pub(crate) fn wait_until(&self, deadline: Time, mut is_done: impl FnMut() -> bool) -> bool {
         let mut epoch = self.epoch.lock();

@@ -386,6 +386,13 @@ impl Lane {
         self.core.lock().connect(connection.map(|connection| (destinations, connection)));
     }
 
+    /// Refuses all writes from now on: the participant has failed.
+    pub(crate) fn close(&self) {
+        let mut core = self.core.lock();
+        core.close();
+        core.connect(None);
+    }
+
     /// Enables send timestamps.
     pub(crate) fn keep_times(&self) {
         self.sending.lock().sender.times = Some(SendTimes::default());

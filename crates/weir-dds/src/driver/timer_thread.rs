@@ -27,7 +27,7 @@ pub(crate) fn run(driver: &Driver) {
     let sockets: Vec<&UdpSocket> =
         std::iter::once(&driver.meta.unicast).chain(&driver.meta.multicast).collect();
     let timers = &driver.outlet.timers;
-    while !driver.is_stopping() {
+    while driver.is_running() {
         timers.begin_round();
         let now = clock::now();
         if now.since(adjusted_at) >= ADJUST_CLOCK_EVERY {

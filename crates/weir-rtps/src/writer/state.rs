@@ -57,6 +57,7 @@ pub struct WriterCore {
     pub(super) loans: usize,
     /// Longest datagram that reaches every reader unfragmented, as far as known.
     pub(super) datagram_max: usize,
+    pub(super) is_closed: bool,
     pub(super) counters: WriterCounters,
 }
 
@@ -106,6 +107,7 @@ impl WriterCore {
             filling: None,
             loans: 0,
             datagram_max: config::SEGMENTED_MAX_BYTES,
+            is_closed: false,
             counters: WriterCounters::default(),
             config,
         }
@@ -200,11 +202,21 @@ impl WriterCore {
         self.has_reliable && self.acknowledged < self.history.last()
     }
 
+    /// Refuses all writes from now on with [`WriteRefused::Closed`](super::WriteRefused::Closed).
+    pub fn close(&mut self) {
+        self.is_closed = true;
+        self.datagram_max = compose::CLOSED_MAX;
+        self.open = None;
+    }
+
     /// Lowers the largest datagram to `bytes`: the smallest path MTU to any matched reader, less
     /// 28.
     ///
     /// Longer samples are sent in fragments. Batches end at this length.
     pub fn limit_segments(&mut self, bytes: u16) {
+        if self.is_closed {
+            return;
+        }
         self.datagram_max = self.datagram_max.min(usize::from(bytes)).max(config::DATAGRAM_MIN_BYTES);
         if let Some(coalescing) = &mut self.config.coalescing {
             coalescing.segment_max = coalescing.segment_max.min(bytes);
