@@ -27,14 +27,14 @@ impl ParticipantCore {
         let prefix = data.prefix;
         let skipped =
             data.metatraffic_unicast.skipped + data.default_unicast.skipped + data.default_multicast.skipped;
-        let Some(remote) = self.remotes.get_mut(&prefix) else {
+        let Some(remote) = self.remotes.get(&prefix) else {
             self.counters.locators_skipped += u64::from(skipped);
             return self.participant_discovered(now, from, data, is_directed);
         };
         if !remote.is_introduced {
             self.introduce(now, prefix, is_directed);
-            return self.participant_differs(now, from, data, true);
         }
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         remote.last_heard = now;
         let is_home = remote.is_at(from);
         if is_home {
@@ -236,7 +236,8 @@ impl ParticipantCore {
                 self.participant_lost(now, prefix);
                 continue;
             }
-            if let Some(held) = remote.held.take_if(|_| remote.may_change_at() <= now) {
+            let may_change_at = remote.may_change_at();
+            if let Some(held) = remote.held.take_if(|_| may_change_at <= now) {
                 self.participant_changed(now, held.from, held.data);
             }
             self.settle_claims(now, prefix);

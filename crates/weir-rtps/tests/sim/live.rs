@@ -165,6 +165,10 @@ impl Live {
     /// The same, with traffic for it going to `answers`.
     pub(crate) fn join_insider_with_answers_to(&mut self, answers: SocketAddrV4) {
         self.join_insider_at(answers);
+        // An acknowledgement shows that it receives what it is sent. One who knows the domain can forge that, too.
+        let ids = (EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER);
+        let to = self.nodes[VICTIM].prefix;
+        self.attack(META_PORT, &Forged::by(INSIDER).to(to).acknack(ids, 2, &[], 1));
         for (entity, topic) in
             [(TO_IN, "in"), (TO_KEYED, "keyed"), (TO_LOOSE, "loose"), (FROM_OUT, "out"), (FROM_KEPT, "kept")]
         {

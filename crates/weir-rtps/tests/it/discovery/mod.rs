@@ -434,7 +434,8 @@ fn a_participant_that_moves_is_followed() {
     let moved = world.start_with(|config| config.guid_prefix = prefix(1));
     let again = Guid::new(prefix(1), reader.entity);
     world.add_reader(moved, 1, "Square", Qos::for_reader());
-    world.run_for(ms(100));
+    // A second without an answer from the known address, and the next announcement.
+    world.run_for(ms(1500));
     let events = world.events(0);
     let [DiscoveryEvent::ReaderChanged { writer: ours, reader: remote }] = &events[..] else {
         panic!("{events:?}");

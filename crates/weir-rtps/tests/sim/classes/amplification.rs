@@ -146,6 +146,24 @@ fn one_forged_announcement(live: &mut Live) {
     assert_eq!(live.nodes[VICTIM].core.remote_participants(), 1);
 }
 
+/// A participant with another host's address, which does not expire, and 512 writers with one HEARTBEAT each.
+fn many_forged_writers(live: &mut Live) {
+    let payload = forge::participant_with(INSIDER, BYSTANDER, |list| {
+        list.duration(ParameterId::PARTICIPANT_LEASE_DURATION, weir_wire::Duration::INFINITE);
+    });
+    let to = live.nodes[VICTIM].prefix;
+    live.attack(META_PORT, &Forged::by(INSIDER).to(to).data(EntityId::SPDP_WRITER, 1, &payload));
+    for key in 0..512 {
+        let writer = EntityId::user_writer(1000 + key, false);
+        let payload = forge::endpoint(Guid::new(INSIDER, writer), "in", |_| {});
+        live.announce(writer, &payload);
+        live.attack(USER_PORT, &Forged::by(INSIDER).to(to).heartbeat(writer, 1, 10, 1));
+    }
+    live.run_for(Duration::from_secs(3600));
+    let bytes = live.reached.get(&BYSTANDER).map_or(0, |(_, bytes)| *bytes);
+    assert!(bytes < 10_000, "{bytes} bytes reached the bystander");
+}
+
 /// Many forged announcements with the same address for responses.
 fn many_forged_announcements(live: &mut Live) {
     let mut asked = 0;
@@ -276,6 +294,12 @@ pub(super) const ROWS: &[Row] = &[
         class: "amplification",
         says: "a forged announcement with an endless lease",
         attack: one_forged_announcement,
+        holds: nothing_more,
+    },
+    Row {
+        class: "amplification",
+        says: "hundreds of forged writers",
+        attack: many_forged_writers,
         holds: nothing_more,
     },
     Row {
