@@ -72,8 +72,9 @@ impl DomainParticipant {
     /// Creates a topic: a name and the type of its samples.
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes.
+    /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes; [`DdsError::ThreadFailed`].
     pub fn create_topic<T: DdsType>(&self, name: &str) -> Result<Topic<T>> {
+        self.handle.driver.check()?;
         if name.is_empty() || name.len() > TOPIC_NAME_MAX || name.contains('\0') {
             let text = format!("invalid topic name {name:?}: use 1 to {TOPIC_NAME_MAX} bytes");
             return Err(DdsError::BadParameter(text));
@@ -92,8 +93,20 @@ impl DomainParticipant {
     }
 
     /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4 §2.2.3.11).
-    pub fn assert_liveliness(&self) {
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn assert_liveliness(&self) -> Result<()> {
+        self.handle.driver.check()?;
         self.handle.driver.with_discovery(|core, now| core.assert_liveliness(now));
+        Ok(())
+    }
+
+    /// Returns the error that all calls report since a thread of the engine panicked; `None` if none has.
+    ///
+    /// A panic of a listener is no such failure.
+    pub fn failure(&self) -> Option<DdsError> {
+        self.handle.driver.failure()
     }
 
     /// Returns the domain id.

@@ -30,6 +30,18 @@ impl Discovery {
         Self { state, changed: Condvar::new(), epoch: Mutex::new(0) }
     }
 
+    /// Replaces the state, after a failure that may have left it inconsistent, by that of a closed participant.
+    pub(super) fn reset(&self) {
+        let mut state = self.state.lock();
+        let now = clock::now();
+        let mut core = ParticipantCore::new(state.core.config().clone(), now);
+        core.close(now);
+        core.poll_transmit(now, &mut Outbox::new());
+        state.core = core;
+        state.outbox.clear();
+        state.user_outbox.clear();
+    }
+
     /// Wakes threads that wait for matches.
     pub(super) fn announce_change(&self) {
         *self.epoch.lock() += 1;

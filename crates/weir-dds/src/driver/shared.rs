@@ -1,8 +1,8 @@
 //! The state shared by all threads and handles of a participant.
 
 use std::net::SocketAddrV4;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;

@@ -1,7 +1,7 @@
 //! Starts and stops a participant.
 
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use weir_rtps::participant::{ParticipantConfig, ParticipantCore};

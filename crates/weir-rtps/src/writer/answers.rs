@@ -64,7 +64,8 @@ impl WriterCore {
     /// Sends a reader a HEARTBEAT that requests an acknowledgement, to any address: the acknowledgement shows that the
     /// reader is there.
     pub fn ask_reader(&mut self, reader: Guid, to: &Destinations, out: &mut Outbox) {
-        let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == reader && proxy.is_reliable) else {
+        let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == reader && proxy.is_reliable)
+        else {
             return;
         };
         let heartbeat = self.heartbeat_for(index);
