@@ -63,6 +63,12 @@ pub(super) struct ReaderProxy {
     /// Samples written before the match are meant for the reader as well.
     wants_history: bool,
     vendor: VendorId,
+    /// HEARTBEATs that became due since the reader last answered.
+    pub(super) unanswered: u8,
+    /// Since when samples wait for the reader without a new acknowledgement.
+    pub(super) idle_since: Option<Time>,
+    /// The reader is not waited for, see [`inactivity`](super::inactivity).
+    pub(super) is_stalled: bool,
     last_count: Option<(u32, Time)>,
     last_base: SequenceNumber,
     repairs: Repairs,
@@ -136,6 +142,9 @@ impl ReaderProxy {
             is_introduced: !is_reliable || config.wants_history,
             wants_history,
             vendor: config.vendor,
+            unanswered: 0,
+            idle_since: None,
+            is_stalled: false,
             last_count: None,
             last_base: SequenceNumber::ZERO,
             repairs: Repairs {
@@ -222,6 +231,7 @@ impl ReaderProxy {
         let is_news = seen > self.seen_fragments(sn);
         if is_news {
             self.fragments_seen = (sn, seen);
+            (self.unanswered, self.idle_since) = (0, None);
         }
         is_news
     }

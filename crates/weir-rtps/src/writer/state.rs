@@ -9,6 +9,7 @@ use super::compose::{self, Template};
 use super::encode::Unkept;
 use super::fragments::{Filling, Fragments, LargeSamples};
 use super::heartbeat::Heartbeat;
+use super::inactivity::Noted;
 use super::instances::Instances;
 use super::reader_proxy::ReaderProxy;
 use super::settings::WriterConfig;
@@ -16,6 +17,7 @@ use crate::config;
 use crate::history::History as Store;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
+use crate::time::Time;
 use crate::window::Window;
 
 /// One writer, see the [module's documentation](super).
@@ -44,6 +46,7 @@ pub struct WriterCore {
     /// Some reader may have repairs, a GAP or a HEARTBEAT due.
     pub(super) is_answer_due: bool,
     pub(super) heartbeat: Heartbeat,
+    pub(super) silence: Noted,
     pub(super) burst: Burst,
     /// The batch being filled.
     pub(super) open: Option<OpenBatch>,
@@ -75,6 +78,11 @@ pub struct WriterCounters {
     /// Requests for repairs that were deferred: the reader was sent many repairs and acknowledged
     /// none.
     pub repairs_held_back: u64,
+    /// Times that a reader was no longer waited for, because it acknowledged nothing for
+    /// [`WriterConfig::reader_inactivity`].
+    pub readers_stalled: u64,
+    /// Times that such a reader acknowledged something and was waited for again.
+    pub readers_resumed: u64,
     /// Readers that took back an acknowledgement: they lost the writer and found it again.
     pub readers_restarted: u64,
     /// ACKNACKs from unmatched readers, with impossible numbers, or out of date.
@@ -98,7 +106,12 @@ impl WriterCore {
             acknowledged_charge: 0,
             seen_charge: 0,
             is_answer_due: false,
-            heartbeat: Heartbeat { delay: config::HEARTBEAT_DELAY_MIN, ..Heartbeat::default() },
+            heartbeat: Heartbeat {
+                delay: config::HEARTBEAT_DELAY_MIN,
+                latest: Time::MAX,
+                ..Heartbeat::default()
+            },
+            silence: Noted::default(),
             burst: Burst::default(),
             open: None,
             large: LargeSamples::default(),
@@ -130,11 +143,11 @@ impl WriterCore {
         self.acknowledged >= sn || !self.has_reliable
     }
 
-    /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample. The
+    /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample, and are waited for. The
     /// one furthest behind comes first.
     pub fn lagging_readers(&self) -> impl Iterator<Item = Guid> + '_ {
         let last = self.history.last();
-        let behind = |proxy: &&ReaderProxy| proxy.is_reliable && proxy.acknowledged < last;
+        let behind = |proxy: &&ReaderProxy| proxy.is_awaited() && proxy.acknowledged < last;
         let mut lagging: Vec<_> = self.proxies.iter().filter(behind).collect();
         lagging.sort_by_key(|proxy| proxy.acknowledged);
         lagging.into_iter().map(|proxy| proxy.guid)
