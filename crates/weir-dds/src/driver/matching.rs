@@ -38,9 +38,7 @@ impl Driver {
             if !state.user_outbox.is_empty() {
                 self.outlet.send(&mut state.sender, &mut state.user_outbox);
             }
-            if let Some(at) = state.core.next_timeout() {
-                self.outlet.timers.arm(at);
-            }
+            self.outlet.arm(state.core.next_timeout());
             result
         };
         if !calls.is_empty() {
@@ -185,9 +183,7 @@ impl Driver {
         );
         core.limit_segments(segment_max);
         core.poll_answers(out);
-        if let Some(at) = core.next_timeout() {
-            self.outlet.timers.arm(at);
-        }
+        self.outlet.arm(core.next_timeout());
         drop(core);
         writer.lane.connect();
     }
@@ -216,9 +212,7 @@ impl Driver {
                 core.note_history(guid);
             }
             core.poll_transmit(now, out);
-            if let Some(at) = core.next_timeout() {
-                self.outlet.timers.arm(at);
-            }
+            self.outlet.arm(core.next_timeout());
         }
         self.routes.change(|table| {
             let readers = table.readers_of.entry(guid).or_default();
