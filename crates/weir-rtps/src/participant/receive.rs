@@ -63,7 +63,8 @@ impl ParticipantCore {
         }
         self.assert_alive(now, source);
         let source_vendor = message.header.vendor;
-        let mut receiver = Receiver { core: self, now, from, is_from_group, source_vendor, is_directed: false };
+        let mut receiver =
+            Receiver { core: self, now, from, is_from_group, source_vendor, is_directed: false };
         if submessages::walk(message.submessages(), own, source, None, &mut receiver).is_err() {
             self.counters.malformed_submessages += 1;
         }
