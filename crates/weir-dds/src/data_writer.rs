@@ -44,7 +44,7 @@ use crate::listener::DataWriterListener;
 use crate::qos::{DataWriterQos, PublishMode};
 use crate::random;
 use crate::stage_times::SendTimes;
-use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus};
+use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus};
 use crate::topic::Topic;
 
 /// Writes samples of a topic.
@@ -254,6 +254,22 @@ impl<T> DataWriter<T> {
     /// the changes in the status to zero.
     pub fn liveliness_lost_status(&self) -> LivelinessLostStatus {
         self.inner.endpoint.liveliness_lost.lock().read()
+    }
+
+    /// Returns how many readers the writer does not wait for because they stopped acknowledging, and resets the change
+    /// in the status to zero. See [`DataWriterQos::reader_inactivity`](crate::DataWriterQos::reader_inactivity()).
+    pub fn reader_inactivity_status(&self) -> ReaderInactivityStatus {
+        let endpoint = &self.inner.endpoint;
+        let (total, current) = {
+            let core = endpoint.lane.core();
+            (core.counters().readers_stalled, core.inactive_readers().count() as u32)
+        };
+        endpoint.inactivity.lock().read(total, current)
+    }
+
+    /// Returns the GUIDs of the reliable readers that the writer does not wait for because they stopped acknowledging.
+    pub fn inactive_subscriptions(&self) -> Vec<Guid> {
+        self.inner.endpoint.lane.core().inactive_readers().collect()
     }
 
     /// Asserts that the application is alive. A write does so as well.

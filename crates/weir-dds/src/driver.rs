@@ -22,6 +22,7 @@
 //! | `assertions`, `liveliness` | reports assertions by the application to discovery |
 //! | `events`, `listeners`, `listener_thread` | listener calls for statuses |
 //! | `timers`, `timer_thread` | metatraffic and timers |
+//! | `silence` | readers that do not answer |
 //! | `failure` | what follows when a thread panics |
 
 mod assertions;
@@ -48,6 +49,7 @@ mod received_blocks;
 mod routes;
 pub(crate) mod sender;
 pub(crate) mod shared;
+mod silence;
 mod sockets;
 pub(crate) mod start;
 mod timer_thread;

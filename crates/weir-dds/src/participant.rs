@@ -147,6 +147,13 @@ impl DomainParticipant {
         of(&channel.socket).wrapping_add(by_multicast)
     }
 
+    /// Returns how many datagrams of discovery the kernel refused, mostly because a send buffer was full.
+    ///
+    /// The protocol repeats what they contained.
+    pub fn refused_discovery_sends(&self) -> u64 {
+        self.handle.driver.meta.refused()
+    }
+
     /// Returns the counters of received user traffic.
     pub fn receive_counters(&self) -> ReceiveCounters {
         self.handle.driver.channel.counters()

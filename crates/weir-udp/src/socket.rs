@@ -51,6 +51,9 @@ pub struct SocketOptions {
     pub type_of_service: Option<u8>,
     /// Allows broadcast destinations (`SO_BROADCAST`), which the kernel refuses otherwise.
     pub broadcast: bool,
+    /// Keeps the errors that ICMP reports about sent datagrams (`IP_RECVERR`), for
+    /// [`UdpSocket::take_refusal`]. A send call may then fail because of an earlier datagram. IPv4 only.
+    pub report_refusals: bool,
     /// Lets the kernel record when each datagram arrives (`SO_TIMESTAMPNS`), for
     /// [`RecvBatch::stamped_ns`](crate::RecvBatch::stamped_ns). Enables timestamps for all packets
     /// received by the host.
@@ -75,6 +78,7 @@ impl SocketOptions {
             multicast_ttl: 1,
             type_of_service: None,
             broadcast: false,
+            report_refusals: false,
             timestamps: false,
         }
     }
@@ -343,6 +347,9 @@ fn configure_v4(
     options: &SocketOptions,
     check: impl Fn(&'static str, io::Result<()>) -> Result<(), UdpError>,
 ) -> Result<(), UdpError> {
+    if options.report_refusals {
+        check("IP_RECVERR", sys::set_option(socket.as_fd(), libc::SOL_IP, libc::IP_RECVERR, 1))?;
+    }
     if let Some(octet) = options.type_of_service {
         check("IP_TOS", socket.set_tos_v4(octet.into()))?;
     }

@@ -5,7 +5,6 @@ use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::time::Time;
 
-use super::sender::Sender;
 use crate::clock;
 
 /// The participant's discovery state. Its lock also keeps discovery events in order.
@@ -20,13 +19,12 @@ pub(super) struct State {
     pub(super) core: ParticipantCore,
     pub(super) outbox: Outbox,
     pub(super) user_outbox: Outbox,
-    pub(super) sender: Sender,
 }
 
 impl Discovery {
     pub(crate) fn new(core: ParticipantCore) -> Self {
         let (outbox, user_outbox) = (Outbox::new(), Outbox::new());
-        let state = Mutex::new(State { core, outbox, user_outbox, sender: Sender::default() });
+        let state = Mutex::new(State { core, outbox, user_outbox });
         Self { state, changed: Condvar::new(), epoch: Mutex::new(0) }
     }
 

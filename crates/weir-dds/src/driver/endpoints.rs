@@ -15,7 +15,8 @@ use super::lane::Lane;
 use crate::clock;
 use crate::stage_times::{Came, ReceiveTimes};
 use crate::status::{
-    IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, Rejected, SampleCountStatus,
+    IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus, Rejected,
+    SampleCountStatus,
 };
 
 /// A local writer.
@@ -26,6 +27,7 @@ pub(crate) struct WriterEndpoint {
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
     pub(crate) assertions: Assertions,
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
+    pub(crate) inactivity: Mutex<ReaderInactivityStatus>,
     /// Whether readers that listen to a multicast group are sent samples through it.
     pub(crate) uses_multicast: bool,
     /// Matched readers whose engine does not delimit keys in XCDR2.
@@ -43,6 +45,7 @@ impl WriterEndpoint {
             incompatible: Mutex::default(),
             assertions: Assertions::new(liveliness),
             liveliness_lost: Mutex::default(),
+            inactivity: Mutex::default(),
             uses_multicast,
             without_key_delimiters: Mutex::default(),
             listener_panics: Panics::default(),

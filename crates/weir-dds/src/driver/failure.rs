@@ -61,7 +61,7 @@ impl Driver {
         if self.failure.set(Failure { thread: thread.to_owned(), panic }).is_err() {
             return;
         }
-        self.outlet.note_queued();
+        self.outlet.note_failure();
         // Peers need not wait for the end of the lease. Discovery itself may be what failed.
         let _ = catch_unwind(AssertUnwindSafe(|| self.with_discovery(|core, now| core.close(now))));
         self.discovery.reset();

@@ -35,9 +35,11 @@ impl Driver {
             state.core.poll_transmit(now, &mut state.outbox);
             self.meta.send(&state.outbox);
             state.outbox.clear();
-            if !state.user_outbox.is_empty() {
-                self.outlet.send(&mut state.sender, &mut state.user_outbox);
-            }
+            state.core.poll_questions(&mut state.outbox);
+            self.meta.send_questions(&state.outbox);
+            state.outbox.clear();
+            self.meta.send_from(&self.channel.socket, &state.user_outbox);
+            state.user_outbox.clear();
             self.outlet.arm(state.core.next_timeout());
             result
         };

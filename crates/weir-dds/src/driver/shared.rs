@@ -88,7 +88,7 @@ impl Driver {
         let has_failed = self.has_failed();
         if has_failed {
             // So that the next call gets here, too.
-            self.outlet.note_queued();
+            self.outlet.note_failure();
         }
         !has_failed
     }

@@ -1,10 +1,12 @@
 //! The sockets of a participant, on the ports of its participant id.
 
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_rtps::outbox::Outbox;
 use weir_rtps::ports;
-use weir_udp::{Interface, Outgoing, SocketOptions, UdpError, UdpSocket};
+use weir_udp::{Interface, SocketOptions, UdpError, UdpSocket};
 
 use super::groups::join_on_any;
 use super::interfaces::Selected;
@@ -23,6 +25,11 @@ pub(crate) struct MetaSockets {
     pub(crate) multicast: Option<UdpSocket>,
     /// One per interface, to send to the group.
     senders: Vec<UdpSocket>,
+    /// Sends questions to participants that may be gone, and collects the refusals of their hosts. Its port is unknown
+    /// to others, and nothing is received from it.
+    pub(super) prober: UdpSocket,
+    /// Datagrams that the kernel refused.
+    refused: AtomicU64,
 }
 
 /// Opens the sockets for user data and discovery on the ports of the first free participant id.
@@ -52,7 +59,9 @@ pub(crate) fn open(
         } else {
             (None, Vec::new())
         };
-        return Ok((user, MetaSockets { unicast, multicast, senders }));
+        let prober = open_prober(address)?;
+        let refused = AtomicU64::new(0);
+        return Ok((user, MetaSockets { unicast, multicast, senders, prober, refused }));
     }
     Err(DdsError::OutOfResources(format!(
         "all {PARTICIPANTS_PER_HOST_MAX} participant ids of domain {domain_id} are in use on this host: \
@@ -68,7 +77,7 @@ fn meta_options(bind: SocketAddrV4) -> SocketOptions {
 fn bind_if_free(options: &SocketOptions) -> Result<Option<UdpSocket>> {
     match UdpSocket::bind(options) {
         Ok(socket) => Ok(Some(socket)),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Ok(None),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Ok(None),
         Err(error) => Err(network("cannot open a socket", error)),
     }
 }
@@ -99,6 +108,12 @@ fn open_senders(selected: &Selected) -> Result<Vec<UdpSocket>> {
     selected.interfaces.iter().map(open).collect()
 }
 
+fn open_prober(address: Ipv4Addr) -> Result<UdpSocket> {
+    let options =
+        SocketOptions { report_refusals: true, ..SocketOptions::new(SocketAddrV4::new(address, 0)) };
+    UdpSocket::bind(&options).map_err(|error| network("cannot open a socket", error))
+}
+
 fn network(what: &str, error: UdpError) -> DdsError {
     DdsError::network(what, error)
 }
@@ -107,17 +122,48 @@ impl MetaSockets {
     /// Sends discovery messages: to the group from every interface, to other addresses from the
     /// unicast socket.
     ///
-    /// A refused datagram is ignored, because discovery announces everything again later.
+    /// Does not wait for room in a socket: the caller holds the lock of discovery, and one congested interface must not
+    /// hold up the others. What the kernel refuses is counted, and the protocol repeats it.
     pub(crate) fn send(&self, outbox: &Outbox) {
-        outbox.for_each_datagram(|destinations, datagram| {
-            for to in destinations.iter() {
-                let outgoing = Outgoing::datagram(Some(*to), datagram);
-                if to.ip().is_multicast() {
-                    self.senders.iter().for_each(|sender| _ = sender.send_one(&outgoing));
-                } else {
-                    let _ = self.unicast.send_one(&outgoing);
-                }
+        self.send_each(outbox, |to, datagram| {
+            if to.ip().is_multicast() {
+                self.senders.iter().for_each(|sender| self.count(sender.send_now(datagram, to)));
+            } else {
+                self.count(self.unicast.send_now(datagram, to));
             }
         });
+    }
+
+    /// Sends the messages of endpoints that have just matched, from the socket for user data; as [`MetaSockets::send`].
+    pub(crate) fn send_from(&self, socket: &UdpSocket, outbox: &Outbox) {
+        self.send_each(outbox, |to, datagram| self.count(socket.send_now(datagram, to)));
+    }
+
+    /// Sends questions to participants that may be gone.
+    pub(crate) fn send_questions(&self, outbox: &Outbox) {
+        self.send_each(outbox, |to, datagram| {
+            let send = || self.prober.send_now(datagram, to);
+            // The refusal of an earlier question fails a send call, once.
+            let is_earlier = |sent: &io::Result<usize>| {
+                sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+            };
+            let sent = send();
+            self.count(if is_earlier(&sent) { send() } else { sent });
+        });
+    }
+
+    /// Returns how many datagrams the kernel refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    fn send_each(&self, outbox: &Outbox, send: impl Fn(SocketAddrV4, &[u8])) {
+        outbox.for_each_datagram(|destinations, datagram| {
+            destinations.iter().for_each(|to| send(*to, datagram));
+        });
+    }
+
+    fn count(&self, sent: io::Result<usize>) {
+        self.refused.fetch_add(u64::from(sent.is_err()), Ordering::Relaxed);
     }
 }

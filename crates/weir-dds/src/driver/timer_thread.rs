@@ -25,7 +25,7 @@ pub(crate) fn run(driver: &Driver) {
     let mut work = Work { outbox: Outbox::new(), sender: Sender::default() };
     let mut adjusted_at = clock::now();
     let sockets: Vec<&UdpSocket> =
-        std::iter::once(&driver.meta.unicast).chain(&driver.meta.multicast).collect();
+        [&driver.meta.prober, &driver.meta.unicast].into_iter().chain(&driver.meta.multicast).collect();
     let timers = &driver.outlet.timers;
     while driver.is_running() {
         timers.begin_round();
@@ -44,8 +44,11 @@ pub(crate) fn run(driver: &Driver) {
             timers.waker.drain();
         }
         for index in ready.readable() {
-            // The first socket is the unicast one.
-            receive_metatraffic(driver, sockets[index], index > 0, &mut batch);
+            match index {
+                0 => driver.take_refusals(),
+                // The second socket is the unicast one.
+                _ => receive_metatraffic(driver, sockets[index], index > 1, &mut batch),
+            }
         }
     }
 }
@@ -80,8 +83,7 @@ impl Driver {
         let discovery = self.discovery_timeout(now);
         let table = self.routes.table();
         let assertions = self.assertions_timeout(now, &table);
-        let writers =
-            table.writers.values().filter_map(|writer| writer.lane.timeout(&self.outlet, now)).min();
+        let writers = table.writers.values().filter_map(|writer| self.writer_timeout(writer, now)).min();
         let readers =
             table.readers.values().filter_map(|reader| self.reader_timeout(reader, now, work)).min();
         [discovery, assertions, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)
