@@ -1,4 +1,4 @@
-//! What plain loopback cannot show: a path MTU smaller than a segment. The test moves its own
+//! What plain loopback cannot show: a path MTU smaller than a segment, and a full send buffer. Each test moves its own
 //! thread into a new network namespace, which takes privileges and the `ip` program; without them
 //! it prints a note and passes.
 
@@ -44,15 +44,37 @@ fn segment_over_the_path_mtu_is_sent_uncut() {
     }
 }
 
+#[test]
+fn a_send_that_does_not_wait_reports_a_full_send_buffer() {
+    let link = ["link", "add", "one", "type", "veth", "peer", "name", "other"];
+    let address = ["address", "add", "10.9.0.1/24", "dev", "one"];
+    let steps = [&link[..], &address, &["link", "set", "one", "up"], &["link", "set", "other", "up"]];
+    if let Err(reason) = enter_namespace().and_then(|()| steps.iter().try_for_each(|words| ip(words))) {
+        println!("skipped: {reason}");
+        return;
+    }
+    let address = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 0);
+    let options = SocketOptions { send_buffer: Some(1), ..SocketOptions::new(address) };
+    let socket = UdpSocket::bind(&options).unwrap();
+    // Nobody answers who has this address. What is sent there waits for the answer, and uses up the send buffer.
+    let nobody = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 2), 9);
+    let refused = (0..1000).find_map(|_| socket.send_now(&[0; 1000], nobody).err()).unwrap();
+    assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock);
+}
+
 /// Moves the calling thread into a network namespace with only a loopback interface, of MTU 1500.
 fn enter_namespace() -> Result<(), String> {
     // SAFETY: the call affects the calling thread only, which has no socket yet.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         return Err(format!("no new network namespace: {}", std::io::Error::last_os_error()));
     }
+    ip(&["link", "set", "lo", "up", "mtu", "1500"])
+}
+
+/// Runs `ip` in the namespace of the calling thread.
+fn ip(words: &[&str]) -> Result<(), String> {
     // A child inherits the namespace of the thread that starts it.
-    let status = Command::new("ip").args(["link", "set", "lo", "up", "mtu", "1500"]).status();
-    match status {
+    match Command::new("ip").args(words).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("ip ended with {status}")),
         Err(error) => Err(format!("cannot run ip: {error}")),
