@@ -38,7 +38,7 @@ impl UdpSocket {
                 }
                 return None;
             }
-            let len = (header.msg_controllen as usize).min(ErrorControl::LEN);
+            let len = header.msg_controllen.min(ErrorControl::LEN);
             if parse_error(&control.0[..len]) == Some(libc::ECONNREFUSED) {
                 return Some(sys::from_sockaddr(&name));
             }
