@@ -7,6 +7,7 @@ const EXTENSIONS: &[&str] = &[
     "c",
     "cpp",
     "csv",
+    "h",
     "idl",
     "json",
     "jsonl",

@@ -70,16 +70,17 @@ pub(super) fn header(kind: Kind, entity_id: u32, sequence: u64, key: [u8; 4]) ->
     SampleHeader { key, latency_ping: kind.code(), ..SampleHeader::data(sequence, 0).by(entity_id) }
 }
 
-/// The same for a ping that is sent at `sent_ns`: nanoseconds, the high half in `ts_sec`.
+/// The same for a ping that is sent at `sent_ns`: nanoseconds, the high half in `timestamp_sec`.
 #[inline]
 pub(super) fn stamped(header: SampleHeader, sent_ns: u64) -> SampleHeader {
-    SampleHeader { ts_sec: ((sent_ns >> 32) as u32).cast_signed(), ts_usec: sent_ns as u32, ..header }
+    let (timestamp_sec, timestamp_usec) = (((sent_ns >> 32) as u32).cast_signed(), sent_ns as u32);
+    SampleHeader { timestamp_sec, timestamp_usec, ..header }
 }
 
 /// When a ping was sent, by its publisher's clock.
 #[inline]
 pub(super) fn sent_ns(header: &SampleHeader) -> u64 {
-    u64::from(header.ts_sec.cast_unsigned()) << 32 | u64::from(header.ts_usec)
+    u64::from(header.timestamp_sec.cast_unsigned()) << 32 | u64::from(header.timestamp_usec)
 }
 
 /// Writes numbers of publishers into the payload of an announcement.

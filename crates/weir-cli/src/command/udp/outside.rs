@@ -2,7 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use weir_bench::outside::{OutsideCase, OutsideError, OutsideTool};
+use weir_bench::case::CaseError;
+use weir_bench::outside::{OutsideCase, OutsideTool};
 use weir_measure::MeasureError;
 use weir_results::{Case, LatencyKind, NotMeasured, Reliability, Test, UdpFigures, UdpMode, WaitStrategy};
 
@@ -27,15 +28,15 @@ pub(super) fn measure(tool: OutsideTool, step: &Step, runner: &Runner<'_>) -> (V
         kind: LatencyKind::Rtt,
     };
     let measured = if point.size_bytes > tool.size_bytes_max() {
-        Err(OutsideError::NotSupported(format!("datagrams of more than {} bytes", tool.size_bytes_max())))
+        Err(CaseError::NotSupported(format!("datagrams of more than {} bytes", tool.size_bytes_max())))
     } else {
         tool.run(&asked, &mut case, runner.halt, &mut |_| {})
     };
     case.evidence.not_measured = match measured {
         Ok(()) => None,
-        Err(OutsideError::Interrupted) => return (Vec::new(), Some(failure(MeasureError::Interrupted))),
-        Err(OutsideError::NotSupported(reason)) => Some(NotMeasured::NotSupported { reason }),
-        Err(OutsideError::Failed(reason)) => Some(NotMeasured::Failed { reason }),
+        Err(CaseError::Interrupted) => return (Vec::new(), Some(failure(MeasureError::Interrupted))),
+        Err(CaseError::NotSupported(reason)) => Some(NotMeasured::NotSupported { reason }),
+        Err(CaseError::Failed(reason)) => Some(NotMeasured::Failed { reason }),
     };
     let sent = case.figures.throughput.map_or(0.0, |stream| stream.offered_samples_per_s);
     case.figures.udp = Some(UdpFigures {
