@@ -84,7 +84,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // As hpcbench's, it serves all hosts unless told otherwise.
+    // As hpcbench's, it serves all hosts unless an option restricts it.
     let is_open = secret.is_none() && args.bind.is_none();
     let settings = ServerSettings {
         secret,

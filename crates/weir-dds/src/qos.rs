@@ -401,9 +401,9 @@ impl DataWriterQos {
     /// By default the writer waits for each reader as DDS says: for the lease of a participant that is silent, and for
     /// ever while it is alive. So one stuck reader holds up the writer and all its other readers.
     ///
-    /// With this policy, a reader that has acknowledged nothing new for `time`, while samples wait for it, is no longer
-    /// waited for. From then on it is sent samples as a best-effort reader is. When it acknowledges something new, it is
-    /// reliable again, and continues with the first sample that the writer still has.
+    /// With this policy, a reader that has acknowledged nothing new for `time`, while samples wait for it, is no
+    /// longer waited for. From then on it is sent samples as a best-effort reader is. When it acknowledges something
+    /// new, it is reliable again, and continues with the first sample that the writer still has.
     /// [`DataWriter::reader_inactivity_status`](crate::DataWriter::reader_inactivity_status) counts such readers.
     ///
     /// ```

@@ -10,8 +10,8 @@ use crate::control_message::parse_error;
 use crate::sys;
 
 impl UdpSocket {
-    /// Takes the next destination that refused a datagram of this socket: its host has no socket on that port (ICMP port
-    /// unreachable). `None`: there is no further report. Other reports are skipped.
+    /// Takes the next destination that refused a datagram of this socket: its host has no socket on that port (ICMP
+    /// port unreachable). `None`: there is no further report. Other reports are skipped.
     ///
     /// Needs [`SocketOptions::report_refusals`](crate::SocketOptions::report_refusals). The kernel passes only reports
     /// that quote a datagram from this socket's address.

@@ -207,7 +207,7 @@ mod tests {
             );
             // Again and again, without waiting for the timeout.
             assert!((0..3).all(|_| !empty.wait_for_data(LONG)));
-            // The peer was told.
+            // The peer was notified.
             assert!(matches.iter().any(|count| count == 0));
             drop((numbers, reader, empty));
         }
@@ -218,7 +218,7 @@ mod tests {
         let domain_id = domain_id();
         let peer = participant(domain_id, WaitStrategy::Block);
         let topic = peer.create_topic("numbers").unwrap();
-        // Keeps one sample, which nobody takes.
+        // Keeps one sample, which is not taken.
         let limits = crate::ResourceLimits { max_samples: Some(1), ..crate::ResourceLimits::default() };
         let qos = DataReaderQos::default().reliable().keep_all().resource_limits(limits);
         let _far: DataReader<Number> = peer.create_subscriber().create_datareader(&topic, qos).unwrap();

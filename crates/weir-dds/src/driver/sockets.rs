@@ -26,8 +26,8 @@ pub(crate) struct MetaSockets {
     pub(crate) multicast: Option<UdpSocket>,
     /// One per interface, to send to the group.
     senders: Vec<UdpSocket>,
-    /// Sends questions to participants that may be gone, and collects the refusals of their hosts. Its port is unknown
-    /// to others, and nothing is received from it.
+    /// Sends questions to participants that may be gone, and collects the refusals of their hosts. Its port is
+    /// unknown to others, and nothing is received from it.
     pub(super) prober: UdpSocket,
     /// Datagrams that the kernel refused.
     refused: AtomicU64,

@@ -2,16 +2,16 @@
 //!
 //! A killed process says nothing, and its lease may be long. But its host refuses what arrives at its ports (ICMP port
 //! unreachable, RFC 1122, 4.1.3.1), or another participant uses them. When a reader leaves HEARTBEATs unanswered, the
-//! driver calls [`ParticipantCore::suspect`]. Its participant is then asked at its metatraffic addresses with HEARTBEATs,
-//! which every engine answers, and empty messages go to the addresses of the reader. The participant is gone if nothing
-//! comes from it meanwhile, and
+//! driver calls [`ParticipantCore::suspect`]. Its participant is then asked at its metatraffic addresses with
+//! HEARTBEATs, which every engine answers, and empty messages go to the addresses of the reader. The participant is
+//! gone if nothing comes from it meanwhile, and
 //!
 //! - all these addresses refuse, twice; or
 //! - another participant answers at the same metatraffic address.
 //!
-//! The questions leave from a socket of their own, whose port nobody else knows; the kernel checks that a refusal quotes
-//! a datagram of it. So refusals cannot be forged from elsewhere. A host in between can, but it could as well drop
-//! everything. Another participant that claims the addresses cannot keep the true one from answering.
+//! The questions leave from a socket of their own, whose port others do not know; the kernel checks that a refusal
+//! quotes a datagram of it. So refusals cannot be forged from elsewhere. A host in between can, but it could as well
+//! drop everything. Another participant that claims the addresses cannot keep the true one from answering.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -109,7 +109,7 @@ impl ParticipantCore {
         self.look_for_absent(now);
     }
 
-    /// The kernel reports that the host of a destination of [`poll_questions`](Self::poll_questions) has no socket there.
+    /// The kernel reports that a destination of [`poll_questions`](Self::poll_questions) has no socket.
     pub fn refused(&mut self, now: Time, to: SocketAddrV4) {
         let mut gone = Vec::new();
         for (prefix, probe) in &mut self.absences.probes {

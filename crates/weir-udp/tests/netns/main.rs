@@ -56,9 +56,9 @@ fn a_send_that_does_not_wait_reports_a_full_send_buffer() {
     let address = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 0);
     let options = SocketOptions { send_buffer: Some(1), ..SocketOptions::new(address) };
     let socket = UdpSocket::bind(&options).unwrap();
-    // Nobody answers who has this address. What is sent there waits for the answer, and uses up the send buffer.
-    let nobody = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 2), 9);
-    let refused = (0..1000).find_map(|_| socket.send_now(&[0; 1000], nobody).err()).unwrap();
+    // No host has this address. What is sent there waits for an answer to ARP, and uses up the send buffer.
+    let no_host = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 2), 9);
+    let refused = (0..1000).find_map(|_| socket.send_now(&[0; 1000], no_host).err()).unwrap();
     assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock);
 }
 

@@ -126,7 +126,7 @@ fn without_the_policy_a_reader_is_waited_for_as_long_as_it_is_matched() {
     pass(&mut writer, later);
     assert!(write(&mut writer, later, &[0; 1000]).is_err());
     assert_eq!(writer.counters().readers_stalled, 0);
-    // It is silent, which the participant is told.
+    // It is silent, of which the participant is notified.
     assert_eq!(writer.take_silence(), Silence { silent: vec![STUCK], has_stalled: false });
     answer(&mut writer, later, STUCK, 2, 1, &[]);
     assert_eq!(writer.take_silence(), Silence::default());
