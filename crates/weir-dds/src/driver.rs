@@ -23,6 +23,8 @@
 //! | `assertions`, `liveliness` | reports assertions by the application to discovery |
 //! | `events`, `listeners`, `listener_thread` | listener calls for statuses |
 //! | `timers`, `timer_thread` | metatraffic and timers |
+//! | `silence` | readers that do not answer |
+//! | `failure` | what follows when a thread panics |
 
 mod assertions;
 pub(crate) mod channel;
@@ -30,6 +32,7 @@ mod direct;
 mod discovery;
 pub(crate) mod endpoints;
 pub(crate) mod events;
+pub(crate) mod failure;
 mod groups;
 mod interfaces;
 pub(crate) mod lane;
@@ -49,6 +52,7 @@ mod received_blocks;
 mod routes;
 pub(crate) mod sender;
 pub(crate) mod shared;
+mod silence;
 mod sockets;
 pub(crate) mod start;
 mod timer_thread;

@@ -57,6 +57,8 @@ pub const TAIL_PROBES_MAX: u8 = 4;
 /// Up to this many unacknowledged samples are sent uncoalesced, each with a HEARTBEAT if losses are
 /// to be expected.
 pub const TAIL_SAMPLES_MAX: i64 = 2;
+/// A reader that leaves this many HEARTBEATs in a row unanswered may be gone.
+pub const UNANSWERED_HEARTBEATS: u8 = 3;
 /// Maximum delay between unanswered HEARTBEATs, after backoff.
 pub const HEARTBEAT_DELAY_MAX: Duration = Duration::from_secs(1);
 

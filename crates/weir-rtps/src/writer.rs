@@ -28,6 +28,7 @@
 //! | `readers`, `reader_proxy` | matched readers |
 //! | `acknowledgements`, `answers` | ACKNACKs, and the repairs and GAPs that answer them |
 //! | `repair_budget` | how much may be sent again to a host |
+//! | `inactivity` | readers that stop acknowledging |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
 //! | `asynchronous` | writers whose samples another thread hands out |
 
@@ -43,6 +44,7 @@ mod direct;
 mod encode;
 mod fragments;
 mod heartbeat;
+mod inactivity;
 mod instances;
 mod large;
 mod liveliness;
@@ -59,6 +61,7 @@ mod timeouts;
 mod transmit;
 
 pub use direct::{DirectDatagram, DirectPayload};
+pub use inactivity::Silence;
 pub use loan::LOAN_FRONT_BYTES;
 pub use reader_proxy::ReaderProxyConfig;
 pub use refusal::WriteRefused;

@@ -33,6 +33,7 @@ mod interfaces;
 mod multicast;
 mod path;
 mod recv;
+mod refusals;
 mod send;
 mod socket;
 mod sys;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::receiver;
 use weir_rtps::receiver::batch::Batch;
@@ -43,6 +43,8 @@ const GROUP_TURNS: u32 = 8;
 /// How long the background thread sleeps at a time while a waiting application thread receives
 /// nothing.
 const IDLE_CHECK: Duration = Duration::from_millis(5);
+/// How often a closing thread wakes the thread that receives.
+const CLOSE_TICK: Duration = Duration::from_millis(5);
 /// Longest sleep in a receive call. Bounds the cost of a lost kick.
 pub(super) const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -161,6 +163,18 @@ impl Channel {
     pub(crate) fn kick(&self) {
         self.unpark.notify_all();
         let _ = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
+    }
+
+    /// Takes the role for ever, so that no thread receives again or waits for what could arrive.
+    pub(super) fn close(&self) {
+        loop {
+            // A thread that sleeps in a receive call gives up the role when something arrives.
+            self.kick();
+            if let Some(role) = self.role.try_lock_for(CLOSE_TICK) {
+                MutexGuard::leak(role);
+                return self.announce_progress();
+            }
+        }
     }
 
     /// Wakes the threads that sleep in [`Channel::sleep_until_progress`].

@@ -38,9 +38,13 @@ impl Driver {
             state.core.poll_transmit(now, &mut state.outbox);
             self.meta.send(&state.outbox);
             state.outbox.clear();
+            state.core.poll_questions(&mut state.outbox);
+            self.meta.send_questions(&state.outbox);
+            state.outbox.clear();
             if !state.user_outbox.is_empty() {
                 state.packing.pack(&mut state.user_outbox, &mut state.outbox);
-                self.outlet.send(&mut state.sender, &mut state.outbox);
+                self.meta.send_from(&self.channel.socket, &state.outbox);
+                state.outbox.clear();
             }
             self.outlet.arm(state.core.next_timeout());
             result

@@ -92,6 +92,11 @@ impl Outlet {
 
     /// Returns whether some writer may hold back samples, and resets the flag.
     pub(crate) fn take_queued(&self) -> bool {
-        self.has_queued.swap(false, Ordering::Relaxed)
+        self.has_queued.swap(false, Ordering::AcqRel)
+    }
+
+    /// Sets the flag for a participant that has failed. A thread that resets it after that sees the failure.
+    pub(crate) fn note_failure(&self) {
+        self.has_queued.swap(true, Ordering::AcqRel);
     }
 }

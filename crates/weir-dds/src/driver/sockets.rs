@@ -13,12 +13,14 @@
 //! and `IP_MULTICAST_ALL` is off, so they receive nothing from interfaces that they have not
 //! joined.
 
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::ports;
-use weir_udp::{Outgoing, SocketOptions, UdpError, UdpSocket};
+use weir_udp::{SocketOptions, UdpError, UdpSocket};
 
 use super::interfaces::{Choice, Selected};
 use super::memberships::{Memberships, Place};
@@ -39,6 +41,11 @@ pub(crate) struct MetaSockets {
     joined: Mutex<Memberships>,
     /// One per address, to send to the group from there.
     senders: Mutex<Vec<(Place, UdpSocket)>>,
+    /// Sends questions to participants that may be gone, and collects the refusals of their hosts. Its port is
+    /// unknown to others, and nothing is received from it.
+    pub(super) prober: UdpSocket,
+    /// Datagrams that the kernel refused.
+    refused: AtomicU64,
 }
 
 /// Opens the sockets for user data and discovery on the ports of the first free participant id.
@@ -67,7 +74,14 @@ pub(crate) fn open(
         };
         let Some(user) = bind_if_free(&user)? else { continue };
         let multicast = settings.multicast.then(|| open_multicast(domain_id)).transpose()?;
-        let meta = MetaSockets { unicast, multicast, joined: Mutex::default(), senders: Mutex::default() };
+        let meta = MetaSockets {
+            unicast,
+            multicast,
+            joined: Mutex::default(),
+            senders: Mutex::default(),
+            prober: open_prober(address)?,
+            refused: AtomicU64::new(0),
+        };
         meta.join(selected)?;
         return Ok((user, meta));
     }
@@ -85,7 +99,7 @@ fn meta_options(bind: SocketAddrV4) -> SocketOptions {
 fn bind_if_free(options: &SocketOptions) -> Result<Option<UdpSocket>> {
     match UdpSocket::bind(options) {
         Ok(socket) => Ok(Some(socket)),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Ok(None),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Ok(None),
         Err(error) => Err(network("cannot open a socket", error)),
     }
 }
@@ -103,6 +117,12 @@ fn open_sender(address: Ipv4Addr) -> Result<UdpSocket> {
         multicast_loop: true,
         ..SocketOptions::new(SocketAddrV4::new(address, 0))
     };
+    UdpSocket::bind(&options).map_err(|error| network("cannot open a socket", error))
+}
+
+fn open_prober(address: Ipv4Addr) -> Result<UdpSocket> {
+    let options =
+        SocketOptions { report_refusals: true, ..SocketOptions::new(SocketAddrV4::new(address, 0)) };
     UdpSocket::bind(&options).map_err(|error| network("cannot open a socket", error))
 }
 
@@ -144,18 +164,49 @@ impl MetaSockets {
     /// Sends discovery messages: to the group from every interface, to other addresses from the
     /// unicast socket.
     ///
-    /// A refused datagram is ignored, because discovery announces everything again later.
+    /// Does not wait for room in a socket: the caller holds the lock of discovery, and one congested interface must not
+    /// hold up the others. What the kernel refuses is counted, and the protocol repeats it.
     pub(crate) fn send(&self, outbox: &Outbox) {
         let senders = self.senders.lock();
-        outbox.for_each_datagram(|destinations, datagram| {
-            for to in destinations.iter() {
-                let outgoing = Outgoing::datagram(Some(*to), datagram);
-                if to.ip().is_multicast() {
-                    senders.iter().for_each(|(_, sender)| _ = sender.send_one(&outgoing));
-                } else {
-                    let _ = self.unicast.send_one(&outgoing);
-                }
+        self.send_each(outbox, |to, datagram| {
+            if to.ip().is_multicast() {
+                senders.iter().for_each(|(_, sender)| self.count(sender.send_now(datagram, to)));
+            } else {
+                self.count(self.unicast.send_now(datagram, to));
             }
         });
+    }
+
+    /// Sends the messages of endpoints that have just matched, from the socket for user data; as [`MetaSockets::send`].
+    pub(crate) fn send_from(&self, socket: &UdpSocket, outbox: &Outbox) {
+        self.send_each(outbox, |to, datagram| self.count(socket.send_now(datagram, to)));
+    }
+
+    /// Sends questions to participants that may be gone.
+    pub(crate) fn send_questions(&self, outbox: &Outbox) {
+        self.send_each(outbox, |to, datagram| {
+            let send = || self.prober.send_now(datagram, to);
+            // The refusal of an earlier question fails a send call, once.
+            let is_earlier = |sent: &io::Result<usize>| {
+                sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+            };
+            let sent = send();
+            self.count(if is_earlier(&sent) { send() } else { sent });
+        });
+    }
+
+    /// Returns how many datagrams the kernel refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    fn send_each(&self, outbox: &Outbox, send: impl Fn(SocketAddrV4, &[u8])) {
+        outbox.for_each_datagram(|destinations, datagram| {
+            destinations.iter().for_each(|to| send(*to, datagram));
+        });
+    }
+
+    fn count(&self, sent: io::Result<usize>) {
+        self.refused.fetch_add(u64::from(sent.is_err()), Ordering::Relaxed);
     }
 }

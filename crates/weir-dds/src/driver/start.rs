@@ -1,7 +1,7 @@
 //! Starts and stops a participant.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use weir_rtps::participant::{ParticipantConfig, ParticipantCore};
@@ -74,6 +74,7 @@ impl Driver {
             data_multicast,
             uses_multicast: settings.multicast,
             is_stopping: AtomicBool::new(false),
+            failure: OnceLock::new(),
             next_entity: AtomicU32::new(1),
             threads: Mutex::new(Vec::new()),
         });
@@ -85,7 +86,10 @@ impl Driver {
 
     /// Announces the end of the participant, and ends its threads.
     pub(crate) fn stop(&self) {
-        self.with_discovery(|core, now| core.close(now));
+        // A participant that has failed did this then.
+        if !self.has_failed() {
+            self.with_discovery(|core, now| core.close(now));
+        }
         self.is_stopping.store(true, Ordering::SeqCst);
         self.outlet.timers.wake();
         self.channel.kick();
@@ -95,7 +99,7 @@ impl Driver {
             // The last handle may be dropped in a listener on one of these threads, which then ends
             // by itself.
             if thread.thread().id() != me {
-                // A panic was already reported on standard error.
+                // Panics do not get here.
                 let _ = thread.join();
             }
         }

@@ -27,11 +27,11 @@ pub(crate) fn run(driver: &Driver) {
     let mut work = Work { outbox: Outbox::new(), sender: Sender::default() };
     let mut adjusted_at = clock::now();
     let sockets: Vec<&UdpSocket> =
-        std::iter::once(&driver.meta.unicast).chain(&driver.meta.multicast).collect();
+        [&driver.meta.prober, &driver.meta.unicast].into_iter().chain(&driver.meta.multicast).collect();
     let watched: Vec<_> =
         sockets.iter().map(|socket| socket.as_fd()).chain(driver.network.watched()).collect();
     let timers = &driver.outlet.timers;
-    while !driver.is_stopping() {
+    while driver.is_running() {
         timers.begin_round();
         let now = clock::now();
         if now.since(adjusted_at) >= ADJUST_CLOCK_EVERY {
@@ -49,10 +49,11 @@ pub(crate) fn run(driver: &Driver) {
             timers.waker.drain();
         }
         for index in ready.readable() {
-            match sockets.get(index) {
-                // The first socket is the unicast one.
-                Some(socket) => receive_metatraffic(driver, socket, index > 0, &mut batch),
-                None => driver.network_changed(),
+            match (index, sockets.get(index)) {
+                (0, _) => driver.take_refusals(),
+                // The second socket is the unicast one.
+                (_, Some(socket)) => receive_metatraffic(driver, socket, index > 1, &mut batch),
+                (_, None) => driver.network_changed(),
             }
         }
     }
@@ -89,8 +90,7 @@ impl Driver {
         let network = self.network_timeout(now);
         let table = self.routes.table();
         let assertions = self.assertions_timeout(now, &table);
-        let writers =
-            table.writers.values().filter_map(|writer| writer.lane.timeout(&self.outlet, now)).min();
+        let writers = table.writers.values().filter_map(|writer| self.writer_timeout(writer, now)).min();
         let readers =
             table.readers.values().filter_map(|reader| self.reader_timeout(reader, now, work)).min();
         [discovery, network, assertions, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)

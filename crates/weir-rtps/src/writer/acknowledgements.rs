@@ -27,18 +27,22 @@ impl WriterCore {
             self.counters.acknacks_received += 1;
             let may_ask = acknack.state.is_empty() || self.may_repair(now, index);
             let proxy = &mut self.proxies[index];
-            let is_anew = proxy.starts_anew(acknack);
+            let (is_anew, before) = (proxy.starts_anew(acknack), proxy.acknowledged);
             if is_anew {
                 proxy.start_anew(acknack);
             }
             let is_loss = proxy.update(acknack, first, unsent, may_ask);
+            let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before, first);
             self.is_answer_due |= is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some();
             if is_loss {
                 self.note_loss(now);
             }
             self.heartbeat.answered(now);
-            if is_anew {
-                self.counters.readers_restarted += 1;
+            self.counters.readers_restarted += u64::from(is_anew);
+            self.counters.readers_resumed += u64::from(is_back);
+            if is_back {
+                self.readers_changed(now);
+            } else if is_anew {
                 self.recount_acknowledged(now);
             } else {
                 self.update_acknowledged(now);
@@ -65,7 +69,7 @@ impl WriterCore {
     /// There must be a reliable reader. The result may be lower than before: the new reader may
     /// have acknowledged less than the others.
     pub(super) fn recount_acknowledged(&mut self, now: Time) {
-        let reliable = || self.proxies.iter().filter(|proxy| proxy.is_reliable);
+        let reliable = || self.proxies.iter().filter(|proxy| proxy.is_awaited());
         let acknowledged = reliable().map(|proxy| proxy.acknowledged).min();
         let seen = reliable().map(|proxy| proxy.seen).min();
         self.acknowledged = acknowledged.unwrap_or(self.acknowledged).max(self.history.first().prev());
@@ -77,7 +81,7 @@ impl WriterCore {
     }
 
     pub(super) fn update_acknowledged(&mut self, now: Time) {
-        let reliable = self.proxies.iter().filter(|proxy| proxy.is_reliable);
+        let reliable = self.proxies.iter().filter(|proxy| proxy.is_awaited());
         let all = reliable.fold(None, |all: Option<(SequenceNumber, SequenceNumber)>, proxy| {
             let (acknowledged, seen) = all.unwrap_or((proxy.acknowledged, proxy.seen));
             Some((acknowledged.min(proxy.acknowledged), seen.min(proxy.seen)))
@@ -94,7 +98,8 @@ impl WriterCore {
             self.heartbeat.is_hurried = false;
             self.heartbeat.probes = 0;
             self.heartbeat.delay = self.heartbeat_delay(now);
-            self.heartbeat.next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
+            let next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
+            self.heartbeat.next_at = next_at.or_else(|| self.next_prompt(now));
             self.release();
         }
     }

@@ -247,7 +247,7 @@ impl WriterCore {
     /// Returns the readers that report their progress in the next sample. A reliable reader matched
     /// later does not assemble it, and never reports progress.
     fn counting(&self) -> impl Iterator<Item = &ReaderProxy> {
-        self.proxies.iter().filter(|proxy| proxy.is_reliable && proxy.start <= self.unsent)
+        self.proxies.iter().filter(|proxy| proxy.is_awaited() && proxy.start <= self.unsent)
     }
 
     /// Returns whether a reader reports its progress. Otherwise fragments are sent as to

@@ -65,6 +65,12 @@ pub(super) struct ReaderProxy {
     /// Samples written before the match are meant for the reader as well.
     pub(super) wants_history: bool,
     vendor: VendorId,
+    /// HEARTBEATs that became due since the reader last answered.
+    pub(super) unanswered: u8,
+    /// Since when samples wait for the reader without a new acknowledgement.
+    pub(super) idle_since: Option<Time>,
+    /// The reader is not waited for, see [`inactivity`](super::inactivity).
+    pub(super) is_stalled: bool,
     last_count: Option<(u32, Time)>,
     last_base: SequenceNumber,
 }
@@ -96,6 +102,9 @@ impl ReaderProxy {
             is_introduced: !is_reliable || config.wants_history,
             wants_history,
             vendor: config.vendor,
+            unanswered: 0,
+            idle_since: None,
+            is_stalled: false,
             last_count: None,
             last_base: SequenceNumber::ZERO,
         }
@@ -143,6 +152,7 @@ impl ReaderProxy {
         let is_news = seen > self.seen_fragments(sn);
         if is_news {
             self.fragments_seen = (sn, seen);
+            (self.unanswered, self.idle_since) = (0, None);
         }
         is_news
     }

@@ -63,12 +63,14 @@ impl WriterCore {
         self.proxies.iter().any(|proxy| proxy.guid == reader && proxy.acknowledged >= proxy.start)
     }
 
-    fn readers_changed(&mut self, now: Time) {
-        self.has_reliable = self.proxies.iter().any(|proxy| proxy.is_reliable);
+    pub(super) fn readers_changed(&mut self, now: Time) {
+        self.has_reliable = self.proxies.iter().any(ReaderProxy::is_awaited);
+        self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
         let plan = Plan::new(self.proxies.iter().map(|proxy| (&proxy.destinations, proxy.group)));
         self.destinations = Arc::from(plan.destinations);
         self.routes = plan.routes;
-        let buffers = self.proxies.iter().filter(|proxy| proxy.is_reliable).map(|proxy| proxy.receive_buffer);
+        let buffers =
+            self.proxies.iter().filter(|proxy| proxy.is_awaited()).map(|proxy| proxy.receive_buffer);
         self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
         self.fragments.set_receive_buffers(self.proxies.iter().map(|proxy| proxy.receive_buffer));
         self.set_segment_max(self.proxies.iter().map(|proxy| proxy.segment_max).min().unwrap_or(u16::MAX));
@@ -78,7 +80,7 @@ impl WriterCore {
             self.acknowledged = self.unsent.prev();
             self.acknowledged_charge = self.history.charged_to(self.acknowledged);
             self.seen_charge = self.acknowledged_charge;
-            self.heartbeat.next_at = None;
+            self.heartbeat.next_at = self.next_prompt(now);
             self.heartbeat.is_due = false;
             // A large sample that waited for room at a reliable reader continues without it.
             let is_waiting = self.is_amid_sample() && self.fragments.paced_at.is_none();
@@ -92,6 +94,9 @@ impl WriterCore {
     /// Longer samples are sent in fragments. Batches end at this length. A large sample keeps the size of its
     /// fragments.
     fn set_segment_max(&mut self, bytes: u16) {
+        if self.is_closed {
+            return;
+        }
         self.datagram_max =
             config::SEGMENTED_MAX_BYTES.min(usize::from(bytes)).max(config::DATAGRAM_MIN_BYTES);
         if let Some(coalescing) = &mut self.config.coalescing {

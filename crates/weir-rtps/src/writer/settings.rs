@@ -43,6 +43,9 @@ pub struct WriterConfig {
     /// [`WriterCore::replace_unsent`](super::WriterCore::replace_unsent) has to be called after
     /// each write.
     pub is_asynchronous: bool,
+    /// How long a reliable reader that acknowledges nothing may hold up a KEEP_ALL writer; `None`: as long as it is
+    /// matched.
+    pub reader_inactivity: Option<Duration>,
 }
 
 impl WriterConfig {
@@ -63,6 +66,7 @@ impl WriterConfig {
             coalescing: None,
             batch: None,
             is_asynchronous: false,
+            reader_inactivity: None,
         }
     }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use weir_wire::{Guid, SequenceNumber};
 
 use super::burst::{Burst, OpenBatch};
-use super::compose::Template;
+use super::compose::{self, Template};
 use super::encode::Unkept;
 use super::fragments::{Filling, Fragments, LargeSamples};
 use super::heartbeat::Heartbeat;
+use super::inactivity::Noted;
 use super::instances::Instances;
 use super::reader_proxy::ReaderProxy;
 use super::repair_budget::RepairBudgets;
@@ -17,6 +18,7 @@ use crate::config;
 use crate::history::History as Store;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
+use crate::time::Time;
 use crate::window::Window;
 
 /// One writer, see the [module's documentation](super).
@@ -48,6 +50,7 @@ pub struct WriterCore {
     /// Some reader may have repairs, a GAP or a HEARTBEAT due.
     pub(super) is_answer_due: bool,
     pub(super) heartbeat: Heartbeat,
+    pub(super) silence: Noted,
     pub(super) burst: Burst,
     /// The batch being filled.
     pub(super) open: Option<OpenBatch>,
@@ -62,6 +65,7 @@ pub struct WriterCore {
     /// Longest datagram that reaches every reader unfragmented, as far as known.
     pub(super) datagram_max: usize,
     pub(super) budgets: RepairBudgets,
+    pub(super) is_closed: bool,
     pub(super) counters: WriterCounters,
 }
 
@@ -83,6 +87,11 @@ pub struct WriterCounters {
     pub repairs_paced: u64,
     /// Hosts without matched readers whose repairs were forgotten to make room for others.
     pub hosts_forgotten: u64,
+    /// Times that a reader was no longer waited for, because it acknowledged nothing for
+    /// [`WriterConfig::reader_inactivity`].
+    pub readers_stalled: u64,
+    /// Times that such a reader acknowledged something and was waited for again.
+    pub readers_resumed: u64,
     /// Readers that took back an acknowledgement: they lost the writer and found it again.
     pub readers_restarted: u64,
     /// ACKNACKs from unmatched readers, with impossible numbers, or out of date.
@@ -107,7 +116,12 @@ impl WriterCore {
             acknowledged_charge: 0,
             seen_charge: 0,
             is_answer_due: false,
-            heartbeat: Heartbeat { delay: config::HEARTBEAT_DELAY_MIN, ..Heartbeat::default() },
+            heartbeat: Heartbeat {
+                delay: config::HEARTBEAT_DELAY_MIN,
+                latest: Time::MAX,
+                ..Heartbeat::default()
+            },
+            silence: Noted::default(),
             burst: Burst::default(),
             open: None,
             large: LargeSamples::default(),
@@ -117,6 +131,7 @@ impl WriterCore {
             loans: 0,
             datagram_max: config::SEGMENTED_MAX_BYTES,
             budgets: RepairBudgets::default(),
+            is_closed: false,
             counters: WriterCounters::default(),
             config,
         }
@@ -139,11 +154,11 @@ impl WriterCore {
         self.acknowledged >= sn || !self.has_reliable
     }
 
-    /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample. The
+    /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample, and are waited for. The
     /// one furthest behind comes first.
     pub fn lagging_readers(&self) -> impl Iterator<Item = Guid> + '_ {
         let last = self.history.last();
-        let behind = |proxy: &&ReaderProxy| proxy.is_reliable && proxy.acknowledged < last;
+        let behind = |proxy: &&ReaderProxy| proxy.is_awaited() && proxy.acknowledged < last;
         let mut lagging: Vec<_> = self.proxies.iter().filter(behind).collect();
         lagging.sort_by_key(|proxy| proxy.acknowledged);
         lagging.into_iter().map(|proxy| proxy.guid)
@@ -209,5 +224,12 @@ impl WriterCore {
     #[inline]
     pub(super) fn has_unacknowledged(&self) -> bool {
         self.has_reliable && self.acknowledged < self.history.last()
+    }
+
+    /// Refuses all writes from now on with [`WriteRefused::Closed`](super::WriteRefused::Closed).
+    pub fn close(&mut self) {
+        self.is_closed = true;
+        self.datagram_max = compose::CLOSED_MAX;
+        self.open = None;
     }
 }

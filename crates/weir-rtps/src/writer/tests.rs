@@ -18,6 +18,7 @@ mod asynchronous;
 mod batches;
 mod bursts;
 mod direct;
+mod inactivity;
 mod limits;
 mod paths;
 mod pauses;

@@ -69,6 +69,21 @@ fn too_large_a_buffer_is_not_an_error() {
 }
 
 #[test]
+fn the_limit_of_the_host_holds_for_buffers_that_are_not_forced() {
+    let limit = |name: &str| -> usize {
+        std::fs::read_to_string(format!("/proc/sys/net/core/{name}")).unwrap().trim().parse().unwrap()
+    };
+    let socket = open(&SocketOptions {
+        recv_buffer: Some(usize::MAX),
+        send_buffer: Some(usize::MAX),
+        force_buffers: false,
+        ..SocketOptions::new(LOOPBACK)
+    });
+    assert!(socket.granted_recv_buffer() <= 2 * limit("rmem_max"), "{}", socket.granted_recv_buffer());
+    assert!(socket.granted_send_buffer() <= 2 * limit("wmem_max"), "{}", socket.granted_send_buffer());
+}
+
+#[test]
 fn connected_sockets_exchange_single_datagrams() {
     let (left, right) = pair();
     left.connect(right.local_addr()).unwrap();

@@ -1,6 +1,6 @@
-//! What plain loopback cannot show: a path MTU smaller than a segment, interfaces that change. Each
-//! test moves its own thread into a new network namespace, which takes privileges and the `ip`
-//! program; without them it prints a note and passes.
+//! What plain loopback cannot show: a path MTU smaller than a segment, interfaces that change, a full send buffer. Each
+//! test moves its own thread into a new network namespace, which takes privileges and the `ip` program; without them
+//! it prints a note and passes.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::Command;
@@ -83,6 +83,27 @@ fn changes_of_interfaces_and_addresses_are_noticed() {
         // Late reports of this change must not pass for the next one's.
         watch.drain();
     }
+}
+
+#[test]
+fn a_send_that_does_not_wait_reports_a_full_send_buffer() {
+    let steps = [
+        "link add one type veth peer name other",
+        "address add 10.9.0.1/24 dev one",
+        "link set one up",
+        "link set other up",
+    ];
+    if let Err(reason) = enter_namespace().and_then(|()| steps.into_iter().try_for_each(ip)) {
+        println!("skipped: {reason}");
+        return;
+    }
+    let address = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 0);
+    let options = SocketOptions { send_buffer: Some(1), ..SocketOptions::new(address) };
+    let socket = UdpSocket::bind(&options).unwrap();
+    // No host has this address. What is sent there waits for an answer to ARP, and uses up the send buffer.
+    let no_host = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 2), 9);
+    let refused = (0..1000).find_map(|_| socket.send_now(&[0; 1000], no_host).err()).unwrap();
+    assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock);
 }
 
 /// Moves the calling thread into a network namespace with only a loopback interface, of MTU 1500.

@@ -1,5 +1,6 @@
 //! Participants discover each other, match their endpoints, and notice when one leaves.
 
+mod absence;
 mod fragments;
 mod hostile;
 mod liveliness;
