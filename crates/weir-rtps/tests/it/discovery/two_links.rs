@@ -66,7 +66,11 @@ fn announce(core: &mut ParticipantCore, now: Time, theirs: &[u8], over: u8) {
     }
     list.finish();
     let from = SocketAddrV4::new(on(over, 2), METATRAFFIC_PORT);
-    core.handle_datagram(now, from, &data(prefix(1), EntityId::SPDP_WRITER, 1 + now.0 as i64, None, &payload));
+    core.handle_datagram(
+        now,
+        from,
+        &data(prefix(1), EntityId::SPDP_WRITER, 1 + now.0 as i64, None, &payload),
+    );
 }
 
 /// Where the writer sends to, by the last event.
