@@ -29,7 +29,9 @@ impl Driver {
             let state = &mut *state;
             let now = clock::now();
             let result = f(&mut state.core, now);
-            while let Some(event) = state.core.poll_event() {
+            let events: Vec<_> = std::iter::from_fn(|| state.core.poll_event()).collect();
+            self.route(&events);
+            for event in events {
                 self.apply(now, event, &mut state.user_outbox, &mut followed);
             }
             self.follow_up(&mut followed);
@@ -69,11 +71,22 @@ impl Driver {
         })
     }
 
-    /// Does once what many events ask for.
-    fn follow_up(&self, followed: &mut Followed) {
-        if !followed.routes.is_empty() {
-            self.routes.change(|table| followed.routes.drain(..).for_each(|change| change.apply(table)));
+    /// Changes the routes of samples for all events at once: each change copies the table.
+    ///
+    /// A reader gets the samples of a writer before they are matched, and counts them as unmatched. In the other order,
+    /// samples in between would not reach a reader that already waits for them.
+    fn route(&self, events: &[DiscoveryEvent]) {
+        let table = self.routes.table();
+        let changes: Vec<_> =
+            events.iter().filter_map(|event| RouteChange::of(event, &table.readers)).collect();
+        drop(table);
+        if !changes.is_empty() {
+            self.routes.change(|table| changes.into_iter().for_each(|change| change.apply(table)));
         }
+    }
+
+    /// Does once what many events require.
+    fn follow_up(&self, followed: &mut Followed) {
         followed.writers.drain(..).for_each(|writer| writer.lane.connect());
         // Counted after the matches are complete: a thread that waits for them may write at once.
         for (endpoint, guid) in followed.matched.drain(..) {
@@ -142,7 +155,6 @@ impl Driver {
                 let Some(reader) = table.readers.get(&reader) else { return };
                 let guid = writer.guid;
                 self.match_writer(now, reader, writer, out);
-                followed.routes.push(RouteChange::Matched { writer: guid, reader: Arc::clone(reader) });
                 followed.matched.push((Endpoint::Reader(Arc::clone(reader)), guid));
                 followed.calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
                 followed.calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::LivelinessChanged));
@@ -155,7 +167,6 @@ impl Driver {
                 let Some(reader) = table.readers.get(&reader) else { return };
                 reader.core.lock().unmatch_writer(now, writer);
                 reader.matched.lock().unmatched(writer);
-                followed.routes.push(RouteChange::Unmatched { writer, reader: reader.entity });
                 followed.calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
                 followed.calls.push(Call::News(Arc::clone(reader)));
                 // Instances without writers are news for threads that wait for data.
@@ -234,7 +245,6 @@ impl Driver {
 #[derive(Default)]
 struct Followed {
     calls: Vec<Call>,
-    routes: Vec<RouteChange>,
     /// Writers with other destinations than before.
     writers: Vec<Arc<WriterEndpoint>>,
     /// New matches of local endpoints.

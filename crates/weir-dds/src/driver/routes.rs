@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 use parking_lot::{MutexGuard, RwLock};
+use weir_rtps::discovery_event::DiscoveryEvent;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::Endpoints;
 use weir_rtps::writer::WriterCore;
@@ -40,6 +41,22 @@ pub(super) enum RouteChange {
 }
 
 impl RouteChange {
+    /// Returns the change that an event requires.
+    pub(super) fn of(
+        event: &DiscoveryEvent,
+        readers: &HashMap<EntityId, Arc<ReaderEndpoint>, RandomState>,
+    ) -> Option<Self> {
+        match event {
+            DiscoveryEvent::WriterMatched { reader, writer } => {
+                Some(Self::Matched { writer: writer.guid, reader: Arc::clone(readers.get(reader)?) })
+            }
+            DiscoveryEvent::WriterUnmatched { reader, writer } => {
+                Some(Self::Unmatched { writer: *writer, reader: *reader })
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn apply(self, table: &mut Table) {
         match self {
             Self::Matched { writer, reader } => {
