@@ -193,8 +193,8 @@ pub const READER_BORROWED_MIN_BYTES: usize = 2048;
 pub const READER_BORROWED_MAX_BYTES: usize = READER_CHUNK_BYTES / 2;
 /// Spare chunks that a reader keeps for reuse.
 pub const READER_CHUNKS_SPARE_MAX: usize = 64;
-/// Shortest liveliness lease of a remote writer. A peer may announce any. Each end of a lease takes work, and the delays
-/// of a network are no shorter.
+/// Shortest liveliness lease of a remote writer. A peer may announce any. Each end of a lease takes work, and the
+/// delays of a network are no shorter.
 pub const LIVELINESS_LEASE_MIN: Duration = Duration::from_millis(1);
 /// Remote endpoints for which one local endpoint keeps state.
 pub const PROXIES_MAX: usize = 1024;
