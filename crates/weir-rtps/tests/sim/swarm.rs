@@ -1,6 +1,11 @@
 //! Random configurations: each seed has another network, other endpoints, other faults.
 
+mod faults;
+mod forgeries;
+mod fragmenter;
+mod limits;
 mod participants;
+mod sequences;
 
 use core::time::Duration;
 
