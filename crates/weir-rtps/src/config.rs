@@ -91,6 +91,10 @@ pub const REPAIR_DELAY_MIN: Duration = Duration::from_millis(5);
 /// See [`REPAIR_DELAY_MIN`].
 pub const REPAIR_DELAY_MAX: Duration = Duration::from_millis(500);
 
+/// Maximum time after an announcement through the multicast group during which the group is trusted to reach its sender:
+/// four periods of the participants that announce themselves most rarely.
+pub const GROUP_TRUST_MAX: Duration = Duration::from_secs(120);
+
 /// Maximum number of preemptive ACKNACKs. After that, the builtin endpoints send one for each
 /// announcement of the participant.
 pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;

@@ -10,8 +10,8 @@
 //! There is one file per concern: `announcer` sends announcements of the participant, `receive`
 //! parses messages, `builtin` exchanges endpoints reliably, `remote` keeps remote participants,
 //! `claims` tells moved ones from forged ones, `addresses` changes our own, `local` keeps the local
-//! endpoints, `matching` compares them, `news` queues the events of that, `liveliness` asserts the
-//! local writers.
+//! endpoints, `matching` compares them, `news` queues the events of that, `packing` joins messages,
+//! `liveliness` asserts the local writers.
 
 mod addresses;
 mod announcer;
@@ -25,6 +25,7 @@ mod local;
 mod local_endpoint;
 mod matching;
 mod news;
+mod packing;
 mod reachability;
 mod receive;
 mod remote;
@@ -40,6 +41,7 @@ use deadlines::Deadlines;
 use liveliness::Assertions;
 use local_endpoint::LocalEntry;
 use news::{News, Next};
+use packing::Packing;
 use reachability::Reachability;
 use remote_participant::RemoteParticipant;
 
@@ -66,6 +68,9 @@ pub struct ParticipantCore {
     /// Participants to be asked for an answer, and where.
     questions: Vec<(GuidPrefix, Destinations)>,
     news: News,
+    /// What the builtin endpoints send, before it is packed.
+    unpacked: Outbox,
+    packing: Packing,
     counters: DiscoveryCounters,
     is_closed: bool,
 }
@@ -84,6 +89,8 @@ impl ParticipantCore {
             deadlines: Deadlines::default(),
             questions: Vec::new(),
             news: News::default(),
+            unpacked: Outbox::new(),
+            packing: Packing::default(),
             counters: DiscoveryCounters::default(),
             is_closed: false,
             config,
@@ -115,11 +122,12 @@ impl ParticipantCore {
     /// Appends all datagrams that are to be sent now.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
         // The announcement goes first: only participants that know us understand the rest.
-        self.announcer.poll_transmit(&self.remotes, out);
-        self.builtin.poll_transmit(now, out);
+        self.announcer.poll_transmit(now, &self.remotes, out);
+        self.builtin.poll_transmit(now, &mut self.unpacked);
         for (prefix, to) in self.questions.drain(..) {
-            self.builtin.ask(prefix, &to, out);
+            self.builtin.ask(prefix, &to, &mut self.unpacked);
         }
+        self.packing.pack(&mut self.unpacked, out);
         self.announcer.poll_farewell(&self.remotes, out);
     }
 

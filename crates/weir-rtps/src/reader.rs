@@ -36,6 +36,7 @@ mod stored;
 mod writer_memory;
 mod writer_proxy;
 
+use core::cell::Cell;
 use std::sync::Arc;
 
 use weir_wire::{
@@ -85,9 +86,12 @@ pub struct ReaderCore {
     more: Vec<SequenceNumberSet>,
     /// Whether some writer may be owed an answer.
     is_answer_due: bool,
-    /// Whether [`ReaderCore::next_timeout`] may be earlier than when [`ReaderCore::take_timeout`]
-    /// was last called.
-    is_timeout_news: bool,
+    /// Counts what may have made [`ReaderCore::next_timeout`] earlier.
+    timers_set: u32,
+    /// `timers_set` when [`ReaderCore::take_timeout`] was last called.
+    timers_taken: u32,
+    /// What [`ReaderCore::next_timeout`] found last, and `timers_set` at that time.
+    known_timeout: Cell<(u32, Option<Time>)>,
     /// Capacity of all writers' lists of samples, or slightly more, in samples.
     listed: usize,
 }
@@ -104,7 +108,9 @@ impl ReaderCore {
             reported: 0,
             more: Vec::new(),
             is_answer_due: false,
-            is_timeout_news: false,
+            timers_set: 0,
+            timers_taken: 0,
+            known_timeout: Cell::new((0, None)),
             listed: 0,
             config,
         }
@@ -128,7 +134,7 @@ impl ReaderCore {
         departed.into_iter().for_each(|position| proxy.resume(position));
         self.writers.add(proxy);
         self.is_answer_due |= is_reliable;
-        self.is_timeout_news = true;
+        self.timers_set = self.timers_set.wrapping_add(1);
     }
 
     /// Removes a writer. Its samples stay until they are taken. Instances that no other writer
@@ -196,13 +202,15 @@ impl ReaderCore {
     pub fn set_liveliness(&mut self, now: Time, writer: Guid, policy: Liveliness) {
         if let Some(proxy) = self.writers.get_mut(writer) {
             proxy.lease = Lease::new(now, policy);
-            self.is_timeout_news = true;
+            self.timers_set = self.timers_set.wrapping_add(1);
         }
     }
 
     /// Asserts the liveliness of all writers of a participant that have this kind.
     pub fn assert_liveliness(&mut self, now: Time, participant: GuidPrefix, kind: LivelinessKind) {
-        self.is_timeout_news |= self.writers.assert_all(now, participant, kind);
+        if self.writers.assert_all(now, participant, kind) {
+            self.timers_set = self.timers_set.wrapping_add(1);
+        }
     }
 
     /// Returns LIVELINESS_CHANGED, and resets its changes to zero.
@@ -243,7 +251,7 @@ impl ReaderCore {
         };
         let MatchedWriters { list, liveliness, .. } = &mut self.writers;
         let Some(proxy) = list.get_mut(index) else { return };
-        self.is_timeout_news |= assert_alive(proxy, now, liveliness);
+        self.timers_set = self.timers_set.wrapping_add(u32::from(assert_alive(proxy, now, liveliness)));
         let delivery = &mut self.delivery;
         let sn = data.sequence_number;
         match proxy.arrival(sn) {
@@ -303,7 +311,7 @@ impl ReaderCore {
         };
         let Self { config, writers, delivery, fragments, listed, .. } = self;
         let (sn, proxy) = (frag.sequence_number, &mut writers.list[index]);
-        self.is_timeout_news |= assert_alive(proxy, now, &mut writers.liveliness);
+        self.timers_set = self.timers_set.wrapping_add(u32::from(assert_alive(proxy, now, &mut writers.liveliness)));
         match proxy.arrival(sn) {
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;
@@ -350,7 +358,7 @@ impl ReaderCore {
         let Some(index) = self.find(writer) else { return };
         let proxy = &mut self.writers.list[index];
         if is_assertion(proxy, heartbeat) {
-            self.is_timeout_news |= assert_alive(proxy, now, &mut self.writers.liveliness);
+            self.timers_set = self.timers_set.wrapping_add(u32::from(assert_alive(proxy, now, &mut self.writers.liveliness)));
         }
         if !proxy.is_reliable || !proxy.counts.is_new_heartbeat(now, heartbeat.count) {
             return;
@@ -397,6 +405,8 @@ impl ReaderCore {
 
     /// Handles timeouts: repeats requests, and expires leases.
     pub fn handle_timeout(&mut self, now: Time) {
+        // What is due now is not due next.
+        self.timers_set = self.timers_set.wrapping_add(1);
         for index in 0..self.writers.list.len() {
             if let Some(expired) = self.writers.expire(index, now) {
                 self.delivery.cache.writer_gone(expired);
@@ -408,9 +418,16 @@ impl ReaderCore {
         }
     }
 
-    /// When [`ReaderCore::handle_timeout`] is to be called next.
+    /// When [`ReaderCore::handle_timeout`] is to be called next, or earlier. Does not visit the writers unless a timer
+    /// was set since the last call.
     pub fn next_timeout(&self) -> Option<Time> {
-        self.writers.next_timeout()
+        let (timers_set, known) = self.known_timeout.get();
+        if timers_set == self.timers_set {
+            return known;
+        }
+        let at = self.writers.next_timeout();
+        self.known_timeout.set((self.timers_set, at));
+        at
     }
 
     /// [`ReaderCore::next_timeout`], if it may be earlier than at the last call. A caller whose
@@ -418,7 +435,9 @@ impl ReaderCore {
     /// reported.
     #[inline]
     pub fn take_timeout(&mut self) -> Option<Time> {
-        if core::mem::take(&mut self.is_timeout_news) { self.next_timeout() } else { None }
+        let is_news = self.timers_taken != self.timers_set;
+        self.timers_taken = self.timers_set;
+        if is_news { self.next_timeout() } else { None }
     }
 
     /// Removes the oldest sample and passes it to `f`. Returns `false` if there is none.
@@ -552,7 +571,7 @@ impl ReaderCore {
     fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
         self.is_answer_due = false;
         // An answer may set a timer.
-        self.is_timeout_news = true;
+        self.timers_set = self.timers_set.wrapping_add(1);
         self.listed = self.writers.listed();
         if self.listed > REORDER_SHARED_SAMPLES {
             self.writers.list.iter_mut().for_each(|proxy| proxy.changes.shrink());

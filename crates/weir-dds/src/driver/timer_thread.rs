@@ -44,7 +44,8 @@ pub(crate) fn run(driver: &Driver) {
             timers.waker.drain();
         }
         for index in ready.readable() {
-            receive_metatraffic(driver, sockets[index], &mut batch);
+            // The first socket is the unicast one.
+            receive_metatraffic(driver, sockets[index], index > 0, &mut batch);
         }
     }
 }
@@ -54,7 +55,7 @@ struct Work {
     sender: Sender,
 }
 
-fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, batch: &mut RecvBatch) {
+fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, is_group: bool, batch: &mut RecvBatch) {
     let limit = batch.capacity();
     let Ok(count) = socket.recv_batch(batch, limit, Wait::DontWait) else { return };
     if count == 0 {
@@ -63,7 +64,11 @@ fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, batch: &mut RecvBatc
     driver.with_discovery(|core, now| {
         for message in batch.messages() {
             for datagram in message.datagrams() {
-                core.handle_datagram(now, message.from, datagram);
+                if is_group {
+                    core.handle_group_datagram(now, message.from, datagram);
+                } else {
+                    core.handle_datagram(now, message.from, datagram);
+                }
             }
         }
     });

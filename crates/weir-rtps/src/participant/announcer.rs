@@ -118,6 +118,7 @@ impl Announcer {
 
     pub(super) fn poll_transmit(
         &mut self,
+        now: Time,
         remotes: &BTreeMap<GuidPrefix, RemoteParticipant>,
         out: &mut Outbox,
     ) {
@@ -130,7 +131,8 @@ impl Announcer {
             self.announce(&Arc::clone(&self.everywhere), None, out);
             // Multicast may not get through. Not directed: a directed announcement means "you are
             // new to me".
-            for remote in remotes.values().filter(|remote| remote.has_answered) {
+            let is_apart = |remote: &&RemoteParticipant| remote.has_answered && remote.grouped_to < now;
+            for remote in remotes.values().filter(is_apart) {
                 self.announce(&remote.metatraffic, None, out);
             }
         }

@@ -77,10 +77,15 @@ impl Reachability {
         choose(&remote.data, remote.from).map_or_else(Vec::new, |address| one_or_both(address, beside))
     }
 
+    /// Returns whether a source address is one of this host.
+    pub(super) fn is_on_this_host(&self, from: Ipv4Addr) -> bool {
+        from.is_loopback() || self.own.contains(&from)
+    }
+
     /// Returns the rank of an address, 0 is best. `None`: sending to it would reach another host,
     /// or many.
     fn rank(&self, address: Ipv4Addr, from: Ipv4Addr) -> Option<u8> {
-        let is_on_this_host = from.is_loopback() || self.own.contains(&from);
+        let is_on_this_host = self.is_on_this_host(from);
         if address.is_loopback() {
             let we_use_it = self.own.iter().any(Ipv4Addr::is_loopback);
             return is_on_this_host.then_some(if we_use_it { 0 } else { 5 });

@@ -30,6 +30,7 @@ struct Receiver<'a> {
     now: Time,
     /// The source address.
     from: SocketAddrV4,
+    is_from_group: bool,
     source_vendor: VendorId,
     /// Whether the submessages are for this participant only.
     is_directed: bool,
@@ -46,6 +47,15 @@ impl ParticipantCore {
     /// Handles a datagram that arrived `from` there on a metatraffic address. Invalid content is
     /// counted and dropped.
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddrV4, datagram: &[u8]) {
+        self.handle(now, from, datagram, false);
+    }
+
+    /// As [`handle_datagram`](Self::handle_datagram), for one that arrived through the multicast group.
+    pub fn handle_group_datagram(&mut self, now: Time, from: SocketAddrV4, datagram: &[u8]) {
+        self.handle(now, from, datagram, true);
+    }
+
+    fn handle(&mut self, now: Time, from: SocketAddrV4, datagram: &[u8], is_from_group: bool) {
         if self.is_closed {
             return;
         }
@@ -60,7 +70,7 @@ impl ParticipantCore {
         }
         self.assert_alive(now, source);
         let source_vendor = message.header.vendor;
-        let mut receiver = Receiver { core: self, now, from, source_vendor, is_directed: false };
+        let mut receiver = Receiver { core: self, now, from, is_from_group, source_vendor, is_directed: false };
         if submessages::walk(message.submessages(), own, source, None, &mut receiver).is_err() {
             self.counters.malformed_submessages += 1;
         }
@@ -205,6 +215,9 @@ impl Receiver<'_> {
                 // Sent to us directly: it has received from us, unless another host names its addresses.
                 let is_directed = self.is_directed && names(&data, *from.ip());
                 core.participant_announced(*now, *from.ip(), data, is_directed);
+                if self.is_from_group {
+                    core.heard_by_group(*now, source, *from.ip());
+                }
                 if is_directed && core.remotes.get(&source).is_some_and(|remote| !remote.has_answered) {
                     core.participant_answers(source);
                 }

@@ -111,6 +111,7 @@ impl ParticipantCore {
             claims: Claims::default(),
             beside: None,
             home_heard_at: now,
+            grouped_to: Time::ZERO,
             due_at: Time::MAX,
             data,
         };
@@ -202,6 +203,15 @@ impl ParticipantCore {
         let entities: Vec<_> = remote.endpoints.keys().copied().collect();
         for entity in entities {
             self.refresh_endpoint(prefix, entity);
+        }
+    }
+
+    /// An announcement came through the multicast group. On the same host, ours go the same way back.
+    pub(super) fn heard_by_group(&mut self, now: Time, prefix: GuidPrefix, from: Ipv4Addr) {
+        if self.reachability.is_on_this_host(from)
+            && let Some(remote) = self.remotes.get_mut(&prefix)
+        {
+            remote.grouped_to = now + remote.lease.min(config::GROUP_TRUST_MAX);
         }
     }
 

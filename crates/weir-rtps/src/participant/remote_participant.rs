@@ -41,6 +41,8 @@ pub(super) struct RemoteParticipant {
     pub(super) beside: Option<Box<Announcement>>,
     /// When something last came from a host that it has named.
     pub(super) home_heard_at: Time,
+    /// Until then, announcements to the multicast group reach it, too.
+    pub(super) grouped_to: Time,
     /// Its place in the queue of [`Deadlines`](super::deadlines::Deadlines).
     pub(super) due_at: Time,
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use weir_wire::{EntityId, Heartbeat, SequenceNumber, push};
 
 use super::compose;
+use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
@@ -152,21 +153,37 @@ impl WriterCore {
         }
         let heartbeat = self.next_heartbeat(now, EntityId::UNKNOWN, self.history.first());
         let header = compose::header(&self.config);
-        let destinations = Arc::clone(&self.destinations);
-        out.message(&destinations, |message| {
+        out.message(&self.waited_for(), |message| {
             push(message, &header);
             push(message, &heartbeat);
         });
     }
 
-    /// Replaces a common HEARTBEAT by one for each reader while some reader is not introduced.
+    /// Returns where the readers are that have not acknowledged everything sent. The others have nothing to answer: with
+    /// a hundred readers that come one after the other, their answers would be ten thousand.
+    fn waited_for(&self) -> Destinations {
+        let last = self.unsent.prev();
+        let is_waited_for = |proxy: &&ReaderProxy| proxy.is_reliable && proxy.acknowledged < last;
+        let mut to = Vec::new();
+        if self.proxies.iter().any(|proxy| !is_waited_for(&proxy)) {
+            for address in self.proxies.iter().filter(is_waited_for).flat_map(|proxy| proxy.destinations.iter()) {
+                if !to.contains(address) {
+                    to.push(*address);
+                }
+            }
+        }
+        if to.is_empty() { Arc::clone(&self.destinations) } else { Arc::from(to) }
+    }
+
+    /// Replaces a common HEARTBEAT by one for each reader that is waited for, while some reader is not introduced.
     /// Returns whether it did.
     fn heartbeat_each_reader(&mut self, now: Time) -> bool {
         if self.proxies.iter().all(|proxy| proxy.is_introduced) {
             return false;
         }
         self.heartbeat.sent(now, self.history.charged());
-        for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable) {
+        let last = self.unsent.prev();
+        for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && proxy.acknowledged < last) {
             proxy.is_heartbeat_due = true;
         }
         self.is_answer_due = true;
