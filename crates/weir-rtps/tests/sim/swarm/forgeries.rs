@@ -181,12 +181,14 @@ impl Swarm {
         self.attack(one, META_PORT, &message.0);
         self.run_for(Duration::from_secs(1));
         let mut message = Forged::by(prefix).to(to);
-        for turn in 0..40 {
+        for turn in 0..200 {
             number += 1;
             for entity in [EntityId::user_writer(1, false), EntityId::user_reader(1, false)] {
                 let guid = Guid::new(prefix, entity);
                 message = if turn % 2 == 0 {
-                    message.any_data(exchange_of(entity), number, &forge::disposal(guid), &[], false)
+                    let mut key = Vec::new();
+                    weir_rtps::sedp::encode_key(guid, &mut key);
+                    message.any_data(exchange_of(entity), number, &forge::disposal(guid), &key, true)
                 } else {
                     message.data(exchange_of(entity), number, &endpoint(guid))
                 };
