@@ -28,6 +28,7 @@ mod key_hasher;
 pub mod liveliness;
 pub mod multicast;
 pub mod outbox;
+pub mod packing;
 pub mod participant;
 mod participant_message;
 pub mod ports;

@@ -10,8 +10,8 @@
 //! There is one file per concern: `announcer` sends announcements of the participant, `receive`
 //! parses messages, `builtin` exchanges endpoints reliably, `remote` keeps remote participants,
 //! `claims` tells moved ones from forged ones, `addresses` changes our own, `local` keeps the local
-//! endpoints, `matching` compares them, `news` queues the events of that, `packing` joins messages,
-//! `liveliness` asserts the local writers.
+//! endpoints, `matching` compares them, `news` queues the events of that, `liveliness` asserts the
+//! local writers.
 
 mod addresses;
 mod announcer;
@@ -25,7 +25,6 @@ mod local;
 mod local_endpoint;
 mod matching;
 mod news;
-mod packing;
 mod reachability;
 mod receive;
 mod remote;
@@ -41,12 +40,12 @@ use deadlines::Deadlines;
 use liveliness::Assertions;
 use local_endpoint::LocalEntry;
 use news::{News, Next};
-use packing::Packing;
 use reachability::Reachability;
 use remote_participant::RemoteParticipant;
 
 use crate::discovery_event::DiscoveryEvent;
 use crate::outbox::{Destinations, Outbox};
+use crate::packing::Packing;
 use crate::time::Time;
 
 pub use addresses::OwnAddresses;

@@ -141,6 +141,8 @@ impl ReaderCore {
     /// writes become NOT_ALIVE_NO_WRITERS.
     pub fn unmatch_writer(&mut self, _now: Time, guid: Guid) {
         let Some(mut proxy) = self.writers.remove(guid) else { return };
+        // Its timers are gone.
+        self.timers_set = self.timers_set.wrapping_add(1);
         drop_incomplete(&mut proxy, &mut self.fragments, &mut self.delivery.cache);
         if self.config.remembers_writers
             && let Some(position) = proxy.position()

@@ -2,6 +2,7 @@
 
 use parking_lot::{Condvar, Mutex};
 use weir_rtps::outbox::Outbox;
+use weir_rtps::packing::Packing;
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::time::Time;
 
@@ -20,13 +21,14 @@ pub(super) struct State {
     pub(super) core: ParticipantCore,
     pub(super) outbox: Outbox,
     pub(super) user_outbox: Outbox,
+    pub(super) packing: Packing,
     pub(super) sender: Sender,
 }
 
 impl Discovery {
     pub(crate) fn new(core: ParticipantCore) -> Self {
-        let (outbox, user_outbox) = (Outbox::new(), Outbox::new());
-        let state = Mutex::new(State { core, outbox, user_outbox, sender: Sender::default() });
+        let (outbox, user_outbox, packing) = (Outbox::new(), Outbox::new(), Packing::default());
+        let state = Mutex::new(State { core, outbox, user_outbox, packing, sender: Sender::default() });
         Self { state, changed: Condvar::new(), epoch: Mutex::new(0) }
     }
 

@@ -9,11 +9,13 @@ use weir_rtps::qos::{Durability, Reliability};
 use weir_rtps::reader::WriterProxyConfig;
 use weir_rtps::time::Time;
 use weir_rtps::writer::ReaderProxyConfig;
+use weir_wire::Guid;
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::events::{ReaderEvent, WriterEvent};
 use super::interfaces::segment_max;
 use super::listeners::Call;
+use super::routes::RouteChange;
 use super::shared::Driver;
 use crate::clock;
 
@@ -21,32 +23,34 @@ impl Driver {
     /// Runs `f` on the discovery core, then applies the resulting events and sends the resulting
     /// messages.
     pub(crate) fn with_discovery<R>(&self, f: impl FnOnce(&mut ParticipantCore, Time) -> R) -> R {
-        let mut calls = Vec::new();
+        let mut followed = Followed::default();
         let result = {
             let mut state = self.discovery.state.lock();
             let state = &mut *state;
             let now = clock::now();
             let result = f(&mut state.core, now);
             while let Some(event) = state.core.poll_event() {
-                self.apply(now, event, &mut state.user_outbox, &mut calls);
+                self.apply(now, event, &mut state.user_outbox, &mut followed);
             }
+            self.follow_up(&mut followed);
             // Sent after the events were applied: a peer that matches on this message finds the
             // endpoints ready.
             state.core.poll_transmit(now, &mut state.outbox);
             self.meta.send(&state.outbox);
             state.outbox.clear();
             if !state.user_outbox.is_empty() {
-                self.outlet.send(&mut state.sender, &mut state.user_outbox);
+                state.packing.pack(&mut state.user_outbox, &mut state.outbox);
+                self.outlet.send(&mut state.sender, &mut state.outbox);
             }
             if let Some(at) = state.core.next_timeout() {
                 self.outlet.timers.arm(at);
             }
             result
         };
-        if !calls.is_empty() {
+        if !followed.calls.is_empty() {
             self.discovery.announce_change();
         }
-        self.listeners.call(calls);
+        self.listeners.call(followed.calls);
         result
     }
 
@@ -63,7 +67,22 @@ impl Driver {
         })
     }
 
-    fn apply(&self, now: Time, event: DiscoveryEvent, out: &mut Outbox, calls: &mut Vec<Call>) {
+    /// Does once what many events ask for.
+    fn follow_up(&self, followed: &mut Followed) {
+        if !followed.routes.is_empty() {
+            self.routes.change(|table| followed.routes.drain(..).for_each(|change| change.apply(table)));
+        }
+        followed.writers.drain(..).for_each(|writer| writer.lane.connect());
+        // Counted after the matches are complete: a thread that waits for them may write at once.
+        for (endpoint, guid) in followed.matched.drain(..) {
+            match endpoint {
+                Endpoint::Writer(writer) => writer.matched.lock().matched(guid),
+                Endpoint::Reader(reader) => reader.matched.lock().matched(guid),
+            }
+        }
+    }
+
+    fn apply(&self, now: Time, event: DiscoveryEvent, out: &mut Outbox, followed: &mut Followed) {
         let table = self.routes.table();
         match event {
             DiscoveryEvent::ReaderMatched { writer, reader } => {
@@ -73,10 +92,9 @@ impl Driver {
                     writer.without_key_delimiters.lock().insert(guid);
                 }
                 self.match_reader(now, writer, reader, out);
-                // Counted after the match is complete: a thread that waits for it may write at
-                // once.
-                writer.matched.lock().matched(guid);
-                calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
+                followed.connect(writer);
+                followed.matched.push((Endpoint::Writer(Arc::clone(writer)), guid));
+                followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
             DiscoveryEvent::ReaderChanged { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
@@ -86,46 +104,47 @@ impl Driver {
                 core.move_reader(now, reader.guid, reader.destinations, group);
                 core.limit_segments(segment_max);
                 drop(core);
-                writer.lane.connect();
+                followed.connect(writer);
                 writer.lane.notify_publisher();
             }
             DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 writer.lane.core().unmatch_reader(now, reader);
                 writer.without_key_delimiters.lock().remove(&reader);
-                writer.lane.connect();
+                followed.connect(writer);
                 // A large sample that waited for this reader continues without it.
                 writer.lane.notify_publisher();
                 writer.matched.lock().unmatched(reader);
                 // Threads that wait for this reader's acknowledgements check again.
                 self.channel.announce_change();
-                calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
+                followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
             DiscoveryEvent::OfferedIncompatibleQos { writer, policy, .. } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 writer.incompatible.lock().found(policy);
-                calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Incompatible));
+                followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Incompatible));
             }
             DiscoveryEvent::LivelinessLost { writer } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 writer.assertions.lost();
                 writer.liveliness_lost.lock().lost();
-                calls.push(Call::Writer(Arc::clone(writer), WriterEvent::LivelinessLost));
+                followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::LivelinessLost));
             }
-            other => self.apply_to_reader(now, other, out, calls),
+            other => self.apply_to_reader(now, other, out, followed),
         }
     }
 
-    fn apply_to_reader(&self, now: Time, event: DiscoveryEvent, out: &mut Outbox, calls: &mut Vec<Call>) {
+    fn apply_to_reader(&self, now: Time, event: DiscoveryEvent, out: &mut Outbox, followed: &mut Followed) {
         let table = self.routes.table();
         match event {
             DiscoveryEvent::WriterMatched { reader, writer } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
                 let guid = writer.guid;
                 self.match_writer(now, reader, writer, out);
-                reader.matched.lock().matched(guid);
-                calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
-                calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::LivelinessChanged));
+                followed.routes.push(RouteChange::Matched { writer: guid, reader: Arc::clone(reader) });
+                followed.matched.push((Endpoint::Reader(Arc::clone(reader)), guid));
+                followed.calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
+                followed.calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::LivelinessChanged));
             }
             DiscoveryEvent::WriterChanged { reader, writer } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
@@ -135,23 +154,16 @@ impl Driver {
                 let Some(reader) = table.readers.get(&reader) else { return };
                 reader.core.lock().unmatch_writer(now, writer);
                 reader.matched.lock().unmatched(writer);
-                self.routes.change(|table| {
-                    if let Some(readers) = table.readers_of.get_mut(&writer) {
-                        readers.retain(|other| other.entity != reader.entity);
-                        if readers.is_empty() {
-                            table.readers_of.remove(&writer);
-                        }
-                    }
-                });
-                calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
-                calls.push(Call::News(Arc::clone(reader)));
+                followed.routes.push(RouteChange::Unmatched { writer, reader: reader.entity });
+                followed.calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
+                followed.calls.push(Call::News(Arc::clone(reader)));
                 // Instances without writers are news for threads that wait for data.
                 self.channel.announce_change();
             }
             DiscoveryEvent::RequestedIncompatibleQos { reader, policy, .. } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
                 reader.incompatible.lock().found(policy);
-                calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Incompatible));
+                followed.calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Incompatible));
             }
             DiscoveryEvent::LivelinessAsserted { prefix, kind } => {
                 let concerned = table.readers.values().filter(|reader| {
@@ -159,7 +171,7 @@ impl Driver {
                     core.assert_liveliness(now, prefix, kind);
                     core.has_liveliness_news() && reader.has_listener()
                 });
-                calls.extend(
+                followed.calls.extend(
                     concerned.map(|reader| Call::Reader(Arc::clone(reader), ReaderEvent::LivelinessChanged)),
                 );
             }
@@ -188,8 +200,6 @@ impl Driver {
         if let Some(at) = core.next_timeout() {
             self.outlet.timers.arm(at);
         }
-        drop(core);
-        writer.lane.connect();
     }
 
     fn match_writer(
@@ -220,11 +230,29 @@ impl Driver {
                 self.outlet.timers.arm(at);
             }
         }
-        self.routes.change(|table| {
-            let readers = table.readers_of.entry(guid).or_default();
-            if !readers.iter().any(|known| Arc::ptr_eq(known, reader)) {
-                readers.push(Arc::clone(reader));
-            }
-        });
+    }
+}
+
+/// What follows from events, and is done once for all of them.
+#[derive(Default)]
+struct Followed {
+    calls: Vec<Call>,
+    routes: Vec<RouteChange>,
+    /// Writers with other destinations than before.
+    writers: Vec<Arc<WriterEndpoint>>,
+    /// New matches of local endpoints.
+    matched: Vec<(Endpoint, Guid)>,
+}
+
+enum Endpoint {
+    Writer(Arc<WriterEndpoint>),
+    Reader(Arc<ReaderEndpoint>),
+}
+
+impl Followed {
+    fn connect(&mut self, writer: &Arc<WriterEndpoint>) {
+        if !self.writers.iter().any(|known| Arc::ptr_eq(known, writer)) {
+            self.writers.push(Arc::clone(writer));
+        }
     }
 }

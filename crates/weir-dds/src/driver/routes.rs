@@ -33,6 +33,33 @@ pub(crate) struct Table {
     pub(crate) readers_of: HashMap<Guid, Vec<Arc<ReaderEndpoint>>, RandomState>,
 }
 
+/// A reader begins or ceases to receive the samples of a writer.
+pub(super) enum RouteChange {
+    Matched { writer: Guid, reader: Arc<ReaderEndpoint> },
+    Unmatched { writer: Guid, reader: EntityId },
+}
+
+impl RouteChange {
+    pub(super) fn apply(self, table: &mut Table) {
+        match self {
+            Self::Matched { writer, reader } => {
+                let readers = table.readers_of.entry(writer).or_default();
+                if !readers.iter().any(|known| Arc::ptr_eq(known, &reader)) {
+                    readers.push(reader);
+                }
+            }
+            Self::Unmatched { writer, reader } => {
+                if let Some(readers) = table.readers_of.get_mut(&writer) {
+                    readers.retain(|other| other.entity != reader);
+                    if readers.is_empty() {
+                        table.readers_of.remove(&writer);
+                    }
+                }
+            }
+        }
+    }
+}
+
 impl Routes {
     /// The current table.
     pub(crate) fn table(&self) -> Arc<Table> {

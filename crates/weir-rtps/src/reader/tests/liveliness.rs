@@ -98,7 +98,10 @@ fn a_timeout_is_told_once_until_there_may_be_an_earlier_one() {
     let mut reader = reader(LivelinessKind::ManualByTopic, &[ONE]);
     assert_eq!(reader.take_timeout(), Some(ms(100)));
     write(&mut reader, ms(50), ONE, 1, 7);
-    assert_eq!((reader.take_timeout(), reader.next_timeout()), (None, Some(ms(150))), "it is only later");
+    assert_eq!((reader.take_timeout(), reader.next_timeout()), (None, Some(ms(100))), "it is only later");
+    // Looked at too early, it is known to be later.
+    reader.handle_timeout(ms(100));
+    assert_eq!((reader.take_timeout(), reader.next_timeout()), (Some(ms(150)), Some(ms(150))));
     reader.handle_timeout(ms(150));
     assert_eq!(reader.take_timeout(), None);
     // The writer is back, and its lease begins again.
@@ -116,6 +119,7 @@ fn only_a_heartbeat_for_that_purpose_asserts_a_manual_writer() {
     ] {
         let mut reader = reader(kind, &[ONE]);
         heartbeat(&mut reader, ms(50), is_liveliness);
+        reader.handle_timeout(ms(99));
         assert_eq!(reader.next_timeout(), Some(ms(next)), "{kind:?}, liveliness flag {is_liveliness}");
     }
 }
@@ -127,6 +131,7 @@ fn a_participant_asserts_all_its_writers_of_the_kind() {
     reader.assert_liveliness(ms(70), GuidPrefix([9; 12]), LivelinessKind::Automatic);
     assert_eq!(reader.next_timeout(), Some(ms(100)));
     reader.assert_liveliness(ms(80), PARTICIPANT, LivelinessKind::Automatic);
+    reader.handle_timeout(ms(100));
     assert_eq!(reader.next_timeout(), Some(ms(180)));
     reader.handle_timeout(ms(180));
     assert_eq!(counts(&mut reader), (0, 2, 0, 2));

@@ -1,7 +1,8 @@
-//! Packs metatraffic for the same destination into few datagrams.
+//! Packs a participant's messages for the same destination into few datagrams.
 //!
-//! A new participant is told of all endpoints by several writers, each with a HEARTBEAT of its own. In a datagram each,
-//! a hundred participants that start together overrun each other's sockets.
+//! A new participant is told of all endpoints by several writers, each with a HEARTBEAT of its own, and so are its
+//! endpoints by those that they match. In a datagram each, a hundred participants that start together overrun each
+//! other's sockets.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::outbox::{Destinations, Outbox};
 
 /// Messages to be packed, in the order in which their datagrams leave.
 #[derive(Debug, Default)]
-pub(super) struct Packing {
+pub struct Packing {
     datagrams: Vec<(Destinations, Vec<u8>)>,
     /// The last datagram for each destination.
     last: BTreeMap<Destinations, usize>,
@@ -21,7 +22,7 @@ impl Packing {
     /// Moves the messages of `from` to `to`. All have the same RTPS header.
     ///
     /// For each destination they stay in order. A datagram leaves when its first message would have left.
-    pub(super) fn pack(&mut self, from: &mut Outbox, to: &mut Outbox) {
+    pub fn pack(&mut self, from: &mut Outbox, to: &mut Outbox) {
         from.for_each_datagram(|destinations, message| self.add(destinations, message));
         from.clear();
         self.last.clear();
