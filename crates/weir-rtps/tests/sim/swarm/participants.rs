@@ -27,7 +27,7 @@ use crate::live::{ATTACKER, BYSTANDER};
 const SEEDS: u64 = 200;
 /// Samples that each writer adds after all faults.
 const LAST_SAMPLES: u64 = 5;
-/// Long enough to repair thousands of samples through a buffer for 24, and for a forged lease.
+/// Long enough to repair thousands of samples through a small buffer, and for a forged lease to end.
 const SETTLE: Duration = Duration::from_secs(60);
 /// Long enough to repair the last samples.
 const REPAIR: Duration = Duration::from_secs(20);
@@ -124,7 +124,7 @@ impl Swarm {
             // The first one writes, possibly others too.
             let writes = number == 1 || rng.chance(0.3);
             let fragmenter = rng.chance(0.2).then(Fragmenter::default);
-            let buffer = [20_000, 212_992, 8 << 20][rng.below(3) as usize];
+            let buffer = [100_000, 212_992, 8 << 20][rng.below(3) as usize];
             let gap = Duration::from_millis(20 + rng.below(200));
             swarm.add(number, writes.then_some(gap), fragmenter, buffer);
         }
@@ -189,13 +189,14 @@ impl Swarm {
     fn boot(&mut self, index: usize) {
         let (now, lease) = (self.now, self.lease);
         let member = &mut self.members[index];
-        let (prefix, host) = (member.prefix(), member.host());
+        let (prefix, host, buffer) = (member.prefix(), member.host(), member.buffer);
         member.node = Node::new(member.number, now, |config| {
             config.guid_prefix = prefix;
             config.metatraffic_unicast = vec![SocketAddrV4::new(host, META_PORT)];
             config.default_unicast = vec![SocketAddrV4::new(host, USER_PORT)];
             config.lease_duration = lease;
             config.announce_period = lease / 3;
+            config.receive_buffer = buffer as u32;
         });
         if member.fragmenter.is_some() {
             member.fragmenter = Some(Fragmenter::default());
